@@ -1,0 +1,27 @@
+"""Accuracy, and the null control that says how much of any change is numeric noise."""
+
+import pyarrow as pa
+
+from callbacks.evaluation import Evaluation
+from datamodules import PairedData
+from interventions import Intervention, Null
+from metrics import Measurement, accuracy, noise
+
+
+class Accuracy(Evaluation):
+    """Accuracy of the base predictions, with the null control.
+
+    Args:
+        max_null: How many examples the null control repeats in each epoch of training; afterwards, all.
+    """
+
+    name = "accuracy"
+
+    def __init__(self, max_null: int = 512) -> None:
+        self.max_null = max_null
+
+    def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
+        return [Null(limit=self.max_null if monitoring else None)]
+
+    def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
+        return {**accuracy(rows, data.name, data.seed), **noise(rows, data.name)}

@@ -1,0 +1,55 @@
+"""The Counterfactual Attentiveness Test as an evaluation."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from callbacks.evaluation import Evaluation
+from datamodules import PairedData
+from interventions import Intervention, Swap
+from metrics import Measurement, attentiveness
+from records import HeedError
+from records.rows import BASE, select, strings
+
+
+class Attentiveness(Evaluation):
+    """Attentiveness to each part that the data set swaps (``--data.swap``).
+
+    Args:
+        draws: Counterfactuals for each example (the paper's k).
+        max_examples: In each epoch of training, at most this many examples are changed; None for all. evaluate.py
+            always takes all.
+    """
+
+    name = "attentiveness"
+
+    def __init__(self, draws: int = 5, max_examples: int | None = 2000) -> None:
+        if draws < 1 or (max_examples is not None and max_examples < 1):
+            raise HeedError("--attentiveness.draws and --attentiveness.max_examples must be at least 1.")
+        self.draws, self.max_examples = draws, max_examples
+
+    def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
+        limit = self.max_examples if monitoring else None
+        return [Swap(part, data.default_label, self.draws, limit=limit) for part in data.swap]
+
+    def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
+        found: dict[str, Measurement] = {}
+        for part in data.swap:
+            found |= attentiveness(rows, data.name, part, data.default_label, data.full_task.labels, data.seed)
+        return found
+
+    def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:
+        base = select(rows, intervention=BASE)
+        eligible = int(np.sum(strings(base, "y") != data.default_label))
+        counts = {}
+        for part in data.swap:
+            swapped = select(rows, intervention="swap", part=part, draw=0)
+            related = [len(data.pool.sharing(data.pool.position(uid))) for uid in strings(swapped, "uid")]
+            counts[part] = {
+                "eligible": eligible,
+                "swapped": swapped.num_rows,
+                "partners_excluded": sum(related) - len(related),
+                "partners_eligible": len(related) * len(data.pool) - sum(related),
+            }
+        return counts

@@ -1,0 +1,117 @@
+"""What TensorBoard shows beside the scalars: a figure per epoch, a page of grouped curves, and hyperparameters."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytorch_lightning import Callback, LightningModule, Trainer
+from pytorch_lightning.loggers import TensorBoardLogger
+
+from callbacks.engine import Engine
+from callbacks.run_folder import RunFolder
+from metrics import Measurement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLORS = ("#1f4e79", "#c2571a", "#4b8b3b", "#7b4b94")
+
+
+def history_figure(history: list[tuple[int, dict[str, Measurement]]], title: str) -> "Figure":
+    """Accuracy and attentiveness over epochs, with 95 % intervals; readable at thumbnail size.
+
+    Args:
+        history: (epoch, name of the curve -> measurement); undefined values leave a gap.
+        title: Title of the figure.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(5, 3.6), layout="constrained")
+    axes = figure.add_subplot()
+    names = list(dict.fromkeys(name for _, found in history for name in found))
+    for i, (name, color) in enumerate(zip(names, COLORS * len(names), strict=False)):
+        shift = 0.06 * (i - (len(names) - 1) / 2)  # keeps intervals of equal epochs apart
+        points = [(epoch + shift, found[name]) for epoch, found in history if name in found]
+        points = [(x, m) for x, m in points if m.value is not None]
+        xs, ys = [x for x, _ in points], [100 * m.value for _, m in points]
+        bars = [m.ci95 or (m.value, m.value) for _, m in points]
+        low = [max(0.0, y - 100 * b[0]) for y, b in zip(ys, bars, strict=True)]
+        high = [max(0.0, 100 * b[1] - y) for y, b in zip(ys, bars, strict=True)]
+        axes.errorbar(xs, ys, yerr=[low, high], label=name, color=color, marker="o", capsize=4, linewidth=2.5)
+    axes.set(ylim=(0, 103), xlabel="epoch", ylabel="%")
+    axes.set_xlim(history[0][0] - 0.4, history[-1][0] + 0.4)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_title(title, fontsize=13)
+    axes.tick_params(labelsize=12)
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(loc="lower right", fontsize=12)
+    return figure
+
+
+class Board(Callback):
+    """Feeds TensorBoard; stands behind the run folder among the callbacks.
+
+    Args:
+        hyperparameters: What the HParams tab compares runs by.
+    """
+
+    def __init__(self, hyperparameters: dict[str, Any]) -> None:
+        self.hyperparameters = hyperparameters
+        self.history: list[tuple[int, dict[str, Measurement]]] = []
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"history": [(epoch, {k: m.as_dict() for k, m in found.items()}) for epoch, found in self.history]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.history = [(e, {k: Measurement(**m) for k, m in found.items()}) for e, found in state_dict["history"]]
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        writer = self._writer(trainer)
+        if writer is None:
+            return
+        data = trainer.datamodule
+        chosen = [f"accuracy/{data.name}"] + [f"attentiveness/{data.name}/{part}" for part in data.swap]
+        page = {"accuracy and attentiveness": ["Multiline", chosen]}
+        for part in data.swap:
+            labels = [f"attentiveness/{data.name}/{part}/from_{label}" for label in data.task.labels]
+            page[f"attentiveness to {part} by predicted label"] = ["Multiline", labels]
+        page["accuracy by label"] = ["Multiline", [f"accuracy/{data.name}/{label}" for label in data.task.labels]]
+        page["null control: must stay at 0"] = ["Multiline", [f"null/{data.name}/flips"]]
+        writer.add_custom_scalars({data.name: page})
+
+    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.sanity_checking or not trainer.is_global_zero or trainer.state.fn != "fit":
+            return
+        engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
+        folder = next(c for c in trainer.callbacks if isinstance(c, RunFolder)).folder
+        data = trainer.datamodule
+        names = {"accuracy": f"accuracy/{data.name}"}
+        names |= {f"attentiveness: {part}": f"attentiveness/{data.name}/{part}" for part in data.swap}
+        self.history.append((trainer.current_epoch + 1, {k: engine.measurements[name] for k, name in names.items()}))
+        figure = history_figure(self.history, f"{data.name}, {data.regime}")
+        path = Path(folder) / "figures" / "attentiveness.png"
+        path.parent.mkdir(exist_ok=True)
+        figure.savefig(path, dpi=150)
+        if writer := self._writer(trainer):
+            writer.add_figure("figures/attentiveness", figure, trainer.global_step)
+
+    def final(self, trainer: Trainer) -> None:
+        """Record the hyperparameters with the metrics of the best checkpoint; call after it was evaluated."""
+        engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
+        final = {f"final/{name}": m.value for name, m in engine.measurements.items() if m.value is not None}
+        for logger in trainer.loggers:
+            if isinstance(logger, TensorBoardLogger):
+                logger.log_hyperparams(self.hyperparameters, final, step=trainer.global_step)
+                logger.save()
+                if trainer.is_global_zero:
+                    logger.experiment.flush()
+            else:
+                logger.log_hyperparams(self.hyperparameters)
+
+    @staticmethod
+    def _writer(trainer: Trainer) -> Any:
+        """The TensorBoard writer on rank 0, else None."""
+        for logger in trainer.loggers:
+            if trainer.is_global_zero and isinstance(logger, TensorBoardLogger):
+                return logger.experiment
+        return None

@@ -1,0 +1,86 @@
+"""The folder of a run, and what is written into it."""
+
+import os
+import platform
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pytorch_lightning import Callback, LightningModule, Trainer
+from pytorch_lightning.callbacks import ModelCheckpoint
+
+from callbacks.engine import Engine
+from records import write_json
+from records.rows import write_rows
+
+PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
+
+
+def new_version(parent: Path) -> Path:
+    """Make and return the first free ``version_N`` in a folder; two runs that start together get two folders."""
+    parent.mkdir(parents=True, exist_ok=True)
+    n = 0
+    while True:
+        try:
+            (parent / f"version_{n}").mkdir()
+        except FileExistsError:
+            n += 1
+        else:
+            return parent / f"version_{n}"
+
+
+class RunFolder(Callback):
+    """Writes config.yaml, run.json, results.json, rows/ and the exported backbone.
+
+    Must stand behind the engine among the callbacks. Only rank 0 writes; the others learn the folder from it.
+
+    Args:
+        folder: The folder; None on other ranks than 0.
+        save_config: Writes the configuration to the path it is given.
+    """
+
+    def __init__(self, folder: Path | None, save_config: Callable[[Path], None]) -> None:
+        self.folder, self.save_config = folder, save_config
+        self._described = False
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        self.folder = Path(trainer.strategy.broadcast(str(self.folder)))
+        for callback in trainer.callbacks:
+            if isinstance(callback, ModelCheckpoint) and callback.dirpath is None:
+                callback.dirpath = str(self.folder / "checkpoints")
+        if trainer.is_global_zero and not self._described:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.save_config(self.folder / "config.yaml")
+            write_json(self.folder / "run.json", self._description(trainer))
+            self._described = True
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.is_global_zero:
+            pl_module.export(str(self.folder / "checkpoints" / "backbone"), weights=False)
+
+    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.sanity_checking or not trainer.is_global_zero:
+            return
+        engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
+        hashes = {}
+        for name, (rows, metadata) in engine.rows.items():
+            hashes[name] = write_rows(self.folder / "rows" / f"{name}.parquet", rows, metadata)
+        write_json(self.folder / "results.json", engine.results | {"rows": hashes})
+
+    def _description(self, trainer: Trainer) -> dict[str, Any]:
+        """What results.json leaves out, since it may differ where the numbers do not."""
+        return {
+            "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "host": platform.node(),
+            "python": platform.python_version(),
+            "packages": {name: version(name) for name in PACKAGES},
+            "accelerator": type(trainer.accelerator).__name__,
+            "device": platform.processor() or platform.machine(),
+            "processes": trainer.world_size,
+            "threads": int(os.environ.get("OMP_NUM_THREADS", 0)) or os.cpu_count(),
+            "precision": trainer.precision,
+        }

@@ -1,0 +1,211 @@
+"""What train.py and evaluate.py share: short forms, one-sentence errors, run folders."""
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import torch
+import yaml
+from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
+from pytorch_lightning.loggers import TensorBoardLogger
+from pytorch_lightning.utilities import rank_zero_only
+
+from callbacks import Accuracy, Attentiveness, BestCheckpoint, Board, Engine, RunFolder
+from callbacks.run_folder import new_version
+from datamodules import PairedData
+from lightning_modules import Classifier
+from records import HeedError
+
+CONFIGS = Path(__file__).parent / "configs"
+FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
+DEFAULTS = {"data": "planted", "model": "minilm"}
+
+warnings.filterwarnings("ignore", "The '.*_dataloader' does not have many workers")  # splicing token ids is cheap
+warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")  # it holds the backbone's config
+warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.. is deprecated")  # Lightning with torch 2.13
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+
+
+def names(kind: str) -> list[str]:
+    """The short names of a kind ("data", "model", "augment"): the files of its folder in configs/."""
+    return sorted(path.stem for path in (CONFIGS / FOLDER_OF[kind]).glob("*.yaml"))
+
+
+def config_path(kind: str, name: str) -> str:
+    """The file that a short name stands for; a path or a class stays as it is.
+
+    Raises:
+        HeedError: An unknown name; the message lists the known ones.
+    """
+    if name in names(kind):
+        return str(CONFIGS / FOLDER_OF[kind] / f"{name}.yaml")
+    if name.endswith((".yaml", ".yml", ".json")) or name.startswith("{"):
+        if not name.startswith("{") and not Path(name).is_file():
+            raise HeedError(f"--{kind} {name}: there is no such file.")
+        return name
+    if kind != "augment" and re.fullmatch(r"\w+(\.\w+)+", name):
+        return name
+    raise HeedError(f"--{kind} {name}: unknown; known are {', '.join(names(kind))} (or name a YAML file).")
+
+
+def expand(argv: Sequence[str]) -> list[str]:
+    """Short forms to LightningCLI's own arguments, in the order that it needs: whole files before single settings.
+
+    Example:
+        >>> [a.rsplit("/", 1)[-1] for a in expand(["--data.path", "d", "--data", "mnli", "--partial", "hypothesis"])]
+        ['--data', 'mnli.yaml', '--model', 'minilm.yaml', '--data.path', 'd', '--data.partial', 'hypothesis']
+    """
+    short: dict[str, str] = {}
+    rest: list[str] = []
+    argv = list(argv)
+    while argv:
+        flag, has_value, value = argv.pop(0).partition("=")
+        if flag.removeprefix("--") in (*FOLDER_OF, "partial") and flag.startswith("--"):
+            if not has_value and (not argv or argv[0].startswith("--")):
+                raise HeedError(f"{flag} needs a name.")
+            short[flag.removeprefix("--")] = value if has_value else argv.pop(0)
+        else:
+            rest.append(flag + has_value + value)
+    if not any(flag in ("--config", "-c") or flag.startswith("--config=") for flag in rest):
+        short = DEFAULTS | short
+    first = [a for kind in ("data", "model") if kind in short for a in (f"--{kind}", config_path(kind, short[kind]))]
+    if "augment" in short:
+        first += ["--config", config_path("augment", short["augment"])]
+    return first + rest + (["--data.partial", short["partial"]] if "partial" in short else [])
+
+
+class Parser(LightningArgumentParser):
+    """Reports a mistake in one sentence."""
+
+    def error(self, message: str, ex: Exception | None = None) -> None:
+        raise HeedError(one_sentence(message))
+
+
+def one_sentence(message: str) -> str:
+    """What jsonargparse says of a mistake, without the alternatives that it tried for every member of a union."""
+    lines = [line.strip(" -") for line in message.splitlines() if line.strip(" -")]
+    text = lines[0] if lines else "The arguments are wrong"
+    if key := re.search(r'(?:Parser key|Validation failed: Key|key) "([\w.]+)"', message):
+        where = "--" + key[1].replace("init_args.", "")
+        unknown = re.search(r'(?:No action for key|Group .* does not accept nested key|Key) "?([\w.]+)"?', message)
+        reasons = [line for line in lines if re.search(r"Expected|Unable to import|not exist|Invalid|got", line)]
+        reason = (reasons or [unknown[0] if unknown else lines[-1]])[0]
+        text = f"{where}: {re.sub(r'^.*?: (?=Expected|Unable|Problem)', '', reason)}"
+    elif "nrecognized arguments" in message:
+        text = f"{text.rstrip('.')}. See --help for what there is"
+    return text.rstrip(".") + "."
+
+
+class HeedCLI(LightningCLI):
+    """LightningCLI with Heed's callbacks and run folders.
+
+    Args:
+        evaluating: Whether nothing is trained: every evaluation is exhaustive and in full precision.
+        folder: Makes the folder for the run's output from (data name, model name, regime).
+        args: The expanded arguments; None for ``sys.argv``.
+    """
+
+    def __init__(self, evaluating: bool, folder: Callable[["HeedCLI"], Path]) -> None:
+        self.evaluating, self.make_folder = evaluating, folder
+        super().__init__(
+            Classifier,
+            PairedData,
+            subclass_mode_model=True,
+            subclass_mode_data=True,
+            save_config_callback=None,
+            run=False,
+            auto_configure_optimizers=False,
+            load_from_checkpoint_support=False,
+            seed_everything_default=0,
+            parser_class=Parser,
+            trainer_defaults={
+                "max_epochs": 3,
+                "gradient_clip_val": 1.0,
+                "use_distributed_sampler": False,
+                "num_sanity_val_steps": 0,
+                "log_every_n_steps": 10,
+                "enable_model_summary": False,
+            },
+        )
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        parser.add_lightning_class_args(Attentiveness, "attentiveness")
+        if not self.evaluating:
+            parser.add_lightning_class_args(BestCheckpoint, "checkpoint")
+            parser.add_argument("--ckpt_path", type=str | None, help="Continue the run of this checkpoint.")
+        else:
+            parser.add_argument("--checkpoint", type=str | None, help="What to evaluate: best.ckpt of a run.")
+        parser.add_argument("--output", type=str | None, help="Folder of the results, instead of the one in runs/.")
+        parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=int)
+
+    @property
+    def model_name(self) -> str:
+        """The short name of the backbone, or its id as a folder name."""
+        backbone = str(self.config.model.init_args.get("backbone", type(self.model).__name__))
+        for path in sorted((CONFIGS / "model").glob("*.yaml")):
+            if yaml.safe_load(path.read_text())["init_args"].get("backbone") == backbone:
+                return path.stem
+        run = Path(backbone).resolve()
+        if run.parts[-2:] == ("checkpoints", "backbone"):  # exported by a run: named as that run
+            return run.parents[3].name if len(run.parts) > 5 else run.name
+        return re.sub(r"[^\w.-]+", "-", backbone).strip("-").lower()
+
+    def instantiate_trainer(self, **kwargs: Any) -> Any:
+        config = self.config_init["trainer"]
+        if config["precision"] is None:
+            on_gpu = config["accelerator"] in ("auto", "gpu", "cuda") and torch.cuda.is_available()
+            half = on_gpu and not self.evaluating and torch.cuda.is_bf16_supported()
+            kwargs["precision"] = "bf16-mixed" if half else "32-true"
+        first = rank_zero_only.rank == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
+        folder = self.make_folder(self) if first else None
+        engine = Engine(exhaustive=self.evaluating)
+        heed = [Accuracy(), engine, RunFolder(folder, self.save_config)]
+        if self.evaluating:
+            kwargs["logger"] = config["logger"] or False
+        else:
+            heed.append(Board(self.hyperparameters()))
+            if config["logger"] in (None, True) and not config["fast_dev_run"]:
+                kwargs["logger"] = TensorBoardLogger(str(folder), name="", version="", default_hp_metric=False)
+        config["callbacks"] = [*heed, *(config["callbacks"] or [])]
+        return super().instantiate_trainer(**kwargs)
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """The settings by which runs are compared."""
+        data, trainer = self.datamodule, self.config.trainer
+        chosen = {"data": data.name, "model": self.model_name, "regime": data.regime, "seed": data.seed}
+        chosen |= {"epochs": trainer.max_epochs, "batch_size": data.batch_size}
+        settings = dict(self.config.model.init_args)
+        return chosen | {
+            k: settings[k] for k in ("learning_rate", "weight_decay", "warmup", "max_length") if k in settings
+        }
+
+    def save_config(self, path: Path) -> None:
+        """Write the whole configuration, so that ``--config`` repeats the run."""
+        self.parser.save(self.config, path, skip_none=False, overwrite=True)
+
+    def callback(self, kind: type) -> Any:
+        """The trainer's callback of a class."""
+        return next(c for c in self.trainer.callbacks if isinstance(c, kind))
+
+
+def run_folder(cli: HeedCLI, *tail: str) -> Path:
+    """``--output``, or a new ``runs/<data>/<model>/<tail>/version_N``."""
+    if cli.config.output:
+        Path(cli.config.output).mkdir(parents=True, exist_ok=True)
+        return Path(cli.config.output)
+    return new_version(Path("runs", cli.datamodule.name, cli.model_name, *tail))
+
+
+def guarded(main: Callable[[], None]) -> None:
+    """Run a command; a user's mistake becomes one sentence and exit status 2, without a traceback."""
+    try:
+        main()
+    except HeedError as error:
+        print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr, flush=True)
+        sys.exit(2)

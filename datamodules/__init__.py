@@ -1,0 +1,9 @@
+"""Where examples come from, which splits are made of them, and how they are batched."""
+
+import torchvision_fix  # noqa: F401
+
+from datamodules.base import PairedData
+from datamodules.planted import Planted
+from datamodules.text import PairedText
+
+__all__ = ["PairedData", "PairedText", "Planted"]

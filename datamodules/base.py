@@ -1,0 +1,224 @@
+"""The data module that all kinds of data share: splits, augmentation, batches."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.utilities import rank_zero_info
+from torch.utils.data import DataLoader, Dataset
+
+from datamodules.sampler import EvaluationSampler, TrainingSampler, evaluation_batches
+from datamodules.sources import Counts
+from datamodules.splits import TrainingSet, counterfactual_partners, partial, sample
+from interventions import Swap
+from records import Example, Examples, HeedError, Task
+
+
+@dataclass(frozen=True)
+class Inoculation:
+    """A few examples of a challenge set to fine-tune on.
+
+    Attributes:
+        path: A file or folder in the format of the data set.
+        n: How many of its examples; those of a smaller n are among those of a larger one.
+    """
+
+    path: str | None = None
+    n: int = 100
+
+
+class Numbered(Dataset):
+    """Pairs of (position, example)."""
+
+    def __init__(self, examples: Sequence[Example]) -> None:
+        self.examples = examples
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def __getitem__(self, i: int) -> tuple[int, Example]:
+        return i, self.examples[i]
+
+
+class Collate:
+    """Makes a batch of (position, example) pairs; picklable.
+
+    The batch holds ``inputs`` (from the processor), ``labels`` (int64 [examples]; -1 for none), ``positions`` (a list)
+    and ``size``.
+    """
+
+    def __init__(self, processor: Any, labels: Sequence[str]) -> None:
+        self.processor, self.index = processor, {label: i for i, label in enumerate(labels)}
+
+    def __call__(self, items: Sequence[tuple[int, Example]]) -> dict[str, Any]:
+        examples = [example for _, example in items]
+        return {
+            "inputs": self.processor(examples),
+            "labels": torch.tensor([self.index.get(example.label, -1) for example in examples], dtype=torch.int64),
+            "positions": [position for position, _ in items],
+            "size": len(items),
+        }
+
+
+class PairedData(pl.LightningDataModule):
+    """Paired inputs for training and for measuring attentiveness.
+
+    A kind of data overrides :meth:`load`, and :meth:`load_challenge` if it can be inoculated.
+
+    Args:
+        name: Name of the data set, the first part of every uid and metric.
+        parts: Names of the parts, in reading order.
+        labels: Names of the labels, in order.
+        default_label: The label of parts that have nothing to do with each other.
+        swap: Parts that the attentiveness test swaps, each in turn.
+        partial: Train and evaluate on this part alone.
+        augment: "counterfactual" adds one instance with the default label for each training pair of another label;
+            "inoculation" trains on a few examples of a challenge set instead of the training set.
+        inoculation: Which examples, and how many.
+        resample_counterfactuals: Draw the counterfactuals anew in every epoch, not once for the run.
+        max_train: Train on a random sample of this size.
+        max_validation: Validate on a random sample of this size.
+        batch_size: Training examples in a batch of one process.
+        eval_batch_size: Examples in an evaluation batch.
+        num_workers: Processes that prepare batches.
+        seed: The run's seed; follows --seed_everything.
+        note: What a reader of results on this data set must know.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parts: Sequence[str],
+        labels: Sequence[str],
+        default_label: str | None = None,
+        swap: list[str] | None = None,
+        partial: str | None = None,
+        augment: Literal["counterfactual", "inoculation"] | None = None,
+        inoculation: Inoculation = Inoculation(),
+        resample_counterfactuals: bool = False,
+        max_train: int | None = None,
+        max_validation: int | None = None,
+        batch_size: int = 32,
+        eval_batch_size: int = 64,
+        num_workers: int = 0,
+        seed: int = 0,
+        note: str | None = None,
+    ) -> None:
+        super().__init__()
+        self.name, self.default_label, self.partial, self.augment = name, default_label, partial, augment
+        self.inoculation, self.resample_counterfactuals = inoculation, resample_counterfactuals
+        self.max_train, self.max_validation = max_train, max_validation
+        self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
+        self.seed, self.note = seed, note
+        self.full_task = Task("classification", tuple(parts), tuple(labels), default_label)
+        swap = list(parts[:1]) if swap is None else swap
+        for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
+            unknown = [part for part in named if part not in parts]
+            if unknown:
+                raise HeedError(f"--data.{option} {unknown[0]}: {name} has the parts {', '.join(parts)}.")
+        if partial and augment == "counterfactual":
+            raise HeedError("--partial leaves one part, and --augment counterfactual swaps one of two: use either.")
+        self.swap = [] if partial else swap
+        self.counts = Counts()
+        self.pool: Examples | None = None
+        self.train_examples: Examples | None = None
+
+    @property
+    def task(self) -> Task:
+        """The task that a model sees: with ``partial``, of one part."""
+        full = self.full_task
+        return Task(full.kind, (self.partial,), full.labels, full.default_label) if self.partial else full
+
+    @property
+    def regime(self) -> str:
+        """What the training does differently: plain, counterfactual, partial-<part> or inoculation-<n>."""
+        if self.partial:
+            return f"partial-{self.partial}"
+        return f"inoculation-{self.inoculation.n}" if self.augment == "inoculation" else self.augment or "plain"
+
+    def load(self, split: Literal["train", "validation"]) -> Examples:
+        """The examples of a split. Fills ``counts``."""
+        raise NotImplementedError
+
+    def load_challenge(self, path: str) -> Examples:
+        """The examples of a challenge set for inoculation."""
+        raise HeedError(f"{self.name} cannot be inoculated: its data are not read from files.")
+
+    def setup(self, stage: str) -> None:
+        if self.pool is None:
+            self.pool = self._split("validation", self.max_validation)
+        if stage == "fit" and self.train_examples is None:
+            self.train_examples = self._training_examples()
+
+    def _training_examples(self) -> Examples:
+        if self.augment != "inoculation":
+            return self._split("train", self.max_train)
+        if self.inoculation.path is None:
+            raise HeedError("--augment inoculation needs --data.inoculation.path, the file of the challenge set.")
+        examples = sample(self.load_challenge(self.inoculation.path), self.inoculation.n, self.seed, "inoculation")
+        return partial(examples, self.partial) if self.partial else examples
+
+    def _split(self, split: Literal["train", "validation"], most: int | None) -> Examples:
+        examples = self.load(split)
+        if most is not None and most < len(examples):
+            examples = sample(examples, most, self.seed, f"max_{split}")
+        return partial(examples, self.partial) if self.partial else examples
+
+    def training_set(self, draw: int = 0) -> TrainingSet:
+        """The training examples with their counterfactuals, if any; ``draw`` is the epoch where each draws anew."""
+        if self.augment != "counterfactual":
+            return TrainingSet(self.train_examples)
+        swap = Swap(self.swap[0], self.default_label)
+        partners = counterfactual_partners(self.train_examples, swap, self.seed, draw)
+        return TrainingSet(self.train_examples, swap, partners)
+
+    def train_dataloader(self) -> DataLoader:
+        trainer, processor = self.trainer, self.trainer.lightning_module.processor
+        if self.augment == "counterfactual" and self.resample_counterfactuals:
+            trainer.reload_dataloaders_every_n_epochs = 1
+        examples = self.training_set(trainer.current_epoch if self.resample_counterfactuals else 0)
+        lengths = processor.lengths(examples)
+        rank, world = trainer.global_rank, trainer.world_size
+        sampler = TrainingSampler(lengths, self.batch_size, self.seed, rank, world)
+        if not len(sampler):
+            raise HeedError(
+                f"{len(examples)} training examples make fewer batches of {self.batch_size} than there are processes "
+                f"({world}): lower --data.batch_size."
+            )
+        added = f" (of them {len(examples.base):,} counterfactual)" if len(examples.base) else ""
+        rank_zero_info(f"{self.name}: training on {len(examples):,} examples{added}.{self._asides('train', processor)}")
+        if sampler.dropped:
+            rank_zero_info(
+                f"{self.name}: {sampler.dropped} batches are dropped in each epoch to give all ranks as many."
+            )
+        return self._loader(examples, sampler)
+
+    def val_dataloader(self) -> DataLoader:
+        trainer, processor = self.trainer, self.trainer.lightning_module.processor
+        lengths = processor.lengths(self.pool)
+        self.counts.truncated = processor.truncated
+        batches = evaluation_batches(lengths, list(self.pool.column("uid")), self.eval_batch_size)
+        asides = self._asides("validation", processor)
+        rank_zero_info(f"{self.name}: evaluating on {len(self.pool):,} examples.{asides}")
+        if self.note:
+            rank_zero_info(f"{self.name}: {self.note}")
+        return self._loader(self.pool, EvaluationSampler(batches, trainer.global_rank, trainer.world_size))
+
+    def _asides(self, split: str, processor: Any) -> str:
+        no_gold = self.counts.no_gold.get(split, 0)
+        text = f" {no_gold:,} rows without a gold label were left out." if no_gold else ""
+        if processor.truncated:
+            text += f" {processor.truncated:,} are longer than the model reads and are truncated."
+        return text
+
+    def _loader(self, examples: Sequence[Example], sampler: Any) -> DataLoader:
+        return DataLoader(
+            Numbered(examples),
+            batch_sampler=sampler,
+            collate_fn=Collate(self.trainer.lightning_module.processor, self.task.labels),
+            num_workers=self.num_workers,
+            persistent_workers=False,
+            pin_memory=torch.cuda.is_available(),
+        )

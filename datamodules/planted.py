@@ -1,0 +1,179 @@
+"""Planted data: sentence pairs from a grammar, with a shortcut of known strength in the hypothesis.
+
+The label follows from how the hypothesis was made from the premise, so the truth is known; a cue word in the hypothesis
+agrees with the label as often as asked for, so the shortcut is known as well.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from datamodules import lexicon
+from datamodules.base import PairedData
+from interventions import generator
+from records import Examples, ExamplesBuilder, HeedError
+
+LABELS = ("entailment", "neutral", "contradiction")
+CUES = {"entailment": "apparently", "neutral": "reportedly", "contradiction": "supposedly"}
+
+HYPERNYM = {
+    word: up for groups in (lexicon.SUBJECTS, lexicon.OBJECTS) for up, ws in groups.items() for word in ws.split()
+}
+SUBJECTS = [word for words in lexicon.SUBJECTS.values() for word in words.split()]
+OBJECTS = [word for words in lexicon.OBJECTS.values() for word in words.split()]
+OPPOSITE = {a: b for pair in lexicon.SUBJECT_ADJECTIVES + lexicon.OBJECT_ADJECTIVES for a, b in (pair, pair[::-1])}
+SUBJECT_ADJECTIVES = [word for pair in lexicon.SUBJECT_ADJECTIVES for word in pair]
+OBJECT_ADJECTIVES = [word for pair in lexicon.OBJECT_ADJECTIVES for word in pair]
+SYNONYM = {word: same for word, same, _ in lexicon.VERBS}
+ANTONYM = {word: other for word, _, other in lexicon.VERBS}
+OPTIONAL = ("subject_adjective", "object_adjective", "number", "place", "time", "reason")
+CHOICES: dict[str, list[str]] = {
+    "subject": SUBJECTS,
+    "verb": list(SYNONYM),
+    "object": OBJECTS,
+    "subject_adjective": SUBJECT_ADJECTIVES,
+    "object_adjective": OBJECT_ADJECTIVES,
+    "number": lexicon.NUMBERS,
+    "place": lexicon.PLACES,
+    "time": lexicon.TIMES,
+    "reason": lexicon.REASONS,
+}
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a sentence says: who did what to what; every other field may be empty."""
+
+    subject: str
+    verb: str
+    object: str
+    subject_adjective: str = ""
+    object_adjective: str = ""
+    number: str = ""
+    place: str = ""
+    time: str = ""
+    reason: str = ""
+
+    def sentence(self, cue: str = "") -> str:
+        """The event in words, with a cue word before the verb."""
+        words = [self.subject_adjective, self.subject, cue, self.verb, self.number, self.object_adjective, self.object]
+        words += [f"in the {self.place}" if self.place else "", self.time, self.reason]
+        return " ".join(["The", *filter(None, words)]) + "."
+
+    def filled(self) -> list[str]:
+        """The optional fields that are not empty."""
+        return [name for name in OPTIONAL if getattr(self, name)]
+
+
+def _pick(rng: np.random.Generator, options: list[str], but: str = "") -> str:
+    options = [option for option in options if option != but]
+    return options[int(rng.integers(len(options)))]
+
+
+def random_event(rng: np.random.Generator) -> Event:
+    """An event with two to four of its optional fields filled."""
+    fields = {name: _pick(rng, CHOICES[name]) for name in ("subject", "verb", "object")}
+    for name in rng.permutation(OPTIONAL[:-1])[: rng.integers(2, 5)]:
+        fields[str(name)] = _pick(rng, CHOICES[str(name)])
+    return Event(**fields)
+
+
+def delete(event: Event, rng: np.random.Generator, keep: str = "") -> Event:
+    """Leave out one or two optional fields, but never ``keep``."""
+    filled = [name for name in event.filled() if name != keep]
+    dropped = rng.permutation(filled)[: rng.integers(1, 3)] if filled else []
+    return replace(event, **{str(name): "" for name in dropped})
+
+
+def entailed(event: Event, rng: np.random.Generator) -> Event:
+    """What follows from an event: a hypernym, a paraphrase, or less information; one to three of these."""
+    for change in rng.permutation(["hypernym", "paraphrase", "delete"])[: rng.integers(1, 4)]:
+        if change == "hypernym":
+            name = _pick(rng, ["subject", "object"])
+            event = replace(event, **{name: HYPERNYM[getattr(event, name)]})
+        elif change == "paraphrase":
+            event = replace(event, verb=SYNONYM[event.verb])
+        else:
+            event = delete(event, rng)
+    return event
+
+
+def contradicted(event: Event, rng: np.random.Generator) -> Event:
+    """What cannot be true with an event: an antonym, another place or another number; the rest may be said in less."""
+    names = ["verb"] + [name for name in event.filled() if name != "time"]
+    name = _pick(rng, names)
+    old = getattr(event, name)
+    if name == "verb":
+        new = ANTONYM[old]
+    elif name in ("place", "number"):
+        new = _pick(rng, CHOICES[name], but=old)
+    else:
+        new = OPPOSITE[old]
+    event = replace(event, **{name: new})
+    return delete(event, rng, keep=name) if rng.random() < 0.5 else event
+
+
+def undecided(event: Event, rng: np.random.Generator, unrelated: float) -> Event:
+    """What may or may not be true with an event: an added fact; with probability ``unrelated``, another event."""
+    if rng.random() < unrelated:
+        return random_event(rng)
+    name = _pick(rng, [name for name in OPTIONAL if not getattr(event, name)])
+    added = replace(event, **{name: _pick(rng, CHOICES[name])})
+    return delete(added, rng, keep=name) if rng.random() < 0.5 else added
+
+
+def planted_pair(seed: int, split: str, i: int, shortcut: float, unrelated: float) -> tuple[str, str, str]:
+    """The i-th (premise, hypothesis, label) of a split: a function of the arguments alone."""
+    rng = generator("planted", seed, split, i)
+    label = LABELS[int(rng.integers(3))]
+    event = random_event(rng)
+    if label == "entailment":
+        hypothesis = entailed(event, rng)
+    elif label == "contradiction":
+        hypothesis = contradicted(event, rng)
+    else:
+        hypothesis = undecided(event, rng, unrelated)
+    honest = rng.random() < shortcut
+    cue = CUES[label if honest else _pick(rng, list(LABELS), but=label)]
+    return event.sentence(), hypothesis.sentence(cue), label
+
+
+class Planted(PairedData):
+    """Sentence pairs whose truth and whose shortcut are known; needs no download.
+
+    Args:
+        shortcut: How often the cue word of the hypothesis agrees with the label; 1/3 is no shortcut.
+        unrelated: Share of neutral pairs whose hypothesis has nothing to do with the premise.
+        n_train: Training examples.
+        n_validation: Validation examples.
+        grammar_seed: Seed of the sentences; the data stay the same when --seed_everything changes.
+        name: Name of the data set.
+        default_label: The label of parts that have nothing to do with each other.
+        **kwargs: As for :class:`PairedData`.
+    """
+
+    def __init__(
+        self,
+        shortcut: float = 0.9,
+        unrelated: float = 0.05,
+        n_train: int = 4000,
+        n_validation: int = 1000,
+        grammar_seed: int = 0,
+        name: str = "planted",
+        default_label: str | None = "neutral",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, ("premise", "hypothesis"), LABELS, default_label, **kwargs)
+        for flag, share in (("shortcut", shortcut), ("unrelated", unrelated)):
+            if not 0 <= share <= 1:
+                raise HeedError(f"--data.{flag} {share} is no share between 0 and 1.")
+        self.shortcut, self.unrelated, self.grammar_seed = shortcut, unrelated, grammar_seed
+        self.sizes = {"train": n_train, "validation": n_validation}
+
+    def load(self, split: Literal["train", "validation"]) -> Examples:
+        builder = ExamplesBuilder(self.full_task.parts)
+        for i in range(self.sizes[split]):
+            premise, hypothesis, label = planted_pair(self.grammar_seed, split, i, self.shortcut, self.unrelated)
+            builder.add(f"{self.name}/{split}/{i}", (premise, hypothesis), label)
+        return builder.finish()

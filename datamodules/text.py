@@ -1,0 +1,78 @@
+"""Pairs of texts from files or from the hub: a new data set is a YAML file and no Python."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from datamodules.base import PairedData
+from datamodules.sources import Columns, Hub, Local, to_examples
+from datamodules.splits import hold_out
+from records import Examples, HeedError
+
+ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
+
+
+class PairedText(PairedData):
+    """Sentence pairs: natural language inference, paraphrase detection and the like.
+
+    Args:
+        name: Name of the data set.
+        parts: Part name to column, in reading order.
+        labels: Label name to its spellings in the sources, in label order.
+        label: Column of the label.
+        hub: Where on the hub.
+        path: Local files instead: a folder with one file per split, one file, or a save_to_disk folder.
+        splits: Which split or file of the source is ``train``, and which ``validation``.
+        hold_out: Take this many training examples for validation, where the source has no such split.
+        uid: Column of a unique id; rows are numbered without one.
+        groups: Columns whose equal values make two examples related, so that they are never partners.
+        quoting: Whether fields of csv and tsv files may stand in double quotes.
+        **kwargs: As for :class:`PairedData`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parts: dict[str, str],
+        labels: dict[str, list[str | int]],
+        label: str = "label",
+        hub: Hub | None = None,
+        path: str | None = None,
+        splits: dict[str, str] | None = None,
+        hold_out: int | None = None,
+        uid: str | None = None,
+        groups: Sequence[str] = (),
+        quoting: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, tuple(parts), tuple(labels), **kwargs)
+        self.columns = Columns(parts, label, labels, uid, tuple(groups))
+        self.hub, self.path, self.hold_out, self.quoting = hub, path, hold_out, quoting
+        self.splits = {"train": "train", "validation": "validation"} | (splits or {})
+
+    def load(self, split: Literal["train", "validation"]) -> Examples:
+        if self.hold_out is None:
+            return self._read(split)
+        rest, held = hold_out(self._read("train"), self.hold_out, seed=0)  # the same split in every run
+        return rest if split == "train" else held
+
+    def load_challenge(self, path: str) -> Examples:
+        where, rows = Local(Path(path), self.quoting).rows("train", ALIASES["train"])
+        return to_examples(rows, where, f"{self.name}/challenge", self.columns)[0]
+
+    def setup(self, stage: str) -> None:
+        one_file = self.path is not None and Path(self.path).is_file()
+        if stage == "fit" and one_file and self.hold_out is None and self.augment != "inoculation":
+            raise HeedError(
+                f"--data.path {self.path} is one file: name a folder with a training and a validation file, or hold "
+                "some of it out for validation with --data.hold_out N."
+            )
+        super().setup(stage)
+
+    def _read(self, split: Literal["train", "validation"]) -> Examples:
+        if self.path is None and self.hub is None:
+            raise HeedError(f"{self.name} has no hub id: name its files with --data.path.")
+        source = Local(Path(self.path), self.quoting) if self.path is not None else self.hub
+        where, rows = source.rows(self.splits[split], ALIASES[split])
+        examples, self.counts.no_gold[split] = to_examples(rows, where, f"{self.name}/{split}", self.columns)
+        return examples

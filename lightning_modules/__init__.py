@@ -1,0 +1,9 @@
+"""Classifiers, one small module for each model family, and the processors that turn examples into tensors."""
+
+import torchvision_fix  # noqa: F401
+
+from lightning_modules.classifier import Classifier
+from lightning_modules.encoder import Encoder
+from lightning_modules.processors import Processor, TextProcessor
+
+__all__ = ["Classifier", "Encoder", "Processor", "TextProcessor"]

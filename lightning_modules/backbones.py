@@ -1,0 +1,77 @@
+"""Where pretrained weights come from: an installed package, a folder, or the hub."""
+
+import contextlib
+import hashlib
+import importlib.util
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from transformers.utils import logging as transformers_logging
+
+from records import HeedError
+
+PACKAGE = "package:"
+WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+
+
+def resolve(backbone: str, sha256: str | None = None) -> str:
+    """The folder or hub id that a backbone names.
+
+    Args:
+        backbone: A folder, a hub id, or ``package:MODULE/FOLDER`` for weights inside an installed Python package.
+        sha256: What ``model.safetensors`` in the folder must hash to.
+
+    Raises:
+        HeedError: The package is not installed, the folder lacks a config, or the weights are not those expected.
+    """
+    if backbone.startswith(PACKAGE):
+        module, _, folder = backbone.removeprefix(PACKAGE).partition("/")
+        spec = importlib.util.find_spec(module)
+        if spec is None or not spec.submodule_search_locations:
+            raise HeedError(f"The weights {backbone} need the Python package {module!r}: install requirements.txt.")
+        backbone = str(Path(next(iter(spec.submodule_search_locations))) / folder)
+    path = Path(backbone)
+    if path.exists() and not (path / "config.json").is_file():
+        raise HeedError(f"--model.backbone {backbone} is no model folder: it has no config.json.")
+    if sha256 and path.is_dir():
+        found = hashlib.sha256((path / "model.safetensors").read_bytes()).hexdigest()
+        if found != sha256:
+            raise HeedError(f"{path / 'model.safetensors'} is not the published file: its sha256 is {found}.")
+    return backbone
+
+
+def has_weights(folder: str) -> bool:
+    """Whether weights can be read from a backbone: a folder with only a config has none; a hub id is taken to."""
+    path = Path(folder)
+    return not path.is_dir() or any(True for pattern in WEIGHTS for _ in path.glob(pattern))
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence progress bars and the report on a new head: a new head is what fine-tuning starts from."""
+    level = transformers_logging.get_verbosity()
+    bars = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity(logging.ERROR)
+    transformers_logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(level)
+        if bars:
+            transformers_logging.enable_progress_bar()
+
+
+def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
+    """Call a ``from_pretrained`` and turn its failure into one sentence."""
+    try:
+        with _quiet():
+            return loader(backbone, **kwargs)
+    except (OSError, ValueError, RuntimeError) as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise HeedError(
+            f"The model {backbone} could not be loaded ({lines[0].rstrip('.')}). Name a folder with "
+            "--model.backbone DIR, take the one that needs no hub (--model minilm), or set HF_HUB_OFFLINE=1 to use "
+            "only what is cached."
+        ) from error

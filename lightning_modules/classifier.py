@@ -1,0 +1,97 @@
+"""The base of all model families: training, prediction, optimisation."""
+
+from dataclasses import asdict
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from interventions import generator
+from lightning_modules.processors import Processor
+from records import Prediction, Task
+
+
+class Classifier(pl.LightningModule):
+    """A classifier over paired inputs.
+
+    A family overrides :meth:`build` (make the processor and the network for a task) and :meth:`logits`.
+
+    Args:
+        learning_rate: Peak learning rate of AdamW.
+        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
+        warmup: Share of all steps over which the learning rate rises linearly; it then falls linearly to 0.
+    """
+
+    processor: Processor
+
+    def __init__(self, learning_rate: float = 5e-5, weight_decay: float = 0.01, warmup: float = 0.1) -> None:
+        super().__init__()
+        self.learning_rate, self.weight_decay, self.warmup = learning_rate, weight_decay, warmup
+        self.task: Task | None = None
+
+    def prepare(self, task: Task) -> None:
+        """Make the processor for a task; the network follows in ``configure_model``."""
+        raise NotImplementedError
+
+    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
+        """Scores [examples, labels], in the order of ``task.labels``."""
+        raise NotImplementedError
+
+    def export(self, folder: str, weights: bool) -> None:
+        """Write what is needed to load the network without a hub: config, tokenizer and, if asked, safetensors."""
+        raise NotImplementedError
+
+    @property
+    def description(self) -> str:
+        """The network by its public name."""
+        return type(self).__name__
+
+    def setup(self, stage: str) -> None:
+        if self.task is None:
+            self.prepare(self.trainer.datamodule.task)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        checkpoint["task"] = asdict(self.task)
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        if self.task is None:  # loaded outside a Trainer: the checkpoint says what the task was
+            task = checkpoint["task"]
+            self.prepare(Task(**{**task, "parts": tuple(task["parts"]), "labels": tuple(task["labels"])}))
+            self.configure_model()
+
+    def on_train_batch_start(self, batch: dict[str, Any], batch_idx: int) -> None:
+        """Seed dropout by position, so that a resumed run draws what the uninterrupted one would have drawn."""
+        key = (self.trainer.datamodule.seed, "dropout", self.current_epoch, batch_idx, self.global_rank)
+        torch.manual_seed(int(generator(*key).integers(2**63)))
+
+    def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
+        loss = F.cross_entropy(self.logits(batch["inputs"]).float(), batch["labels"])
+        self.log("loss/train", loss, prog_bar=True, batch_size=len(batch["labels"]))
+        return loss
+
+    def validation_step(self, batch: dict[str, Any], batch_idx: int) -> list[Prediction]:
+        return self.predict(batch)
+
+    def predict(self, batch: dict[str, Any]) -> list[Prediction]:
+        """Predict a batch, whose ``inputs`` come from the processor; a batch of no example gives no prediction."""
+        if not batch["size"]:
+            return []
+        probs = self.logits(batch["inputs"]).float().softmax(dim=-1).cpu().numpy()
+        labels = self.task.labels
+        return [Prediction(labels[best], row) for best, row in zip(probs.argmax(axis=1), probs, strict=True)]
+
+    def configure_optimizers(self) -> dict[str, Any]:
+        decayed = [p for p in self.parameters() if p.requires_grad and p.ndim > 1]
+        other = [p for p in self.parameters() if p.requires_grad and p.ndim <= 1]
+        groups = [{"params": decayed, "weight_decay": self.weight_decay}, {"params": other, "weight_decay": 0.0}]
+        optimizer = torch.optim.AdamW(groups, lr=self.learning_rate, fused=True)
+        steps = max(1, int(self.trainer.estimated_stepping_batches))
+        rising = max(1, round(self.warmup * steps))
+
+        def factor(step: int) -> float:
+            return min((step + 1) / rising, max(0.0, (steps - step) / max(1, steps - rising)))
+
+        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}

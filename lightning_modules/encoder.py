@@ -1,0 +1,108 @@
+"""Encoders with a classification head: BERT, RoBERTa, DeBERTa, ELECTRA and whatever AutoModel knows."""
+
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer, PretrainedConfig
+
+from lightning_modules.backbones import has_weights, load, resolve
+from lightning_modules.classifier import Classifier
+from lightning_modules.labels import head_order, is_named, match_labels
+from lightning_modules.processors import TextProcessor
+from records import HeedError, Task
+
+
+class Encoder(Classifier):
+    """Any ``AutoModelForSequenceClassification`` over one or two text parts.
+
+    Args:
+        backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
+        max_length: Most tokens of an input; the longest part is cut first.
+        labels: Names of the head's outputs in their order, for published classifiers that only call them LABEL_0, ...
+        sha256: What the weights of a backbone from a package must hash to.
+        learning_rate: Peak learning rate of AdamW.
+        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
+        warmup: Share of all steps over which the learning rate rises.
+    """
+
+    def __init__(
+        self,
+        backbone: str,
+        max_length: int = 256,
+        labels: list[str] | None = None,
+        sha256: str | None = None,
+        learning_rate: float = 5e-5,
+        weight_decay: float = 0.01,
+        warmup: float = 0.1,
+    ) -> None:
+        super().__init__(learning_rate, weight_decay, warmup)
+        self.save_hyperparameters(logger=False)
+        self.backbone, self.max_length, self.labels, self.sha256 = backbone, max_length, labels, sha256
+        self.network: torch.nn.Module | None = None
+
+    @property
+    def description(self) -> str:
+        return self.backbone
+
+    def prepare(self, task: Task) -> None:
+        self.task = task
+        self.folder = resolve(self.backbone, self.sha256)
+        config: PretrainedConfig = load(AutoConfig.from_pretrained, self.folder)
+        longest = getattr(config, "max_position_embeddings", self.max_length)
+        if self.max_length > longest:
+            raise HeedError(f"--model.max_length {self.max_length} is more than the {longest} positions of the model.")
+        self.processor = TextProcessor(load(AutoTokenizer.from_pretrained, self.folder), task.parts, self.max_length)
+        trained = any("ForSequenceClassification" in name for name in config.architectures or [])
+        outputs = self.labels or [config.id2label[i] for i in range(len(config.id2label))]
+        self.has_head = trained and is_named(outputs) and match_labels(outputs, task.labels) is not None
+        if self.has_head:
+            self.order = head_order(outputs, task.labels, self.backbone)
+        else:
+            self.order = list(range(len(task.labels)))
+        config.id2label = dict(enumerate(outputs if self.has_head else task.labels))
+        config.label2id = {label: i for i, label in config.id2label.items()}
+        self.outputs, self.config = outputs, config
+
+    def require_head(self) -> None:
+        """For a model that is not trained here.
+
+        Raises:
+            HeedError: The backbone has no head for the labels of the task.
+        """
+        if not self.has_head:
+            head_order(self.outputs, self.task.labels, self.backbone)
+            raise HeedError(f"The model {self.backbone} has no trained classification head: name a --checkpoint.")
+
+    def configure_model(self) -> None:
+        if self.network is not None:
+            return
+        auto = AutoModelForSequenceClassification
+        if has_weights(self.folder):
+            self.network = load(
+                auto.from_pretrained,
+                self.folder,
+                config=self.config,
+                dtype=torch.float32,
+                ignore_mismatched_sizes=not self.has_head,
+            )
+        elif self._trainer is not None and not self.trainer.ckpt_path:
+            raise HeedError(
+                f"--model.backbone {self.backbone} has a config.json but no weights, and no checkpoint is given."
+            )
+        else:  # the folder beside a checkpoint: the weights follow from there
+            self.network = auto.from_config(self.config, dtype=torch.float32)
+        self.network.train()  # transformers loads models in eval mode
+
+    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
+        scores = self.network(**inputs).logits
+        return scores if self.order == sorted(self.order) else scores[:, self.order]
+
+    def export(self, folder: str, weights: bool) -> None:
+        self.config.architectures = [type(self.network).__name__]
+        self.processor.tokenizer.save_pretrained(folder)
+        if weights:
+            self.network.save_pretrained(folder)
+        else:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            self.config.save_pretrained(folder)

@@ -1,0 +1,102 @@
+"""Results side by side, for a terminal 80 columns wide: ``python -m metrics.report RUN [RUN ...]``."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from metrics.measurement import Measurement, bootstrap_interval
+from records import HeedError, read_json
+from records.rows import BASE, read_rows, select, strings
+
+FLAGS = {
+    "not_above_majority": "accuracy is not above the majority share (one-sided exact binomial test, p < 0.05)",
+    "interval_without_width": "every resample gave the same value, so the interval has no width",
+    "predictions_depend_on_batch": "predictions flip with the batch they stand in: these numbers are not exact",
+}
+
+
+def _cell(m: Mapping[str, Any] | None) -> str:
+    if m is None:
+        return ""
+    if m["value"] is None:
+        return f"undefined: {m['reason']}"
+    text = f"{100 * m['value']:.2f}" + ("" if m["std"] is None else f" ± {100 * m['std']:.2f}")
+    if m["ci95"] is not None:
+        text += f" [{100 * m['ci95'][0]:.1f}, {100 * m['ci95'][1]:.1f}]"
+    return text + f" n={m['n']}"
+
+
+def print_table(results: Mapping[str, Mapping[str, Any]], console: Console | None = None) -> None:
+    """Print the metrics of one or several results.json, by the folder that each is in; in percent.
+
+    Args:
+        results: Folder to results.
+        console: Where to print; the terminal by default.
+    """
+    console = console or Console(soft_wrap=False)
+    columns = list(results.values())
+    metrics = list(dict.fromkeys(name for found in columns for name in found["metrics"]))
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("%, ± std over draws, [95 %]", overflow="fold")
+    for i in range(len(columns)):
+        table.add_column(f"({i + 1})" if len(columns) > 1 else "", overflow="fold")
+    flags: set[str] = set()
+    for name in metrics:
+        cells = [found["metrics"].get(name) for found in columns]
+        flags |= {flag for m in cells if m for flag in m["flags"]}
+        table.add_row(name, *map(_cell, cells))
+    console.print()
+    console.print(table)
+    for flag in sorted(flags):
+        console.print(f"{flag}: {FLAGS[flag]}.")
+    for note in dict.fromkeys(found.get("note") for found in columns):
+        if note:
+            console.print(f"Note: {note}")
+    for i, folder in enumerate(results):
+        console.print(f"({i + 1}) {folder}" if len(columns) > 1 else f"in {folder}", soft_wrap=True)
+
+
+def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> Measurement:
+    """Accuracy of the second run minus that of the first, over the uids of both, which must be the same.
+
+    Args:
+        first: Folder of a run.
+        second: Folder of another, evaluated on the same examples.
+        seed: Keys the bootstrap over uids.
+
+    Raises:
+        HeedError: The runs were evaluated on different examples.
+    """
+    correct = []
+    for folder in (first, second):
+        base = select(read_rows(Path(folder) / "rows" / "accuracy.parquet")[0], intervention=BASE)
+        correct.append((strings(base, "uid"), (strings(base, "y") == strings(base, "gold")).astype(np.float64)))
+    (uids, before), (others, after) = correct
+    if not np.array_equal(uids, others):
+        raise HeedError(f"{first} and {second} were evaluated on different examples: they cannot be paired.")
+    change = after - before
+    interval = bootstrap_interval(change, np.ones_like(change), (seed, "paired"))
+    return Measurement(float(change.mean()), len(change), ci95=interval)
+
+
+def main(folders: list[str]) -> None:
+    """Print the results of runs side by side, and the paired difference of accuracy of two."""
+    print_table({folder: read_json(Path(folder) / "results.json") for folder in folders})
+    if len(folders) == 2:
+        difference = paired_difference(*folders)
+        low, high = (100 * bound for bound in difference.ci95)
+        print(
+            f"accuracy (2) - (1): {100 * difference.value:+.2f} points, paired 95 % interval [{low:+.2f}, {high:+.2f}]"
+        )
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except HeedError as error:
+        sys.exit(f"report: {error}")

@@ -1,0 +1,255 @@
+"""Examples of a task, one by one and as a memory-mapped Arrow table."""
+
+import hashlib
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from records.errors import HeedError
+
+Part = str  # one part of an input
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be decided, and about which parts.
+
+    Attributes:
+        kind: "classification".
+        parts: Names of the parts, in the order in which a model reads them.
+        labels: Names of the labels, in the order of every probability vector.
+        default_label: The label of parts that have nothing to do with each other, or None.
+    """
+
+    kind: Literal["classification"]
+    parts: tuple[str, ...]
+    labels: tuple[str, ...]
+    default_label: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.default_label is not None and self.default_label not in self.labels:
+            raise HeedError(f"The default label {self.default_label!r} is none of the labels {list(self.labels)}.")
+
+
+@dataclass(frozen=True)
+class Example:
+    """One input with its gold label.
+
+    Attributes:
+        uid: ``<data>/<split>/<source id or row>``; unique, and the same in every run.
+        parts: Part name to content, in the order of the task.
+        label: Gold label by name, or None.
+        groups: What the example must not share with a partner: each part's content (by hash), and every group column
+            that the data set's YAML names.
+        meta: Other columns, as text.
+    """
+
+    uid: str
+    parts: Mapping[str, Part]
+    label: str | None = None
+    groups: Mapping[str, str] = field(default_factory=dict)
+    meta: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a model says of one example.
+
+    Attributes:
+        answer: The predicted label by name.
+        probs: float32, shape [labels], in the order of ``Task.labels``; None where the model has no distribution.
+    """
+
+    answer: str
+    probs: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Changed:
+    """An example that an intervention has changed.
+
+    Attributes:
+        example: The changed example; its ``uid`` is that of the base example.
+        partner: uid of the example that lent something, or "".
+        variant: Which of several changes of one draw this is (which table row, say), or "".
+        clusters: What the error of this row is shared with: the base uid, the partner, a context, a table.
+        allowed: Key into a table of allowed transitions, or "".
+    """
+
+    example: Example
+    partner: str = ""
+    variant: str = ""
+    clusters: tuple[str, ...] = ()
+    allowed: str = ""
+
+
+def content_id(part: Part) -> str:
+    """Identity of a part's content: its sha256 as hexadecimal text."""
+    return hashlib.sha256(part.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class ExamplesBuilder:
+    """Spool examples to an Arrow file on disk, batch by batch, and map it into memory.
+
+    Examples pass through; they are never all held at once.
+    """
+
+    BATCH = 4096
+
+    def __init__(self, parts: Sequence[str], groups: Sequence[str] = (), meta: Sequence[str] = ()) -> None:
+        self.parts, self.groups, self.meta = tuple(parts), (*parts, *groups), tuple(meta)
+        names = [f"parts.{p}" for p in parts] + [f"groups.{g}" for g in self.groups] + [f"meta.{m}" for m in meta]
+        self.schema = pa.schema([(name, pa.string()) for name in ["uid", "label", *names]])
+        self._rows: list[tuple[str | None, ...]] = []
+        self._file = tempfile.NamedTemporaryFile(prefix="heed-", suffix=".arrow")  # noqa: SIM115
+        self._writer = pa.ipc.new_file(self._file.name, self.schema)
+
+    def add(
+        self,
+        uid: str,
+        parts: Sequence[str],
+        label: str | None,
+        groups: Sequence[str] = (),
+        meta: Sequence[str] = (),
+    ) -> None:
+        """Append one example; values stand in the order of the names given to the builder."""
+        self._rows.append((uid, label, *parts, *map(content_id, parts), *groups, *meta))
+        if len(self._rows) == self.BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        columns = list(zip(*self._rows, strict=True)) or [()] * len(self.schema)
+        arrays = [pa.array(column, pa.string()) for column in columns]
+        self._writer.write_batch(pa.record_batch(arrays, schema=self.schema))
+        self._rows.clear()
+
+    def finish(self) -> "Examples":
+        """Close the file and return what was added."""
+        self._flush()
+        self._writer.close()
+        with pa.memory_map(self._file.name) as source:
+            table = pa.ipc.open_file(source).read_all()
+        self._file.close()  # removes the name; the mapping keeps the content
+        return Examples(table)
+
+
+class Examples(Sequence[Example]):
+    """A pool of examples over an Arrow table; an Example is made when it is asked for.
+
+    Args:
+        table: Columns ``uid``, ``label``, ``parts.<name>``, ``groups.<name>``, ``meta.<name>``, all strings.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        columns = table.column_names
+        self.parts = tuple(c.removeprefix("parts.") for c in columns if c.startswith("parts."))
+        self.groups = tuple(c.removeprefix("groups.") for c in columns if c.startswith("groups."))
+        self.meta = tuple(c.removeprefix("meta.") for c in columns if c.startswith("meta."))
+
+    @classmethod
+    def of(cls, examples: Iterable[Example]) -> "Examples":
+        """Build a pool from examples in memory; content groups are computed, further groups are taken over."""
+        examples = list(examples)
+        if not examples:
+            raise HeedError("A pool of examples needs at least one example to know its parts.")
+        parts = tuple(examples[0].parts)
+        extra = tuple(g for g in examples[0].groups if g not in parts)
+        builder = ExamplesBuilder(parts, extra, tuple(examples[0].meta))
+        for e in examples:
+            builder.add(
+                e.uid, list(e.parts.values()), e.label, [e.groups[g] for g in extra], [e.meta[m] for m in builder.meta]
+            )
+        return builder.finish()
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    def __getitem__(self, key: int | str) -> Example:
+        """The example at a position, or with a uid."""
+        i = self.position(key) if isinstance(key, str) else range(len(self))[key]
+        row = self._row(i)
+        return Example(
+            uid=row["uid"],
+            parts={p: row[f"parts.{p}"] for p in self.parts},
+            label=row["label"],
+            groups={g: row[f"groups.{g}"] for g in self.groups},
+            meta={m: row[f"meta.{m}"] for m in self.meta},
+        )
+
+    def __iter__(self) -> Iterator[Example]:
+        return (self[i] for i in range(len(self)))
+
+    def _row(self, i: int) -> dict[str, str]:
+        batch = int(np.searchsorted(self._starts, i, side="right")) - 1
+        offset = i - int(self._starts[batch])
+        columns = self._batches[batch].columns
+        return {name: column[offset].as_py() for name, column in zip(self.table.column_names, columns, strict=True)}
+
+    @cached_property
+    def _batches(self) -> list[pa.RecordBatch]:
+        return [batch for batch in self.table.to_batches() if batch.num_rows]
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        return np.cumsum([0] + [batch.num_rows for batch in self._batches])
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {uid: i for i, uid in enumerate(self.column("uid"))}
+
+    @cached_property
+    def _related(self) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Per group name: code of each position, positions sorted by code, start of each code among them."""
+        related = {}
+        for name in self.groups:
+            codes = self.table[f"groups.{name}"].combine_chunks().dictionary_encode()
+            codes = codes.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+            order = np.argsort(codes, kind="stable").astype(np.int32)
+            starts = np.searchsorted(codes[order], np.arange(codes.max(initial=-1) + 2)).astype(np.int32)
+            related[name] = codes, order, starts
+        return related
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 over uids, labels and groups (which hold the content of every part)."""
+        digest = hashlib.sha256()
+        for name in ["uid", "label", *(f"groups.{g}" for g in self.groups)]:
+            digest.update(name.encode())
+            for value in self.column(name):
+                digest.update(repr(value).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+    def uid(self, i: int) -> str:
+        """The uid at a position."""
+        return self.table["uid"][i].as_py()
+
+    def position(self, uid: str) -> int:
+        """Position of a uid. Raises KeyError where there is none."""
+        return self._positions[uid]
+
+    def column(self, name: str) -> Iterator[str | None]:
+        """Values of a table column (``uid``, ``label``, ``parts.<name>``, ...), in the order of positions."""
+        return (value for chunk in self.table[name].chunks for value in chunk.to_pylist())
+
+    def sharing(self, i: int) -> np.ndarray:
+        """Positions that share any group with position ``i``, itself included: sorted, unique, int32."""
+        shared = []
+        for codes, order, starts in self._related.values():
+            code = codes[i]
+            shared.append(order[starts[code] : starts[code + 1]])
+        return np.unique(np.concatenate(shared))
+
+    def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
+        """The examples at these positions, in this order."""
+        return Examples(self.table.take(pa.array(np.asarray(positions, dtype=np.int64))))
+
+    def keep_parts(self, parts: Sequence[str]) -> "Examples":
+        """The same examples with these parts only, in this order; groups of the parts left out remain."""
+        others = [c for c in self.table.column_names if not c.startswith("parts.")]
+        return Examples(self.table.select(others[:2] + [f"parts.{p}" for p in parts] + others[2:]))

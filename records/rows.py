@@ -1,0 +1,142 @@
+"""Rows: one line per prediction, from which every metric is computed.
+
+A row says what was asked (uid, intervention, part, variant, draw), what the model answered before (``y``, ``p``) and after
+the change (``y2``, ``p2``), and what its error is shared with (``clusters``). A base row has intervention "base", draw -1
+and no ``y2``; the null control has draw -1 as well.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from records.errors import HeedError
+from records.files import atomic_path
+
+FORMAT = 1
+BASE = "base"
+NO_DRAW = -1
+KEY = ("uid", "intervention", "part", "variant", "draw")
+STRINGS = ("uid", "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
+
+
+def schema(labels: int) -> pa.Schema:
+    """The columns of rows about a task with this many labels."""
+    probs = pa.list_(pa.float32(), labels)
+    return pa.schema(
+        [(name, pa.string()) for name in STRINGS]
+        + [("version", pa.int16()), ("draw", pa.int16()), ("p", probs), ("p2", probs)]
+        + [("clusters", pa.list_(pa.string()))]
+    )
+
+
+def _probs(values: Sequence[np.ndarray | None], type_: pa.DataType) -> pa.Array:
+    width = type_.list_size
+    present = np.array([v is not None for v in values], dtype=bool)
+    flat = np.zeros((len(values), width), dtype=np.float32)
+    for i in np.flatnonzero(present):
+        flat[i] = values[i]
+    mask = pa.array(~present)
+    return pa.FixedSizeListArray.from_arrays(pa.array(flat.reshape(-1)), type=type_, mask=mask)
+
+
+def make_rows(columns: Mapping[str, Sequence[Any]], labels: int) -> pa.Table:
+    """Build rows from one sequence per column; ``p`` and ``p2`` hold float32 vectors of length ``labels``, or None."""
+    wanted = schema(labels)
+    arrays = [
+        _probs(columns[f.name], f.type) if f.name in ("p", "p2") else pa.array(columns[f.name], f.type) for f in wanted
+    ]
+    return pa.table(arrays, schema=wanted)
+
+
+def sort_rows(rows: pa.Table) -> pa.Table:
+    """Rows in their canonical order.
+
+    Raises:
+        HeedError: Two rows have the same key.
+    """
+    rows = rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in KEY])).combine_chunks()
+    if rows.num_rows > 1:
+        same = np.ones(rows.num_rows - 1, dtype=bool)
+        for name in KEY:
+            column = rows[name]
+            same &= pc.equal(column[:-1], column[1:]).to_numpy(zero_copy_only=False)
+        if same.any():
+            key = {name: rows[name][int(np.argmax(same))].as_py() for name in KEY}
+            raise HeedError(f"Two rows have the same key {key}: an intervention made the same change twice.")
+    return rows
+
+
+def select(rows: pa.Table, **equal: Any) -> pa.Table:
+    """The rows in which each named column has the given value.
+
+    Example:
+        >>> base = select(rows, intervention="base")  # doctest: +SKIP
+    """
+    mask = None
+    for name, value in equal.items():
+        here = pc.equal(rows[name], pa.scalar(value, rows.schema.field(name).type))
+        mask = here if mask is None else pc.and_(mask, here)
+    return rows if mask is None else rows.filter(mask)
+
+
+def strings(rows: pa.Table, name: str) -> np.ndarray:
+    """A string column as a numpy object array; null becomes None."""
+    return rows[name].to_numpy(zero_copy_only=False)
+
+
+def probabilities(rows: pa.Table, name: str) -> np.ndarray:
+    """A probability column as float32 [rows, labels]; the column must have no null."""
+    column = rows[name].combine_chunks()
+    if column.null_count:
+        raise HeedError(f"The column {name!r} has {column.null_count} rows without probabilities.")
+    return column.flatten().to_numpy().reshape(len(column), -1)
+
+
+def write_rows(path: str | Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
+    """Write rows to Parquet, atomically; ``metadata`` goes into the schema as JSON.
+
+    Returns:
+        The sha256 of the file.
+    """
+    entry = json.dumps({"format": FORMAT, **metadata}, sort_keys=True)
+    with atomic_path(path) as temporary:
+        pq.write_table(rows.replace_schema_metadata({"heed": entry}), temporary, compression="zstd")
+        return hashlib.sha256(temporary.read_bytes()).hexdigest()
+
+
+def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
+    """Read rows and their metadata.
+
+    Raises:
+        HeedError: The file is missing, damaged, or was not written by :func:`write_rows`.
+    """
+    try:
+        rows = pq.read_table(path, memory_map=True)
+    except FileNotFoundError:
+        raise HeedError(f"{path} does not exist.") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise HeedError(f"{path} is not a whole Parquet file: {error}.") from None
+    entry = json.loads((rows.schema.metadata or {}).get(b"heed", b"{}"))
+    if entry.get("format") != FORMAT:
+        raise HeedError(f"{path} holds no rows of format {FORMAT}.")
+    return rows, entry
+
+
+def to_bytes(rows: pa.Table) -> bytes:
+    """Rows as an Arrow IPC stream, to send to another process."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+    return sink.getvalue().to_pybytes()
+
+
+def from_bytes(stream: bytes) -> pa.Table:
+    """The rows of an Arrow IPC stream."""
+    return pa.ipc.open_stream(stream).read_all()

@@ -1,0 +1,39 @@
+"""Train a classifier over paired inputs, and watch whether it heeds every part of them.
+
+python train.py                                              MiniLM on the embedded data
+python train.py --data mnli --augment counterfactual         MNLI from the hub, with counterfactual augmentation
+python train.py --data mnli --data.path DIR --partial hypothesis
+python train.py --help                                       everything else
+"""
+
+import sys
+
+import torchvision_fix  # noqa: F401
+
+from pytorch_lightning.utilities import rank_zero_info
+
+from callbacks import BestCheckpoint, Board, Engine, RunFolder
+from cli import HeedCLI, expand, guarded, run_folder
+from metrics.report import print_table
+
+
+def main() -> None:
+    sys.argv[1:] = expand(sys.argv[1:])  # not args=...: processes that Lightning starts repeat the command line
+    cli = HeedCLI(evaluating=False, folder=lambda cli: run_folder(cli, cli.datamodule.regime))
+    trainer = cli.trainer
+    trainer.fit(cli.model, cli.datamodule, ckpt_path=cli.config.ckpt_path, weights_only=True)
+    if trainer.fast_dev_run:
+        return
+    checkpoint = cli.callback(BestCheckpoint)
+    best = checkpoint.best_model_path or checkpoint.last_model_path
+    trainer.validate(cli.model, cli.datamodule, ckpt_path=best, weights_only=True, verbose=False)
+    cli.callback(Board).final(trainer)
+    folder = cli.callback(RunFolder).folder
+    if trainer.is_global_zero:
+        cli.model.export(str(folder / "checkpoints" / "backbone"), weights=True)
+        print_table({str(folder): cli.callback(Engine).results})
+        rank_zero_info(f"All measurements: python evaluate.py --checkpoint {best}\nCurves: tensorboard --logdir runs")
+
+
+if __name__ == "__main__":
+    guarded(main)
