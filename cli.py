@@ -1,5 +1,6 @@
 """What train.py and evaluate.py share: short forms, one-sentence errors, run folders."""
 
+import logging
 import os
 import re
 import sys
@@ -29,6 +30,8 @@ DEFAULTS = {"data": "planted", "model": "minilm"}
 warnings.filterwarnings("ignore", "The '.*_dataloader' does not have many workers")  # splicing token ids is cheap
 warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")  # it holds the backbone's config
 warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.. is deprecated")  # Lightning with torch 2.13
+for log in ("pytorch_lightning.utilities.rank_zero", "lightning.pytorch.utilities.rank_zero"):
+    logging.getLogger(log).addFilter(lambda record: "litlogger" not in record.getMessage())
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 
 
@@ -187,7 +190,7 @@ class HeedCLI(LightningCLI):
 
     def save_config(self, path: Path) -> None:
         """Write the whole configuration, so that ``--config`` repeats the run."""
-        self.parser.save(self.config, path, skip_none=False, overwrite=True)
+        self.parser.save(self.config, path, skip_none=False, overwrite=True, multifile=False)
 
     def callback(self, kind: type) -> Any:
         """The trainer's callback of a class."""

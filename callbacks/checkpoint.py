@@ -16,16 +16,29 @@ class BestCheckpoint(ModelCheckpoint):
     Args:
         monitor: A metric by its name in results.json; None for the accuracy on the data set.
         mode: "max" or "min".
+        filename: Name of the best checkpoint, without ``.ckpt``; give it fields such as {epoch} to keep several.
         save_last: Whether to keep ``last.ckpt``.
-        save_top_k: How many best checkpoints to keep.
+        enable_version_counter: Whether to number a file whose name is taken.
         **kwargs: As for ModelCheckpoint.
     """
 
     def __init__(
-        self, monitor: str | None = None, mode: str = "max", save_last: bool = True, save_top_k: int = 1, **kwargs: Any
+        self,
+        monitor: str | None = None,
+        mode: str = "max",
+        filename: str = "best",
+        save_last: bool = True,
+        enable_version_counter: bool = False,
+        **kwargs: Any,
     ) -> None:
-        kwargs = {"filename": "best", "enable_version_counter": save_top_k != 1} | kwargs
-        super().__init__(monitor=monitor, mode=mode, save_last=save_last, save_top_k=save_top_k, **kwargs)
+        super().__init__(
+            monitor=monitor,
+            mode=mode,
+            filename=filename,
+            save_last=save_last,
+            enable_version_counter=enable_version_counter,
+            **kwargs,
+        )
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         if self.monitor is None:

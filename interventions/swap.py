@@ -1,4 +1,4 @@
-"""The swap of the Counterfactual Attentiveness Test (CAT, §3.3): a part comes from another example of the same split."""
+"""The swap of the Counterfactual Attentiveness Test (CAT, §3.3): a part comes from another example of the split."""
 
 from dataclasses import dataclass, replace
 

@@ -49,7 +49,7 @@ def has_weights(folder: str) -> bool:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Silence progress bars and the report on a new head: a new head is what fine-tuning starts from."""
     level = transformers_logging.get_verbosity()
     bars = transformers_logging.is_progress_bar_enabled()
@@ -66,7 +66,7 @@ def _quiet() -> Iterator[None]:
 def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
     """Call a ``from_pretrained`` and turn its failure into one sentence."""
     try:
-        with _quiet():
+        with quiet():
             return loader(backbone, **kwargs)
     except (OSError, ValueError, RuntimeError) as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer, PretrainedConfig
 
-from lightning_modules.backbones import has_weights, load, resolve
+from lightning_modules.backbones import has_weights, load, quiet, resolve
 from lightning_modules.classifier import Classifier
 from lightning_modules.labels import head_order, is_named, match_labels
 from lightning_modules.processors import TextProcessor
@@ -102,7 +102,8 @@ class Encoder(Classifier):
         self.config.architectures = [type(self.network).__name__]
         self.processor.tokenizer.save_pretrained(folder)
         if weights:
-            self.network.save_pretrained(folder)
+            with quiet():
+                self.network.save_pretrained(folder)
         else:
             Path(folder).mkdir(parents=True, exist_ok=True)
             self.config.save_pretrained(folder)

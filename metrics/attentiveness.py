@@ -39,8 +39,8 @@ def attentiveness(
     """Attentiveness to one part.
 
     Over the uids whose base prediction is not the default label: the share whose prediction changes when ``part`` comes
-    from another example. One score for each draw; their mean and sample standard deviation. The interval resamples uids.
-    With no such uid the score is undefined.
+    from another example. One score for each draw; their mean and sample standard deviation. The interval resamples
+    uids. With no such uid the score is undefined.
 
     Args:
         rows: Base rows and the rows of the intervention "swap".

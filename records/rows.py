@@ -1,8 +1,8 @@
 """Rows: one line per prediction, from which every metric is computed.
 
-A row says what was asked (uid, intervention, part, variant, draw), what the model answered before (``y``, ``p``) and after
-the change (``y2``, ``p2``), and what its error is shared with (``clusters``). A base row has intervention "base", draw -1
-and no ``y2``; the null control has draw -1 as well.
+A row says what was asked (uid, intervention, part, variant, draw), what the model answered before (``y``, ``p``) and
+after the change (``y2``, ``p2``), and what its error is shared with (``clusters``). A base row has intervention "base",
+draw -1 and no ``y2``; the null control has draw -1 as well.
 """
 
 import hashlib
