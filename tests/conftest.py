@@ -1,0 +1,56 @@
+"""Fixtures: tiny models and tokenizers of the real classes, and the real data where they are to be had."""
+
+import os
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+import torch
+from hypothesis import settings
+from transformers import BertConfig, BertModel, BertTokenizer
+
+from datamodules import planted
+
+settings.register_profile("heed", max_examples=50, deadline=None, derandomize=True)
+settings.load_profile("heed")
+
+ROOT = Path(__file__).parents[1]
+SHARED = Path(os.environ.get("HEED_DATA", ROOT.parent / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data; the test is skipped where there is none."""
+    if not SHARED.is_dir():
+        pytest.skip(f"no real data in {SHARED}: set HEED_DATA to a folder with mnli/, rte/, qqp/, ...")
+    return SHARED
+
+
+def words_of_planted() -> list[str]:
+    """Every word that a planted sentence can hold, in lower case."""
+    phrases = [w for words in planted.CHOICES.values() for w in words]
+    phrases += [*planted.HYPERNYM.values(), *planted.SYNONYM.values(), *planted.ANTONYM.values()]
+    phrases += [*planted.CUES.values(), "the", "in", ".", ","]
+    return sorted({word for phrase in phrases for word in phrase.lower().split()})
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a two-layer BERT of random weights and a word tokenizer that knows the planted data."""
+    folder = tmp_path_factory.mktemp("tiny_bert")
+    letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]
+    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words_of_planted(), *letters, *(f"##{c}" for c in letters)]
+    vocab = list(dict.fromkeys(vocab))
+    BertTokenizer(vocab={token: i for i, token in enumerate(vocab)}).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(vocab),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=128,
+    )
+    BertModel(config).save_pretrained(folder)
+    return folder
