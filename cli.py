@@ -16,6 +16,7 @@ import yaml
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import TensorBoardLogger
 from pytorch_lightning.utilities import rank_zero_only
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from callbacks import Accuracy, Attentiveness, BestCheckpoint, Board, Engine, RunFolder
 from callbacks.run_folder import new_version
@@ -92,17 +93,23 @@ class Parser(LightningArgumentParser):
 
 def one_sentence(message: str) -> str:
     """What jsonargparse says of a mistake, without the alternatives that it tried for every member of a union."""
-    lines = [line.strip(" -") for line in message.splitlines() if line.strip(" -")]
-    text = lines[0] if lines else "The arguments are wrong"
-    if key := re.search(r'(?:Parser key|Validation failed: Key|key) "([\w.]+)"', message):
-        where = "--" + key[1].replace("init_args.", "")
-        unknown = re.search(r'(?:No action for key|Group .* does not accept nested key|Key) "?([\w.]+)"?', message)
-        reasons = [line for line in lines if re.search(r"Expected|Unable to import|not exist|Invalid|got", line)]
-        reason = (reasons or [unknown[0] if unknown else lines[-1]])[0]
-        text = f"{where}: {re.sub(r'^.*?: (?=Expected|Unable|Problem)', '', reason)}"
-    elif "nrecognized arguments" in message:
-        text = f"{text.rstrip('.')}. See --help for what there is"
-    return text.rstrip(".") + "."
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    key = re.search(r'Parser key "([\w.]+)"', message)
+    if key is None:
+        hint = "; --help lists what there is" if "nrecognized arguments" in message else ""
+        return lines[0].rstrip(".") + hint + "."
+    flag = "--" + key[1].replace("init_args.", "")
+    tried = [line.removeprefix("- ") for line in lines[1:] if not re.match("Subtypes|Errors|Given|Does not val", line)]
+    tried = [line for line in tried if not re.match(r"Does not val|Expected a (<class 'NoneType|path)", line)]
+    reason = max(tried or lines[-1:], key=lambda line: (line.startswith("--"), "Expected a" not in line))
+    if reason.startswith("--"):
+        return f"{flag}.{reason[2:]}"
+    if option := re.match(r"[Oo]ption '(.+)' is not accepted", reason):
+        return f"{flag}.{option[1]}: there is no such setting."
+    reason = re.sub(r"a <class '(?:[\w.]+\.)?(\w+)'>", r"\1", reason).replace("a typing.Literal", "one of ")
+    value = re.search(r"Given value: (?!Namespace|NestedArg)(.{1,60})$", message, re.MULTILINE)
+    got = f" (got {value[1]})" if value and "Got value" not in reason else ""
+    return f"{flag}: {reason[0].lower()}{reason[1:].rstrip('.')}{got}."
 
 
 class HeedCLI(LightningCLI):
@@ -160,6 +167,10 @@ class HeedCLI(LightningCLI):
         return re.sub(r"[^\w.-]+", "-", backbone).strip("-").lower()
 
     def instantiate_trainer(self, **kwargs: Any) -> Any:
+        self.datamodule.setup("validate" if self.evaluating else "fit")  # mistakes show before a run folder is made
+        self.model.prepare(self.datamodule.task)
+        if self.evaluating and self.config.checkpoint is None:
+            self.model.require_head()
         config = self.config_init["trainer"]
         if config["precision"] is None:
             on_gpu = config["accelerator"] in ("auto", "gpu", "cuda") and torch.cuda.is_available()
@@ -176,7 +187,12 @@ class HeedCLI(LightningCLI):
             if config["logger"] in (None, True) and not config["fast_dev_run"]:
                 kwargs["logger"] = TensorBoardLogger(str(folder), name="", version="", default_hp_metric=False)
         config["callbacks"] = [*heed, *(config["callbacks"] or [])]
-        return super().instantiate_trainer(**kwargs)
+        try:
+            return super().instantiate_trainer(**kwargs)
+        except (MisconfigurationException, ImportError, TypeError, ValueError) as error:
+            if folder is not None and not any(folder.iterdir()):
+                folder.rmdir()
+            raise HeedError(f"--trainer: {error}") from error
 
     def hyperparameters(self) -> dict[str, Any]:
         """The settings by which runs are compared."""
@@ -205,10 +221,20 @@ def run_folder(cli: HeedCLI, *tail: str) -> Path:
     return new_version(Path("runs", cli.datamodule.name, cli.model_name, *tail))
 
 
+def user_mistake(error: BaseException | None) -> HeedError | None:
+    """The HeedError that led to an exception, if one did: jsonargparse and Lightning raise their own on top."""
+    while error is not None and not isinstance(error, HeedError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
 def guarded(main: Callable[[], None]) -> None:
     """Run a command; a user's mistake becomes one sentence and exit status 2, without a traceback."""
     try:
         main()
-    except HeedError as error:
-        print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr, flush=True)
+    except Exception as error:
+        mistake = user_mistake(error)
+        if mistake is None:
+            raise
+        print(f"{Path(sys.argv[0]).name}: {mistake}", file=sys.stderr, flush=True)
         sys.exit(2)

@@ -52,10 +52,6 @@ def main() -> None:
     sys.argv[1:] = expand(with_run(sys.argv[1:]))
     cli = HeedCLI(evaluating=True, folder=output_folder)
     checkpoint = cli.config.checkpoint
-    if checkpoint is None:
-        cli.datamodule.setup("validate")
-        cli.model.prepare(cli.datamodule.task)
-        cli.model.require_head()
     cli.trainer.validate(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
     if cli.trainer.is_global_zero:
         print_table({str(cli.callback(RunFolder).folder): cli.callback(Engine).results})

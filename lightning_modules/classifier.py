@@ -35,6 +35,9 @@ class Classifier(pl.LightningModule):
         """Make the processor for a task; the network follows in ``configure_model``."""
         raise NotImplementedError
 
+    def require_head(self) -> None:
+        """For a model that is not trained here: it must know the labels already."""
+
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
         """Scores [examples, labels], in the order of ``task.labels``."""
         raise NotImplementedError
