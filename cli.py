@@ -32,7 +32,8 @@ warnings.filterwarnings("ignore", "The '.*_dataloader' does not have many worker
 warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")  # it holds the backbone's config
 warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.. is deprecated")  # Lightning with torch 2.13
 for log in ("pytorch_lightning.utilities.rank_zero", "lightning.pytorch.utilities.rank_zero"):
-    logging.getLogger(log).addFilter(lambda record: "litlogger" not in record.getMessage())
+    logging.getLogger(log).addFilter(lambda record: "Tip:" not in record.getMessage())
+warnings.filterwarnings("ignore", "Be aware that when using `ckpt_path`, callbacks")  # evaluation needs none of them
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 
 
@@ -169,7 +170,7 @@ class HeedCLI(LightningCLI):
     def instantiate_trainer(self, **kwargs: Any) -> Any:
         self.datamodule.setup("validate" if self.evaluating else "fit")  # mistakes show before a run folder is made
         self.model.prepare(self.datamodule.task)
-        if self.evaluating and self.config.checkpoint is None:
+        if self.evaluating:
             self.model.require_head()
         config = self.config_init["trainer"]
         if config["precision"] is None:

@@ -32,7 +32,7 @@ def with_run(argv: list[str]) -> list[str]:
     if not config.is_file():
         raise HeedError(f"--checkpoint {checkpoint} does not lie in a run folder: there is no {config}.")
     saved = yaml.safe_load(config.read_text())
-    saved["model"]["init_args"] |= {"backbone": str(checkpoint.parent / "backbone"), "sha256": None}
+    saved["model"]["init_args"]["backbone"] = str(checkpoint.parent / "backbone")
     found = ["--model", json.dumps(saved["model"])]
     if not any(a == "--data" or a.startswith("--data=") for a in argv):
         saved["data"]["init_args"].pop("seed", None)

@@ -21,7 +21,7 @@ def resolve(backbone: str, sha256: str | None = None) -> str:
 
     Args:
         backbone: A folder, a hub id, or ``package:MODULE/FOLDER`` for weights inside an installed Python package.
-        sha256: What ``model.safetensors`` in the folder must hash to.
+        sha256: What ``model.safetensors`` inside a package must hash to; a folder or an id may hold other weights.
 
     Raises:
         HeedError: The package is not installed, the folder lacks a config, or the weights are not those expected.
@@ -32,13 +32,12 @@ def resolve(backbone: str, sha256: str | None = None) -> str:
         if spec is None or not spec.submodule_search_locations:
             raise HeedError(f"The weights {backbone} need the Python package {module!r}: install requirements.txt.")
         backbone = str(Path(next(iter(spec.submodule_search_locations))) / folder)
+        found = hashlib.sha256((Path(backbone) / "model.safetensors").read_bytes()).hexdigest()
+        if sha256 not in (None, found):
+            raise HeedError(f"{backbone}/model.safetensors is not the published file: its sha256 is {found}.")
     path = Path(backbone)
     if path.exists() and not (path / "config.json").is_file():
         raise HeedError(f"--model.backbone {backbone} is no model folder: it has no config.json.")
-    if sha256 and path.is_dir():
-        found = hashlib.sha256((path / "model.safetensors").read_bytes()).hexdigest()
-        if found != sha256:
-            raise HeedError(f"{path / 'model.safetensors'} is not the published file: its sha256 is {found}.")
     return backbone
 
 

@@ -53,9 +53,9 @@ class Encoder(Classifier):
         if self.max_length > longest:
             raise HeedError(f"--model.max_length {self.max_length} is more than the {longest} positions of the model.")
         self.processor = TextProcessor(load(AutoTokenizer.from_pretrained, self.folder), task.parts, self.max_length)
-        trained = any("ForSequenceClassification" in name for name in config.architectures or [])
+        self.trained = any("ForSequenceClassification" in name for name in config.architectures or [])
         outputs = self.labels or [config.id2label[i] for i in range(len(config.id2label))]
-        self.has_head = trained and is_named(outputs) and match_labels(outputs, task.labels) is not None
+        self.has_head = self.trained and is_named(outputs) and match_labels(outputs, task.labels) is not None
         if self.has_head:
             self.order = head_order(outputs, task.labels, self.backbone)
         else:
@@ -70,9 +70,9 @@ class Encoder(Classifier):
         Raises:
             HeedError: The backbone has no head for the labels of the task.
         """
-        if not self.has_head:
-            head_order(self.outputs, self.task.labels, self.backbone)
+        if not self.trained:
             raise HeedError(f"The model {self.backbone} has no trained classification head: name a --checkpoint.")
+        head_order(self.outputs, self.task.labels, self.backbone)
 
     def configure_model(self) -> None:
         if self.network is not None:
@@ -86,7 +86,7 @@ class Encoder(Classifier):
                 dtype=torch.float32,
                 ignore_mismatched_sizes=not self.has_head,
             )
-        elif self._trainer is not None and not self.trainer.ckpt_path:
+        elif self._trainer is not None and not self.trainer.ckpt_path:  # nothing would fill the network
             raise HeedError(
                 f"--model.backbone {self.backbone} has a config.json but no weights, and no checkpoint is given."
             )

@@ -37,9 +37,9 @@ def head_order(head: Sequence[str], task: Sequence[str], backbone: str) -> list[
     """
     order = match_labels(head, task) if is_named(head) else None
     if order is None:
-        raise HeedError(
-            f"The model {backbone} has the outputs {list(head)}, and the data the labels {list(task)}: they cannot be "
-            "matched by name. Name the outputs in their order with --model.labels, for example "
-            f"--model.labels '[{', '.join(task)}]'."
-        )
+        clash = f"The model {backbone} has the outputs {', '.join(head)}, and the data the labels {', '.join(task)}: "
+        if len(head) != len(task):
+            raise HeedError(clash + "it answers another question than the data ask.")
+        example = f"--model.labels '[{', '.join(task)}]'"
+        raise HeedError(clash + f"name the outputs in the model's order with --model.labels, for example {example}.")
     return order

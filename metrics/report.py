@@ -13,52 +13,62 @@ from metrics.measurement import Measurement, bootstrap_interval
 from records import HeedError, read_json
 from records.rows import BASE, read_rows, select, strings
 
-FLAGS = {
-    "not_above_majority": "accuracy is not above the majority share (one-sided exact binomial test, p < 0.05)",
-    "interval_without_width": "every resample gave the same value, so the interval has no width",
-    "predictions_depend_on_batch": "predictions flip with the batch they stand in: these numbers are not exact",
+METRICS = ("accuracy", "attentiveness")
+FLAGS = {  # flag: mark in the table, explanation
+    "not_above_majority": ("a", "accuracy not above the majority share: one-sided exact binomial test, p >= 0.05"),
+    "interval_without_width": ("b", "every resample gave the same value, so the interval has no width"),
+    "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
 }
 
 
-def _cell(m: Mapping[str, Any] | None) -> str:
+def _cell(m: Mapping[str, Any] | None, separator: str) -> str:
     if m is None:
         return ""
     if m["value"] is None:
         return f"undefined: {m['reason']}"
-    text = f"{100 * m['value']:.2f}" + ("" if m["std"] is None else f" ± {100 * m['std']:.2f}")
+    tiny = 0 < m["value"] < 1e-4  # the noise floor
+    text = (f"{100 * m['value']:.0e}" if tiny else f"{100 * m['value']:.2f}") + (
+        "" if m["std"] is None else f" ± {100 * m['std']:.2f}"
+    )
     if m["ci95"] is not None:
-        text += f" [{100 * m['ci95'][0]:.1f}, {100 * m['ci95'][1]:.1f}]"
-    return text + f" n={m['n']}"
+        text += f"{separator}[{100 * m['ci95'][0]:.1f}, {100 * m['ci95'][1]:.1f}]"
+    return text + f" n={m['n']}" + "".join(f" ({FLAGS[flag][0]})" for flag in m["flags"])
 
 
 def print_table(results: Mapping[str, Mapping[str, Any]], console: Console | None = None) -> None:
-    """Print the metrics of one or several results.json, by the folder that each is in; in percent.
+    """Print the metrics of one results.json, or the headline metrics of several side by side; in percent.
 
     Args:
         results: Folder to results.
         console: Where to print; the terminal by default.
     """
-    console = console or Console(soft_wrap=False)
+    console = console or Console()
     columns = list(results.values())
-    metrics = list(dict.fromkeys(name for found in columns for name in found["metrics"]))
+    several = len(columns) > 1
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("%, ± std over draws, [95 %]", overflow="fold")
+    table.add_column("% ± std over draws [95 %]", no_wrap=True)
     for i in range(len(columns)):
-        table.add_column(f"({i + 1})" if len(columns) > 1 else "", overflow="fold")
+        table.add_column(f"({i + 1})" if several else "")
     flags: set[str] = set()
-    for name in metrics:
+    for name in dict.fromkeys(name for found in columns for name in found["metrics"]):
+        kind, data, *rest = name.split("/")
+        main = len(rest) == (kind == "attentiveness")
+        if several and not (main and kind in METRICS):
+            continue
         cells = [found["metrics"].get(name) for found in columns]
         flags |= {flag for m in cells if m for flag in m["flags"]}
-        table.add_row(name, *map(_cell, cells))
+        label = " ".join([kind, *rest]) if main or kind == "null" else f"  {rest[-1]}"
+        table.add_row(label, *(_cell(m, "\n" if several else " ") for m in cells))
     console.print()
+    console.print(f"{', '.join(dict.fromkeys(found['data'] for found in columns))}, validation", style="bold")
     console.print(table)
     for flag in sorted(flags):
-        console.print(f"{flag}: {FLAGS[flag]}.")
+        console.print(f"({FLAGS[flag][0]}) {FLAGS[flag][1]}.")
     for note in dict.fromkeys(found.get("note") for found in columns):
         if note:
             console.print(f"Note: {note}")
     for i, folder in enumerate(results):
-        console.print(f"({i + 1}) {folder}" if len(columns) > 1 else f"in {folder}", soft_wrap=True)
+        console.print(f"({i + 1}) {folder}" if several else f"in {folder}", soft_wrap=True, highlight=False)
 
 
 def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> Measurement:

@@ -64,7 +64,7 @@ def test_every_format_gives_back_the_rows_as_they_were(tmp_path: Path, name: str
 @given(texts=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=4))
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, suffix: str, texts: list[tuple[str, str]]) -> None:
     rows = [{"a": a, "b": b} for a, b in texts]
-    path = write(tmp_path_factory.mktemp("any") / f"a.{suffix}", rows)
+    path = write(tmp_path_factory.mktemp("any") / f"a.{suffix}", rows, newline="\r\n")
     assert [columns for _, columns in read(path)] == rows
 
 

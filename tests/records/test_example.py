@@ -1,0 +1,192 @@
+"""Examples as an Arrow table: what goes in comes out, and who is related to whom."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from records import Example, Examples, ExamplesBuilder, HeedError, Task
+
+
+class SmallBatches(ExamplesBuilder):
+    """Several record batches from a few rows."""
+
+    BATCH = 3
+
+
+def build(rows: list[tuple], builder: type[ExamplesBuilder] = SmallBatches) -> Examples:
+    """A pool from (premise, hypothesis, label, topic) tuples."""
+    spool = builder(("premise", "hypothesis"), ("topic",), ("source",))
+    for i, (premise, hypothesis, label, topic) in enumerate(rows):
+        spool.add(f"d/validation/{i}", (premise, hypothesis), label, (topic,), (f"line {i}",))
+    return spool.finish()
+
+
+few = st.sampled_from(["", "a", "b", "c", "d"])
+rows_lists = st.lists(st.tuples(few, few, st.sampled_from(["yes", "no", None]), few), min_size=1, max_size=12)
+any_rows = st.lists(st.tuples(st.text(), st.text(), st.none() | st.text(), st.text()), min_size=1, max_size=10)
+
+
+@given(any_rows)
+def test_any_text_survives_the_round_trip(rows):
+    pool = build(rows)
+    assert len(pool) == len(rows)
+    assert [(*e.parts.values(), e.label, e.groups["topic"], e.meta["source"]) for e in pool] == [
+        (*row, f"line {i}") for i, row in enumerate(rows)
+    ]
+    assert all(tuple(e.parts) == ("premise", "hypothesis") for e in pool)
+
+
+@pytest.mark.parametrize("n", [4095, 4096, 4097, 2 * 4096 + 5])
+def test_round_trip_over_the_real_batch_size(n):
+    pool = build([(f"p{i}", f"h{i % 7}", "yes", str(i % 5)) for i in range(n)], ExamplesBuilder)
+    assert len(pool) == n
+    assert list(pool.column("uid")) == [f"d/validation/{i}" for i in range(n)]
+    assert list(pool.column("parts.premise")) == [f"p{i}" for i in range(n)]
+    for i in sorted({0, 1, 4094, 4095, 4096, 4097, 8191, 8192, n - 1} & set(range(n))):
+        assert pool[i] == pool[f"d/validation/{i}"]
+        assert pool[i].parts == {"premise": f"p{i}", "hypothesis": f"h{i % 7}"}
+        assert pool.position(pool.uid(i)) == i
+
+
+def test_the_spool_file_is_gone_once_the_pool_is_built(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    spool = ExamplesBuilder(("a",))
+    spool.add("u", ("x",), "yes")
+    assert list(tmp_path.iterdir())
+    pool = spool.finish()
+    assert not list(tmp_path.iterdir())
+    assert pool[0].parts == {"a": "x"}
+
+
+def test_a_builder_to_which_nothing_was_added_gives_an_empty_pool():
+    pool = ExamplesBuilder(("a", "b")).finish()
+    assert len(pool) == 0
+    assert list(pool) == []
+    assert pool.parts == ("a", "b")
+
+
+def test_positions_and_uids():
+    pool = build([("a", "b", "yes", "t"), ("c", "d", "no", "u")])
+    assert pool.uid(1) == "d/validation/1"
+    assert pool.position("d/validation/1") == 1
+    assert pool["d/validation/1"] == pool[1] == pool[-1] == pool[np.int64(1)]
+    with pytest.raises(KeyError):
+        pool.position("d/validation/2")
+    with pytest.raises(KeyError):
+        pool["d/validation/2"]
+    for out in (2, -3):
+        with pytest.raises(IndexError):
+            pool[out]
+
+
+@given(rows_lists)
+def test_sharing_is_brute_force_equality_of_any_part_or_group(rows):
+    pool = build(rows)
+    for i, (premise, hypothesis, _, topic) in enumerate(rows):
+        expected = [j for j, (p, h, _, t) in enumerate(rows) if p == premise or h == hypothesis or t == topic]
+        found = pool.sharing(i)
+        assert found.tolist() == expected
+        assert found.dtype == np.int32
+
+
+@given(rows_lists, st.data())
+def test_take_keeps_the_examples_in_the_order_asked_for(rows, data):
+    pool = build(rows)
+    positions = data.draw(st.permutations(range(len(rows))))[: data.draw(st.integers(0, len(rows)))]
+    taken = pool.take(positions)
+    assert list(taken) == [pool[i] for i in positions]
+    for i, position in enumerate(positions):
+        assert taken.position(pool.uid(position)) == i
+        related = {positions[j] for j in taken.sharing(i)}
+        assert related == set(pool.sharing(position).tolist()) & set(positions)
+
+
+def test_take_accepts_an_array_and_refuses_positions_that_are_not_there():
+    pool = build([("a", "b", "yes", "t")] * 5)
+    assert [e.uid for e in pool.take(np.array([4, 0], dtype=np.int32))] == ["d/validation/4", "d/validation/0"]
+    with pytest.raises(IndexError):
+        pool.take([5])
+
+
+def test_keep_parts_keeps_these_parts_in_this_order_and_all_groups():
+    pool = build([("a", "b", "yes", "t"), ("a", "c", "no", "u"), ("e", "f", None, "v")])
+    kept = pool.keep_parts(["hypothesis"])
+    assert kept.parts == ("hypothesis",)
+    assert kept[0].parts == {"hypothesis": "b"}
+    assert kept[0].groups == pool[0].groups
+    assert (kept[2].label, kept[2].meta, kept[2].uid) == (None, {"source": "line 2"}, "d/validation/2")
+    assert kept.sharing(0).tolist() == [0, 1]  # related by the premise, although it is left out
+    assert list(pool.keep_parts(["hypothesis", "premise"])[0].parts.items()) == [("hypothesis", "b"), ("premise", "a")]
+
+
+@given(rows_lists, rows_lists)
+def test_equal_fingerprints_mean_equal_content(rows, others):
+    assert (build(rows).fingerprint == build(others).fingerprint) == (rows == others)
+
+
+@pytest.mark.parametrize("field", range(4))
+def test_the_fingerprint_sees_each_field(field):
+    rows = [("a", "b", "yes", "t"), ("c", "d", "no", "u")]
+    changed = [rows[0], tuple("new" if k == field else v for k, v in enumerate(rows[1]))]
+    assert build(rows).fingerprint != build(changed).fingerprint
+
+
+def test_the_fingerprint_tells_no_label_from_a_label_named_none():
+    assert build([("a", "b", None, "t")]).fingerprint != build([("a", "b", "None", "t")]).fingerprint
+
+
+def test_the_fingerprint_sees_uids_and_their_order():
+    a, b = Example("u", {"x": "1"}, "yes"), Example("v", {"x": "2"}, "yes")
+    c = Example("w", {"x": "2"}, "yes")
+    assert len({Examples.of(e).fingerprint for e in ([a, b], [b, a], [a, c], [a])}) == 4
+
+
+@given(rows_lists)
+def test_the_fingerprint_does_not_depend_on_batches_or_copies(rows):
+    pool = build(rows)
+    same = [build(rows, ExamplesBuilder), pickle.loads(pickle.dumps(pool)), pool.take(range(len(rows)))]
+    assert {p.fingerprint for p in same} == {pool.fingerprint}
+
+
+def test_the_fingerprint_of_a_partial_input_is_another_one():
+    pool = build([("a", "b", "yes", "t")])
+    assert pool.keep_parts(["hypothesis"]).fingerprint != pool.fingerprint
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["untouched", "with cached lookups"])
+def test_a_pool_can_be_pickled(warm):
+    pool = build([(f"p{i % 4}", f"h{i}", "yes", str(i)) for i in range(10)])
+    if warm:
+        _ = pool[3], pool.position("d/validation/2"), pool.sharing(0), pool.fingerprint
+    copy = pickle.loads(pickle.dumps(pool))
+    assert list(copy) == list(pool)
+    assert (copy.parts, copy.groups, copy.meta) == (pool.parts, pool.groups, pool.meta)
+    assert copy.sharing(1).tolist() == pool.sharing(1).tolist() == [1, 5, 9]
+
+
+def test_of_computes_content_groups_and_takes_over_the_others():
+    pool = Examples.of([Example("u", {"a": "x"}, "yes", {"a": "not a hash", "topic": "t"}, {"m": "1"})])
+    assert pool[0].groups["topic"] == "t"
+    assert pool[0].groups["a"] == "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"  # sha256("x")
+    assert pool[0].meta == {"m": "1"}
+    assert (pool.parts, pool.groups, pool.meta) == (("a",), ("a", "topic"), ("m",))
+
+
+def test_of_goes_by_the_names_of_parts_not_by_their_order():
+    pool = Examples.of([Example("u", {"a": "1", "b": "2"}), Example("v", {"b": "4", "a": "3"})])
+    assert pool[1].parts == {"a": "3", "b": "4"}
+
+
+def test_of_nothing_is_an_error():
+    with pytest.raises(HeedError, match="at least one example"):
+        Examples.of([])
+
+
+def test_task_refuses_a_default_that_is_no_label():
+    with pytest.raises(HeedError, match="'maybe'.*'yes', 'no'"):
+        Task("classification", ("a", "b"), ("yes", "no"), "maybe")
+    assert Task("classification", ("a", "b"), ("yes", "no"), "no").default_label == "no"
+    assert Task("classification", ("a", "b"), ("yes", "no")).default_label is None

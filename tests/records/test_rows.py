@@ -1,0 +1,224 @@
+"""Rows: their schema, their order, and the way to disk and back."""
+
+import hashlib
+import json
+import random
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from records import HeedError
+from records import rows as r
+
+LABELS = 3
+
+
+def table(keys: list[tuple], labels: int = LABELS, **columns: list) -> pa.Table:
+    """Rows with these (uid, intervention, part, variant, draw) keys; other columns are plain unless given."""
+    n = len(keys)
+    filled = {name: [""] * n for name in r.STRINGS}
+    filled |= {name: [key[k] for key in keys] for k, name in enumerate(r.KEY)}
+    filled |= {"version": [1] * n, "clusters": [[key[0]] for key in keys]}
+    filled |= {"p": [None] * n, "p2": [None] * n}
+    return r.make_rows(filled | columns, labels)
+
+
+def plain(n: int) -> pa.Table:
+    return table(
+        [(f"u{i}", "swap", "premise", "", i % 5) for i in range(n)],
+        p=[np.full(LABELS, (i + 1) / (n + 1), dtype=np.float32) for i in range(n)],
+        y2=["yes" if i % 2 else None for i in range(n)],
+    )
+
+
+keys = st.tuples(
+    st.text(max_size=3),
+    st.sampled_from(["base", "swap", "null"]),
+    st.sampled_from(["", "premise", "hypothesis"]),
+    st.sampled_from(["", "row 10", "row 9", "é", "\U0001f600"]),
+    st.integers(-1, 32767),
+)
+vectors = st.none() | st.lists(st.floats(0, 1, width=32), min_size=LABELS, max_size=LABELS).map(np.float32)
+
+
+def test_schema_has_the_columns_and_types_of_the_design():
+    schema = r.schema(LABELS)
+    strings = "uid intervention part variant gold y y2 partner allowed expectation".split()
+    assert {schema.field(name).type for name in strings} == {pa.string()}
+    assert schema.field("version").type == schema.field("draw").type == pa.int16()
+    assert schema.field("p").type == schema.field("p2").type == pa.list_(pa.float32(), LABELS)
+    assert schema.field("clusters").type == pa.list_(pa.string())
+    assert set(schema.names) == {*strings, "version", "draw", "p", "p2", "clusters"}
+
+
+def test_made_rows_have_this_schema_even_without_a_row():
+    assert plain(4).schema == table([]).schema == r.schema(LABELS)
+    assert table([]).num_rows == 0
+
+
+@given(st.lists(vectors, max_size=8))
+def test_probabilities_keep_their_bits_and_none_is_null(values):
+    rows = table([(str(i), "swap", "", "", 0) for i in range(len(values))], p=values, p2=values[::-1])
+    for name, expected in (("p", values), ("p2", values[::-1])):
+        assert rows[name].null_count == sum(v is None for v in expected)
+        assert rows[name].to_pylist() == [None if v is None else v.tolist() for v in expected]
+    present = rows.filter(pa.compute.is_valid(rows["p"]))
+    if present.num_rows:
+        expected = np.stack([v for v in values if v is not None])
+        np.testing.assert_array_equal(r.probabilities(present, "p"), expected)
+        assert r.probabilities(present, "p").dtype == np.float32
+
+
+def test_probabilities_of_rows_in_the_middle_of_a_table_are_theirs():
+    rows = plain(6)
+    np.testing.assert_array_equal(r.probabilities(rows[2:5], "p"), r.probabilities(rows, "p")[2:5])
+    chunked = pa.concat_tables([rows[4:], rows[:4]])
+    np.testing.assert_array_equal(r.probabilities(chunked, "p"), np.roll(r.probabilities(rows, "p"), 2, axis=0))
+
+
+def test_probabilities_that_are_missing_are_an_error():
+    with pytest.raises(HeedError, match="'p2' has 4 rows"):
+        r.probabilities(plain(4), "p2")
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+def test_a_probability_vector_of_another_width_is_an_error(width):
+    with pytest.raises((ValueError, HeedError)):
+        table([("u", "swap", "", "", 0)], p=[np.ones(width, dtype=np.float32)])
+
+
+def test_strings_gives_none_for_null():
+    assert r.strings(plain(3), "y2").tolist() == [None, "yes", None]
+    assert r.strings(table([]), "y2").tolist() == []
+
+
+def test_select_takes_the_rows_that_match_all():
+    rows = table(
+        [("a", "base", "", "", -1), ("a", "swap", "p", "", 0), ("a", "swap", "p", "", 1), ("b", "swap", "q", "", 1)]
+    )
+    assert r.strings(r.select(rows, intervention="swap", draw=1), "uid").tolist() == ["a", "b"]
+    assert r.select(rows, intervention="swap", part="p", draw=0).num_rows == 1
+    assert r.select(rows, intervention="none such").num_rows == 0
+    assert r.select(rows).num_rows == 4
+
+
+@given(st.lists(keys, unique=True, max_size=20))
+def test_sorted_like_the_tuples_of_their_keys(found):
+    rows = r.sort_rows(table(found))
+    assert list(zip(*(rows[name].to_pylist() for name in r.KEY), strict=True)) == sorted(found)
+    assert r.sort_rows(rows).equals(rows)
+
+
+def test_sorting_moves_whole_rows():
+    rows = plain(7)
+    shuffled = rows.take([6, 2, 0, 5, 1, 4, 3])
+    assert r.sort_rows(pa.concat_tables([shuffled[3:], shuffled[:3]])).equals(rows)
+
+
+@given(st.lists(keys, unique=True, min_size=1, max_size=8), st.data())
+def test_two_rows_of_one_key_are_an_error_that_names_it(found, data):
+    twice = data.draw(st.sampled_from(found))
+    with pytest.raises(HeedError, match="same key") as error:
+        r.sort_rows(table(data.draw(st.permutations([*found, twice]))))
+    assert str(dict(zip(r.KEY, twice, strict=True))) in str(error.value)
+
+
+@pytest.mark.parametrize("field", range(5))
+def test_rows_that_differ_in_one_field_of_the_key_are_different(field):
+    first = ("u", "swap", "premise", "", 0)
+    second = tuple((1 if k == 4 else "other") if k == field else v for k, v in enumerate(first))
+    assert r.sort_rows(table([first, second])).num_rows == 2
+
+
+@given(st.lists(st.tuples(keys, vectors, vectors, st.lists(st.text(max_size=3), max_size=3)), max_size=8))
+def test_to_disk_and_back_is_the_same(tmp_path_factory, found):
+    rows = table(
+        [f[0] for f in found],
+        p=[f[1] for f in found],
+        p2=[f[2] for f in found],
+        y2=[None if f[2] is None else "yes" for f in found],
+        clusters=[f[3] for f in found],
+    )
+    path = tmp_path_factory.mktemp("rows") / "new folder" / "rows.parquet"
+    metadata = {"task": ["yes", "no", "é"], "seed": 7, "manifest": "00ff"}
+    sha = r.write_rows(path, rows, metadata)
+    again, entry = r.read_rows(path)
+    assert again.schema.equals(rows.schema)
+    assert again.equals(rows)
+    assert entry == {"format": r.FORMAT, **metadata}
+    assert sha == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert [f.name for f in path.parent.iterdir()] == ["rows.parquet"]
+
+
+def test_the_same_rows_give_the_same_bytes_in_whatever_order_they_came(tmp_path):
+    rows = plain(500)
+    order = list(range(500))
+    random.Random(0).shuffle(order)
+    shuffled = rows.take(order)
+    parts = r.sort_rows(pa.concat_tables([shuffled[300:], shuffled[:10], shuffled[10:300]]))
+    first = r.write_rows(tmp_path / "a.parquet", r.sort_rows(rows), {"seed": 1, "task": ["a"]})
+    second = r.write_rows(tmp_path / "b.parquet", parts, {"task": ["a"], "seed": 1})
+    assert first == second
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+
+
+def test_other_rows_or_metadata_give_another_hash(tmp_path):
+    shas = {
+        r.write_rows(tmp_path / "x", rows, {"seed": seed})
+        for rows, seed in [(plain(5), 1), (plain(6), 1), (plain(5), 2)]
+    }
+    assert len(shas) == 3
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(HeedError, match="gone.parquet does not exist"):
+        r.read_rows(tmp_path / "gone.parquet")
+
+
+def test_a_truncated_file_is_named(tmp_path):
+    path = tmp_path / "rows.parquet"
+    r.write_rows(path, plain(50), {})
+    whole = path.read_bytes()
+    for kept in (0, 1, 4, len(whole) // 2, len(whole) - 9, len(whole) - 1):
+        path.write_bytes(whole[:kept])
+        with pytest.raises(HeedError, match="rows.parquet is not a whole Parquet file"):
+            r.read_rows(path)
+
+
+def test_something_else_than_parquet_is_named(tmp_path):
+    path = tmp_path / "rows.parquet"
+    path.write_text("uid,y\n" * 100)
+    with pytest.raises(HeedError, match="rows.parquet"):
+        r.read_rows(path)
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [None, {"pandas": "{}"}, {"heed": "{}"}, {"heed": json.dumps({"format": r.FORMAT + 1})}],
+    ids=["none", "of pandas", "no format", "a later format"],
+)
+def test_parquet_that_holds_no_rows_of_ours_is_named(tmp_path, metadata):
+    pq.write_table(plain(3).replace_schema_metadata(metadata), tmp_path / "foreign.parquet")
+    with pytest.raises(HeedError, match="foreign.parquet holds no rows of format 1"):
+        r.read_rows(tmp_path / "foreign.parquet")
+
+
+@pytest.mark.parametrize("entry", ["{", "[]", '"text"', "null", "1"])
+def test_parquet_with_an_entry_of_the_same_name_by_others_is_named(tmp_path, entry):
+    pq.write_table(plain(3).replace_schema_metadata({"heed": entry}), tmp_path / "foreign.parquet")
+    with pytest.raises(HeedError, match="foreign.parquet"):
+        r.read_rows(tmp_path / "foreign.parquet")
+
+
+@pytest.mark.parametrize("n", [0, 1, 300])
+def test_to_bytes_and_back_is_the_same(n):
+    rows = plain(n)
+    again = r.from_bytes(r.to_bytes(rows))
+    assert again.schema.equals(rows.schema)
+    assert again.equals(rows)
+    middle = rows[n // 3 : n // 2]
+    assert r.from_bytes(r.to_bytes(middle)).equals(middle)
