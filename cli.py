@@ -13,6 +13,7 @@ import torchvision_fix  # noqa: F401
 
 import torch
 import yaml
+from jsonargparse import set_parsing_settings
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import TensorBoardLogger
 from pytorch_lightning.utilities import rank_zero_only
@@ -31,6 +32,7 @@ DEFAULTS = {"data": "planted", "model": "minilm"}
 warnings.filterwarnings("ignore", "The '.*_dataloader' does not have many workers")  # splicing token ids is cheap
 warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")  # it holds the backbone's config
 warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.. is deprecated")  # Lightning with torch 2.13
+set_parsing_settings(import_path_denylist=[])  # beside those that jsonargparse denies, none; and these are refused
 for log in ("pytorch_lightning.utilities.rank_zero", "lightning.pytorch.utilities.rank_zero"):
     logging.getLogger(log).addFilter(lambda record: "Tip:" not in record.getMessage())
 warnings.filterwarnings("ignore", "Be aware that when using `ckpt_path`, callbacks")  # evaluation needs none of them
@@ -136,7 +138,7 @@ class HeedCLI(LightningCLI):
             seed_everything_default=0,
             parser_class=Parser,
             trainer_defaults={
-                "max_epochs": 3,
+                "max_epochs": 2,
                 "gradient_clip_val": 1.0,
                 "use_distributed_sampler": False,
                 "num_sanity_val_steps": 0,
@@ -172,6 +174,8 @@ class HeedCLI(LightningCLI):
         self.model.prepare(self.datamodule.task)
         if self.evaluating:
             self.model.require_head()
+        if self.config.get("checkpoint" if self.evaluating else "ckpt_path") is None:
+            self.model.require_weights()
         config = self.config_init["trainer"]
         if config["precision"] is None:
             on_gpu = config["accelerator"] in ("auto", "gpu", "cuda") and torch.cuda.is_available()

@@ -10,8 +10,6 @@ import sys
 
 import torchvision_fix  # noqa: F401
 
-from pytorch_lightning.utilities import rank_zero_info
-
 from callbacks import BestCheckpoint, Board, Engine, RunFolder
 from cli import HeedCLI, expand, guarded, run_folder
 from metrics.report import print_table
@@ -32,7 +30,8 @@ def main() -> None:
     if trainer.is_global_zero:
         cli.model.export(str(folder / "checkpoints" / "backbone"), weights=True)
         print_table({str(folder): cli.callback(Engine).results})
-        rank_zero_info(f"All measurements: python evaluate.py --checkpoint {best}\nCurves: tensorboard --logdir runs")
+        print(f"Every measurement, on all examples: python evaluate.py --checkpoint {best}")
+        print(f"Curves: tensorboard --logdir {folder.parent}")
 
 
 if __name__ == "__main__":

@@ -88,6 +88,7 @@ class Engine(Callback):
         self.measurements, self.rows = {}, {}
         counts: dict[str, Any] = {
             "examples": len(base),
+            "not_predicted": len(data.pool) - len(base),
             "dropped_no_gold": data.counts.no_gold.get("validation", 0),
             "truncated": data.counts.truncated,
         }

@@ -157,7 +157,7 @@ class Planted(PairedData):
         self,
         shortcut: float = 0.9,
         unrelated: float = 0.05,
-        n_train: int = 4000,
+        n_train: int = 3000,
         n_validation: int = 1000,
         grammar_seed: int = 0,
         name: str = "planted",

@@ -29,6 +29,10 @@ class Columns:
     uid: str | None = None
     groups: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        if clash := set(self.groups) & set(self.parts):
+            raise HeedError(f"The group {clash.pop()!r} has the name of a part, whose content is a group already.")
+
     def spellings(self) -> dict[str, str]:
         """Spelling to label name."""
         return {str(s): name for name, others in self.labels.items() for s in (name, *others)}
@@ -106,6 +110,8 @@ def _text(value: Any, where: str, row: int, column: str) -> str:
     text = value if isinstance(value, str) else "" if value is None else str(value)
     if not text.strip():
         raise HeedError(f"{where}, row {row}: the column {column!r} is empty.")
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise HeedError(f"{where}, row {row}: the column {column!r} holds half a surrogate pair: it is no text.")
     return text
 
 

@@ -40,6 +40,6 @@ class Intervention(Protocol):
 
 def manifest_hash(interventions: Iterable[Intervention], pool: Examples, seed: int) -> str:
     """Identity of a set of changed examples: interventions with their versions, the seed, and the pool's content."""
-    listing = [[i.name, i.version, list(i.parts), i.draws] for i in interventions]
+    listing = [[i.name, i.version, list(i.parts), i.draws, i.limit] for i in interventions]
     entry = json.dumps({"interventions": listing, "pool": pool.fingerprint, "seed": seed}, sort_keys=True)
     return hashlib.sha256(entry.encode()).hexdigest()

@@ -38,6 +38,9 @@ class Classifier(pl.LightningModule):
     def require_head(self) -> None:
         """For a model that is not trained here: it must know the labels already."""
 
+    def require_weights(self) -> None:
+        """For a model that no checkpoint will fill: it must have weights."""
+
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
         """Scores [examples, labels], in the order of ``task.labels``."""
         raise NotImplementedError

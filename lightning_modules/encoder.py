@@ -74,6 +74,15 @@ class Encoder(Classifier):
             raise HeedError(f"The model {self.backbone} has no trained classification head: name a --checkpoint.")
         head_order(self.outputs, self.task.labels, self.backbone)
 
+    def require_weights(self) -> None:
+        """For a model that no checkpoint will fill.
+
+        Raises:
+            HeedError: The backbone is a folder without weights.
+        """
+        if not has_weights(self.folder):
+            raise HeedError(f"--model.backbone {self.backbone} has no weights beside its config.json.")
+
     def configure_model(self) -> None:
         if self.network is not None:
             return
@@ -85,10 +94,6 @@ class Encoder(Classifier):
                 config=self.config,
                 dtype=torch.float32,
                 ignore_mismatched_sizes=not self.has_head,
-            )
-        elif self._trainer is not None and not self.trainer.ckpt_path:  # nothing would fill the network
-            raise HeedError(
-                f"--model.backbone {self.backbone} has a config.json but no weights, and no checkpoint is given."
             )
         else:  # the folder beside a checkpoint: the weights follow from there
             self.network = auto.from_config(self.config, dtype=torch.float32)

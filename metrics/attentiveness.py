@@ -60,6 +60,9 @@ def attentiveness(
     swapped = select(rows, intervention="swap", part=part)
     y, y2, uid = strings(swapped, "y"), strings(swapped, "y2"), strings(swapped, "uid")
     draw = swapped["draw"].to_numpy()
+    if default_label is not None:
+        kept = y != default_label
+        y, y2, uid, draw = y[kept], y2[kept], uid[kept], draw[kept]
     base = strings(select(rows, intervention=BASE), "y")
     eligible = int(np.sum(base != default_label)) if default_label is not None else len(base)
 
@@ -79,5 +82,6 @@ def attentiveness(
     for label in labels:
         if label != default_label:
             measure(f"/from_{label}", y != y2, y == label, f"no example that was swapped is predicted as {label!r}")
-    result[f"{name}/eligible"] = Measurement(eligible / len(base) if len(base) else None, len(base))
+    reason = None if len(base) else "no example was predicted"
+    result[f"{name}/eligible"] = Measurement(eligible / len(base) if len(base) else None, len(base), reason=reason)
     return result

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from metrics.measurement import Measurement, bootstrap_interval
 from records import HeedError, read_json
@@ -24,15 +25,15 @@ FLAGS = {  # flag: mark in the table, explanation
 def _cell(m: Mapping[str, Any] | None, separator: str) -> str:
     if m is None:
         return ""
+    marks = "".join(f" ({FLAGS[flag][0] if flag in FLAGS else flag})" for flag in m["flags"])
     if m["value"] is None:
-        return f"undefined: {m['reason']}"
+        return f"undefined: {m['reason']}{marks}"
     tiny = 0 < m["value"] < 1e-4  # the noise floor
-    text = (f"{100 * m['value']:.0e}" if tiny else f"{100 * m['value']:.2f}") + (
-        "" if m["std"] is None else f" ± {100 * m['std']:.2f}"
-    )
+    text = f"{100 * m['value']:.0e}" if tiny else f"{100 * m['value']:.2f}"
+    text += "" if m["std"] is None else f" ± {100 * m['std']:.2f}"
     if m["ci95"] is not None:
         text += f"{separator}[{100 * m['ci95'][0]:.1f}, {100 * m['ci95'][1]:.1f}]"
-    return text + f" n={m['n']}" + "".join(f" ({FLAGS[flag][0]})" for flag in m["flags"])
+    return text + f" n={m['n']}" + marks
 
 
 def print_table(results: Mapping[str, Mapping[str, Any]], console: Console | None = None) -> None:
@@ -58,17 +59,18 @@ def print_table(results: Mapping[str, Mapping[str, Any]], console: Console | Non
         cells = [found["metrics"].get(name) for found in columns]
         flags |= {flag for m in cells if m for flag in m["flags"]}
         label = " ".join([kind, *rest]) if main or kind == "null" else f"  {rest[-1]}"
-        table.add_row(label, *(_cell(m, "\n" if several else " ") for m in cells))
+        table.add_row(*(Text(t) for t in (label, *(_cell(m, "\n" if several else " ") for m in cells))))
     console.print()
-    console.print(f"{', '.join(dict.fromkeys(found['data'] for found in columns))}, validation", style="bold")
+    data = ", ".join(dict.fromkeys(found["data"] for found in columns))
+    console.print(f"{data}, validation", style="bold", markup=False)
     console.print(table)
-    for flag in sorted(flags):
+    for flag in sorted(flags & FLAGS.keys()):
         console.print(f"({FLAGS[flag][0]}) {FLAGS[flag][1]}.")
     for note in dict.fromkeys(found.get("note") for found in columns):
         if note:
-            console.print(f"Note: {note}")
-    for i, folder in enumerate(results):
-        console.print(f"({i + 1}) {folder}" if several else f"in {folder}", soft_wrap=True, highlight=False)
+            console.print(f"Note: {note}", markup=False)
+    for i, folder in enumerate(results, 1):
+        console.print(f"({i}) {folder}" if several else f"in {folder}", soft_wrap=True, highlight=False, markup=False)
 
 
 def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> Measurement:

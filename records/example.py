@@ -89,8 +89,8 @@ class Changed:
 
 
 def content_id(part: Part) -> str:
-    """Identity of a part's content: its sha256 as hexadecimal text."""
-    return hashlib.sha256(part.encode("utf-8", "surrogatepass")).hexdigest()
+    """Identity of a part's content: its sha256 as hexadecimal text. Raises UnicodeEncodeError on half a surrogate."""
+    return hashlib.sha256(part.encode()).hexdigest()
 
 
 class ExamplesBuilder:
@@ -162,9 +162,8 @@ class Examples(Sequence[Example]):
         extra = tuple(g for g in examples[0].groups if g not in parts)
         builder = ExamplesBuilder(parts, extra, tuple(examples[0].meta))
         for e in examples:
-            builder.add(
-                e.uid, list(e.parts.values()), e.label, [e.groups[g] for g in extra], [e.meta[m] for m in builder.meta]
-            )
+            values, meta = [e.parts[p] for p in parts], [e.meta[m] for m in builder.meta]
+            builder.add(e.uid, values, e.label, [e.groups[g] for g in extra], meta)
         return builder.finish()
 
     def __len__(self) -> int:
@@ -204,21 +203,25 @@ class Examples(Sequence[Example]):
         return {uid: i for i, uid in enumerate(self.column("uid"))}
 
     @cached_property
-    def _related(self) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Per group name: code of each position, positions sorted by code, start of each code among them."""
-        related = {}
-        for name in self.groups:
-            codes = self.table[f"groups.{name}"].combine_chunks().dictionary_encode()
-            codes = codes.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+    def _related(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Of all parts together, and of each further group: codes [names, positions], positions by code, starts."""
+        contents = [g for g in self.groups if g in self.parts]
+        related = []
+        for names in [contents, *([g] for g in self.groups if g not in contents)]:
+            if not names:
+                continue
+            chunks = [chunk for g in names for chunk in self.table[f"groups.{g}"].chunks]
+            encoded = pa.chunked_array(chunks, pa.string()).combine_chunks().dictionary_encode()
+            codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
             order = np.argsort(codes, kind="stable").astype(np.int32)
             starts = np.searchsorted(codes[order], np.arange(codes.max(initial=-1) + 2)).astype(np.int32)
-            related[name] = codes, order, starts
+            related.append((codes.reshape(len(names), len(self)), order % np.int32(max(len(self), 1)), starts))
         return related
 
     @cached_property
     def fingerprint(self) -> str:
         """sha256 over uids, labels and groups (which hold the content of every part)."""
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(repr(self.parts).encode())
         for name in ["uid", "label", *(f"groups.{g}" for g in self.groups)]:
             digest.update(name.encode())
             for value in self.column(name):
@@ -240,9 +243,8 @@ class Examples(Sequence[Example]):
     def sharing(self, i: int) -> np.ndarray:
         """Positions that share any group with position ``i``, itself included: sorted, unique, int32."""
         shared = []
-        for codes, order, starts in self._related.values():
-            code = codes[i]
-            shared.append(order[starts[code] : starts[code + 1]])
+        for codes, order, starts in self._related:
+            shared += [order[starts[code] : starts[code + 1]] for code in codes[:, i]]
         return np.unique(np.concatenate(shared))
 
     def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":

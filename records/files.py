@@ -55,5 +55,7 @@ def read_json(path: str | Path) -> Any:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise HeedError(f"{path} does not exist.") from None
+    except OSError as error:
+        raise HeedError(f"{path} cannot be read: {error.strerror}.") from None
     except ValueError as error:
         raise HeedError(f"{path} is not valid JSON: {error}.") from None

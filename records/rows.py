@@ -41,7 +41,7 @@ def _probs(values: Sequence[np.ndarray | None], type_: pa.DataType) -> pa.Array:
     present = np.array([v is not None for v in values], dtype=bool)
     flat = np.zeros((len(values), width), dtype=np.float32)
     for i in np.flatnonzero(present):
-        flat[i] = values[i]
+        flat[i] = np.reshape(values[i], width)  # never broadcast
     mask = pa.array(~present)
     return pa.FixedSizeListArray.from_arrays(pa.array(flat.reshape(-1)), type=type_, mask=mask)
 
@@ -123,8 +123,11 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
         raise HeedError(f"{path} does not exist.") from None
     except (pa.ArrowInvalid, OSError) as error:
         raise HeedError(f"{path} is not a whole Parquet file: {error}.") from None
-    entry = json.loads((rows.schema.metadata or {}).get(b"heed", b"{}"))
-    if entry.get("format") != FORMAT:
+    try:
+        entry = json.loads((rows.schema.metadata or {}).get(b"heed", b"{}"))
+    except ValueError:
+        entry = None
+    if not isinstance(entry, dict) or entry.get("format") != FORMAT:
         raise HeedError(f"{path} holds no rows of format {FORMAT}.")
     return rows, entry
 

@@ -138,7 +138,7 @@ FIRST = {"swap": Swap("premise", "no"), "uid": 0, "draw": 0}
         {"draw": 4},
         {"uid": 3},
         {"swap": Swap("hypothesis", "no")},
-        {"swap": Swap("premise", "no", version=2)},
+        {"swap": Swap("premise", "no", version=99)},
     ],
     ids=["the next draw", "the last draw", "another uid", "another part", "another version"],
 )

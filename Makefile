@@ -1,0 +1,38 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO := runs/demo
+
+.PHONY: help install demo test lint format clean
+
+help:  ## Show what there is
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+install: $(VENV)/installed  ## Create .venv and install the lock
+
+$(VENV)/installed: requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+demo: install  ## Train MiniLM twice on the embedded data, plainly and with counterfactuals; compare
+	rm -rf $(DEMO)
+	$(BIN)/python train.py --output $(DEMO)/plain
+	$(BIN)/python train.py --augment counterfactual --output $(DEMO)/counterfactual
+	$(BIN)/python -m metrics.report $(DEMO)/plain $(DEMO)/counterfactual
+	@echo "Curves of both runs: $(BIN)/tensorboard --logdir $(DEMO)"
+
+test: install  ## Run the tests
+	$(BIN)/python -m pytest
+
+lint: install  ## Check style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: install  ## Mend style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## Remove .venv and caches; runs/ stays
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

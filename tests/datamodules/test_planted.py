@@ -1,0 +1,253 @@
+"""The truth of planted pairs follows from the grammar, and the strength of the shortcut is the one asked for."""
+
+import math
+from collections import Counter
+
+import torchvision_fix  # noqa: F401
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datamodules import Planted
+from datamodules import planted as p
+from interventions import generator
+from records import HeedError
+
+FIELDS = ("subject", "verb", "object", *p.OPTIONAL)
+SEEDS = st.integers(0, 2**32)
+
+
+def pairs(n: int, shortcut: float = 0.9, unrelated: float = 0.05, split: str = "train") -> list[tuple[str, str, str]]:
+    return [p.planted_pair(0, split, i, shortcut, unrelated) for i in range(n)]
+
+
+def cue_of(hypothesis: str) -> str:
+    """The label that the one cue word of a hypothesis stands for."""
+    (label,) = [label for label, cue in p.CUES.items() if cue in hypothesis.split()]
+    return label
+
+
+def follows(said: str, premise: p.Event, field: str) -> bool:
+    """Whether a field of a hypothesis says the same as the premise, less, or something more general."""
+    old = getattr(premise, field)
+    general = {"subject": p.HYPERNYM, "object": p.HYPERNYM, "verb": p.SYNONYM}.get(field, {})
+    return said in (old, general.get(old, old)) or (field in p.OPTIONAL and not said)
+
+
+def incompatible(said: str, old: str, field: str) -> bool:
+    """Whether both cannot be true of one event."""
+    if field == "verb":
+        return said == p.ANTONYM[old]
+    if field in ("place", "number"):
+        return bool(said and old) and said != old
+    return field in ("subject_adjective", "object_adjective") and said == p.OPPOSITE.get(old)
+
+
+def changed(event: p.Event, other: p.Event) -> dict[str, tuple[str, str]]:
+    """Field to (old, new), where they differ."""
+    return {f: (getattr(event, f), getattr(other, f)) for f in FIELDS if getattr(event, f) != getattr(other, f)}
+
+
+@given(seed=SEEDS)
+def test_a_premise_says_who_did_what_and_two_to_four_things_more(seed: int) -> None:
+    event = p.random_event(generator(seed))
+    assert 2 <= len(event.filled()) <= 4
+    assert all(getattr(event, f) in (*p.CHOICES[f], "") for f in FIELDS)
+    assert event.subject
+    assert event.verb
+    assert event.object
+
+
+@given(seed=SEEDS)
+def test_what_is_entailed_says_the_same_or_less_or_something_more_general(seed: int) -> None:
+    rng = generator(seed)
+    event = p.random_event(rng)
+    other = p.entailed(event, rng)
+    assert all(follows(getattr(other, f), event, f) for f in FIELDS)
+    assert 1 <= len(changed(event, other)) <= 4
+
+
+@given(seed=SEEDS)
+def test_what_is_contradicted_has_exactly_one_incompatible_field_and_adds_nothing(seed: int) -> None:
+    rng = generator(seed)
+    event = p.random_event(rng)
+    other = p.contradicted(event, rng)
+    differences = changed(event, other)
+    wrong = [f for f, (old, new) in differences.items() if incompatible(new, old, f)]
+    assert len(wrong) == 1
+    assert all(f in p.OPTIONAL and not new for f, (_, new) in differences.items() if f not in wrong)
+
+
+@given(seed=SEEDS)
+def test_what_is_undecided_adds_exactly_one_fact_and_contradicts_nothing(seed: int) -> None:
+    rng = generator(seed)
+    event = p.random_event(rng)
+    differences = changed(event, p.undecided(event, rng, unrelated=0))
+    added = [f for f, (old, _) in differences.items() if not old]
+    assert len(added) == 1
+    assert added[0] in p.OPTIONAL
+    assert all(not new for f, (_, new) in differences.items() if f not in added)
+
+
+@given(seed=SEEDS)
+def test_an_unrelated_event_is_drawn_anew(seed: int) -> None:
+    rng, again = generator(seed), generator(seed)
+    event = p.random_event(rng)
+    assert event == p.random_event(again)
+    again.random()
+    assert p.undecided(event, rng, unrelated=1) == p.random_event(again)
+
+
+@given(i=st.integers(0, 10**6), shortcut=st.floats(0, 1))
+def test_labels_of_pairs_are_the_truth(i: int, shortcut: float) -> None:
+    """The sentences are those of an event and of what the label says of it, with one cue word."""
+    premise, hypothesis, label = p.planted_pair(3, "train", i, shortcut, 0)
+    rng = generator("planted", 3, "train", i)
+    assert label == p.LABELS[int(rng.integers(3))]
+    event = p.random_event(rng)
+    made = {"entailment": p.entailed, "contradiction": p.contradicted}.get(label)
+    other = made(event, rng) if made else p.undecided(event, rng, 0)
+    assert premise == event.sentence()
+    assert hypothesis == other.sentence(p.CUES[cue_of(hypothesis)])
+    assert not set(p.CUES.values()) & set(premise.split())
+
+
+def test_a_sentence_names_every_field_once() -> None:
+    event = p.Event("baker", "sold", "apples", "old", "rare", "two", "market", "at noon", "to save money")
+    assert event.sentence("apparently") == (
+        "The old baker apparently sold two rare apples in the market at noon to save money."
+    )
+    assert p.Event("baker", "sold", "apples").sentence() == "The baker sold apples."
+
+
+def test_relations_between_words_do_not_contradict_each_other() -> None:
+    """A word is in one relation only: no synonym is also an antonym, and no opposite is its own."""
+    verbs = [*p.SYNONYM, *p.SYNONYM.values(), *p.ANTONYM.values()]
+    adjectives = [*p.SUBJECT_ADJECTIVES, *p.OBJECT_ADJECTIVES]
+    for words in (verbs, adjectives, p.SUBJECTS + p.OBJECTS + list(set(p.HYPERNYM.values())), p.CHOICES["number"]):
+        assert [word for word, n in Counter(words).items() if n > 1] == []
+    assert all(p.OPPOSITE[p.OPPOSITE[word]] == word != p.OPPOSITE[word] for word in adjectives)
+    for name, words in p.CHOICES.items():
+        assert len(set(words)) == len(words) > 10, name
+
+
+def test_there_are_several_hundred_content_words() -> None:
+    words = {w.strip(".") for premise, hypothesis, _ in pairs(4000) for w in (premise + " " + hypothesis).split()}
+    assert len(words - {"The", "the", "in", *p.CUES.values()}) > 350
+
+
+def test_pairs_are_a_function_of_seed_split_and_number() -> None:
+    first = pairs(50)
+    assert first == pairs(50)
+    assert first == pairs(80)[:50]
+    assert first != pairs(50, split="validation")
+    assert first != [p.planted_pair(1, "train", i, 0.9, 0.05) for i in range(50)]
+
+
+def test_the_shortcut_changes_the_cue_and_nothing_else() -> None:
+    """So that models with and without it read the same sentences."""
+
+    def without_cue(found: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+        return [(a, " ".join(w for w in h.split() if w not in p.CUES.values()), label) for a, h, label in found]
+
+    assert without_cue(pairs(300, 0.0)) == without_cue(pairs(300, 1 / 3)) == without_cue(pairs(300, 1.0))
+    assert pairs(300, 0.0) != pairs(300, 1.0)
+
+
+@pytest.mark.parametrize("shortcut", [0.0, 1 / 3, 0.9, 1.0])
+def test_the_cue_agrees_with_the_label_as_often_as_asked(shortcut: float) -> None:
+    """Within four standard deviations, for each label; exactly for 0 and 1."""
+    found = pairs(6000, shortcut)
+    for label in p.LABELS:
+        agrees = [cue_of(h) == label for _, h, gold in found if gold == label]
+        tolerance = 4 * math.sqrt(shortcut * (1 - shortcut) / len(agrees))
+        assert np.mean(agrees) == pytest.approx(shortcut, abs=tolerance)
+
+
+def test_a_wrong_cue_is_either_of_the_two_others() -> None:
+    wrong = Counter((label, cue_of(h)) for _, h, label in pairs(3000, 0.0))
+    assert len(wrong) == 6
+    assert min(wrong.values()) > 400
+
+
+def test_labels_are_balanced() -> None:
+    """Within four standard deviations of a third."""
+    shares = Counter(label for *_, label in pairs(6000))
+    assert all(abs(shares[label] / 6000 - 1 / 3) < 4 * math.sqrt(2 / 9 / 6000) for label in p.LABELS)
+
+
+def test_the_asked_share_of_neutral_pairs_is_unrelated() -> None:
+    def same_subject(share: float) -> float:
+        neutral = [(a.split(), h.split()) for a, h, label in pairs(4000, 0.9, share) if label == "neutral"]
+        return np.mean([any(w in p.SUBJECTS and w in h for w in a) for a, h in neutral])
+
+    assert same_subject(0.0) == 1
+    assert same_subject(0.3) == pytest.approx(0.7, abs=0.06)
+    assert same_subject(1.0) < 0.05
+
+
+def test_pairs_rarely_repeat_and_splits_do_not_overlap() -> None:
+    train = [(a, h) for a, h, _ in pairs(4000)]
+    validation = [(a, h) for a, h, _ in pairs(1000, split="validation")]
+    assert len(set(train)) > 3990
+    assert len({a for a, _ in train}) > 3900
+    assert not set(train) & set(validation)
+
+
+def guesses(parts: list[int], shortcut: float) -> float:
+    """Accuracy of naive Bayes over the words of some parts (0 the premise, 1 the hypothesis) on other pairs."""
+
+    def words(pair: tuple[str, str, str]) -> set[str]:
+        return {w for i in parts for w in pair[i].lower().strip(".").split()}
+
+    train, validation = pairs(3000, shortcut), pairs(1000, shortcut, split="validation")
+    labels = Counter(pair[2] for pair in train)
+    seen = {label: Counter(w for pair in train if pair[2] == label for w in words(pair)) for label in p.LABELS}
+
+    def score(pair: tuple[str, str, str], label: str) -> float:
+        likely = (math.log((seen[label][w] + 1) / (labels[label] + 2)) for w in words(pair))
+        return math.log(labels[label]) + sum(likely)
+
+    return float(np.mean([max(p.LABELS, key=lambda label: score(pair, label)) == pair[2] for pair in validation]))
+
+
+def test_the_premise_alone_says_nothing_of_the_label() -> None:
+    assert guesses([0], 0.9) < 0.39
+
+
+def test_without_a_shortcut_the_hypothesis_alone_says_little_of_the_label() -> None:
+    """The cue is the only shortcut, as far as single words go: chance is a third."""
+    assert guesses([1], 1 / 3) < 0.45
+
+
+@pytest.mark.parametrize("flag", ["shortcut", "unrelated"])
+@pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
+def test_shares_lie_between_0_and_1(flag: str, share: float) -> None:
+    with pytest.raises(HeedError, match=rf"--data\.{flag}"):
+        Planted(**{flag: share})
+
+
+def test_the_data_module_holds_these_pairs() -> None:
+    data = Planted(shortcut=0.5, unrelated=0.2, n_train=20, n_validation=7, grammar_seed=4)
+    for split, n in (("train", 20), ("validation", 7)):
+        examples = list(data.load(split))
+        assert [e.uid for e in examples] == [f"planted/{split}/{i}" for i in range(n)]
+        made = [p.planted_pair(4, split, i, 0.5, 0.2) for i in range(n)]
+        assert [(e.parts["premise"], e.parts["hypothesis"], e.label) for e in examples] == made
+    assert data.task.labels == p.LABELS
+    assert data.task.default_label == "neutral"
+
+
+def test_the_data_do_not_follow_the_seed_of_the_run() -> None:
+    pools = [Planted(n_validation=9, seed=seed).load("validation").fingerprint for seed in (0, 1)]
+    assert pools[0] == pools[1] != Planted(n_validation=9, grammar_seed=1).load("validation").fingerprint
+
+
+def test_planted_data_cannot_be_inoculated(tmp_path: object) -> None:
+    from datamodules.base import Inoculation
+
+    data = Planted(augment="inoculation", inoculation=Inoculation(str(tmp_path)), n_validation=2)
+    with pytest.raises(HeedError, match="planted cannot be inoculated"):
+        data.setup("fit")

@@ -1,0 +1,354 @@
+"""Sentence pairs: each config reads the real files, and a new data set is a few lines of YAML."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+import yaml
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+
+from datamodules import PairedText
+from datamodules.base import Inoculation
+from records import Examples, HeedError
+
+ROOT = Path(__file__).parents[2]
+NLI = {
+    "name": "own",
+    "parts": {"premise": "premise", "hypothesis": "hypothesis"},
+    "labels": {"entailment": [0], "neutral": [1], "contradiction": [2]},
+    "default_label": "neutral",
+}
+
+
+def from_config(name: str, path: Path, **others: Any) -> PairedText:
+    """The data module of a config, over local files."""
+    arguments = yaml.safe_load((ROOT / "configs" / "data" / f"{name}.yaml").read_text())["init_args"]
+    return PairedText(**arguments | {"hub": None, "path": str(path)} | others)
+
+
+def rows(n: int, start: int = 0, labels: list[Any] | None = None) -> list[dict[str, Any]]:
+    labels = labels or ["entailment", "neutral", "contradiction"]
+    numbers = range(start, start + n)
+    return [{"premise": f"p {i}", "hypothesis": f"h {i}", "label": labels[i % len(labels)]} for i in numbers]
+
+
+def write(path: Path, found: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in found))
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with 60 training and 30 validation pairs."""
+    write(tmp_path / "train.jsonl", rows(60))
+    write(tmp_path / "validation.jsonl", rows(30, start=1000))
+    return tmp_path
+
+
+def uids(examples: Examples) -> list[str]:
+    return list(examples.column("uid"))
+
+
+# real files
+
+REAL = {
+    "mnli": (18_839, 9_815, {}),
+    "rte": (2_490, 277, {}),
+    "qqp": (10_000, 20_215, {}),
+    "paws": (2_000, 2_000, {"splits": {"train": "validation", "validation": "test"}}),
+}
+
+
+@pytest.mark.parametrize("name", sorted(REAL))
+def test_each_config_reads_the_real_files(name: str, shared_data: Path) -> None:
+    n_train, n_validation, others = REAL[name]
+    data = from_config(name, shared_data / name, **others, max_train=150, max_validation=100)
+    data.setup("fit")
+    assert (len(data.train_examples), len(data.pool)) == (150, 100)
+    assert set(data.train_examples.column("label")) == set(data.task.labels)
+    assert all(uid.startswith(f"{name}/validation/") for uid in uids(data.pool))
+    assert data.counts.no_gold == {"train": 0, "validation": 0}
+    whole = data.load("validation")
+    assert len(whole) == n_validation
+    assert set(uids(data.pool)) < set(uids(whole))
+    assert len(data.load("train")) == n_train
+
+
+def test_rows_of_the_real_files_are_taken_over_to_the_letter(shared_data: Path) -> None:
+    path = shared_data / "snli" / "validation.jsonl"
+    data = from_config("snli", shared_data / "snli")
+    data.setup("validate")
+    assert len(data.pool) == 9_842
+    lines = path.read_text(encoding="utf-8").split("\n")
+    for i in (0, 4_999, 9_841):
+        row, example = json.loads(lines[i]), data.pool[i]
+        assert example.uid == f"snli/validation/{i + 1}"
+        assert dict(example.parts) == {"premise": row["premise"], "hypothesis": row["hypothesis"]}
+        assert example.label == row["label"]
+    assert "70 %" in data.note
+
+
+def test_rte_labels_mean_what_glue_says(shared_data: Path) -> None:
+    """0 is entailment: the first row, weapons found where none were found, is not."""
+    data = from_config("rte", shared_data / "rte", max_validation=10)
+    data.setup("fit")
+    assert data.train_examples[0].parts["sentence1"].startswith("No Weapons of Mass Destruction Found")
+    assert data.train_examples[0].label == "not_entailment"
+
+
+def test_wanli_holds_out_the_same_examples_in_every_run(shared_data: Path) -> None:
+    runs = []
+    for seed in (0, 1):
+        data = from_config("wanli", shared_data / "wanli", hold_out=20, splits={"train": "train_sample"}, seed=seed)
+        data.setup("fit")
+        assert (len(data.train_examples), len(data.pool)) == (80, 20)
+        assert not set(uids(data.train_examples)) & set(uids(data.pool))
+        runs.append(uids(data.pool))
+    assert runs[0] == runs[1]
+    assert "wanli/train/" in runs[0][0]
+
+
+def test_snli_without_a_training_file_says_so(shared_data: Path) -> None:
+    with pytest.raises(HeedError, match=r"no file for the split 'train'.*validation\.jsonl"):
+        from_config("snli", shared_data / "snli", max_validation=5).setup("fit")
+
+
+# splits and regimes
+
+
+def test_for_evaluation_no_training_data_are_read(folder: Path) -> None:
+    (folder / "train.jsonl").unlink()
+    data = PairedText(**NLI, path=str(folder))
+    data.setup("validate")
+    assert len(data.pool) == 30
+    assert data.train_examples is None
+
+
+def test_setting_up_twice_reads_once(folder: Path) -> None:
+    data = PairedText(**NLI, path=str(folder))
+    data.setup("fit")
+    train, pool = data.train_examples, data.pool
+    data.setup("validate")
+    data.setup("fit")
+    assert data.train_examples is train
+    assert data.pool is pool
+
+
+def test_rows_without_gold_are_counted_by_split(tmp_path: Path) -> None:
+    write(tmp_path / "train.jsonl", rows(12, labels=[0, 1, 2, -1]))
+    write(tmp_path / "dev.jsonl", rows(10, labels=["neutral", "-"]))
+    data = PairedText(**NLI, path=str(tmp_path))
+    data.setup("fit")
+    assert data.counts.no_gold == {"train": 3, "validation": 5}
+    assert (len(data.train_examples), len(data.pool)) == (9, 5)
+
+
+def test_samples_are_those_of_the_seed_and_nested(folder: Path) -> None:
+    def chosen(n: int, seed: int = 0) -> tuple[set[str], set[str]]:
+        data = PairedText(**NLI, path=str(folder), max_train=n, max_validation=n // 2, seed=seed)
+        data.setup("fit")
+        return set(uids(data.train_examples)), set(uids(data.pool))
+
+    few, many = chosen(20), chosen(40)
+    assert [len(found) for found in (*few, *many)] == [20, 10, 40, 20]
+    assert few[0] < many[0]
+    assert few[1] < many[1]
+    assert chosen(20) == few != chosen(20, seed=1)
+
+
+def test_a_most_that_is_more_than_there_are_takes_all(folder: Path) -> None:
+    data = PairedText(**NLI, path=str(folder), max_train=10_000, max_validation=10_000)
+    data.setup("fit")
+    assert (len(data.train_examples), len(data.pool)) == (60, 30)
+
+
+@pytest.mark.parametrize("option", ["max_train", "max_validation", "hold_out"])
+def test_a_negative_number_of_examples_is_refused(folder: Path, option: str) -> None:
+    with pytest.raises(HeedError, match="-1"):
+        PairedText(**NLI, path=str(folder), **{option: -1}).setup("fit")
+
+
+@pytest.mark.parametrize("part", ["premise", "hypothesis"])
+def test_partial_leaves_one_part_for_training_and_evaluation(folder: Path, part: str) -> None:
+    data = PairedText(**NLI, path=str(folder), partial=part)
+    data.setup("fit")
+    assert data.task.parts == data.pool.parts == data.train_examples.parts == (part,)
+    assert data.full_task.parts == ("premise", "hypothesis")
+    assert data.swap == []
+    assert data.regime == f"partial-{part}"
+    assert list(data.training_set()[0].parts) == [part]
+
+
+def test_counterfactual_adds_one_instance_for_each_pair_of_another_label(folder: Path) -> None:
+    data = PairedText(**NLI, path=str(folder), augment="counterfactual")
+    data.setup("fit")
+    both = data.training_set()
+    assert (len(data.training_set()), data.regime) == (100, "counterfactual")
+    assert [e.label for e in both].count("neutral") == 60
+    assert list(both) == list(data.training_set())
+    assert list(both) != list(data.training_set(draw=1))
+    assert len(data.pool) == 30
+    assert all(e.parts["hypothesis"].startswith("h") and e.parts["premise"].startswith("p") for e in both)
+
+
+def test_a_swap_of_the_second_part_changes_the_second_part(folder: Path) -> None:
+    data = PairedText(**NLI, path=str(folder), augment="counterfactual", swap=["hypothesis"])
+    data.setup("fit")
+    both = data.training_set()
+    assert both[60].uid.endswith("#hypothesis")
+    assert both[60].parts["premise"] == both[0].parts["premise"]
+
+
+def test_partial_and_counterfactual_exclude_each_other() -> None:
+    with pytest.raises(HeedError, match=r"--partial .* --augment counterfactual"):
+        PairedText(**NLI, path="x", partial="premise", augment="counterfactual")
+
+
+@pytest.mark.parametrize(("option", "value"), [("partial", "title"), ("swap", ["premise", "title"])])
+def test_an_unknown_part_is_refused_with_the_known_ones(option: str, value: Any) -> None:
+    with pytest.raises(HeedError, match=rf"--data\.{option} title: own has the parts premise, hypothesis"):
+        PairedText(**NLI, path="x", **{option: value})
+
+
+def test_counterfactuals_without_a_part_to_swap_are_refused(folder: Path) -> None:
+    def train() -> None:
+        data = PairedText(**NLI, path=str(folder), augment="counterfactual", swap=[])
+        data.setup("fit")
+        data.training_set()
+
+    with pytest.raises(HeedError, match="swap"):
+        train()
+
+
+def test_counterfactuals_without_a_default_label_are_refused(folder: Path) -> None:
+    data = PairedText(**NLI | {"default_label": None}, path=str(folder), augment="counterfactual")
+    data.setup("fit")
+    with pytest.raises(HeedError, match="default label"):
+        data.training_set()
+
+
+def test_a_default_label_that_is_none_of_the_labels_is_refused() -> None:
+    with pytest.raises(HeedError, match="'unrelated' is none of the labels"):
+        PairedText(**NLI | {"default_label": "unrelated"}, path="x")
+
+
+# inoculation
+
+
+def inoculated(folder: Path, challenge: Path | None, n: int, **others: Any) -> PairedText:
+    settings = Inoculation(None if challenge is None else str(challenge), n)
+    data = PairedText(**NLI, path=str(folder), augment="inoculation", inoculation=settings, **others)
+    data.setup("fit")
+    return data
+
+
+def test_inoculation_trains_on_a_few_nested_challenge_examples(folder: Path) -> None:
+    challenge = write(folder / "challenge.jsonl", rows(50, start=5000))
+    chosen = [inoculated(folder, challenge, n) for n in (10, 20, 50)]
+    found = [set(uids(data.train_examples)) for data in chosen]
+    assert [len(f) for f in found] == [10, 20, 50]
+    assert found[0] < found[1] < found[2]
+    assert all(uid.startswith("own/challenge/") for uid in found[2])
+    assert uids(chosen[0].pool) == [f"own/validation/{i}" for i in range(1, 31)]
+    assert chosen[0].regime == "inoculation-10"
+    assert set(uids(inoculated(folder, challenge, 10, seed=1).train_examples)) != found[0]
+
+
+def test_a_challenge_set_may_be_a_folder_and_read_one_part(folder: Path) -> None:
+    (folder / "challenge").mkdir()
+    write(folder / "challenge" / "train.jsonl", rows(5, start=5000))
+    data = inoculated(folder, folder / "challenge", 3, partial="hypothesis")
+    assert data.train_examples.parts == ("hypothesis",)
+    assert len(data.train_examples) == 3
+
+
+def test_inoculation_needs_a_file_with_enough_examples(folder: Path) -> None:
+    with pytest.raises(HeedError, match=r"--data\.inoculation\.path"):
+        inoculated(folder, None, 3)
+    with pytest.raises(HeedError, match="Asked for 31 .* only 30"):
+        inoculated(folder, folder / "validation.jsonl", 31)
+
+
+# one source for both splits
+
+
+def test_a_single_file_is_for_evaluation(folder: Path) -> None:
+    data = PairedText(**NLI, path=str(folder / "train.jsonl"))
+    data.setup("validate")
+    assert len(data.pool) == 60
+
+
+def test_training_on_a_single_file_is_refused_unless_some_is_held_out(folder: Path) -> None:
+    with pytest.raises(HeedError, match=r"--data\.hold_out"):
+        PairedText(**NLI, path=str(folder / "train.jsonl")).setup("fit")
+    data = PairedText(**NLI, path=str(folder / "train.jsonl"), hold_out=20)
+    data.setup("fit")
+    assert (len(data.train_examples), len(data.pool)) == (40, 20)
+
+
+def saved(n: int) -> Dataset:
+    text = Value("string")
+    schema = Features({"premise": text, "hypothesis": text, "label": ClassLabel(names=list(NLI["labels"]))})
+    return Dataset.from_list(rows(n, labels=[0, 1, 2]), features=schema)
+
+
+def test_training_on_a_saved_data_set_without_splits_is_refused(tmp_path: Path) -> None:
+    """It would be trained and validated on the same examples."""
+    saved(30).save_to_disk(tmp_path / "one")
+    with pytest.raises(HeedError, match=r"--data\.hold_out"):
+        PairedText(**NLI, path=str(tmp_path / "one")).setup("fit")
+
+
+def test_a_saved_data_set_is_trained_on_with_splits_or_with_a_hold_out(tmp_path: Path) -> None:
+    saved(30).save_to_disk(tmp_path / "one")
+    DatasetDict(train=saved(24), validation=saved(6)).save_to_disk(tmp_path / "two")
+    for name, others in (("one", {"hold_out": 6}), ("two", {})):
+        data = PairedText(**NLI, path=str(tmp_path / name), **others)
+        data.setup("fit")
+        assert (len(data.train_examples), len(data.pool)) == (24, 6)
+
+
+def test_a_mistyped_validation_split_never_becomes_the_training_file(tmp_path: Path) -> None:
+    """Other names of a split must not lead to the file that the other split was given."""
+    write(tmp_path / "validation.jsonl", rows(30))
+    write(tmp_path / "test.jsonl", rows(30, start=1000))
+    with pytest.raises(HeedError, match="tset"):
+        PairedText(**NLI, path=str(tmp_path), splits={"train": "validation", "validation": "tset"}).setup("fit")
+
+
+# a data set of one's own
+
+TEN_LINES = """
+class_path: datamodules.PairedText
+init_args:
+  name: claims
+  path: {path}
+  parts: {{evidence: text, claim: statement}}
+  label: verdict
+  labels: {{supported: [1, "yes"], refuted: [0, "no"], unrelated: [2]}}
+  default_label: unrelated
+  uid: id
+  groups: [article]
+"""
+
+
+def test_ten_lines_of_yaml_are_a_new_data_set(tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text(
+        'id,article,text,statement,verdict\n7,A,"Snow, everywhere.",It snowed.,yes\n9,B,Rain.,It was dry.,no\n'
+        "11,A,Hail.,It hailed.,1\n13,C,Wind.,Cats sleep.,2\n15,D,Sun.,?,-\n"
+    )
+    (tmp_path / "dev.csv").write_text("id,article,text,statement,verdict\n1,E,Fog.,Birds sing.,unrelated\n")
+    config = yaml.safe_load(TEN_LINES.format(path=tmp_path))
+    assert len(TEN_LINES.strip().splitlines()) == 10
+    data = PairedText(**config["init_args"], augment="counterfactual")
+    data.setup("fit")
+    assert uids(data.train_examples) == [f"claims/train/{i}" for i in (7, 9, 11, 13)]
+    assert data.train_examples[0].parts == {"evidence": "Snow, everywhere.", "claim": "It snowed."}
+    assert list(data.train_examples.column("label")) == ["supported", "refuted", "supported", "unrelated"]
+    assert data.train_examples.sharing(0).tolist() == [0, 2]
+    assert data.swap == ["evidence"]
+    assert (len(data.training_set()), len(data.pool)) == (7, 1)
+    assert data.counts.no_gold == {"train": 1, "validation": 0}

@@ -1,0 +1,127 @@
+"""Accuracy, the majority rule and the noise floor, against plain loops and a binomial tail."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from metrics import accuracy, noise
+from metrics.measurement import above_majority
+
+LABELS = ("yes", "no", "maybe")
+predictions = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=30)
+
+
+def base_of(pairs: list[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    return {f"u{i}": pair for i, pair in enumerate(pairs)}
+
+
+@given(predictions)
+def test_equals_the_reference(rows_of, pairs):
+    found = accuracy(rows_of(base_of(pairs)), "d")
+    golds = {gold for gold, _ in pairs}
+    assert set(found) == {"accuracy/d", "accuracy/d/majority", *(f"accuracy/d/{gold}" for gold in golds)}
+    right = sum(gold == y for gold, y in pairs)
+    assert found["accuracy/d"].value == pytest.approx(right / len(pairs), abs=1e-12)
+    assert found["accuracy/d"].n == found["accuracy/d/majority"].n == len(pairs)
+    most = max(sum(gold == label for gold, _ in pairs) for label in golds)
+    assert found["accuracy/d/majority"].value == pytest.approx(most / len(pairs), abs=1e-12)
+    for label in golds:
+        answers = [y for gold, y in pairs if gold == label]
+        recall = found[f"accuracy/d/{label}"]
+        assert recall.value == pytest.approx(sum(y == label for y in answers) / len(answers), abs=1e-12)
+        assert recall.n == len(answers)
+        assert recall.ci95[0] <= recall.value <= recall.ci95[1]
+    assert bool(found["accuracy/d"].flags) == (tail(right, len(pairs), most / len(pairs)) >= 0.05)
+
+
+@given(predictions)
+def test_rows_of_changed_examples_do_not_count(rows_of, pairs):
+    base = base_of(pairs)
+    changed = [{"uid": uid, "y2": "yes", "draw": d} for uid in base for d in range(2)]
+    assert accuracy(rows_of(base, changed), "d") == accuracy(rows_of(base), "d")
+
+
+def test_the_interval_is_close_to_the_normal_one(rows_of):
+    m = accuracy(rows_of(base_of([("yes", "yes" if i < 1400 else "no") for i in range(2000)])), "d")["accuracy/d"]
+    half = 1.96 * math.sqrt(0.7 * 0.3 / 2000)
+    assert m.ci95 == pytest.approx((0.7 - half, 0.7 + half), abs=0.1 * half)
+
+
+def test_without_a_prediction_accuracy_is_undefined(rows_of):
+    found = accuracy(rows_of({}), "d")
+    assert list(found) == ["accuracy/d"]
+    assert (found["accuracy/d"].value, found["accuracy/d"].n) == (None, 0)
+    assert found["accuracy/d"].reason == "no example was predicted"
+
+
+def tail(correct: int, n: int, share: float) -> float:
+    """P(X >= correct) for X binomial(n, share), summed by hand."""
+    return sum(math.comb(n, k) * share**k * (1 - share) ** (n - k) for k in range(correct, n + 1))
+
+
+@given(st.integers(1, 60), st.data())
+def test_the_majority_rule_is_the_upper_tail_of_a_binomial(n, data):
+    correct, most = data.draw(st.integers(0, n)), data.draw(st.integers(1, n))
+    found = above_majority(correct, n, most / n)
+    assert found == pytest.approx(tail(correct, n, most / n), rel=1e-9, abs=1e-12)
+    assert found == pytest.approx(binom.sf(correct - 1, n, most / n), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("correct", "n", "flagged"),
+    [(0, 100, True), (58, 100, True), (59, 100, False), (100, 100, False), (50, 84, True), (20, 30, False)],
+)
+def test_accuracy_is_flagged_unless_it_is_above_the_majority_share(rows_of, correct, n, flagged):
+    """With half of each label: P(X >= 58 of 100) = 0.067, 59: 0.044; 50 of 84: 0.0506; 20 of 30: 0.0494."""
+    pairs = [(LABELS[i % 2], LABELS[(i + (i >= correct)) % 2]) for i in range(n)]
+    m = accuracy(rows_of(base_of(pairs)), "d")["accuracy/d"]
+    assert m.value == correct / n
+    assert m.flags == (("not_above_majority",) if flagged else ())
+
+
+def test_where_all_gold_labels_are_one_no_accuracy_is_above_the_majority(rows_of):
+    m = accuracy(rows_of(base_of([("yes", "yes")] * 50)), "d")["accuracy/d"]
+    assert (m.value, m.flags) == (1, ("not_above_majority",))
+
+
+def null_rows(rows_of, shifts: list[float], flips: int, others: list | tuple = ()):
+    """Null rows whose first probability moves by each shift; the first ``flips`` answers flip."""
+    base = {f"u{i}": ("yes", "yes") for i in range(len(shifts))}
+    nulls = []
+    for i, shift in enumerate(shifts):
+        p = np.array([0.5, 0.25, 0.25], dtype=np.float32)
+        p2 = np.array([0.5 + shift, 0.25 - shift, 0.25], dtype=np.float32)
+        y2 = "no" if i < flips else "yes"
+        nulls.append({"uid": f"u{i}", "intervention": "null", "part": "", "draw": -1, "y2": y2, "p": p, "p2": p2})
+    return rows_of(base, [*nulls, *others])
+
+
+@pytest.mark.parametrize("flips", [0, 1, 3])
+def test_noise_counts_flips_and_finds_the_largest_change(rows_of, flips):
+    swaps = [{"uid": f"u{i}", "y2": "no"} for i in range(4)]  # do not count
+    found = noise(null_rows(rows_of, [0, 2**-10, -(2**-7), 2**-12], flips, swaps), "d")
+    assert found["null/d/flips"].value == flips / 4
+    assert found["null/d/flips"].n == found["null/d/max_change"].n == 4
+    assert found["null/d/flips"].flags == (("predictions_depend_on_batch",) if flips else ())
+    assert found["null/d/max_change"].value == 2**-7
+    assert found["null/d/max_change"].flags == ()
+
+
+def test_the_largest_change_is_computed_in_double_precision(rows_of):
+    shift = float(np.nextafter(np.float32(0.5), np.float32(1)) - np.float32(0.5))
+    found = noise(null_rows(rows_of, [shift], 0), "d")
+    expected = max(abs(float(np.float32(0.5 + shift)) - 0.5), abs(float(np.float32(0.25 - shift)) - 0.25))
+    assert found["null/d/max_change"].value == expected > 0
+
+
+def test_without_noise_there_is_none(rows_of):
+    found = noise(null_rows(rows_of, [0.0] * 5, 0), "d")
+    assert [m.value for m in found.values()] == [0, 0]
+
+
+def test_without_a_null_control_nothing_is_said_of_noise(rows_of):
+    assert noise(rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "no"}]), "d") == {}

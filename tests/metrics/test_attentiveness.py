@@ -1,0 +1,269 @@
+"""Attentiveness against a reference in plain loops, and its interval against a naive cluster bootstrap."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics import attentiveness
+from metrics.measurement import Measurement, bootstrap_interval
+
+LABELS = ("entailment", "neutral", "contradiction")
+
+
+def reference_score(answers: dict, counts_as_hit) -> dict | None:
+    """One score per draw over the (uid, draw) -> (y, y2) given, then mean and sample standard deviation."""
+    draws = sorted({draw for _, draw in answers})
+    if not draws:
+        return None
+    scores = []
+    for draw in draws:
+        hits = total = 0
+        for (_, d), (y, y2) in answers.items():
+            if d == draw:
+                total += 1
+                hits += counts_as_hit(y, y2)
+        scores.append(hits / total)
+    mean = sum(scores) / len(scores)
+    std = None
+    if len(scores) > 1:
+        std = math.sqrt(sum((score - mean) ** 2 for score in scores) / (len(scores) - 1))
+    return {"value": mean, "std": std, "per_draw": scores, "n": len({uid for uid, _ in answers}), "draws": len(draws)}
+
+
+def reference(base: dict, swapped: dict, default: str | None) -> dict:
+    """The paper, section 3.3: keep the predictions that are not the default, swap, count the changes."""
+    kept = {(uid, d): (base[uid][1], y2) for (uid, d), y2 in swapped.items() if base[uid][1] != default}
+
+    def changes(y: str, y2: str) -> bool:
+        return y != y2
+
+    expected = {"": reference_score(kept, changes)}
+    if default is not None:
+        expected["/to_default"] = reference_score(kept, lambda y, y2: y2 == default)
+    for label in LABELS:
+        if label != default:
+            of_label = {key: pair for key, pair in kept.items() if pair[0] == label}
+            expected[f"/from_{label}"] = reference_score(of_label, changes)
+    return expected
+
+
+@st.composite
+def experiments(draw, only_eligible: bool = True):
+    """(base, swapped, default label): predictions of up to 12 uids, some of which have no partner."""
+    default = draw(st.none() | st.sampled_from(LABELS))
+    answers = st.sampled_from(draw(st.sampled_from([LABELS, LABELS[:2], LABELS[1:2]])))
+    base = {f"u{i}": draw(st.tuples(answers, answers)) for i in range(draw(st.integers(1, 12)))}
+    k, swapped = draw(st.integers(1, 5)), {}
+    for uid, (_, y) in base.items():
+        if (y != default or not only_eligible) and draw(st.integers(0, 4)):
+            swapped |= {(uid, d): draw(st.sampled_from(LABELS)) for d in range(k)}
+    return base, swapped, default
+
+
+def compute(rows_of, base: dict, swapped: dict, default: str | None, others: list = ()) -> dict[str, Measurement]:
+    changed = [{"uid": uid, "draw": d, "y2": y2} for (uid, d), y2 in swapped.items()]
+    return attentiveness(rows_of(base, [*changed, *others]), "d", "premise", default, LABELS)
+
+
+def check(found: dict[str, Measurement], expected: dict) -> None:
+    for suffix, score in expected.items():
+        m = found.pop("attentiveness/d/premise" + suffix)
+        if score is None:
+            assert (m.value, m.n, m.draws, m.std, m.ci95, m.per_draw) == (None, 0, None, None, None, ())
+            assert m.reason
+        else:
+            assert m.value == pytest.approx(score["value"], abs=1e-12)
+            assert m.per_draw == pytest.approx(score["per_draw"], abs=1e-12)
+            assert (m.n, m.draws, m.reason) == (score["n"], score["draws"], None)
+            assert m.std == (None if score["std"] is None else pytest.approx(score["std"], abs=1e-12))
+            low, high = m.ci95
+            assert 0 <= low <= high <= 1
+            assert ("interval_without_width" in m.flags) == (low == high)
+    assert list(found) == ["attentiveness/d/premise/eligible"]
+
+
+@given(experiments())
+def test_equals_the_reference(rows_of, experiment):
+    base, swapped, default = experiment
+    found = compute(rows_of, base, swapped, default)
+    eligible = found["attentiveness/d/premise/eligible"]
+    assert eligible.value == pytest.approx(sum(y != default for _, y in base.values()) / len(base))
+    assert eligible.n == len(base)
+    check(found, reference(base, swapped, default))
+
+
+@given(experiments())
+def test_rows_of_other_parts_and_interventions_do_not_count(rows_of, experiment):
+    base, swapped, default = experiment
+    others = [{"uid": uid, "draw": d, "y2": "neutral", "part": "hypothesis"} for uid in base for d in range(3)]
+    others += [{"uid": uid, "draw": -1, "y2": "neutral", "intervention": "null", "part": ""} for uid in base]
+    assert compute(rows_of, base, swapped, default, others) == compute(rows_of, base, swapped, default)
+
+
+@given(experiments(only_eligible=False))
+def test_swaps_of_predictions_of_the_default_label_do_not_count(rows_of, experiment):
+    """Rows made without a default label may be measured with one."""
+    base, swapped, default = experiment
+    check(compute(rows_of, base, swapped, default), reference(base, swapped, default))
+
+
+def test_a_case_done_by_hand(rows_of):
+    base = {"a": ("entailment", "entailment"), "b": ("neutral", "contradiction"), "c": ("neutral", "neutral")}
+    swapped = {("a", 0): "neutral", ("a", 1): "entailment", ("b", 0): "neutral", ("b", 1): "entailment"}
+    found = compute(rows_of, base, swapped, "neutral")
+    m = found["attentiveness/d/premise"]
+    assert (m.value, m.per_draw, m.n, m.draws) == (0.75, (1.0, 0.5), 2, 2)
+    assert m.std == pytest.approx(math.sqrt(0.125))
+    assert found["attentiveness/d/premise/to_default"].value == 0.5
+    assert found["attentiveness/d/premise/from_entailment"].value == 0.5
+    assert found["attentiveness/d/premise/from_contradiction"].value == 1
+    assert found["attentiveness/d/premise/eligible"].value == pytest.approx(2 / 3)
+
+
+def test_with_every_prediction_the_default_label_the_score_is_undefined(rows_of):
+    base = {f"u{i}": ("entailment" if i % 2 else "neutral", "neutral") for i in range(6)}
+    found = compute(rows_of, base, {}, "neutral")
+    for suffix in ("", "/to_default"):
+        m = found["attentiveness/d/premise" + suffix]
+        assert (m.value, m.n) == (None, 0)
+        assert m.reason == "every prediction is the default label 'neutral'"
+    assert "'entailment'" in found["attentiveness/d/premise/from_entailment"].reason
+    assert found["attentiveness/d/premise/eligible"].value == 0
+
+
+@pytest.mark.parametrize("default", ["neutral", None])
+def test_without_any_partner_the_score_is_undefined_for_that_reason(rows_of, default):
+    found = compute(rows_of, {"u": ("entailment", "entailment")}, {}, default)
+    assert found["attentiveness/d/premise"].value is None
+    assert found["attentiveness/d/premise"].reason == "no example has a partner"
+
+
+@pytest.mark.parametrize("default", ["neutral", None])
+def test_without_any_row_everything_is_undefined_and_says_why(rows_of, default):
+    for name, m in compute(rows_of, {}, {}, default).items():
+        assert (m.value, m.n) == (None, 0)
+        assert m.reason, name
+
+
+def test_one_draw_has_no_standard_deviation(rows_of):
+    base = {f"u{i}": ("entailment", "entailment") for i in range(4)}
+    m = compute(rows_of, base, {(uid, 0): LABELS[i % 2] for i, uid in enumerate(base)}, "neutral")
+    m = m["attentiveness/d/premise"]
+    assert (m.value, m.std, m.draws, m.per_draw) == (0.5, None, 1, (0.5,))
+    assert m.as_dict()["std"] is None
+
+
+def test_without_a_default_label_every_prediction_counts(rows_of):
+    base = {"a": ("entailment", "entailment"), "b": ("entailment", "neutral"), "c": ("neutral", "neutral")}
+    found = compute(rows_of, base, {("a", 0): "entailment", ("b", 0): "entailment", ("c", 0): "entailment"}, None)
+    assert found["attentiveness/d/premise"].value == pytest.approx(2 / 3)
+    assert found["attentiveness/d/premise/from_neutral"].value == 1
+    assert found["attentiveness/d/premise/eligible"].value == 1
+    assert "attentiveness/d/premise/to_default" not in found
+
+
+def test_an_interval_without_width_is_flagged(rows_of):
+    """All change, or there is but one example: no resample differs, and the interval must not look like certainty."""
+    base = {f"u{i}": ("entailment", "entailment") for i in range(20)}
+    all_change = compute(rows_of, base, {(uid, d): "neutral" for uid in base for d in range(5)}, "neutral")
+    one = compute(rows_of, {"u0": base["u0"]}, {("u0", 0): "neutral", ("u0", 1): "entailment"}, "neutral")
+    some = compute(rows_of, base, {(uid, 0): LABELS[i % 2] for i, uid in enumerate(base)}, "neutral")
+    name = "attentiveness/d/premise"
+    assert all_change[name].ci95 == (1, 1)
+    assert one[name].ci95 == (0.5, 0.5)
+    assert "interval_without_width" in all_change[name].flags
+    assert "interval_without_width" in one[name].flags
+    assert "interval_without_width" not in some[name].flags
+
+
+@pytest.mark.parametrize("right", [50, 80])
+def test_the_score_of_a_model_no_better_than_the_majority_is_flagged(rows_of, right):
+    base = {f"u{i}": (LABELS[i % 2], LABELS[(i + (i >= right)) % 2]) for i in range(100)}
+    swapped = {(uid, 0): "contradiction" for uid in base}
+    found = compute(rows_of, base, swapped, "neutral")
+    for suffix in ("", "/to_default", "/from_entailment"):
+        assert ("not_above_majority" in found["attentiveness/d/premise" + suffix].flags) == (right == 50)
+
+
+def naive_interval(totals: np.ndarray, counts: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+    """The textbook cluster bootstrap: draw clusters one by one, with replacement, and take the ratio of their sums."""
+    rng, ratios = np.random.default_rng(seed), []
+    for _ in range(resamples):
+        total = count = 0.0
+        for cluster in rng.integers(len(totals), size=len(totals)):
+            total += totals[cluster]
+            count += counts[cluster]
+        ratios.append(total / count)
+    return np.quantile(ratios, [0.025, 0.975])
+
+
+def clusters(kind: str, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    if kind == "k = 5":
+        return rng.binomial(5, rng.beta(0.5, 0.5, n)).astype(float), np.full(n, 5.0)
+    if kind == "of unequal size":
+        counts = rng.integers(1, 9, n).astype(float)
+        return rng.binomial(counts.astype(int), counts / 10).astype(float), counts
+    return rng.integers(-1, 2, n).astype(float), np.ones(n)  # paired differences
+
+
+@pytest.mark.parametrize("kind", ["k = 5", "of unequal size", "paired differences"])
+def test_the_interval_is_that_of_a_naive_cluster_bootstrap(kind):
+    totals, counts = clusters(kind, 60)
+    low, high = naive_interval(totals, counts, 5000, 1)
+    found = bootstrap_interval(totals, counts, ("test",))
+    assert found == pytest.approx((low, high), abs=0.05 * (high - low))
+
+
+@pytest.mark.parametrize("kind", ["k = 5", "of unequal size"])
+def test_the_interval_covers_the_truth_as_often_as_it_says(kind):
+    totals, counts = clusters(kind, 200_000, seed=1)
+    truth, covered, tries = totals.sum() / counts.sum(), 0, 400
+    for k in range(tries):
+        sample = np.random.default_rng(k).integers(len(totals), size=80)
+        low, high = bootstrap_interval(totals[sample], counts[sample], ("coverage", k), resamples=1000)
+        covered += low <= truth <= high
+    assert 0.91 < covered / tries < 0.98
+
+
+def test_five_draws_that_agree_make_the_interval_no_narrower_than_one():
+    """Draws of one uid share their error: repeating the same answer five times is no further evidence."""
+    one = np.random.default_rng(0).integers(0, 2, 50).astype(float)
+    assert bootstrap_interval(5 * one, np.full(50, 5.0), ("x",)) == bootstrap_interval(one, np.ones(50), ("x",))
+
+
+def test_the_interval_depends_on_its_key_and_not_on_the_order_of_clusters():
+    totals, counts = clusters("of unequal size", 50)
+    order = np.random.default_rng(0).permutation(50)
+    found = bootstrap_interval(totals, counts, (0, "name"), resamples=200)
+    assert bootstrap_interval(totals[order], counts[order], (0, "name"), resamples=200) == found
+    assert bootstrap_interval(totals, counts, (1, "name"), resamples=200) != found
+    assert bootstrap_interval(totals, counts, (0, "other"), resamples=200) != found
+
+
+@pytest.mark.parametrize(("totals", "counts", "ratio"), [([3], [5], 0.6), ([2] * 9, [4] * 9, 0.5), ([0], [5], 0)])
+def test_clusters_that_are_all_alike_give_an_interval_of_one_point(totals, counts, ratio):
+    found = bootstrap_interval(np.array(totals, float), np.array(counts, float), ("x",))
+    assert found == pytest.approx((ratio, ratio), abs=1e-12)
+
+
+def test_the_interval_of_many_clusters_approaches_the_normal_one():
+    totals, counts = clusters("k = 5", 20_000)
+    low, high = bootstrap_interval(totals, counts, ("x",))
+    half = 1.96 * (totals / 5).std(ddof=1) / math.sqrt(len(totals))
+    mean = totals.sum() / counts.sum()
+    assert (low, high) == pytest.approx((mean - half, mean + half), abs=0.05 * half)
+
+
+def test_a_measurement_prints_itself():
+    assert str(Measurement(0.5, 10)) == "50.0"
+    assert str(Measurement(0.5, 10, std=0.0123)) == "50.0 ± 1.2"
+    assert str(Measurement(None, 0, reason="no example has a partner")) == "undefined (no example has a partner)"
+    as_dict = Measurement(0.5, 10, 5, 0.1, (0.4, 0.6), (0.5, 0.5), ("flag",)).as_dict()
+    assert as_dict == {
+        "value": 0.5, "n": 10, "draws": 5, "std": 0.1, "ci95": [0.4, 0.6], "per_draw": [0.5, 0.5], "flags": ["flag"],
+        "reason": None,
+    }  # fmt: skip

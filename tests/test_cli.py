@@ -1,0 +1,161 @@
+"""The command line: short forms, messages, and every file in configs/."""
+
+import sys
+
+import pytest
+import yaml
+
+import cli
+import evaluate
+from cli import CONFIGS, HeedCLI, expand, names, one_sentence
+from datamodules import PairedData
+from lightning_modules import Classifier
+from records import HeedError
+
+
+def tails(argv):
+    return [a.rsplit("/", 1)[-1] for a in expand(argv)]
+
+
+def test_defaults_are_minilm_on_the_embedded_data():
+    assert tails([]) == ["--data", "planted.yaml", "--model", "minilm.yaml"]
+
+
+def test_files_come_before_single_settings_whatever_the_order():
+    argv = ["--data.path", "d", "--model.backbone=x", "--augment", "counterfactual", "--model=bert", "--data=mnli"]
+    assert tails(argv) == (
+        ["--data", "mnli.yaml", "--model", "bert.yaml", "--config", "counterfactual.yaml"]
+        + ["--data.path", "d", "--model.backbone=x"]
+    )
+
+
+def test_a_config_brings_its_own_data_and_model():
+    assert tails(["--config", "run.yaml"]) == ["--config", "run.yaml"]
+
+
+def test_partial_is_a_setting_of_the_data():
+    assert tails(["--partial", "hypothesis"])[-2:] == ["--data.partial", "hypothesis"]
+
+
+@pytest.mark.parametrize("kind", ["data", "model", "augment"])
+def test_an_unknown_name_lists_the_known_ones(kind):
+    with pytest.raises(HeedError, match=f"--{kind} nonsense: unknown; known are {', '.join(names(kind))}"):
+        expand([f"--{kind}", "nonsense"])
+
+
+def test_a_short_form_needs_a_name():
+    with pytest.raises(HeedError, match="--data needs a name"):
+        expand(["--data", "--model", "bert"])
+
+
+def parse(monkeypatch, argv, evaluating=False):
+    """Parse a command line and make the two modules, but no trainer."""
+    monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
+    monkeypatch.setattr(sys, "argv", ["train.py", *expand(argv)])
+    return HeedCLI(evaluating, folder=None)
+
+
+@pytest.mark.parametrize("name", names("data"))
+def test_every_data_config_is_instantiated(monkeypatch, name):
+    made = parse(monkeypatch, ["--data", name])
+    assert isinstance(made.datamodule, PairedData)
+    assert made.datamodule.name == name
+    assert len(made.datamodule.task.parts) == 2
+    assert made.datamodule.task.default_label in made.datamodule.task.labels
+    assert made.datamodule.swap == [made.datamodule.task.parts[0]]
+
+
+@pytest.mark.parametrize("name", names("model"))
+def test_every_model_config_is_instantiated(monkeypatch, name):
+    made = parse(monkeypatch, ["--model", name])
+    assert isinstance(made.model, Classifier)
+    assert made.model_name == name
+
+
+@pytest.mark.parametrize("name", names("augment"))
+def test_every_experiment_config_is_instantiated(monkeypatch, name):
+    assert parse(monkeypatch, ["--data", "mnli", "--augment", name]).datamodule.augment == name
+
+
+def test_no_config_is_left_untested():
+    folders = {path.parent.name for path in CONFIGS.rglob("*.yaml")}
+    assert folders == set(cli.FOLDER_OF.values())
+
+
+def test_a_backbone_given_by_hand_names_the_run(monkeypatch):
+    assert parse(monkeypatch, ["--model.backbone", "Some-Org/Model_X"]).model_name == "some-org-model_x"
+
+
+def test_one_seed_for_everything(monkeypatch):
+    assert parse(monkeypatch, ["--seed_everything", "7"]).datamodule.seed == 7
+
+
+def test_settings_reach_the_modules(monkeypatch):
+    argv = ["--data", "mnli", "--data.path", "x", "--data.splits.train", "dev", "--attentiveness.draws", "3"]
+    argv += ["--data.swap", "[premise, hypothesis]", "--data.inoculation.n", "200"]
+    made = parse(monkeypatch, argv)
+    assert made.datamodule.splits == {"train": "dev", "validation": "validation_matched"}
+    assert made.datamodule.swap == ["premise", "hypothesis"]
+    assert made.datamodule.inoculation.n == 200
+    assert made.config_init.attentiveness.draws == 3
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--data.nope", "3"], "--data.nope: there is no such setting."),
+        (["--nope", "3"], "nrecognized arguments: --nope 3; --help lists what there is."),
+        (["--trainer.max_epochs", "x"], "--trainer.max_epochs: expected int (got x)."),
+        (["--data.augment", "x"], "--data.augment: expected one of ['counterfactual', 'inoculation'] (got x)."),
+        (["--data.inoculation.n", "x"], "--data.inoculation.n: expected int. Got value: x."),
+        (["--trainer.callbacks", "os.system"], "import path does not correspond to a subclass of Callback"),
+        (["--model", "datamodules.Planted"], "--model: "),
+        (["--data", "lightning_modules.Encoder"], "--data: "),
+        (["--data.shortcut", "2"], "--data.shortcut 2.0 is no share between 0 and 1."),
+        (["--partial", "nonsense"], "--data.partial nonsense: planted has the parts premise, hypothesis."),
+        (["--partial", "premise", "--augment", "counterfactual"], "use either"),
+        (["--attentiveness.draws", "0"], "--attentiveness.draws and --attentiveness.max_examples must be at least 1."),
+    ],
+)
+def test_a_mistake_is_one_sentence(monkeypatch, capsys, argv, message):
+    with pytest.raises(SystemExit) as stopped:
+        cli.guarded(lambda: parse(monkeypatch, argv))
+    assert stopped.value.code == 2
+    printed = capsys.readouterr().err.strip().splitlines()[-1]
+    assert message in printed
+    assert printed.startswith("train.py: ")
+    assert "Union" not in printed
+    assert "Traceback" not in printed
+
+
+def test_an_error_that_is_not_the_users_keeps_its_traceback():
+    with pytest.raises(ZeroDivisionError):
+        cli.guarded(lambda: 1 / 0)
+
+
+def test_one_sentence_without_a_key():
+    assert one_sentence("Something else\nmore") == "Something else."
+
+
+def test_a_checkpoint_brings_the_model_and_the_data_of_its_run(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "best.ckpt").touch()
+    saved = {
+        "model": {"class_path": "lightning_modules.Encoder", "init_args": {"backbone": "x", "max_length": 9}},
+        "data": {"class_path": "datamodules.Planted", "init_args": {"shortcut": 0.5, "seed": 3}},
+    }
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(saved))
+    argv = evaluate.with_run(["--checkpoint", str(tmp_path / "checkpoints" / "best.ckpt")])
+    model, data = yaml.safe_load(argv[1]), yaml.safe_load(argv[3])
+    assert model["init_args"] == {"backbone": str(tmp_path / "checkpoints" / "backbone"), "max_length": 9}
+    assert data["init_args"] == {"shortcut": 0.5}
+    other = evaluate.with_run([f"--checkpoint={tmp_path / 'checkpoints' / 'best.ckpt'}", "--data", "mnli"])
+    assert other[2:] == [f"--checkpoint={tmp_path / 'checkpoints' / 'best.ckpt'}", "--data", "mnli"]
+
+
+def test_a_checkpoint_outside_a_run_is_refused(tmp_path):
+    with pytest.raises(HeedError, match="does not exist"):
+        evaluate.with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
+    (tmp_path / "no.ckpt").touch()
+    with pytest.raises(HeedError, match="does not lie in a run folder"):
+        evaluate.with_run(["--checkpoint", str(tmp_path / "no.ckpt")])

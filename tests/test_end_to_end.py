@@ -1,0 +1,175 @@
+"""The two commands as a user runs them, on a tiny model: one process, several, interrupted, and without a hub."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+from conftest import ROOT
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from transformers import AutoModelForSequenceClassification
+
+from records.rows import read_rows, select
+
+DATA = ["--data.n_validation", "37", "--data.eval_batch_size", "8", "--trainer.accelerator", "cpu"]
+
+
+def command(script, *argv, **env):
+    """Run a command 80 columns wide with one thread for each process."""
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80", "HF_HUB_OFFLINE": "1", **env}
+    done = subprocess.run([sys.executable, ROOT / script, *argv], capture_output=True, text=True, env=env, timeout=300)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_bert, tmp_path_factory):
+    """A run of two epochs: (folder, what was printed)."""
+    folder = tmp_path_factory.mktemp("runs") / "plain"
+    argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--data.n_train", "300"]
+    argv += ["--model.learning_rate", "0.003", "--trainer.max_epochs", "2", "--attentiveness.max_examples", "1000"]
+    status, out, err = command("train.py", *argv, *DATA, "--output", str(folder))
+    assert status == 0, err
+    return folder, out
+
+
+@pytest.fixture(scope="module")
+def evaluated(trained):
+    """The folder of an evaluation of the best checkpoint by one process."""
+    status, out, err = command("evaluate.py", "--checkpoint", str(trained[0] / "checkpoints" / "best.ckpt"))
+    assert status == 0, err
+    return trained[0] / "evaluations" / "planted-validation", out
+
+
+def test_a_run_leaves_everything_that_it_promises(trained):
+    folder, out = trained
+    for name in ["config.yaml", "run.json", "results.json", "rows/accuracy.parquet", "rows/attentiveness.parquet"]:
+        assert (folder / name).is_file(), name
+    assert (folder / "figures" / "attentiveness.png").stat().st_size > 5000
+    assert {p.name for p in (folder / "checkpoints").iterdir()} == {"best.ckpt", "last.ckpt", "backbone"}
+    assert "accuracy" in out
+    assert f"evaluate.py --checkpoint {folder}/checkpoints/best.ckpt" in out
+
+
+def test_results_say_nothing_of_when_and_where(trained):
+    text = (trained[0] / "results.json").read_text()
+    results = json.loads(text)
+    assert set(results) == {"format", "data", "split", "seed", "rows", "metrics", "counts", "note"}
+    assert str(trained[0]) not in text
+    assert json.dumps(results, indent=2, sort_keys=True, ensure_ascii=False) + "\n" == text
+
+
+def test_every_epoch_is_in_tensorboard_under_the_names_of_results(trained):
+    scalars: dict[str, list[int]] = {}
+    plugins = set()
+    for path in trained[0].glob("events*"):
+        events = EventAccumulator(str(path)).Reload()
+        plugins |= {meta.plugin_data.plugin_name for meta in events.summary_metadata.values()}
+        for tag in events.Tags()["scalars"]:
+            scalars.setdefault(tag, []).extend(event.step for event in events.Scalars(tag))
+    assert len(scalars["accuracy/planted"]) == 3  # two epochs, and the best checkpoint once more
+    names = {name for name, m in json.loads((trained[0] / "results.json").read_text())["metrics"].items() if m["value"]}
+    assert names <= set(scalars)
+    assert {f"final/{name}" for name in names} <= set(scalars)
+    assert {"hparams", "custom_scalars", "images"} <= plugins
+
+
+def test_checkpoints_hold_nothing_but_tensors_and_plain_values(trained):
+    for name in ("best", "last"):
+        checkpoint = torch.load(trained[0] / "checkpoints" / f"{name}.ckpt", weights_only=True)
+        assert checkpoint["task"]["labels"] == ("entailment", "neutral", "contradiction")
+
+
+def test_the_exported_weights_are_those_of_the_best_checkpoint(trained):
+    folder = trained[0] / "checkpoints"
+    assert (folder / "backbone" / "model.safetensors").is_file()
+    exported = AutoModelForSequenceClassification.from_pretrained(folder / "backbone").state_dict()
+    best = torch.load(folder / "best.ckpt", weights_only=True)["state_dict"]
+    assert all(torch.equal(exported[name.removeprefix("network.")], value) for name, value in best.items())
+
+
+def test_evaluation_of_the_checkpoint_repeats_the_numbers_of_the_run(trained, evaluated):
+    assert (evaluated[0] / "results.json").read_bytes() == (trained[0] / "results.json").read_bytes()
+    assert max(map(len, evaluated[1].splitlines()[:-1])) <= 80
+
+
+def test_results_follow_from_the_rows(evaluated):
+    rows, meta = read_rows(evaluated[0] / "rows" / "attentiveness.parquet")
+    base = {r["uid"]: r["y"] for r in select(rows, intervention="base").to_pylist()}
+    swapped = select(rows, intervention="swap").to_pylist()
+    per_draw = []
+    for draw in range(5):
+        here = [r for r in swapped if r["draw"] == draw]
+        assert {r["uid"] for r in here} == {uid for uid, y in base.items() if y != "neutral"}
+        per_draw.append(sum(r["y2"] != base[r["uid"]] for r in here) / len(here))
+    found = json.loads((evaluated[0] / "results.json").read_text())["metrics"]["attentiveness/planted/premise"]
+    assert found["per_draw"] == per_draw
+    assert meta["task"] == ["entailment", "neutral", "contradiction"]
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_the_same_bits_on_several_processes(trained, evaluated, tmp_path, processes):
+    argv = ["--checkpoint", str(trained[0] / "checkpoints" / "best.ckpt"), "--output", str(tmp_path)]
+    argv += ["--trainer.devices", str(processes), "--trainer.strategy", "ddp", "--trainer.accelerator", "cpu"]
+    status, _, err = command("evaluate.py", *argv)
+    assert status == 0, err
+    for name in ["results.json", "rows/accuracy.parquet", "rows/attentiveness.parquet"]:
+        assert (tmp_path / name).read_bytes() == (evaluated[0] / name).read_bytes(), name
+
+
+def test_a_classifier_that_was_never_trained_here(trained, evaluated, tmp_path):
+    backbone = str(trained[0] / "checkpoints" / "backbone")
+    argv = ["--model.backbone", backbone, "--model.max_length", "64", *DATA, "--output", str(tmp_path)]
+    status, _, err = command("evaluate.py", *argv)
+    assert status == 0, err
+    assert (tmp_path / "results.json").read_bytes() == (evaluated[0] / "results.json").read_bytes()
+
+
+def test_training_on_two_processes_with_counterfactuals(tiny_bert, tmp_path):
+    argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--augment", "counterfactual", *DATA]
+    argv += ["--trainer.devices", "2", "--trainer.strategy", "ddp", "--trainer.max_epochs", "1", "--data.n_train", "70"]
+    status, out, err = command("train.py", *argv, "--output", str(tmp_path / "run"))
+    assert status == 0, err
+    assert "counterfactual)" in err + out
+    assert len(list(tmp_path.iterdir())) == 1
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["counts"]["examples"] == 37
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["processes"] == 2
+
+
+def test_a_run_that_the_user_stops_can_be_evaluated(tiny_bert, tmp_path):
+    argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--data.n_train", "30000", *DATA]
+    process = subprocess.Popen(
+        [sys.executable, ROOT / "train.py", *argv, "--output", str(tmp_path)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    for _ in range(600):
+        if (tmp_path / "checkpoints" / "backbone" / "config.json").is_file() or process.poll() is not None:
+            break
+        time.sleep(0.2)
+    time.sleep(8)  # let some batches pass
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) != 0
+    status, out, err = command("evaluate.py", "--checkpoint", str(tmp_path / "checkpoints" / "last.ckpt"))
+    assert status == 0, err
+    assert "accuracy" in out
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--data", "mnli"], ["nyu-mll/glue", "--data.path", "--data planted", "HF_HUB_OFFLINE"]),
+        (["--model", "bert"], ["google-bert/bert-base-uncased", "--model.backbone", "--model minilm"]),
+    ],
+)
+def test_an_unreachable_hub_is_one_sentence_and_no_folder(tmp_path, argv, words):
+    status, _, err = command("train.py", *argv, "--output", str(tmp_path / "run"), HF_HOME=str(tmp_path / "cache"))
+    assert status == 2
+    assert all(word in err.splitlines()[-1] for word in words), err
+    assert "Traceback" not in err
+    assert not (tmp_path / "run").exists()
