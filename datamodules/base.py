@@ -120,6 +120,8 @@ class PairedData(pl.LightningDataModule):
                 raise HeedError(f"--data.{option} {unknown[0]}: {name} has the parts {', '.join(parts)}.")
         if partial and augment == "counterfactual":
             raise HeedError("--partial leaves one part, and --augment counterfactual swaps one of two: use either.")
+        if augment == "counterfactual" and not swap:
+            raise HeedError("--augment counterfactual needs a part to swap: name one with --data.swap.")
         self.swap = [] if partial else swap
         self.counts = Counts()
         self.pool: Examples | None = None

@@ -1,7 +1,8 @@
 """Planted data: sentence pairs from a grammar, with a shortcut of known strength in the hypothesis.
 
-The label follows from how the hypothesis was made from the premise, so the truth is known; a cue word in the hypothesis
-agrees with the label as often as asked for, so the shortcut is known as well.
+The label follows from how the hypothesis was made from the premise, so the truth is known. A cue word in the hypothesis
+agrees with the label as often as asked for, and is the only shortcut: hypotheses of all labels are restated alike, from
+the same words, so that without the cue the words of a hypothesis say nothing of its label.
 """
 
 from dataclasses import dataclass, replace
@@ -25,12 +26,13 @@ OBJECTS = [word for words in lexicon.OBJECTS.values() for word in words.split()]
 OPPOSITE = {a: b for pair in lexicon.SUBJECT_ADJECTIVES + lexicon.OBJECT_ADJECTIVES for a, b in (pair, pair[::-1])}
 SUBJECT_ADJECTIVES = [word for pair in lexicon.SUBJECT_ADJECTIVES for word in pair]
 OBJECT_ADJECTIVES = [word for pair in lexicon.OBJECT_ADJECTIVES for word in pair]
-SYNONYM = {word: same for word, same, _ in lexicon.VERBS}
-ANTONYM = {word: other for word, _, other in lexicon.VERBS}
+SYNONYM = {a: b for word, same, _ in lexicon.VERBS for a, b in ((word, same), (same, word))}
+ANTONYM = {word: other for a, b, other in lexicon.VERBS for word in (a, b)}
+OPPOSED = {other: [a, b] for a, b, other in lexicon.VERBS}  # an antonym is opposed by the word and by its synonym
 OPTIONAL = ("subject_adjective", "object_adjective", "number", "place", "time", "reason")
 CHOICES: dict[str, list[str]] = {
     "subject": SUBJECTS,
-    "verb": list(SYNONYM),
+    "verb": [word for a, b, other in lexicon.VERBS for word in (a, b, other, other)],  # either side as often
     "object": OBJECTS,
     "subject_adjective": SUBJECT_ADJECTIVES,
     "object_adjective": OBJECT_ADJECTIVES,
@@ -74,53 +76,53 @@ def _pick(rng: np.random.Generator, options: list[str], but: str = "") -> str:
 def random_event(rng: np.random.Generator) -> Event:
     """An event with two to four of its optional fields filled."""
     fields = {name: _pick(rng, CHOICES[name]) for name in ("subject", "verb", "object")}
-    for name in rng.permutation(OPTIONAL[:-1])[: rng.integers(2, 5)]:
+    for name in rng.permutation(OPTIONAL)[: rng.integers(2, 5)]:
         fields[str(name)] = _pick(rng, CHOICES[str(name)])
     return Event(**fields)
 
 
-def delete(event: Event, rng: np.random.Generator, keep: str = "") -> Event:
-    """Leave out one or two optional fields, but never ``keep``."""
-    filled = [name for name in event.filled() if name != keep]
-    dropped = rng.permutation(filled)[: rng.integers(1, 3)] if filled else []
-    return replace(event, **{str(name): "" for name in dropped})
-
-
-def entailed(event: Event, rng: np.random.Generator) -> Event:
-    """What follows from an event: a hypernym, a paraphrase, or less information; one to three of these."""
+def restated(event: Event, rng: np.random.Generator) -> Event:
+    """The same in other words: a hypernym, a paraphrase, or less information; one to three of these."""
     for change in rng.permutation(["hypernym", "paraphrase", "delete"])[: rng.integers(1, 4)]:
         if change == "hypernym":
             name = _pick(rng, ["subject", "object"])
             event = replace(event, **{name: HYPERNYM[getattr(event, name)]})
         elif change == "paraphrase":
-            event = replace(event, verb=SYNONYM[event.verb])
+            event = replace(event, verb=SYNONYM.get(event.verb, event.verb))
         else:
-            event = delete(event, rng)
+            filled = event.filled()
+            dropped = rng.permutation(filled)[: min(rng.integers(1, 3), len(filled) - 1)]
+            event = replace(event, **{str(name): "" for name in dropped})
     return event
 
 
+def entailed(event: Event, rng: np.random.Generator) -> Event:
+    """What follows from an event: nothing but a restatement."""
+    return restated(event, rng)
+
+
 def contradicted(event: Event, rng: np.random.Generator) -> Event:
-    """What cannot be true with an event: an antonym, another place or another number; the rest may be said in less."""
-    names = ["verb"] + [name for name in event.filled() if name != "time"]
-    name = _pick(rng, names)
+    """What cannot be true with an event: a restatement with one antonym, another place or another number."""
+    event = restated(event, rng)
+    name = _pick(rng, ["verb"] + [name for name in event.filled() if name not in ("time", "reason")])
     old = getattr(event, name)
     if name == "verb":
-        new = ANTONYM[old]
+        new = ANTONYM[old] if old in ANTONYM else _pick(rng, OPPOSED[old])
     elif name in ("place", "number"):
         new = _pick(rng, CHOICES[name], but=old)
     else:
         new = OPPOSITE[old]
-    event = replace(event, **{name: new})
-    return delete(event, rng, keep=name) if rng.random() < 0.5 else event
+    return replace(event, **{name: new})
 
 
 def undecided(event: Event, rng: np.random.Generator, unrelated: float) -> Event:
-    """What may or may not be true with an event: an added fact; with probability ``unrelated``, another event."""
+    """What may or may not be true with an event: a restatement in which one fact stands for another that the event
+    leaves open; with probability ``unrelated``, another event."""
     if rng.random() < unrelated:
-        return random_event(rng)
+        return restated(random_event(rng), rng)
+    other = restated(event, rng)
     name = _pick(rng, [name for name in OPTIONAL if not getattr(event, name)])
-    added = replace(event, **{name: _pick(rng, CHOICES[name])})
-    return delete(added, rng, keep=name) if rng.random() < 0.5 else added
+    return replace(other, **{_pick(rng, other.filled()): ""}, **{name: _pick(rng, CHOICES[name])})
 
 
 def planted_pair(seed: int, split: str, i: int, shortcut: float, unrelated: float) -> tuple[str, str, str]:

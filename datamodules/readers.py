@@ -2,11 +2,11 @@
 
 import csv
 import gzip
-import io
 import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -48,31 +48,30 @@ def read(path: Path, quoting: bool = True) -> Iterator[tuple[int, Row]]:
         yield from _parquet(path)
         return
     found = False
-    reader = {"jsonl": _jsonl, "json": _json}.get(form) or (lambda text, path: _delimited(text, path, form, quoting))
+    reader = {"jsonl": _jsonl, "json": _json}.get(form) or (lambda lines, path: _delimited(lines, path, form, quoting))
     opened = gzip.open if path.name.lower().endswith(".gz") else open
     with opened(path, "rb") as binary:
-        text = io.TextIOWrapper(binary, encoding="utf-8-sig", errors="strict", newline="")
         row = 0
         try:
-            for row, columns in reader(text, path):
+            for row, columns in reader(_lines(binary), path):
                 found = True
                 yield row, columns
         except UnicodeDecodeError as error:
             raise HeedError(f"{path} is not UTF-8 after row {row} ({error.reason}): convert it first.") from None
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise HeedError(f"{path} is damaged after row {row}: {error}.") from None
     if not found:
         raise HeedError(f"{path} has no rows.")
 
 
-def _lines(text: io.TextIOWrapper) -> Iterator[str]:
-    """Lines that end in a line feed, and in nothing else that Unicode calls a line break."""
-    for line in text:
-        yield line.rstrip("\r\n")
+def _lines(binary: IO[bytes]) -> Iterator[str]:
+    """Lines that end in a line feed and in nothing else, decoded one by one, so that a broken row is known."""
+    for number, line in enumerate(binary):
+        yield line.decode("utf-8" if number else "utf-8-sig")
 
 
-def _jsonl(text: io.TextIOWrapper, path: Path) -> Iterator[tuple[int, Row]]:
-    for row, line in enumerate(_lines(text), 1):
+def _jsonl(lines: Iterator[str], path: Path) -> Iterator[tuple[int, Row]]:
+    for row, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
@@ -82,9 +81,9 @@ def _jsonl(text: io.TextIOWrapper, path: Path) -> Iterator[tuple[int, Row]]:
         yield row, _object(columns, path, row)
 
 
-def _json(text: io.TextIOWrapper, path: Path) -> Iterator[tuple[int, Row]]:
+def _json(lines: Iterator[str], path: Path) -> Iterator[tuple[int, Row]]:
     try:
-        rows = json.load(text)
+        rows = json.loads("".join(lines))
     except UnicodeDecodeError:
         raise
     except ValueError as error:
@@ -101,11 +100,11 @@ def _object(columns: Any, path: Path, row: int) -> Row:
     return columns
 
 
-def _delimited(text: io.TextIOWrapper, path: Path, form: str, quoting: bool) -> Iterator[tuple[int, Row]]:
+def _delimited(lines: Iterator[str], path: Path, form: str, quoting: bool) -> Iterator[tuple[int, Row]]:
     options: dict[str, Any] = {"delimiter": "\t" if form == "tsv" else ",", "strict": True}
     hint = "if its quotes are plain characters, set --data.quoting false"
     options |= {} if quoting else {"quoting": csv.QUOTE_NONE}
-    rows = csv.reader(text, **options)
+    rows = csv.reader(lines, **options)
     row = -1
     try:
         header: list[str] | None = None
@@ -128,6 +127,9 @@ def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
     row = 0
     try:
         with pq.ParquetFile(path, memory_map=True) as file:
+            names = file.schema_arrow.names
+            if len(set(names)) < len(names):
+                raise HeedError(f"{path}: the header {names} has a repeated column.")
             for batch in file.iter_batches(4096):
                 for columns in batch.to_pylist():
                     row += 1

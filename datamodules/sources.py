@@ -1,14 +1,15 @@
 """Where rows come from: local files, saved data sets, the hub; and how rows become examples."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from datamodules.readers import SUFFIXES, kind, read
+from datamodules.readers import SUFFIXES, read
 from records import Examples, ExamplesBuilder, HeedError
 
-NO_GOLD = ("", "-", "-1", "none", "null")
+NO_GOLD = ("", "-", "-1", "none", "null", "nan")
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,12 @@ class Columns:
 
     def spellings(self) -> dict[str, str]:
         """Spelling to label name."""
-        return {str(s): name for name, others in self.labels.items() for s in (name, *others)}
+        found: dict[str, str] = {}
+        for name, others in self.labels.items():
+            for spelling in map(str, (name, *others)):
+                if found.setdefault(spelling, name) != name:
+                    raise HeedError(f"--data.labels: {spelling!r} is a spelling of both {found[spelling]} and {name}.")
+        return found
 
 
 @dataclass
@@ -81,10 +87,10 @@ def to_examples(
                 "The data set's YAML says which column is which part."
             )
         gold = values[columns.label]
-        if gold is None or str(gold).strip().lower() in NO_GOLD:
+        label = spellings.get(str(gold).strip()) or spellings.get(_label_text(gold))
+        if label is None and _label_text(gold).lower() in NO_GOLD:
             no_gold += 1
             continue
-        label = spellings.get(_label_text(gold))
         if label is None:
             raise HeedError(f"{where}, row {row}: unknown label {gold!r}; known are {', '.join(spellings)}.")
         parts = [_text(values[column], where, row, column) for column in columns.parts.values()]
@@ -101,17 +107,15 @@ def to_examples(
 
 def _label_text(gold: Any) -> str:
     """A label as text: 1.0 is "1", as a column of integers with gaps comes out of many tools."""
-    if isinstance(gold, float) and gold.is_integer():
-        gold = int(gold)
-    return str(gold).strip()
+    return re.sub(r"(?<=\d)\.0+$", "", str(gold).strip())
 
 
 def _text(value: Any, where: str, row: int, column: str) -> str:
     text = value if isinstance(value, str) else "" if value is None else str(value)
     if not text.strip():
         raise HeedError(f"{where}, row {row}: the column {column!r} is empty.")
-    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise HeedError(f"{where}, row {row}: the column {column!r} holds half a surrogate pair: it is no text.")
+    if any("\ud800" <= c <= "\udfff" for c in text):
+        raise HeedError(f"{where}, row {row}: the column {column!r} holds half of a surrogate pair.")
     return text
 
 
@@ -141,17 +145,21 @@ class Local:
         names = [split, *aliases]
         files = sorted(f for f in self.path.iterdir() if f.is_file() and f.suffix and not f.name.startswith("."))
         for name in names:
-            found = [f for f in files if name in (f.name, f.name.lower().removesuffix(".gz").rsplit(".", 1)[0])]
+            found = [f for f in files if name.lower() in (f.name.lower(), _stem(f))]
             found = [f for f in found if f.name.lower().removesuffix(".gz").rsplit(".", 1)[-1] in SUFFIXES]
             if len(found) > 1:
                 raise HeedError(f"{self.path} has several files for the split {name!r}: {_names(found)}.")
             if found:
-                kind(found[0])
                 return str(found[0]), read(found[0], self.quoting)
         raise HeedError(
             f"{self.path} has no file for the split {split!r} (looked for {', '.join(names)} with the suffixes "
             f"{', '.join(SUFFIXES)}); it holds {_names(files)}. Name one with --data.splits."
         )
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether training and validation can be told apart: one file, or one saved data set, has no splits."""
+        return self.path.is_dir() and not (self.path / "dataset_info.json").exists()
 
     def _saved(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
         import datasets
@@ -194,6 +202,10 @@ class Hub:
                 "is cached."
             ) from error
         return f"{self.id} ({split})", enumerate(found, 1)
+
+
+def _stem(file: Path) -> str:
+    return file.name.lower().removesuffix(".gz").rsplit(".", 1)[0]
 
 
 def _names(files: Sequence[Path]) -> str:

@@ -22,7 +22,7 @@ def sample(examples: Examples, n: int, seed: int, purpose: str) -> Examples:
     Raises:
         HeedError: There are fewer than ``n``.
     """
-    if n > len(examples):
+    if not 0 <= n <= len(examples):
         raise HeedError(f"Asked for {n} examples ({purpose}), and there are only {len(examples)}.")
     return examples.take(np.sort(by_hash(examples, seed, purpose)[:n]))
 
@@ -33,6 +33,8 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
     Raises:
         HeedError: Nothing would be left to train on.
     """
+    if n < 1:
+        raise HeedError(f"--data.hold_out {n} leaves nothing to validate on.")
     if n >= len(examples):
         raise HeedError(f"--data.hold_out {n} leaves nothing of the {len(examples)} training examples.")
     order = by_hash(examples, seed, "hold_out")
@@ -89,6 +91,7 @@ class TrainingSet(Sequence[Example]):
         return len(self.examples) + len(self.base)
 
     def __getitem__(self, i: int) -> Example:
+        i = range(len(self))[i]
         if i < len(self.examples):
             return self.examples[i]
         k = i - len(self.examples)

@@ -48,23 +48,26 @@ class PairedText(PairedData):
         super().__init__(name, tuple(parts), tuple(labels), **kwargs)
         self.columns = Columns(parts, label, labels, uid, tuple(groups))
         self.hub, self.path, self.hold_out, self.quoting = hub, path, hold_out, quoting
+        self._halves: tuple[Examples, Examples] | None = None
         self.splits = {"train": "train", "validation": "validation"} | (splits or {})
 
     def load(self, split: Literal["train", "validation"]) -> Examples:
         if self.hold_out is None:
             return self._read(split)
-        rest, held = hold_out(self._read("train"), self.hold_out, seed=0)  # the same split in every run
-        return rest if split == "train" else held
+        if self._halves is None:
+            self._halves = hold_out(self._read("train"), self.hold_out, seed=0)  # the same in every run
+            self.counts.no_gold["validation"] = self.counts.no_gold["train"]  # of the file that both come from
+        return self._halves[split == "validation"]
 
     def load_challenge(self, path: str) -> Examples:
         where, rows = Local(Path(path), self.quoting).rows("train", ALIASES["train"])
         return to_examples(rows, where, f"{self.name}/challenge", self.columns)[0]
 
     def setup(self, stage: str) -> None:
-        one_file = self.path is not None and Path(self.path).is_file()
+        one_file = self.path is not None and Path(self.path).exists() and not Local(Path(self.path)).has_splits
         if stage == "fit" and one_file and self.hold_out is None and self.augment != "inoculation":
             raise HeedError(
-                f"--data.path {self.path} is one file: name a folder with a training and a validation file, or hold "
+                f"--data.path {self.path} has no splits: name a folder with a training and a validation file, or hold "
                 "some of it out for validation with --data.hold_out N."
             )
         super().setup(stage)
@@ -73,6 +76,8 @@ class PairedText(PairedData):
         if self.path is None and self.hub is None:
             raise HeedError(f"{self.name} has no hub id: name its files with --data.path.")
         source = Local(Path(self.path), self.quoting) if self.path is not None else self.hub
-        where, rows = source.rows(self.splits[split], ALIASES[split])
-        examples, self.counts.no_gold[split] = to_examples(rows, where, f"{self.name}/{split}", self.columns)
+        taken = [name for other, name in self.splits.items() if other != split]  # never the other split's file
+        where, rows = source.rows(self.splits[split], [a for a in ALIASES[split] if a not in taken])
+        examples, no_gold = to_examples(rows, where, f"{self.name}/{split}", self.columns)
+        self.counts.no_gold[split] = no_gold
         return examples

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from transformers.utils import logging as transformers_logging
 
 from records import HeedError
@@ -28,11 +29,17 @@ def resolve(backbone: str, sha256: str | None = None) -> str:
     """
     if backbone.startswith(PACKAGE):
         module, _, folder = backbone.removeprefix(PACKAGE).partition("/")
-        spec = importlib.util.find_spec(module)
+        try:
+            spec = importlib.util.find_spec(module)
+        except (ModuleNotFoundError, ValueError):  # a parent package is not installed; an empty name
+            spec = None
         if spec is None or not spec.submodule_search_locations:
             raise HeedError(f"The weights {backbone} need the Python package {module!r}: install requirements.txt.")
         backbone = str(Path(next(iter(spec.submodule_search_locations))) / folder)
-        found = hashlib.sha256((Path(backbone) / "model.safetensors").read_bytes()).hexdigest()
+        weights = Path(backbone) / "model.safetensors"
+        if not weights.is_file():
+            raise HeedError(f"The package {module!r} holds no {folder}/model.safetensors.")
+        found = hashlib.sha256(weights.read_bytes()).hexdigest()
         if sha256 not in (None, found):
             raise HeedError(f"{backbone}/model.safetensors is not the published file: its sha256 is {found}.")
     path = Path(backbone)
@@ -67,7 +74,7 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
     try:
         with quiet():
             return loader(backbone, **kwargs)
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise HeedError(
             f"The model {backbone} could not be loaded ({lines[0].rstrip('.')}). Name a folder with "

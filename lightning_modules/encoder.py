@@ -12,6 +12,9 @@ from lightning_modules.labels import head_order, is_named, match_labels
 from lightning_modules.processors import TextProcessor
 from records import HeedError, Task
 
+# models that count positions from the one after padding's
+OFFSET = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer", "mpnet")
+
 
 class Encoder(Classifier):
     """Any ``AutoModelForSequenceClassification`` over one or two text parts.
@@ -50,10 +53,16 @@ class Encoder(Classifier):
         self.folder = resolve(self.backbone, self.sha256)
         config: PretrainedConfig = load(AutoConfig.from_pretrained, self.folder)
         longest = getattr(config, "max_position_embeddings", self.max_length)
+        if config.model_type in OFFSET:
+            longest -= config.pad_token_id + 1
         if self.max_length > longest:
             raise HeedError(f"--model.max_length {self.max_length} is more than the {longest} positions of the model.")
         self.processor = TextProcessor(load(AutoTokenizer.from_pretrained, self.folder), task.parts, self.max_length)
         self.trained = any("ForSequenceClassification" in name for name in config.architectures or [])
+        if self.labels and self.trained and len(self.labels) != len(config.id2label):
+            raise HeedError(
+                f"--model.labels names {len(self.labels)} outputs, and {self.backbone} has {len(config.id2label)}."
+            )
         outputs = self.labels or [config.id2label[i] for i in range(len(config.id2label))]
         self.has_head = self.trained and is_named(outputs) and match_labels(outputs, task.labels) is not None
         if self.has_head:
@@ -84,7 +93,7 @@ class Encoder(Classifier):
             raise HeedError(f"--model.backbone {self.backbone} has no weights beside its config.json.")
 
     def configure_model(self) -> None:
-        if self.network is not None:
+        if self.network is not None or self.task is None:  # load_from_checkpoint calls this before it knows the task
             return
         auto = AutoModelForSequenceClassification
         if has_weights(self.folder):
@@ -95,9 +104,19 @@ class Encoder(Classifier):
                 dtype=torch.float32,
                 ignore_mismatched_sizes=not self.has_head,
             )
+            if not self.has_head:
+                self._new_head()
         else:  # the folder beside a checkpoint: the weights follow from there
             self.network = auto.from_config(self.config, dtype=torch.float32)
         self.network.train()  # transformers loads models in eval mode
+
+    def _new_head(self) -> None:
+        """Outputs that mean something else are no start for labels that happen to stand at their positions."""
+        body = set(self.network.base_model.modules())
+        for module in self.network.modules():
+            if module not in body and isinstance(module, torch.nn.Linear):
+                torch.nn.init.normal_(module.weight, std=getattr(self.config, "initializer_range", 0.02))
+                torch.nn.init.zeros_(module.bias)
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
         scores = self.network(**inputs).logits

@@ -29,7 +29,7 @@ def command(script, *argv, **env):
 def trained(tiny_bert, tmp_path_factory):
     """A run of two epochs: (folder, what was printed)."""
     folder = tmp_path_factory.mktemp("runs") / "plain"
-    argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--data.n_train", "300"]
+    argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--data.n_train", "600"]
     argv += ["--model.learning_rate", "0.003", "--trainer.max_epochs", "2", "--attentiveness.max_examples", "1000"]
     status, out, err = command("train.py", *argv, *DATA, "--output", str(folder))
     assert status == 0, err
@@ -70,6 +70,7 @@ def test_every_epoch_is_in_tensorboard_under_the_names_of_results(trained):
         plugins |= {meta.plugin_data.plugin_name for meta in events.summary_metadata.values()}
         for tag in events.Tags()["scalars"]:
             scalars.setdefault(tag, []).extend(event.step for event in events.Scalars(tag))
+        plugins |= {"images"} if "figures/attentiveness" in events.Tags()["images"] else set()
     assert len(scalars["accuracy/planted"]) == 3  # two epochs, and the best checkpoint once more
     names = {name for name, m in json.loads((trained[0] / "results.json").read_text())["metrics"].items() if m["value"]}
     assert names <= set(scalars)

@@ -39,7 +39,7 @@ def follows(said: str, premise: p.Event, field: str) -> bool:
 def incompatible(said: str, old: str, field: str) -> bool:
     """Whether both cannot be true of one event."""
     if field == "verb":
-        return said == p.ANTONYM[old]
+        return p.ANTONYM.get(old) == said or p.ANTONYM.get(said) == old
     if field in ("place", "number"):
         return bool(said and old) and said != old
     return field in ("subject_adjective", "object_adjective") and said == p.OPPOSITE.get(old)
@@ -66,7 +66,8 @@ def test_what_is_entailed_says_the_same_or_less_or_something_more_general(seed: 
     event = p.random_event(rng)
     other = p.entailed(event, rng)
     assert all(follows(getattr(other, f), event, f) for f in FIELDS)
-    assert 1 <= len(changed(event, other)) <= 4
+    assert len(changed(event, other)) <= 4
+    assert other.filled()
 
 
 @given(seed=SEEDS)
@@ -77,18 +78,18 @@ def test_what_is_contradicted_has_exactly_one_incompatible_field_and_adds_nothin
     differences = changed(event, other)
     wrong = [f for f, (old, new) in differences.items() if incompatible(new, old, f)]
     assert len(wrong) == 1
-    assert all(f in p.OPTIONAL and not new for f, (_, new) in differences.items() if f not in wrong)
+    assert all(follows(getattr(other, f), event, f) for f in FIELDS if f not in wrong)
 
 
 @given(seed=SEEDS)
 def test_what_is_undecided_adds_exactly_one_fact_and_contradicts_nothing(seed: int) -> None:
     rng = generator(seed)
     event = p.random_event(rng)
-    differences = changed(event, p.undecided(event, rng, unrelated=0))
-    added = [f for f, (old, _) in differences.items() if not old]
+    other = p.undecided(event, rng, unrelated=0)
+    added = [f for f, (old, _) in changed(event, other).items() if not old]
     assert len(added) == 1
     assert added[0] in p.OPTIONAL
-    assert all(not new for f, (_, new) in differences.items() if f not in added)
+    assert all(follows(getattr(other, f), event, f) for f in FIELDS if f not in added)
 
 
 @given(seed=SEEDS)
@@ -97,7 +98,7 @@ def test_an_unrelated_event_is_drawn_anew(seed: int) -> None:
     event = p.random_event(rng)
     assert event == p.random_event(again)
     again.random()
-    assert p.undecided(event, rng, unrelated=1) == p.random_event(again)
+    assert p.undecided(event, rng, unrelated=1) == p.restated(p.random_event(again), again)
 
 
 @given(i=st.integers(0, 10**6), shortcut=st.floats(0, 1))
@@ -124,13 +125,17 @@ def test_a_sentence_names_every_field_once() -> None:
 
 def test_relations_between_words_do_not_contradict_each_other() -> None:
     """A word is in one relation only: no synonym is also an antonym, and no opposite is its own."""
-    verbs = [*p.SYNONYM, *p.SYNONYM.values(), *p.ANTONYM.values()]
+    verbs = [*p.SYNONYM, *p.OPPOSED]
+    assert all(p.SYNONYM[p.SYNONYM[word]] == word and p.ANTONYM[word] in p.OPPOSED for word in p.SYNONYM)
+    assert all(p.ANTONYM[word] == other for other, words in p.OPPOSED.items() for word in words)
     adjectives = [*p.SUBJECT_ADJECTIVES, *p.OBJECT_ADJECTIVES]
     for words in (verbs, adjectives, p.SUBJECTS + p.OBJECTS + list(set(p.HYPERNYM.values())), p.CHOICES["number"]):
         assert [word for word, n in Counter(words).items() if n > 1] == []
     assert all(p.OPPOSITE[p.OPPOSITE[word]] == word != p.OPPOSITE[word] for word in adjectives)
     for name, words in p.CHOICES.items():
-        assert len(set(words)) == len(words) > 10, name
+        assert len(set(words)) > 10, name
+    verb = Counter(p.CHOICES["verb"])
+    assert sum(verb[word] for word in p.SYNONYM) == sum(verb[word] for word in p.OPPOSED)
 
 
 def test_there_are_several_hundred_content_words() -> None:
@@ -181,11 +186,11 @@ def test_labels_are_balanced() -> None:
 def test_the_asked_share_of_neutral_pairs_is_unrelated() -> None:
     def same_subject(share: float) -> float:
         neutral = [(a.split(), h.split()) for a, h, label in pairs(4000, 0.9, share) if label == "neutral"]
-        return np.mean([any(w in p.SUBJECTS and w in h for w in a) for a, h in neutral])
+        return np.mean([any({w, p.HYPERNYM.get(w)} & set(h) for w in a if w in p.SUBJECTS) for a, h in neutral])
 
     assert same_subject(0.0) == 1
     assert same_subject(0.3) == pytest.approx(0.7, abs=0.06)
-    assert same_subject(1.0) < 0.05
+    assert same_subject(1.0) < 0.15
 
 
 def test_pairs_rarely_repeat_and_splits_do_not_overlap() -> None:

@@ -304,8 +304,10 @@ def test_a_number_of_names_that_is_not_that_of_the_outputs_is_refused(save: Save
 
 def test_a_backbone_without_weights_is_refused_before_training(save: Saver, tmp_path: Path) -> None:
     encoder(save("m", headless=True)).export(str(tmp_path / "bare"), weights=False)
-    with pytest.raises(HeedError, match="config.json but no weights"):
-        trainer().fit(Encoder(str(tmp_path / "bare"), max_length=64), Planted(n_train=4, n_validation=2))
+    model = Encoder(str(tmp_path / "bare"), max_length=64)
+    model.prepare(NLI)
+    with pytest.raises(HeedError, match="has no weights beside its config.json"):
+        model.require_weights()
 
 
 # checkpoints
