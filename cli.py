@@ -200,14 +200,11 @@ class HeedCLI(LightningCLI):
             raise HeedError(f"--trainer: {error}") from error
 
     def hyperparameters(self) -> dict[str, Any]:
-        """The settings by which runs are compared."""
-        data, trainer = self.datamodule, self.config.trainer
+        """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""
+        data = self.datamodule
         chosen = {"data": data.name, "model": self.model_name, "regime": data.regime, "seed": data.seed}
-        chosen |= {"epochs": trainer.max_epochs, "batch_size": data.batch_size}
-        settings = dict(self.config.model.init_args)
-        return chosen | {
-            k: settings[k] for k in ("learning_rate", "weight_decay", "warmup", "max_length") if k in settings
-        }
+        chosen |= {"epochs": self.config.trainer.max_epochs, "learning_rate": self.model.learning_rate}
+        return chosen | {"train_batch_size": data.batch_size}
 
     def save_config(self, path: Path) -> None:
         """Write the whole configuration, so that ``--config`` repeats the run."""

@@ -8,6 +8,7 @@ from pytorch_lightning.loggers import TensorBoardLogger
 
 from callbacks.engine import Engine
 from callbacks.run_folder import RunFolder
+from datamodules import PairedData
 from metrics import Measurement
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def history_figure(history: list[tuple[int, dict[str, Measurement]]], title: str
     axes.set_title(title, fontsize=13)
     axes.tick_params(labelsize=12)
     axes.grid(axis="y", alpha=0.3)
-    axes.legend(loc="lower right", fontsize=12)
+    axes.legend(loc="best", fontsize=12)
     return figure
 
 
@@ -70,13 +71,15 @@ class Board(Callback):
         if writer is None:
             return
         data = trainer.datamodule
-        chosen = [f"accuracy/{data.name}"] + [f"attentiveness/{data.name}/{part}" for part in data.swap]
-        page = {"accuracy and attentiveness": ["Multiline", chosen]}
+        page = {"accuracy and attentiveness": ["Multiline", list(self._curves(data).values())]}
         for part in data.swap:
             labels = [f"attentiveness/{data.name}/{part}/from_{label}" for label in data.task.labels]
             page[f"attentiveness to {part} by predicted label"] = ["Multiline", labels]
         page["accuracy by label"] = ["Multiline", [f"accuracy/{data.name}/{label}" for label in data.task.labels]]
         page["null control: must stay at 0"] = ["Multiline", [f"null/{data.name}/flips"]]
+        page = {
+            title: [kind, [f"^{tag}$" for tag in tags]] for title, (kind, tags) in page.items()
+        }  # tags are patterns
         writer.add_custom_scalars({data.name: page})
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -85,9 +88,8 @@ class Board(Callback):
         engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
         folder = next(c for c in trainer.callbacks if isinstance(c, RunFolder)).folder
         data = trainer.datamodule
-        names = {"accuracy": f"accuracy/{data.name}"}
-        names |= {f"attentiveness: {part}": f"attentiveness/{data.name}/{part}" for part in data.swap}
-        self.history.append((trainer.current_epoch + 1, {k: engine.measurements[name] for k, name in names.items()}))
+        found = {curve: engine.measurements[name] for curve, name in self._curves(data).items()}
+        self.history.append((trainer.current_epoch + 1, found))
         figure = history_figure(self.history, f"{data.name}, {data.regime}")
         path = Path(folder) / "figures" / "attentiveness.png"
         path.parent.mkdir(exist_ok=True)
@@ -98,7 +100,9 @@ class Board(Callback):
     def final(self, trainer: Trainer) -> None:
         """Record the hyperparameters with the metrics of the best checkpoint; call after it was evaluated."""
         engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
-        final = {f"final/{name}": m.value for name, m in engine.measurements.items() if m.value is not None}
+        chosen = self._curves(trainer.datamodule).values()  # the HParams tab shows a column for each
+        final = {f"final/{name}": engine.measurements[name].value for name in chosen}
+        final = {name: value for name, value in final.items() if value is not None}
         for logger in trainer.loggers:
             if isinstance(logger, TensorBoardLogger):
                 logger.log_hyperparams(self.hyperparameters, final, step=trainer.global_step)
@@ -107,6 +111,12 @@ class Board(Callback):
                     logger.experiment.flush()
             else:
                 logger.log_hyperparams(self.hyperparameters)
+
+    @staticmethod
+    def _curves(data: PairedData) -> dict[str, str]:
+        """Name in a figure to name of the metric, of what a reader looks at first."""
+        curves = {"accuracy": f"accuracy/{data.name}"}
+        return curves | {f"attentiveness: {part}": f"attentiveness/{data.name}/{part}" for part in data.swap}
 
     @staticmethod
     def _writer(trainer: Trainer) -> Any:

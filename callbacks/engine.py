@@ -108,7 +108,8 @@ class Engine(Callback):
             "counts": counts,
             "note": data.note,
         }
-        self._log(pl_module, data)
+        if trainer.state.fn == "fit" or self.exhaustive:  # what train.py measures last would be a second last point
+            self._log(pl_module, data)
 
     def _log(self, pl_module: LightningModule, data: PairedData) -> None:
         shown = {f"accuracy/{data.name}", *(f"attentiveness/{data.name}/{part}" for part in data.swap)}

@@ -157,7 +157,7 @@ class Planted(PairedData):
 
     def __init__(
         self,
-        shortcut: float = 0.9,
+        shortcut: float = 0.95,
         unrelated: float = 0.05,
         n_train: int = 3000,
         n_validation: int = 1000,
