@@ -115,6 +115,19 @@ def one_sentence(message: str) -> str:
     return f"{flag}: {reason[0].lower()}{reason[1:].rstrip('.')}{got}."
 
 
+def description(evaluating: bool) -> str:
+    """What --help says first."""
+    forms = [f"--{kind} NAME ({', '.join(names(kind))}, or a YAML file)" for kind in ("data", "model")]
+    if evaluating:
+        task = "Measure a trained classifier on all examples, in full precision."
+        forms += ["--checkpoint FILE (of a run, which brings its model and its data)"]
+    else:
+        task = "Train a classifier over paired inputs, and watch whether it heeds every part of them."
+        forms += [f"--augment NAME ({', '.join(names('augment'))})", "--partial PART (train on one part alone)"]
+    settings = "--data.help CLASS and --model.help CLASS explain their settings, listed below."
+    return f"{task} Short forms: {'; '.join(forms)}. {settings}"
+
+
 class HeedCLI(LightningCLI):
     """LightningCLI with Heed's callbacks and run folders.
 
@@ -137,6 +150,7 @@ class HeedCLI(LightningCLI):
             load_from_checkpoint_support=False,
             seed_everything_default=0,
             parser_class=Parser,
+            parser_kwargs={"description": description(evaluating), "usage": "%(prog)s [short forms] [settings]"},
             trainer_defaults={
                 "max_epochs": 2,
                 "gradient_clip_val": 1.0,

@@ -77,10 +77,8 @@ class Board(Callback):
             page[f"attentiveness to {part} by predicted label"] = ["Multiline", labels]
         page["accuracy by label"] = ["Multiline", [f"accuracy/{data.name}/{label}" for label in data.task.labels]]
         page["null control: must stay at 0"] = ["Multiline", [f"null/{data.name}/flips"]]
-        page = {
-            title: [kind, [f"^{tag}$" for tag in tags]] for title, (kind, tags) in page.items()
-        }  # tags are patterns
-        writer.add_custom_scalars({data.name: page})
+        exact = {title: [kind, [f"^{tag}$" for tag in tags]] for title, (kind, tags) in page.items()}
+        writer.add_custom_scalars({data.name: exact})  # which takes patterns, not names
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.sanity_checking or not trainer.is_global_zero or trainer.state.fn != "fit":
