@@ -1,0 +1,118 @@
+"""Training with the callbacks in place: checkpoints, undefined metrics, resuming, figures, folders."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from pytorch_lightning import Callback, Trainer
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from callbacks import Accuracy, Attentiveness, BestCheckpoint, Engine
+from callbacks.board import history_figure
+from callbacks.run_folder import new_version
+from datamodules import Planted
+from lightning_modules import Encoder
+from metrics import Measurement
+
+
+def fit(tiny_bert, folder, epochs=2, monitor=None, ckpt_path=None, stop_after=None, **data):
+    """Train the tiny BERT; returns (trainer, module, checkpoint callback)."""
+    torch.manual_seed(0)  # the new head
+    data = Planted(n_train=120, n_validation=24, **data)
+    module = Encoder(str(tiny_bert), max_length=64, learning_rate=1e-3)
+    checkpoint = BestCheckpoint(monitor=monitor, dirpath=folder)
+    trainer = Trainer(
+        accelerator="cpu",
+        max_epochs=epochs,
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        use_distributed_sampler=False,
+        num_sanity_val_steps=0,
+        callbacks=[Accuracy(), Attentiveness(draws=2), Engine(exhaustive=False), checkpoint, *(stop_after or [])],
+    )
+    trainer.fit(module, data, ckpt_path=ckpt_path, weights_only=True)
+    return trainer, module, checkpoint
+
+
+class AlwaysDefault(Encoder):
+    """Predicts the default label from the second epoch on, whatever it is given."""
+
+    def logits(self, inputs):
+        scores = super().logits(inputs)
+        if not self.training and self.current_epoch > 0:
+            scores = scores * 0 + torch.tensor([0.0, 1.0, 0.0])
+        return scores
+
+
+def test_best_and_last_checkpoints(tiny_bert, tmp_path):
+    trainer, module, checkpoint = fit(tiny_bert, tmp_path)
+    assert {p.name for p in tmp_path.iterdir()} == {"best.ckpt", "last.ckpt"}
+    last = torch.load(tmp_path / "last.ckpt", weights_only=True)
+    assert last["global_step"] == trainer.global_step == 8
+    assert checkpoint.monitor == "accuracy/planted"
+
+
+def test_an_undefined_metric_is_not_the_best_and_stops_nothing(tiny_bert, tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "Encoder", AlwaysDefault)
+    monitor = "attentiveness/planted/premise"
+    trainer, _, checkpoint = fit(tiny_bert, tmp_path, epochs=3, monitor=monitor)
+    assert trainer.current_epoch == 3
+    assert torch.load(tmp_path / "last.ckpt", weights_only=True)["epoch"] == 2
+    if checkpoint.best_model_path:  # the first epoch may be defined; the later ones are not
+        assert torch.load(checkpoint.best_model_path, weights_only=True)["epoch"] == 0
+
+
+def test_a_misspelt_monitor_is_an_error(tiny_bert, tmp_path):
+    with pytest.raises(MisconfigurationException, match="attentiveness/nonsense"):
+        fit(tiny_bert, tmp_path, monitor="attentiveness/nonsense")
+
+
+def test_a_resumed_run_ends_in_the_same_weights(tiny_bert, tmp_path):
+    _, whole, _ = fit(tiny_bert, tmp_path / "whole", epochs=3, augment="counterfactual")
+
+    class Stop(Callback):
+        def on_train_epoch_start(self, trainer, pl_module):
+            if trainer.current_epoch == 2:
+                raise RuntimeError("power cut")
+
+    with pytest.raises(RuntimeError, match="power cut"):
+        fit(tiny_bert, tmp_path / "cut", epochs=3, augment="counterfactual", stop_after=[Stop()])
+    last = str(tmp_path / "cut" / "last.ckpt")
+    _, resumed, _ = fit(tiny_bert, tmp_path / "cut", epochs=3, augment="counterfactual", ckpt_path=last)
+    for (name, a), b in zip(whole.state_dict().items(), resumed.state_dict().values(), strict=True):
+        assert torch.equal(a, b), name
+
+
+def test_resampled_counterfactuals_differ_between_epochs(tiny_bert, tmp_path):
+    seen = []
+    original = Planted.training_set
+
+    def spy(self, draw=0):
+        found = original(self, draw)
+        seen.append((draw, found.partner.tolist()))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Planted, "training_set", spy)
+        fit(tiny_bert, tmp_path, augment="counterfactual", resample_counterfactuals=True)
+    assert [draw for draw, _ in seen] == [0, 1]
+    assert seen[0][1] != seen[1][1]
+
+
+def test_concurrent_runs_get_folders_of_their_own(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        folders = list(pool.map(new_version, [tmp_path] * 24))
+    assert {f.name for f in folders} == {f"version_{n}" for n in range(24)}
+
+
+def test_the_figure_leaves_a_gap_where_a_value_is_undefined():
+    defined = Measurement(0.5, 10, ci95=(0.4, 0.7))
+    history = [
+        (1, {"accuracy": defined, "attentiveness": Measurement(None, 0, reason="none")}),
+        (2, {"accuracy": defined, "attentiveness": defined}),
+    ]
+    axes = history_figure(history, "title").axes[0]
+    points = [line[0].get_ydata().tolist() for line in axes.containers]
+    assert points == [[50.0, 50.0], [50.0]]
+    assert axes.get_ylim()[0] == 0
