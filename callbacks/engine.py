@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
+from rich.progress import track
 
 from callbacks.evaluation import Evaluation
 from datamodules import PairedData
@@ -171,7 +172,8 @@ class Engine(Callback):
             first = math.ceil(data.eval_batch_size / 2)
             batches = evaluation_batches(module.processor.lengths(examples), keys, data.eval_batch_size, first)
             predicted: dict[int, list[tuple[Item, Prediction]]] = {}
-            for positions in batches[trainer.global_rank :: trainer.world_size]:
+            mine = batches[trainer.global_rank :: trainer.world_size]
+            for positions in track(mine, "Changed examples", transient=True, disable=not self._shown(trainer)):
                 batch = trainer.strategy.batch_to_device(collate([(k, examples[k]) for k in positions]))
                 with trainer.precision_plugin.val_step_context():
                     predictions = module.predict(batch)
@@ -182,6 +184,11 @@ class Engine(Callback):
                 for place, stream_of_rows in part.items():
                     found[place].append(r.from_bytes(stream_of_rows))
         return [pa.concat_tables(tables) for tables in found]
+
+    @staticmethod
+    def _shown(trainer: Trainer) -> bool:
+        """Whether to show progress: where the trainer does."""
+        return trainer.progress_bar_callback is not None and trainer.is_global_zero
 
     def _rows(
         self,
