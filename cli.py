@@ -56,13 +56,34 @@ def config_path(kind: str, name: str) -> str:
         if not name.startswith("{") and not Path(name).is_file():
             raise HeedError(f"--{kind} {name}: there is no such file.")
         return name
+    if name.lower().removesuffix(".gz").endswith(("csv", "tsv", "jsonl", "parquet")):
+        raise HeedError(f"--{kind} {name} is a file of data: name its kind, as in --data mnli --data.path {name}.")
     if kind != "augment" and re.fullmatch(r"\w+(\.\w+)+", name):
         return name
     raise HeedError(f"--{kind} {name}: unknown; known are {', '.join(names(kind))} (or name a YAML file).")
 
 
+def split_configs(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The files given with --config, and the other arguments.
+
+    Raises:
+        HeedError: A file does not exist.
+    """
+    configs, rest, argv = [], [], list(argv)
+    while argv:
+        flag, has_value, value = argv.pop(0).partition("=")
+        if flag in ("--config", "-c") and (has_value or argv):
+            configs.append(value if has_value else argv.pop(0))
+        else:
+            rest.append(flag + has_value + value)
+    for path in configs:
+        if not Path(path).is_file():
+            raise HeedError(f"--config {path}: there is no such file.")
+    return configs, rest
+
+
 def expand(argv: Sequence[str]) -> list[str]:
-    """Short forms to LightningCLI's own arguments, in the order that it needs: whole files before single settings.
+    """Short forms to LightningCLI's own arguments: configs, then the files of short forms, then single settings.
 
     Example:
         >>> [a.rsplit("/", 1)[-1] for a in expand(["--data.path", "d", "--data", "mnli", "--partial", "hypothesis"])]
@@ -79,9 +100,11 @@ def expand(argv: Sequence[str]) -> list[str]:
             short[flag.removeprefix("--")] = value if has_value else argv.pop(0)
         else:
             rest.append(flag + has_value + value)
-    if not any(flag in ("--config", "-c") or flag.startswith("--config=") for flag in rest):
-        short = DEFAULTS | short
-    first = [a for kind in ("data", "model") if kind in short for a in (f"--{kind}", config_path(kind, short[kind]))]
+    configs, rest = split_configs(rest)
+    given = {key for path in configs for key in yaml.safe_load(Path(path).read_text()) or {}}
+    short = {kind: name for kind, name in DEFAULTS.items() if kind not in given} | short
+    first = [a for path in configs for a in ("--config", path)]
+    first += [a for kind in ("data", "model") if kind in short for a in (f"--{kind}", config_path(kind, short[kind]))]
     if "augment" in short:
         first += ["--config", config_path("augment", short["augment"])]
     return first + rest + (["--data.partial", short["partial"]] if "partial" in short else [])
@@ -96,23 +119,25 @@ class Parser(LightningArgumentParser):
 
 def one_sentence(message: str) -> str:
     """What jsonargparse says of a mistake, without the alternatives that it tried for every member of a union."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    lines = [line.strip().removeprefix("- ") for line in message.splitlines() if line.strip()]
     key = re.search(r'Parser key "([\w.]+)"', message)
-    if key is None:
-        hint = "; --help lists what there is" if "nrecognized arguments" in message else ""
-        return lines[0].rstrip(".") + hint + "."
-    flag = "--" + key[1].replace("init_args.", "")
-    tried = [line.removeprefix("- ") for line in lines[1:] if not re.match("Subtypes|Errors|Given|Does not val", line)]
-    tried = [line for line in tried if not re.match(r"Does not val|Expected a (<class 'NoneType|path)", line)]
-    reason = max(tried or lines[-1:], key=lambda line: (line.startswith("--"), "Expected a" not in line))
+    if "nrecognized arguments" in lines[0]:
+        return f"{lines[0].rstrip('.')}; --help lists what there is."
+    flag = "--" + key[1].replace("init_args.", "") if key else ""
+    noise = "Subtypes|Errors|Given|Parser key|Does not val|Expected a (<class 'NoneType|path)"
+    tried = [line for line in lines if not re.match(noise, line)] or lines[-1:]
+    reason = max(tried, key=lambda line: (line.startswith("--"), "Expected a" not in line))  # the first of the best
+    if reason.endswith(":") and reason in tried[:-1]:
+        reason += " " + tried[tried.index(reason) + 1]
     if reason.startswith("--"):
-        return f"{flag}.{reason[2:]}"
+        return f"{flag}.{reason[2:]}" if flag else reason
     if option := re.match(r"[Oo]ption '(.+)' is not accepted", reason):
-        return f"{flag}.{option[1]}: there is no such setting."
+        return f"{flag}.{option[1]}: there is no such setting." if flag else f"--{option[1]}: there is no such setting."
     reason = re.sub(r"a <class '(?:[\w.]+\.)?(\w+)'>", r"\1", reason).replace("a typing.Literal", "one of ")
-    value = re.search(r"Given value: (?!Namespace|NestedArg)(.{1,60})$", message, re.MULTILINE)
+    value = re.search(r"Given value: (?!Namespace|NestedArg|<)(.{1,60})$", message, re.MULTILINE)
     got = f" (got {value[1]})" if value and "Got value" not in reason else ""
-    return f"{flag}: {reason[0].lower()}{reason[1:].rstrip('.')}{got}."
+    reason = reason.rstrip(".")
+    return f"{flag}: {reason[0].lower()}{reason[1:]}{got}." if flag else f"{reason}."
 
 
 def description(evaluating: bool) -> str:
@@ -180,16 +205,26 @@ class HeedCLI(LightningCLI):
                 return path.stem
         run = Path(backbone).resolve()
         if run.parts[-2:] == ("checkpoints", "backbone"):  # exported by a run: named as that run
-            return run.parents[3].name if len(run.parts) > 5 else run.name
+            of_run = run.parents[1].name
+            return run.parents[3].name if re.fullmatch(r"version_\d+", of_run) else of_run
         return re.sub(r"[^\w.-]+", "-", backbone).strip("-").lower()
+
+    def instantiate_classes(self) -> None:
+        try:
+            super().instantiate_classes()
+        except (MisconfigurationException, ImportError, ValueError) as error:
+            raise user_mistake(error) or HeedError(one_sentence(str(error))) from error
 
     def instantiate_trainer(self, **kwargs: Any) -> Any:
         self.datamodule.setup("validate" if self.evaluating else "fit")  # mistakes show before a run folder is made
         self.model.prepare(self.datamodule.task)
         if self.evaluating:
             self.model.require_head()
-        if self.config.get("checkpoint" if self.evaluating else "ckpt_path") is None:
+        checkpoint = self.config.get("checkpoint" if self.evaluating else "ckpt_path")
+        if checkpoint is None:
             self.model.require_weights()
+        elif not Path(checkpoint).is_file():
+            raise HeedError(f"--ckpt_path {checkpoint} does not exist.")
         config = self.config_init["trainer"]
         if config["precision"] is None:
             on_gpu = config["accelerator"] in ("auto", "gpu", "cuda") and torch.cuda.is_available()
@@ -221,8 +256,12 @@ class HeedCLI(LightningCLI):
         return chosen | {"train_batch_size": data.batch_size}
 
     def save_config(self, path: Path) -> None:
-        """Write the whole configuration, so that ``--config`` repeats the run."""
-        self.parser.save(self.config, path, skip_none=False, overwrite=True, multifile=False)
+        """Write the whole configuration, so that ``--config`` repeats the run, in a folder of its own."""
+        config = self.config.clone()
+        config["output"] = None
+        if not self.evaluating:
+            config["ckpt_path"] = None
+        self.parser.save(config, path, skip_none=False, overwrite=True, multifile=False)
 
     def callback(self, kind: type) -> Any:
         """The trainer's callback of a class."""
@@ -230,10 +269,20 @@ class HeedCLI(LightningCLI):
 
 
 def run_folder(cli: HeedCLI, *tail: str) -> Path:
-    """``--output``, or a new ``runs/<data>/<model>/<tail>/version_N``."""
+    """The folder of the run to be continued, ``--output``, or a new ``runs/<data>/<model>/<tail>/version_N``.
+
+    Raises:
+        HeedError: ``--output`` holds another run.
+    """
+    continued = None if cli.evaluating or not cli.config.ckpt_path else Path(cli.config.ckpt_path).parent.parent
     if cli.config.output:
-        Path(cli.config.output).mkdir(parents=True, exist_ok=True)
-        return Path(cli.config.output)
+        folder = Path(cli.config.output)
+        if (folder / "config.yaml").exists() and folder != continued:
+            raise HeedError(f"--output {folder} holds a run already: name another folder.")
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+    if continued and (continued / "config.yaml").is_file():
+        return continued
     return new_version(Path("runs", cli.datamodule.name, cli.model_name, *tail))
 
 

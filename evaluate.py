@@ -32,7 +32,9 @@ def with_run(argv: list[str]) -> list[str]:
     if not config.is_file():
         raise HeedError(f"--checkpoint {checkpoint} does not lie in a run folder: there is no {config}.")
     saved = yaml.safe_load(config.read_text())
-    saved["model"]["init_args"]["backbone"] = str(checkpoint.parent / "backbone")
+    # what was exported knows the names of its labels; an evaluation takes all examples
+    saved["model"]["init_args"] |= {"backbone": str(checkpoint.parent / "backbone"), "labels": None}
+    saved["data"]["init_args"]["max_validation"] = None
     found = ["--model", json.dumps(saved["model"])]
     if not any(a == "--data" or a.startswith("--data=") for a in argv):
         saved["data"]["init_args"].pop("seed", None)
@@ -44,8 +46,9 @@ def output_folder(cli: HeedCLI) -> Path:
     """Inside the run for a checkpoint; under ``pretrained`` for a model that was never trained here."""
     if cli.config.checkpoint is None or cli.config.output:
         return run_folder(cli, "pretrained")
-    run = Path(cli.config.checkpoint).parent.parent
-    return run / "evaluations" / f"{cli.datamodule.name}-validation"
+    checkpoint = Path(cli.config.checkpoint)
+    name = f"{cli.datamodule.name}-validation" + ("" if checkpoint.stem == "best" else f"-{checkpoint.stem}")
+    return checkpoint.parent.parent / "evaluations" / name
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ import torchvision_fix  # noqa: F401
 from callbacks import BestCheckpoint, Board, Engine, RunFolder
 from cli import HeedCLI, expand, guarded, run_folder
 from metrics.report import print_table
+from records import HeedError
 
 
 def main() -> None:
@@ -24,7 +25,11 @@ def main() -> None:
         return
     checkpoint = cli.callback(BestCheckpoint)
     best = checkpoint.best_model_path or checkpoint.last_model_path
+    if not best:
+        raise HeedError("No checkpoint was saved: see --trainer.max_epochs, --trainer.limit_train_batches.")
     trainer.validate(cli.model, cli.datamodule, ckpt_path=best, weights_only=True, verbose=False)
+    if not cli.callback(Engine).results:
+        raise HeedError("Nothing was evaluated: see --trainer.limit_val_batches.")
     cli.callback(Board).final(trainer)
     folder = cli.callback(RunFolder).folder
     if trainer.is_global_zero:

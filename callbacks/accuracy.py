@@ -12,7 +12,7 @@ class Accuracy(Evaluation):
     """Accuracy of the base predictions, with the null control.
 
     Args:
-        max_null: How many examples the null control repeats in each epoch of training; afterwards, all.
+        max_null: How many examples the null control repeats in training; evaluate.py repeats all.
     """
 
     name = "accuracy"

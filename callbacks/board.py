@@ -1,5 +1,6 @@
 """What TensorBoard shows beside the scalars: a figure per epoch, a page of grouped curves, and hyperparameters."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +78,7 @@ class Board(Callback):
             page[f"attentiveness to {part} by predicted label"] = ["Multiline", labels]
         page["accuracy by label"] = ["Multiline", [f"accuracy/{data.name}/{label}" for label in data.task.labels]]
         page["null control: must stay at 0"] = ["Multiline", [f"null/{data.name}/flips"]]
-        exact = {title: [kind, [f"^{tag}$" for tag in tags]] for title, (kind, tags) in page.items()}
+        exact = {title: [kind, [f"^{re.escape(tag)}$" for tag in tags]] for title, (kind, tags) in page.items()}
         writer.add_custom_scalars({data.name: exact})  # which takes patterns, not names
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:

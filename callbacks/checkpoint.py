@@ -1,5 +1,6 @@
 """Checkpoints: the best epoch and the last."""
 
+from pathlib import Path
 from typing import Any
 
 from pytorch_lightning import LightningModule, Trainer
@@ -8,6 +9,9 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
 from callbacks.engine import Engine
+from records import HeedError
+
+ACCURACY = "accuracy"  # stands for the accuracy on the data set, whose name is not known yet
 
 
 class BestCheckpoint(ModelCheckpoint):
@@ -31,8 +35,12 @@ class BestCheckpoint(ModelCheckpoint):
         enable_version_counter: bool = False,
         **kwargs: Any,
     ) -> None:
+        if kwargs.get("save_top_k", 1) not in (0, 1) and "{" not in filename:
+            raise HeedError("--checkpoint.save_top_k needs a field in --checkpoint.filename, such as 'best-{epoch}'.")
+        if mode not in ("max", "min"):
+            raise HeedError(f"--checkpoint.mode {mode}: expected max or min.")
         super().__init__(
-            monitor=monitor,
+            monitor=monitor or ACCURACY,
             mode=mode,
             filename=filename,
             save_last=save_last,
@@ -41,8 +49,12 @@ class BestCheckpoint(ModelCheckpoint):
         )
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        if self.monitor is None:
-            self.monitor = f"accuracy/{trainer.datamodule.name}"
+        data = trainer.datamodule
+        if self.monitor == ACCURACY:
+            self.monitor = f"accuracy/{data.name}"
+        known = [f"accuracy/{data.name}", *(f"attentiveness/{data.name}/{part}" for part in data.swap), "loss/train"]
+        if not any(self.monitor == name or self.monitor.startswith(f"{name}/") for name in known):
+            raise HeedError(f"--checkpoint.monitor {self.monitor}: unknown; there are {', '.join(known)}.")
         super().setup(trainer, pl_module, stage)
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
@@ -54,6 +66,9 @@ class BestCheckpoint(ModelCheckpoint):
         self._last_global_step_saved = trainer.global_step  # last.ckpt is the last epoch, not the last best one
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Keep what was learned when the user stops a run. Saving is collective, so only a run of one process can."""
-        if isinstance(exception, KeyboardInterrupt) and trainer.state.fn == "fit" and trainer.world_size == 1:
-            self._save_last_checkpoint(trainer, self._monitor_candidates(trainer))
+        """Keep what was learned when the user stops a run; rank 0 saves alone, since the others may be gone."""
+        if not isinstance(exception, KeyboardInterrupt):
+            super().on_exception(trainer, pl_module, exception)
+        elif trainer.state.fn == "fit" and trainer.global_step and trainer.is_global_zero and not trainer.fast_dev_run:
+            state = trainer._checkpoint_connector.dump_checkpoint(self.save_weights_only)
+            trainer.strategy.checkpoint_io.save_checkpoint(state, str(Path(self.dirpath) / "last.ckpt"))

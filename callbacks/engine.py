@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
+from pytorch_lightning.callbacks import EarlyStopping
 from rich.progress import track
 
 from callbacks.evaluation import Evaluation
@@ -61,6 +63,11 @@ class Engine(Callback):
         self.results: dict[str, Any] = {}
         self.rows: dict[str, tuple[pa.Table, dict[str, Any]]] = {}
 
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        for callback in trainer.callbacks:
+            if isinstance(callback, EarlyStopping) and callback.monitor.startswith("attentiveness/"):
+                callback.strict = False  # an undefined score is not a missing one
+
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._positions: list[int] = []
         self._predictions: list[Prediction] = []
@@ -110,12 +117,14 @@ class Engine(Callback):
             "note": data.note,
         }
         if trainer.state.fn == "fit" or self.exhaustive:  # what train.py measures last would be a second last point
-            self._log(pl_module, data)
+            self._log(trainer, pl_module, data)
 
-    def _log(self, pl_module: LightningModule, data: PairedData) -> None:
+    def _log(self, trainer: Trainer, pl_module: LightningModule, data: PairedData) -> None:
         shown = {f"accuracy/{data.name}", *(f"attentiveness/{data.name}/{part}" for part in data.swap)}
         for name, measurement in self.measurements.items():
-            if measurement.value is not None:  # what is undefined is not logged: it is neither 0 nor NaN
+            if measurement.value is None:  # neither 0 nor NaN, nor what it was an epoch ago
+                trainer._logger_connector._callback_metrics.pop(name, None)
+            else:
                 pl_module.log(name, measurement.value, prog_bar=name in shown, sync_dist=True, batch_size=1)
 
     def _base(self, trainer: Trainer, data: PairedData) -> dict[int, Prediction]:
@@ -124,9 +133,11 @@ class Engine(Callback):
         base = dict(pairs)
         if len(base) < len(pairs):
             raise HeedError(f"{len(pairs) - len(base)} validation examples were predicted twice.")
-        missing = len(data.pool) - len(base)
-        if missing and trainer.limit_val_batches == 1.0:
+        missing, limit = len(data.pool) - len(base), trainer.limit_val_batches
+        if missing and isinstance(limit, float) and limit == 1:  # the integer 1 is one batch
             raise HeedError(f"{missing} validation examples were not predicted.")
+        if not all(p.probs is None or np.isfinite(p.probs).all() for p in base.values()):
+            raise HeedError("The model's outputs are not finite: try a lower --model.learning_rate.")
         return dict(sorted(base.items()))
 
     def _base_rows(self, data: PairedData, base: Mapping[int, Prediction]) -> pa.Table:
@@ -168,8 +179,8 @@ class Engine(Callback):
         while items := list(islice(stream, CHUNK)):
             examples = [item.changed.example for item in items]
             keys = [(e.uid, t.place, t.draw, t.changed.variant) for t, e in zip(items, examples, strict=True)]
-            # the first batch is cut short, so that an unchanged example never meets the companions of its base batch
-            first = math.ceil(data.eval_batch_size / 2)
+            # the first batch is cut short, which shifts all others: an unchanged example meets other companions
+            first = max(1, min(math.ceil(data.eval_batch_size / 2), len(items) // 2))
             batches = evaluation_batches(module.processor.lengths(examples), keys, data.eval_batch_size, first)
             predicted: dict[int, list[tuple[Item, Prediction]]] = {}
             mine = batches[trainer.global_rank :: trainer.world_size]

@@ -1,6 +1,5 @@
 """The folder of a run, and what is written into it."""
 
-import os
 import platform
 import sys
 from collections.abc import Callable
@@ -9,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
 
@@ -81,6 +81,6 @@ class RunFolder(Callback):
             "accelerator": type(trainer.accelerator).__name__,
             "device": platform.processor() or platform.machine(),
             "processes": trainer.world_size,
-            "threads": int(os.environ.get("OMP_NUM_THREADS", 0)) or os.cpu_count(),
+            "threads": torch.get_num_threads(),
             "precision": trainer.precision,
         }

@@ -1,5 +1,6 @@
 """The data module that all kinds of data share: splits, augmentation, batches."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -107,6 +108,12 @@ class PairedData(pl.LightningDataModule):
         note: str | None = None,
     ) -> None:
         super().__init__()
+        if not re.fullmatch(r"[\w.-]+", name):
+            raise HeedError(f"--data.name {name!r}: letters, digits, '.', '_' and '-' only, for it names folders.")
+        sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size}
+        for flag, n in (sizes | {"max_train": max_train, "max_validation": max_validation}).items():
+            if n is not None and n < 1:
+                raise HeedError(f"--data.{flag} {n} must be at least 1.")
         self.name, self.default_label, self.partial, self.augment = name, default_label, partial, augment
         self.inoculation, self.resample_counterfactuals = inoculation, resample_counterfactuals
         self.max_train, self.max_validation = max_train, max_validation

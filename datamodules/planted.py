@@ -170,6 +170,8 @@ class Planted(PairedData):
         for flag, share in (("shortcut", shortcut), ("unrelated", unrelated)):
             if not 0 <= share <= 1:
                 raise HeedError(f"--data.{flag} {share} is no share between 0 and 1.")
+        if min(n_train, n_validation) < 1:
+            raise HeedError("--data.n_train and --data.n_validation must be at least 1.")
         self.shortcut, self.unrelated, self.grammar_seed = shortcut, unrelated, grammar_seed
         self.sizes = {"train": n_train, "validation": n_validation}
 

@@ -61,7 +61,9 @@ class PairedText(PairedData):
 
     def load_challenge(self, path: str) -> Examples:
         where, rows = Local(Path(path), self.quoting).rows("train", ALIASES["train"])
-        return to_examples(rows, where, f"{self.name}/challenge", self.columns)[0]
+        examples, no_gold = to_examples(rows, where, f"{self.name}/challenge", self.columns)
+        self.counts.no_gold["train"] = no_gold
+        return examples
 
     def setup(self, stage: str) -> None:
         one_file = self.path is not None and Path(self.path).exists() and not Local(Path(self.path)).has_splits

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from interventions.base import Expectation
 from interventions.randomness import generator
 from records import Changed, Example, Examples, Prediction
@@ -43,7 +45,7 @@ class Swap:
     def eligible(self, uid: str, base: Prediction) -> bool:
         return base.answer != self.default_label
 
-    def partner(self, pool: Examples, i: int, draw: int, seed: int, excluded: list[int] | None = None) -> int | None:
+    def partner(self, pool: Examples, i: int, draw: int, seed: int) -> int | None:
         """Position of the partner of position ``i``, or None where every other example is related to it.
 
         Args:
@@ -51,18 +53,14 @@ class Swap:
             i: Position of the base example.
             draw: Which draw.
             seed: The run's seed.
-            excluded: Positions related to ``i``, sorted, if the caller knows them already.
         """
-        excluded = pool.sharing(i).tolist() if excluded is None else excluded
+        excluded = pool.sharing(i)
         candidates = len(pool) - len(excluded)
         if candidates == 0:
             return None
-        uid = pool.uid(i)
-        choice = int(generator(seed, self.name, self.version, self.part, uid, draw).integers(candidates))
-        for position in excluded:  # sorted: step over each excluded position at or before the choice
-            if position <= choice:
-                choice += 1
-        return choice
+        rank = int(generator(seed, self.name, self.version, self.part, pool.uid(i), draw).integers(candidates))
+        # step over each excluded position that lies at or before the partner
+        return rank + int(np.searchsorted(excluded - np.arange(len(excluded)), rank, side="right"))
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         i = pool.position(uid)

@@ -73,7 +73,7 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
     """Call a ``from_pretrained`` and turn its failure into one sentence."""
     try:
         with quiet():
-            return loader(backbone, **kwargs)
+            return loader(backbone, trust_remote_code=False, **kwargs)
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise HeedError(

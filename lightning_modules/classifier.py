@@ -1,5 +1,6 @@
 """The base of all model families: training, prediction, optimisation."""
 
+import math
 from dataclasses import asdict
 from typing import Any
 
@@ -10,7 +11,7 @@ from torch.nn import functional as F
 
 from interventions import generator
 from lightning_modules.processors import Processor
-from records import Prediction, Task
+from records import HeedError, Prediction, Task
 
 
 class Classifier(pl.LightningModule):
@@ -62,10 +63,16 @@ class Classifier(pl.LightningModule):
         checkpoint["task"] = asdict(self.task)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        saved = checkpoint["task"]
+        trained = Task(**{**saved, "parts": tuple(saved["parts"]), "labels": tuple(saved["labels"])})
         if self.task is None:  # loaded outside a Trainer: the checkpoint says what the task was
-            task = checkpoint["task"]
-            self.prepare(Task(**{**task, "parts": tuple(task["parts"]), "labels": tuple(task["labels"])}))
+            self.prepare(trained)
             self.configure_model()
+        elif len(trained.parts) != len(self.task.parts):
+            raise HeedError(
+                f"The checkpoint was trained on {' and '.join(trained.parts)}, and the data give "
+                f"{' and '.join(self.task.parts)}: name the part with --partial, or leave --data away."
+            )
 
     def on_train_batch_start(self, batch: dict[str, Any], batch_idx: int) -> None:
         """Seed dropout by position, so that a resumed run draws what the uninterrupted one would have drawn."""
@@ -93,7 +100,11 @@ class Classifier(pl.LightningModule):
         other = [p for p in self.parameters() if p.requires_grad and p.ndim <= 1]
         groups = [{"params": decayed, "weight_decay": self.weight_decay}, {"params": other, "weight_decay": 0.0}]
         optimizer = torch.optim.AdamW(groups, lr=self.learning_rate, fused=True)
-        steps = max(1, int(self.trainer.estimated_stepping_batches))
+        optimizer._step_supports_amp_scaling = False  # else Lightning refuses to clip its gradients
+        expected = self.trainer.estimated_stepping_batches
+        if not math.isfinite(expected):
+            raise HeedError("The learning rate falls over the whole run: give it an end with --trainer.max_epochs.")
+        steps = max(1, int(expected))
         rising = max(1, round(self.warmup * steps))
 
         def factor(step: int) -> float:

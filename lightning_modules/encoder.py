@@ -107,7 +107,7 @@ class Encoder(Classifier):
             if not self.has_head:
                 self._new_head()
         else:  # the folder beside a checkpoint: the weights follow from there
-            self.network = auto.from_config(self.config, dtype=torch.float32)
+            self.network = auto.from_config(self.config, dtype=torch.float32, trust_remote_code=False)
         self.network.train()  # transformers loads models in eval mode
 
     def _new_head(self) -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from metrics.measurement import Measurement, above_majority, bootstrap_interval
+from metrics.measurement import Measurement, above_majority, bootstrap_interval, flagged
 from records.rows import BASE, probabilities, select, strings
 
 NOT_ABOVE_MAJORITY = "not_above_majority"
@@ -41,20 +41,16 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0) -> dict[str, Measurement]
     if not len(gold):
         return {name: Measurement(None, 0, reason="no example was predicted")}
     correct = (gold == y).astype(np.float64)
-    result = {
-        name: Measurement(
-            float(correct.mean()),
-            len(correct),
-            ci95=bootstrap_interval(correct, np.ones_like(correct), (seed, name)),
-            flags=majority_flags(rows),
-        )
-    }
+
+    def share(hits: np.ndarray, key: tuple[str | int, ...], flags: tuple[str, ...] = ()) -> Measurement:
+        interval = bootstrap_interval(hits, np.ones_like(hits), key)
+        return Measurement(float(hits.mean()), len(hits), ci95=interval, flags=flagged(interval, flags))
+
     counts = Counter(gold)
+    result = {name: share(correct, (seed, name), majority_flags(rows))}
     result[f"{name}/majority"] = Measurement(max(counts.values()) / len(gold), len(gold))
     for label in sorted(counts):
-        here = correct[gold == label]
-        interval = bootstrap_interval(here, np.ones_like(here), (seed, name, label))
-        result[f"{name}/{label}"] = Measurement(float(here.mean()), len(here), ci95=interval)
+        result[f"{name}/{label}"] = share(correct[gold == label], (seed, name, label))
     return result
 
 

@@ -6,10 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from metrics.accuracy import majority_flags
-from metrics.measurement import Measurement, bootstrap_interval
+from metrics.measurement import Measurement, bootstrap_interval, flagged
 from records.rows import BASE, select, strings
-
-NO_WIDTH = "interval_without_width"
 
 
 def _mean_over_draws(
@@ -29,7 +27,7 @@ def _mean_over_draws(
         std=float(np.std(per_draw, ddof=1)) if len(per_draw) > 1 else None,
         ci95=(low, high),
         per_draw=per_draw,
-        flags=flags if low < high else (*flags, NO_WIDTH),
+        flags=flagged((low, high), flags),
     )
 
 

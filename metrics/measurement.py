@@ -9,6 +9,7 @@ from scipy.stats import binomtest
 from interventions.randomness import generator
 
 RESAMPLES = 10_000
+NO_WIDTH = "interval_without_width"
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ def bootstrap_interval(
     drawn = generator("bootstrap", *key).multinomial(clusters, frequency / clusters, size=resamples)
     low, high = np.quantile((drawn @ kinds[:, 0]) / (drawn @ kinds[:, 1]), [0.025, 0.975])
     return float(low), float(high)
+
+
+def flagged(interval: tuple[float, float], flags: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The flags of a number, with one more if its interval has no width and thus says nothing."""
+    return flags if interval[0] < interval[1] else (*flags, NO_WIDTH)
 
 
 def above_majority(correct: int, n: int, majority_share: float) -> float:

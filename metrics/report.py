@@ -98,6 +98,8 @@ def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> M
 
 def main(folders: list[str]) -> None:
     """Print the results of runs side by side, and the paired difference of accuracy of two."""
+    if not folders:
+        raise HeedError("name the folders of one run or more")
     print_table({folder: read_json(Path(folder) / "results.json") for folder in folders})
     if len(folders) == 2:
         difference = paired_difference(*folders)

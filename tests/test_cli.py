@@ -29,8 +29,41 @@ def test_files_come_before_single_settings_whatever_the_order():
     )
 
 
-def test_a_config_brings_its_own_data_and_model():
-    assert tails(["--config", "run.yaml"]) == ["--config", "run.yaml"]
+def test_a_config_brings_its_own_data_and_model_and_short_forms_win(tmp_path):
+    config = tmp_path / "run.yaml"
+    config.write_text("data: {}\nmodel: {}\n")
+    assert tails(["--config", str(config)]) == ["--config", "run.yaml"]
+    argv = ["--config", "run.yaml", "--data", "mnli.yaml", "--config", "counterfactual.yaml"]
+    assert tails([f"--config={config}", "--data", "mnli", "--augment", "counterfactual"]) == argv
+    config.write_text("trainer: {max_epochs: 1}\n")
+    assert tails(["-c", str(config)])[2:] == ["--data", "planted.yaml", "--model", "minilm.yaml"]
+    with pytest.raises(HeedError, match="no.yaml: there is no such file"):
+        expand(["--config", "no.yaml"])
+
+
+def test_a_saved_config_with_short_forms_on_top(monkeypatch, tmp_path):
+    made = parse(monkeypatch, ["--data.n_train", "7"])
+    made.save_config(tmp_path / "config.yaml")
+    again = parse(monkeypatch, ["--config", str(tmp_path / "config.yaml"), "--augment", "counterfactual"])
+    assert again.datamodule.sizes["train"] == 7
+    assert again.datamodule.augment == "counterfactual"
+    other = parse(monkeypatch, ["--config", str(tmp_path / "config.yaml"), "--data", "mnli", "--model", "bert"])
+    assert (other.datamodule.name, other.model_name) == ("mnli", "bert")
+
+
+def test_a_data_file_is_no_data_set():
+    with pytest.raises(HeedError, match="--data mnli --data.path x/train.tsv"):
+        expand(["--data", "x/train.tsv"])
+
+
+def test_a_used_folder_is_not_written_over(monkeypatch, tmp_path):
+    made = parse(monkeypatch, ["--output", str(tmp_path)])
+    assert cli.run_folder(made) == tmp_path
+    (tmp_path / "config.yaml").touch()
+    with pytest.raises(HeedError, match="holds a run already"):
+        cli.run_folder(made)
+    made = parse(monkeypatch, ["--ckpt_path", str(tmp_path / "checkpoints" / "last.ckpt")])
+    assert cli.run_folder(made) == tmp_path
 
 
 def test_partial_is_a_setting_of_the_data():
@@ -108,12 +141,15 @@ def test_settings_reach_the_modules(monkeypatch):
         (["--trainer.max_epochs", "x"], "--trainer.max_epochs: expected int (got x)."),
         (["--data.augment", "x"], "--data.augment: expected one of ['counterfactual', 'inoculation'] (got x)."),
         (["--data.inoculation.n", "x"], "--data.inoculation.n: expected int. Got value: x."),
-        (["--trainer.callbacks", "os.system"], "import path does not correspond to a subclass of Callback"),
+        (["--trainer.callbacks", "os.system"], "--trainer.callbacks: "),
         (["--model", "datamodules.Planted"], "--model: "),
         (["--data", "lightning_modules.Encoder"], "--data: "),
         (["--data.shortcut", "2"], "--data.shortcut 2.0 is no share between 0 and 1."),
         (["--partial", "nonsense"], "--data.partial nonsense: planted has the parts premise, hypothesis."),
         (["--partial", "premise", "--augment", "counterfactual"], "use either"),
+        (["--data.batch_size", "0"], "--data.batch_size 0 must be at least 1."),
+        (["--checkpoint.mode", "maxx"], "--checkpoint.mode maxx: expected max or min."),
+        (["--trainer.logger", "WandbLogger"], "wandb"),
         (["--attentiveness.draws", "0"], "--attentiveness.draws and --attentiveness.max_examples must be at least 1."),
     ],
 )
@@ -147,8 +183,9 @@ def test_a_checkpoint_brings_the_model_and_the_data_of_its_run(tmp_path):
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(saved))
     argv = evaluate.with_run(["--checkpoint", str(tmp_path / "checkpoints" / "best.ckpt")])
     model, data = yaml.safe_load(argv[1]), yaml.safe_load(argv[3])
-    assert model["init_args"] == {"backbone": str(tmp_path / "checkpoints" / "backbone"), "max_length": 9}
-    assert data["init_args"] == {"shortcut": 0.5}
+    backbone = str(tmp_path / "checkpoints" / "backbone")
+    assert model["init_args"] == {"backbone": backbone, "labels": None, "max_length": 9}
+    assert data["init_args"] == {"shortcut": 0.5, "max_validation": None}
     other = evaluate.with_run([f"--checkpoint={tmp_path / 'checkpoints' / 'best.ckpt'}", "--data", "mnli"])
     assert other[2:] == [f"--checkpoint={tmp_path / 'checkpoints' / 'best.ckpt'}", "--data", "mnli"]
 

@@ -182,6 +182,27 @@ def test_limited_validation_batches_are_counted_not_hidden():
     assert engine.results["counts"]["not_predicted"] == 32
 
 
+def test_one_batch_is_not_all_batches():
+    data = Planted(n_validation=64, eval_batch_size=16)
+    engine = Engine()
+    trainer = Trainer(
+        accelerator="cpu", logger=False, enable_progress_bar=False, callbacks=[Accuracy(), engine], limit_val_batches=1
+    )
+    trainer.validate(Oracle(lambda p, h, o: guess(h), lambda: data.pool), data, verbose=False)
+    assert engine.results["counts"]["not_predicted"] == 48
+
+
+def test_outputs_that_are_not_finite_are_an_error():
+    class Diverged(Oracle):
+        def predict(self, batch):
+            return [Prediction("entailment", np.float32([np.nan] * 3)) for _ in range(batch["size"])]
+
+    data = Planted(n_validation=8)
+    trainer = Trainer(accelerator="cpu", logger=False, enable_progress_bar=False, callbacks=[Accuracy(), Engine()])
+    with pytest.raises(HeedError, match="not finite"):
+        trainer.validate(Diverged(None, lambda: data.pool), data, verbose=False)
+
+
 def test_a_wrong_setting_is_refused():
     with pytest.raises(HeedError, match="at least 1"):
         Attentiveness(draws=0)

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 from pytorch_lightning import Callback, Trainer
-from pytorch_lightning.utilities.exceptions import MisconfigurationException
+from pytorch_lightning.callbacks import EarlyStopping
 
 from callbacks import Accuracy, Attentiveness, BestCheckpoint, Engine
 from callbacks.board import history_figure
@@ -13,9 +13,10 @@ from callbacks.run_folder import new_version
 from datamodules import Planted
 from lightning_modules import Encoder
 from metrics import Measurement
+from records import HeedError
 
 
-def fit(tiny_bert, folder, epochs=2, monitor=None, ckpt_path=None, stop_after=None, **data):
+def fit(tiny_bert, folder, epochs=2, monitor=None, ckpt_path=None, stop_after=None, precision=None, **data):
     """Train the tiny BERT; returns (trainer, module, checkpoint callback)."""
     torch.manual_seed(0)  # the new head
     data = Planted(n_train=120, n_validation=24, **data)
@@ -29,6 +30,8 @@ def fit(tiny_bert, folder, epochs=2, monitor=None, ckpt_path=None, stop_after=No
         enable_model_summary=False,
         use_distributed_sampler=False,
         num_sanity_val_steps=0,
+        precision=precision,
+        gradient_clip_val=1.0,
         callbacks=[Accuracy(), Attentiveness(draws=2), Engine(exhaustive=False), checkpoint, *(stop_after or [])],
     )
     trainer.fit(module, data, ckpt_path=ckpt_path, weights_only=True)
@@ -63,9 +66,28 @@ def test_an_undefined_metric_is_not_the_best_and_stops_nothing(tiny_bert, tmp_pa
         assert torch.load(checkpoint.best_model_path, weights_only=True)["epoch"] == 0
 
 
-def test_a_misspelt_monitor_is_an_error(tiny_bert, tmp_path):
-    with pytest.raises(MisconfigurationException, match="attentiveness/nonsense"):
+def test_a_misspelt_monitor_is_an_error_before_anything_is_trained(tiny_bert, tmp_path):
+    with pytest.raises(HeedError, match="attentiveness/nonsense: unknown; there are accuracy/planted, attentiveness/"):
         fit(tiny_bert, tmp_path, monitor="attentiveness/nonsense")
+
+
+def test_early_stopping_waits_while_attentiveness_is_undefined(tiny_bert, tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "Encoder", AlwaysDefault)
+    stop = EarlyStopping("attentiveness/planted/premise", mode="max", patience=1)
+    trainer, _, _ = fit(tiny_bert, tmp_path, epochs=4, stop_after=[stop])
+    assert trainer.current_epoch == 4
+
+
+def test_bf16_training_clips_gradients(tiny_bert, tmp_path):
+    trainer, module, _ = fit(tiny_bert, tmp_path, epochs=1, precision="bf16-mixed")
+    assert trainer.global_step == 4
+    assert all(p.dtype == torch.float32 for p in module.parameters())
+
+
+def test_several_best_checkpoints_need_names_of_their_own():
+    with pytest.raises(HeedError, match="needs a field in --checkpoint.filename"):
+        BestCheckpoint(save_top_k=2)
+    assert BestCheckpoint(save_top_k=2, filename="best-{epoch}").save_top_k == 2
 
 
 def test_a_resumed_run_ends_in_the_same_weights(tiny_bert, tmp_path):

@@ -86,13 +86,6 @@ def test_the_result_depends_on_seed_uid_and_draw_and_not_on_the_order_of_calls(r
     assert {call: again.apply(fresh, *call, seed) for call in shuffled} == expected
 
 
-@given(contents, seeds)
-def test_known_exclusions_may_be_given(rows, seed):
-    pool, swap = make(rows), Swap("premise", "no")
-    for i in range(len(rows)):
-        assert swap.partner(pool, i, 2, seed) == swap.partner(pool, i, 2, seed, pool.sharing(i).tolist())
-
-
 @given(contents, part_names)
 def test_every_candidate_can_be_the_partner(rows, part):
     pool, swap = make(rows), Swap(part, "no")

@@ -80,12 +80,13 @@ def test_accuracy_is_flagged_unless_it_is_above_the_majority_share(rows_of, corr
     pairs = [(LABELS[i % 2], LABELS[(i + (i >= correct)) % 2]) for i in range(n)]
     m = accuracy(rows_of(base_of(pairs)), "d")["accuracy/d"]
     assert m.value == correct / n
-    assert m.flags == (("not_above_majority",) if flagged else ())
+    no_width = ("interval_without_width",) if correct in (0, n) else ()
+    assert m.flags == (("not_above_majority",) if flagged else ()) + no_width
 
 
 def test_where_all_gold_labels_are_one_no_accuracy_is_above_the_majority(rows_of):
     m = accuracy(rows_of(base_of([("yes", "yes")] * 50)), "d")["accuracy/d"]
-    assert (m.value, m.flags) == (1, ("not_above_majority",))
+    assert (m.value, m.flags) == (1, ("not_above_majority", "interval_without_width"))
 
 
 def null_rows(rows_of, shifts: list[float], flips: int, others: list | tuple = ()):
