@@ -82,6 +82,16 @@ def split_configs(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     return configs, rest
 
 
+def kinds_named(path: str) -> set[str]:
+    """Of "data" and "model", those for which a config names a class; one that only changes settings names none."""
+    try:
+        config = yaml.safe_load(Path(path).read_text())
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise HeedError(f"--config {path} is not valid YAML: {str(error).splitlines()[0]}.") from None
+    sections = {kind: config.get(kind) for kind in DEFAULTS} if isinstance(config, dict) else {}
+    return {kind for kind, section in sections.items() if isinstance(section, str) or "class_path" in (section or {})}
+
+
 def expand(argv: Sequence[str]) -> list[str]:
     """Short forms to LightningCLI's own arguments: configs, then the files of short forms, then single settings.
 
@@ -101,12 +111,13 @@ def expand(argv: Sequence[str]) -> list[str]:
         else:
             rest.append(flag + has_value + value)
     configs, rest = split_configs(rest)
-    given = {key for path in configs for key in yaml.safe_load(Path(path).read_text()) or {}}
-    short = {kind: name for kind, name in DEFAULTS.items() if kind not in given} | short
-    first = [a for path in configs for a in ("--config", path)]
+    classes = {path: kinds_named(path) for path in configs}
+    short = {kind: name for kind, name in DEFAULTS.items() if kind not in set().union(*classes.values())} | short
+    first = [a for path in configs if classes[path] for a in ("--config", path)]
     first += [a for kind in ("data", "model") if kind in short for a in (f"--{kind}", config_path(kind, short[kind]))]
     if "augment" in short:
         first += ["--config", config_path("augment", short["augment"])]
+    first += [a for path in configs if not classes[path] for a in ("--config", path)]  # settings, on top of the classes
     return first + rest + (["--data.partial", short["partial"]] if "partial" in short else [])
 
 
@@ -159,10 +170,10 @@ class HeedCLI(LightningCLI):
     Args:
         evaluating: Whether nothing is trained: every evaluation is exhaustive and in full precision.
         folder: Makes the folder for the run's output from (data name, model name, regime).
-        args: The expanded arguments; None for ``sys.argv``.
+        args: The command line, expanded. ``sys.argv`` stays as it is: processes that Lightning starts repeat it.
     """
 
-    def __init__(self, evaluating: bool, folder: Callable[["HeedCLI"], Path]) -> None:
+    def __init__(self, evaluating: bool, folder: Callable[["HeedCLI"], Path], args: list[str]) -> None:
         self.evaluating, self.make_folder = evaluating, folder
         super().__init__(
             Classifier,
@@ -170,6 +181,7 @@ class HeedCLI(LightningCLI):
             subclass_mode_model=True,
             subclass_mode_data=True,
             save_config_callback=None,
+            args=args,
             run=False,
             auto_configure_optimizers=False,
             load_from_checkpoint_support=False,
@@ -185,6 +197,9 @@ class HeedCLI(LightningCLI):
                 "enable_model_summary": False,
             },
         )
+
+    def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
+        self.config = parser.parse_args(args)
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         parser.add_lightning_class_args(Attentiveness, "attentiveness")

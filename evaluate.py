@@ -52,8 +52,7 @@ def output_folder(cli: HeedCLI) -> Path:
 
 
 def main() -> None:
-    sys.argv[1:] = expand(with_run(sys.argv[1:]))
-    cli = HeedCLI(evaluating=True, folder=output_folder)
+    cli = HeedCLI(True, output_folder, expand(with_run(sys.argv[1:])))
     checkpoint = cli.config.checkpoint
     cli.trainer.validate(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
     if cli.trainer.is_global_zero:

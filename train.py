@@ -17,8 +17,7 @@ from records import HeedError
 
 
 def main() -> None:
-    sys.argv[1:] = expand(sys.argv[1:])  # not args=...: processes that Lightning starts repeat the command line
-    cli = HeedCLI(evaluating=False, folder=lambda cli: run_folder(cli, cli.datamodule.regime))
+    cli = HeedCLI(False, lambda cli: run_folder(cli, cli.datamodule.regime), expand(sys.argv[1:]))
     trainer = cli.trainer
     trainer.fit(cli.model, cli.datamodule, ckpt_path=cli.config.ckpt_path, weights_only=True)
     if trainer.fast_dev_run:

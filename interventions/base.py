@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Literal, Protocol
 
 from records import Changed, Examples, Prediction
@@ -38,8 +38,9 @@ class Intervention(Protocol):
         ...
 
 
-def manifest_hash(interventions: Iterable[Intervention], pool: Examples, seed: int) -> str:
+def manifest_hash(interventions: Sequence[Intervention], pool: Examples, seed: int) -> str:
     """Identity of a set of changed examples: interventions with their versions, the seed, and the pool's content."""
-    listing = [[i.name, i.version, list(i.parts), i.draws, i.limit] for i in interventions]
+    binding = {i: i.limit for i in interventions if i.limit is not None and i.limit < len(pool)}
+    listing = [[i.name, i.version, list(i.parts), i.draws, binding.get(i)] for i in interventions]
     entry = json.dumps({"interventions": listing, "pool": pool.fingerprint, "seed": seed}, sort_keys=True)
     return hashlib.sha256(entry.encode()).hexdigest()

@@ -1,9 +1,11 @@
 """Which package may import which: dependencies point one way."""
 
 import ast
+from pathlib import Path
 
 import pytest
-from conftest import ROOT
+
+ROOT = Path(__file__).parents[1]
 
 ORDER = ["records", "interventions", "metrics", "datamodules", "lightning_modules", "callbacks"]
 ALLOWED = {

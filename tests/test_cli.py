@@ -31,12 +31,16 @@ def test_files_come_before_single_settings_whatever_the_order():
 
 def test_a_config_brings_its_own_data_and_model_and_short_forms_win(tmp_path):
     config = tmp_path / "run.yaml"
-    config.write_text("data: {}\nmodel: {}\n")
+    config.write_text("data: {class_path: datamodules.Planted}\nmodel: minilm.yaml\n")
     assert tails(["--config", str(config)]) == ["--config", "run.yaml"]
     argv = ["--config", "run.yaml", "--data", "mnli.yaml", "--config", "counterfactual.yaml"]
     assert tails([f"--config={config}", "--data", "mnli", "--augment", "counterfactual"]) == argv
-    config.write_text("trainer: {max_epochs: 1}\n")
-    assert tails(["-c", str(config)])[2:] == ["--data", "planted.yaml", "--model", "minilm.yaml"]
+    config.write_text("trainer: {max_epochs: 1}\ndata: {init_args: {batch_size: 8}}\n")
+    defaults = ["--data", "planted.yaml", "--model", "minilm.yaml"]
+    assert tails(["-c", str(config)]) == [*defaults, "--config", "run.yaml"]
+    config.write_text("[")
+    with pytest.raises(HeedError, match="run.yaml is not valid YAML"):
+        expand(["--config", str(config)])
     with pytest.raises(HeedError, match="no.yaml: there is no such file"):
         expand(["--config", "no.yaml"])
 
@@ -49,6 +53,15 @@ def test_a_saved_config_with_short_forms_on_top(monkeypatch, tmp_path):
     assert again.datamodule.augment == "counterfactual"
     other = parse(monkeypatch, ["--config", str(tmp_path / "config.yaml"), "--data", "mnli", "--model", "bert"])
     assert (other.datamodule.name, other.model_name) == ("mnli", "bert")
+
+
+def test_a_config_may_change_settings_of_what_a_short_form_names(monkeypatch, tmp_path):
+    (tmp_path / "small.yaml").write_text("data: {init_args: {batch_size: 8}}\n")
+    made = parse(
+        monkeypatch, ["--config", str(tmp_path / "small.yaml"), "--data", "mnli", "--augment", "counterfactual"]
+    )
+    assert (made.datamodule.name, made.datamodule.batch_size, made.datamodule.default_label) == ("mnli", 8, "neutral")
+    assert made.datamodule.augment == "counterfactual"
 
 
 def test_a_data_file_is_no_data_set():
@@ -84,8 +97,8 @@ def test_a_short_form_needs_a_name():
 def parse(monkeypatch, argv, evaluating=False):
     """Parse a command line and make the two modules, but no trainer."""
     monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
-    monkeypatch.setattr(sys, "argv", ["train.py", *expand(argv)])
-    return HeedCLI(evaluating, folder=None)
+    monkeypatch.setattr(sys, "argv", ["train.py", *argv])
+    return HeedCLI(evaluating, folder=None, args=expand(argv))
 
 
 @pytest.mark.parametrize("name", names("data"))

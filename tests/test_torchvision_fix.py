@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import torchvision_fix
 
 import pytest
-from conftest import ROOT
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_torchvision_imports_in_a_fresh_process():

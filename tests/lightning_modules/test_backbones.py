@@ -96,7 +96,7 @@ def test_a_hub_id_is_taken_to_have_weights() -> None:
 
 @pytest.mark.parametrize("error", [OSError("first.\nsecond"), ValueError("first"), RuntimeError(""), OSError()])
 def test_a_model_that_cannot_be_loaded_is_one_line_with_what_to_do(error: Exception) -> None:
-    def fail(backbone: str) -> None:
+    def fail(backbone: str, **kwargs: object) -> None:
         raise error
 
     with pytest.raises(HeedError, match="some/model could not be loaded") as caught:
