@@ -276,7 +276,7 @@ class HeedCLI(LightningCLI):
         config["output"] = None
         if not self.evaluating:
             config["ckpt_path"] = None
-        self.parser.save(config, path, skip_none=False, overwrite=True, multifile=False)
+        self.parser.save(config, path, skip_unset=False, overwrite=True, multifile=False)
 
     def callback(self, kind: type) -> Any:
         """The trainer's callback of a class."""
