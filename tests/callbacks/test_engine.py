@@ -59,8 +59,8 @@ def guess(hypothesis):
     return LABELS[int(3 * chance(hypothesis))]
 
 
-def measure(rule, n=120, exhaustive=True, draws=5, max_examples=None, swap=("premise",), **kwargs):
-    data = Planted(n_validation=n, swap=list(swap), eval_batch_size=16, **kwargs)
+def validate(module, data, *evaluations, exhaustive=True, **settings):
+    """Run the engine with some evaluations; returns it."""
     engine = Engine(exhaustive)
     trainer = Trainer(
         accelerator="cpu",
@@ -69,10 +69,17 @@ def measure(rule, n=120, exhaustive=True, draws=5, max_examples=None, swap=("pre
         enable_model_summary=False,
         enable_checkpointing=False,
         use_distributed_sampler=False,
-        callbacks=[Accuracy(max_null=10), Attentiveness(draws, max_examples), engine],
+        callbacks=[*evaluations, engine],
+        **settings,
     )
-    module = Oracle(rule, lambda: data.pool)
     trainer.validate(module, data, verbose=False)
+    return engine
+
+
+def measure(rule, n=120, exhaustive=True, draws=5, max_examples=None, swap=("premise",), **kwargs):
+    data = Planted(n_validation=n, swap=list(swap), eval_batch_size=16, **kwargs)
+    module = Oracle(rule, lambda: data.pool)
+    engine = validate(module, data, Accuracy(max_null=10), Attentiveness(draws, max_examples), exhaustive=exhaustive)
     return engine, module, data
 
 
@@ -141,9 +148,7 @@ def test_the_null_control_sees_a_model_that_depends_on_its_batch():
             return [Prediction(LABELS[batch["size"] % 2], np.float32([1, 0, 0])) for _ in range(batch["size"])]
 
     data = Planted(n_validation=51, eval_batch_size=16)
-    engine = Engine()
-    trainer = Trainer(accelerator="cpu", logger=False, enable_progress_bar=False, callbacks=[Accuracy(), engine])
-    trainer.validate(Companions(None, lambda: data.pool), data, verbose=False)
+    engine = validate(Companions(None, lambda: data.pool), data, Accuracy())
     flips = engine.measurements["null/planted/flips"]
     assert flips.value > 0
     assert flips.flags == ("predictions_depend_on_batch",)
@@ -162,34 +167,18 @@ def test_results_do_not_depend_on_the_batch_size():
     results = []
     for size in (16, 5):
         data = Planted(n_validation=60, eval_batch_size=size)
-        engine = Engine()
-        trainer = Trainer(
-            accelerator="cpu", logger=False, enable_progress_bar=False, callbacks=[Accuracy(), Attentiveness(), engine]
-        )
-        trainer.validate(Oracle(lambda p, h, o: guess(p + h), lambda d=data: d.pool), data, verbose=False)
-        results.append(engine.results)
+        module = Oracle(lambda p, h, o: guess(p + h), lambda d=data: d.pool)
+        results.append(validate(module, data, Accuracy(), Attentiveness()).results)
     assert results[0] == results[1]
 
 
-def test_limited_validation_batches_are_counted_not_hidden():
+@pytest.mark.parametrize("batches", [1, 2])
+def test_limited_validation_batches_are_counted_not_hidden(batches):
+    """The integer 1 is one batch, not all of them."""
     data = Planted(n_validation=64, eval_batch_size=16)
-    engine = Engine()
-    trainer = Trainer(
-        accelerator="cpu", logger=False, enable_progress_bar=False, callbacks=[Accuracy(), engine], limit_val_batches=2
-    )
-    trainer.validate(Oracle(lambda p, h, o: guess(h), lambda: data.pool), data, verbose=False)
-    assert engine.results["counts"]["examples"] == 32
-    assert engine.results["counts"]["not_predicted"] == 32
-
-
-def test_one_batch_is_not_all_batches():
-    data = Planted(n_validation=64, eval_batch_size=16)
-    engine = Engine()
-    trainer = Trainer(
-        accelerator="cpu", logger=False, enable_progress_bar=False, callbacks=[Accuracy(), engine], limit_val_batches=1
-    )
-    trainer.validate(Oracle(lambda p, h, o: guess(h), lambda: data.pool), data, verbose=False)
-    assert engine.results["counts"]["not_predicted"] == 48
+    module = Oracle(lambda p, h, o: guess(h), lambda: data.pool)
+    counts = validate(module, data, Accuracy(), limit_val_batches=batches).results["counts"]
+    assert (counts["examples"], counts["not_predicted"]) == (16 * batches, 64 - 16 * batches)
 
 
 def test_outputs_that_are_not_finite_are_an_error():
@@ -198,9 +187,8 @@ def test_outputs_that_are_not_finite_are_an_error():
             return [Prediction("entailment", np.float32([np.nan] * 3)) for _ in range(batch["size"])]
 
     data = Planted(n_validation=8)
-    trainer = Trainer(accelerator="cpu", logger=False, enable_progress_bar=False, callbacks=[Accuracy(), Engine()])
     with pytest.raises(HeedError, match="not finite"):
-        trainer.validate(Diverged(None, lambda: data.pool), data, verbose=False)
+        validate(Diverged(None, lambda: data.pool), data, Accuracy())
 
 
 def test_a_wrong_setting_is_refused():
