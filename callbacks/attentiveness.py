@@ -2,15 +2,14 @@
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from callbacks.evaluation import Evaluation
 from datamodules import PairedData
 from interventions import Intervention, Swap
 from metrics import Measurement, attentiveness
-from records import HeedError
-from records.rows import BASE, select, strings
+from records import BATCH, HeedError
+from records.rows import BASE, where
 
 
 class Attentiveness(Evaluation):
@@ -40,12 +39,13 @@ class Attentiveness(Evaluation):
         return found
 
     def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:
-        base = select(rows, intervention=BASE)
-        eligible = int(np.sum(strings(base, "y") != data.default_label))
+        base = where(rows, intervention=BASE)
+        eligible = int((base & ~where(rows, y=data.default_label)).sum()) if data.default_label else int(base.sum())
         counts = {}
         for part in data.swap:
-            swapped = select(rows, intervention="swap", part=part, draw=0)
-            related = [len(data.pool.sharing(data.pool.position(uid))) for uid in strings(swapped, "uid")]
+            swapped = rows.select(["uid"]).filter(pa.array(where(rows, intervention="swap", part=part, draw=0)))
+            uids = (uid for batch in swapped.to_batches(max_chunksize=BATCH) for uid in batch[0].to_pylist())
+            related = [len(data.pool.sharing(data.pool.position(uid))) for uid in uids]
             counts[part] = {
                 "eligible": eligible,
                 "swapped": swapped.num_rows,

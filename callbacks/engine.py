@@ -1,7 +1,7 @@
 """The engine: predicts base and changed examples once each, on any number of processes, and yields rows."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -13,22 +13,24 @@ from pytorch_lightning.callbacks import EarlyStopping
 from rich.progress import track
 
 from callbacks.evaluation import Evaluation
+from callbacks.predictions import BasePredictions, Predictions
 from datamodules import PairedData
 from datamodules.base import Collate
 from datamodules.sampler import evaluation_batches
 from interventions import Intervention, generator, manifest_hash
 from metrics import Measurement
-from records import Changed, HeedError, Prediction
+from records import Changed, HeedError, Prediction, Spool
 from records import rows as r
 
 CHUNK = 16_384  # changed examples that are held at once
 
 
 class Item(NamedTuple):
-    """A changed example, the place of its intervention in the plan, and its draw."""
+    """A changed example, the place of its intervention in the plan, its draw, and the position of its base example."""
 
     place: int
     draw: int
+    position: int
     changed: Changed
 
 
@@ -44,9 +46,9 @@ def gather(value: Any) -> list[Any]:
 class Engine(Callback):
     """Runs every :class:`Evaluation` among the trainer's callbacks at the end of each validation epoch.
 
-    The base predictions are those of the validation epoch. Changed examples are listed alike on all processes, sorted
-    by length, cut into batches, and batch j goes whole to rank j mod world: the logits are the same bits on any number
-    of processes.
+    The base predictions are those of the validation epoch. Changed examples are made in the order of uids, alike on all
+    processes, some thousands at a time; these are sorted by length, cut into batches, and batch j goes whole to rank
+    j mod world: the logits are the same bits on any number of processes. Rows go to disk as they come.
 
     Args:
         exhaustive: Whether every evaluation runs on all examples; otherwise it may bound its cost.
@@ -69,8 +71,7 @@ class Engine(Callback):
                 callback.strict = False  # an undefined score is not a missing one
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self._positions: list[int] = []
-        self._predictions: list[Prediction] = []
+        self._predicted = Predictions(len(trainer.datamodule.task.labels))
 
     def on_validation_batch_end(
         self,
@@ -81,8 +82,7 @@ class Engine(Callback):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
-        self._positions += batch["positions"]
-        self._predictions += outputs
+        self._predicted.add(batch["positions"], outputs)
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.sanity_checking:
@@ -91,8 +91,7 @@ class Engine(Callback):
         evaluations = [c for c in trainer.callbacks if isinstance(c, Evaluation)]
         plans = {e.name: e.interventions(data, monitoring=not self.exhaustive) for e in evaluations}
         base = self._base(trainer, data)
-        base_rows = self._base_rows(data, base)
-        changed = iter(self._changed(trainer, pl_module, data, base, [i for plan in plans.values() for i in plan]))
+        found = self._rows_of(trainer, pl_module, data, base, plans)
         self.measurements, self.rows = {}, {}
         counts: dict[str, Any] = {
             "examples": len(base),
@@ -101,12 +100,11 @@ class Engine(Callback):
             "truncated": data.counts.truncated,
         }
         for evaluation in evaluations:
-            plan = plans[evaluation.name]
-            found = r.sort_rows(pa.concat_tables([base_rows, *islice(changed, len(plan))]))
-            meta = {"task": list(data.task.labels), "seed": data.seed, "data": data.name}
-            self.rows[evaluation.name] = found, meta | {"manifest": manifest_hash(plan, data.pool, data.seed)}
-            self.measurements |= evaluation.metrics(found, data)
-            counts |= {f"{evaluation.name}/{k}": v for k, v in evaluation.counts(found, data).items()}
+            rows, manifest = found[evaluation.name], manifest_hash(plans[evaluation.name], data.pool, data.seed)
+            meta = {"task": list(data.task.labels), "seed": data.seed, "data": data.name, "manifest": manifest}
+            self.rows[evaluation.name] = rows, meta
+            self.measurements |= evaluation.metrics(rows, data)
+            counts |= {f"{evaluation.name}/{k}": v for k, v in evaluation.counts(rows, data).items()}
         self.results = {
             "format": r.FORMAT,
             "data": data.name,
@@ -127,91 +125,118 @@ class Engine(Callback):
             else:
                 pl_module.log(name, measurement.value, prog_bar=name in shown, sync_dist=True, batch_size=1)
 
-    def _base(self, trainer: Trainer, data: PairedData) -> dict[int, Prediction]:
-        """Position to base prediction, from all processes."""
-        pairs = [pair for part in gather(list(zip(self._positions, self._predictions, strict=True))) for pair in part]
-        base = dict(pairs)
-        if len(base) < len(pairs):
-            raise HeedError(f"{len(pairs) - len(base)} validation examples were predicted twice.")
+    def _base(self, trainer: Trainer, data: PairedData) -> BasePredictions:
+        """The base predictions of all processes."""
+        base = BasePredictions([r.from_bytes(part) for part in gather(r.to_bytes(self._predicted.table()))])
+        repeated = int((np.diff(base.positions) == 0).sum())
+        if repeated:
+            raise HeedError(f"{repeated} validation examples were predicted twice.")
         missing, limit = len(data.pool) - len(base), trainer.limit_val_batches
         if missing and isinstance(limit, float) and limit == 1:  # the integer 1 is one batch
             raise HeedError(f"{missing} validation examples were not predicted.")
-        if not all(p.probs is None or np.isfinite(p.probs).all() for p in base.values()):
+        if base.probs is not None and not np.isfinite(base.probs).all():
             raise HeedError("The model's outputs are not finite: try a lower --model.learning_rate.")
-        return dict(sorted(base.items()))
+        return base
 
-    def _base_rows(self, data: PairedData, base: Mapping[int, Prediction]) -> pa.Table:
-        uids = [data.pool.uid(i) for i in base]
-        n, labels = len(uids), data.pool.table["label"]
-        columns = dict.fromkeys(("part", "variant", "partner", "allowed", "expectation"), [""] * n)
-        columns |= {"uid": uids, "intervention": [r.BASE] * n, "gold": [labels[i].as_py() for i in base]}
-        columns |= {"y": [p.answer for p in base.values()], "p": [p.probs for p in base.values()]}
-        columns |= {"y2": [None] * n, "p2": [None] * n, "clusters": [[uid] for uid in uids]}
-        columns |= {"version": [0] * n, "draw": [r.NO_DRAW] * n}
-        return r.make_rows(columns, len(data.task.labels))
-
-    def _stream(self, data: PairedData, base: Mapping[int, Prediction], plan: list[Intervention]) -> Iterator[Item]:
-        """All changed examples, in the same order on every process."""
-        pool, seed = data.pool, data.seed
-        for place, intervention in enumerate(plan):
-            chosen = [i for i in base if intervention.eligible(pool.uid(i), base[i])]
-            if intervention.limit is not None and len(chosen) > intervention.limit:
-                key = ("limit", intervention.name, intervention.version)
-                ranked = sorted(chosen, key=lambda i: generator(seed, *key, pool.uid(i)).random())
-                chosen = sorted(ranked[: intervention.limit])
-            draws = range(intervention.draws) if intervention.draws else [r.NO_DRAW]
-            for i in chosen:
-                for draw in draws:
-                    for changed in intervention.apply(pool, pool.uid(i), draw, seed):
-                        yield Item(place, draw, changed)
-
-    def _changed(
+    def _rows_of(
         self,
         trainer: Trainer,
         module: LightningModule,
         data: PairedData,
-        base: Mapping[int, Prediction],
-        plan: list[Intervention],
-    ) -> list[pa.Table]:
-        """The rows of each intervention, from all processes."""
-        collate, stream = Collate(module.processor, data.task.labels), self._stream(data, base, plan)
-        found = [[r.schema(len(data.task.labels)).empty_table()] for _ in plan]
-        while items := list(islice(stream, CHUNK)):
-            examples = [item.changed.example for item in items]
-            keys = [(e.uid, t.place, t.draw, t.changed.variant) for t, e in zip(items, examples, strict=True)]
-            # the first batch is cut short, which shifts all others: an unchanged example meets other companions
-            first = max(1, min(math.ceil(data.eval_batch_size / 2), len(items) // 2))
-            batches = evaluation_batches(module.processor.lengths(examples), keys, data.eval_batch_size, first)
-            predicted: dict[int, list[tuple[Item, Prediction]]] = {}
-            mine = batches[trainer.global_rank :: trainer.world_size]
-            for positions in track(mine, "Changed examples", transient=True, disable=not self._shown(trainer)):
-                batch = trainer.strategy.batch_to_device(collate([(k, examples[k]) for k in positions]))
-                with trainer.precision_plugin.val_step_context():
-                    predictions = module.predict(batch)
-                for k, prediction in zip(positions, predictions, strict=True):
-                    predicted.setdefault(items[k].place, []).append((items[k], prediction))
-            rows = {place: self._rows(data, base, plan[place], pairs) for place, pairs in predicted.items()}
-            for part in gather({place: r.to_bytes(table) for place, table in rows.items()}):
-                for place, stream_of_rows in part.items():
-                    found[place].append(r.from_bytes(stream_of_rows))
-        return [pa.concat_tables(tables) for tables in found]
+        base: BasePredictions,
+        plans: Mapping[str, Sequence[Intervention]],
+    ) -> dict[str, pa.Table]:
+        """The rows of each evaluation, from all processes, in their canonical order."""
+        plan = [intervention for interventions in plans.values() for intervention in interventions]
+        spools = {name: Spool(r.schema(len(data.task.labels))) for name in plans}
+        for positions, items in self._blocks(data, base, plan):
+            base_rows = self._base_rows(data, base, positions)
+            changed = iter(self._changed_rows(trainer, module, data, base, plan, items))
+            for name, interventions in plans.items():
+                rows = [table for tables in islice(changed, len(interventions)) for table in tables]
+                spools[name].write(r.sort_rows(pa.concat_tables([base_rows, *rows])))
+        return {name: spool.finish() for name, spool in spools.items()}
+
+    @staticmethod
+    def _chosen(data: PairedData, base: BasePredictions, intervention: Intervention) -> np.ndarray:
+        """Which examples to change: bool [pool]."""
+        uid, chosen = data.pool.uid, np.zeros(len(data.pool), dtype=bool)
+        for i in base.positions:
+            chosen[i] = intervention.eligible(uid(i), base[i])
+        if intervention.limit is not None and chosen.sum() > intervention.limit:
+            key = (data.seed, "limit", intervention.name, intervention.version)
+            ranked = sorted(np.flatnonzero(chosen), key=lambda i: generator(*key, uid(i)).random())
+            chosen[ranked[intervention.limit :]] = False
+        return chosen
+
+    def _blocks(
+        self, data: PairedData, base: BasePredictions, plan: Sequence[Intervention]
+    ) -> Iterator[tuple[list[int], list[Item]]]:
+        """Positions and their changed examples by ascending uid, some thousands at a time, alike on every process."""
+        chosen = [self._chosen(data, base, intervention) for intervention in plan]
+        positions: list[int] = []
+        items: list[Item] = []
+        for i in map(int, data.pool.uid_order[np.isin(data.pool.uid_order, base.positions)]):
+            positions.append(i)
+            for place, intervention in enumerate(plan):
+                if chosen[place][i]:
+                    uid, draws = data.pool.uid(i), range(intervention.draws) or [r.NO_DRAW]
+                    changes = ((d, c) for d in draws for c in intervention.apply(data.pool, uid, d, data.seed))
+                    items += [Item(place, draw, i, change) for draw, change in changes]
+            if max(len(items), len(positions)) >= CHUNK:
+                yield positions, items
+                positions, items = [], []
+        yield positions, items
+
+    def _changed_rows(
+        self,
+        trainer: Trainer,
+        module: LightningModule,
+        data: PairedData,
+        base: BasePredictions,
+        plan: Sequence[Intervention],
+        items: Sequence[Item],
+    ) -> list[list[pa.Table]]:
+        """The rows of these changed examples from all processes: one list of tables for each intervention."""
+        collate, examples = Collate(module.processor, data.task.labels), [item.changed.example for item in items]
+        # the first batch is cut short, which shifts all others: an unchanged example meets other companions
+        first = max(1, min(math.ceil(data.eval_batch_size / 2), len(items) // 2))
+        lengths = module.processor.lengths(examples)
+        batches = evaluation_batches(lengths, np.arange(len(items)), data.eval_batch_size, first)
+        predicted: list[list[tuple[Item, Prediction]]] = [[] for _ in plan]
+        mine = batches[trainer.global_rank :: trainer.world_size]
+        for positions in track(mine, "Changed examples", transient=True, disable=not self._shown(trainer)):
+            batch = trainer.strategy.batch_to_device(collate([(k, examples[k]) for k in positions]))
+            with trainer.precision_plugin.val_step_context():
+                predictions = module.predict(batch)
+            for k, prediction in zip(positions, predictions, strict=True):
+                predicted[items[k].place].append((items[k], prediction))
+        rows = [self._rows(data, base, plan[place], pairs) for place, pairs in enumerate(predicted)]
+        parts = gather([r.to_bytes(table) if table.num_rows else None for table in rows])
+        return [[r.from_bytes(sent) for sent in of_place if sent is not None] for of_place in zip(*parts, strict=True)]
 
     @staticmethod
     def _shown(trainer: Trainer) -> bool:
         """Whether to show progress: where the trainer does."""
         return trainer.progress_bar_callback is not None and trainer.is_global_zero
 
+    @staticmethod
+    def _base_rows(data: PairedData, base: BasePredictions, positions: Sequence[int]) -> pa.Table:
+        predictions, n = [base[i] for i in positions], len(positions)
+        uids = [data.pool.uid(i) for i in positions]
+        columns = dict.fromkeys(("part", "variant", "partner", "allowed", "expectation"), [""] * n)
+        columns |= {"uid": uids, "intervention": [r.BASE] * n, "gold": [data.pool.value("label", i) for i in positions]}
+        columns |= {"y": [p.answer for p in predictions], "p": [p.probs for p in predictions]}
+        columns |= {"y2": [None] * n, "p2": [None] * n, "clusters": [[uid] for uid in uids]}
+        columns |= {"version": [0] * n, "draw": [r.NO_DRAW] * n}
+        return r.make_rows(columns, len(data.task.labels))
+
+    @staticmethod
     def _rows(
-        self,
-        data: PairedData,
-        base: Mapping[int, Prediction],
-        intervention: Intervention,
-        pairs: list[tuple[Item, Prediction]],
+        data: PairedData, base: BasePredictions, intervention: Intervention, pairs: Sequence[tuple[Item, Prediction]]
     ) -> pa.Table:
         """Rows of those changed examples of an intervention that this process predicted."""
-        draws, changed = [t.draw for t, _ in pairs], [t.changed for t, _ in pairs]
-        before = [base[data.pool.position(c.example.uid)] for c in changed]
-        n = len(pairs)
+        changed, before, n = [t.changed for t, _ in pairs], [base[t.position] for t, _ in pairs], len(pairs)
         columns = {
             "uid": [c.example.uid for c in changed],
             "intervention": [intervention.name] * n,
@@ -224,7 +249,7 @@ class Engine(Callback):
             "allowed": [c.allowed for c in changed],
             "expectation": [intervention.expectation] * n,
             "version": [intervention.version] * n,
-            "draw": draws,
+            "draw": [t.draw for t, _ in pairs],
             "p": [p.probs for p in before],
             "p2": [p.probs for _, p in pairs],
             "clusters": [list(c.clusters) for c in changed],

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities import rank_zero_info
@@ -208,7 +209,8 @@ class PairedData(pl.LightningDataModule):
         trainer, processor = self.trainer, self.trainer.lightning_module.processor
         lengths = processor.lengths(self.pool)
         self.counts.truncated = processor.truncated
-        batches = evaluation_batches(lengths, list(self.pool.column("uid")), self.eval_batch_size)
+        rank_of = np.argsort(self.pool.uid_order)
+        batches = evaluation_batches(lengths, rank_of, self.eval_batch_size)
         asides = self._asides("validation", processor)
         rank_zero_info(f"{self.name}: evaluating on {len(self.pool):,} examples.{asides}")
         if self.note:

@@ -1,7 +1,6 @@
 """Batches of examples of like length: for evaluation, exact on any number of processes; for training, still random."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from torch.utils.data import Sampler
@@ -10,7 +9,7 @@ from interventions import generator
 
 
 def evaluation_batches(
-    lengths: np.ndarray, keys: Sequence[Any], batch_size: int, first: int | None = None
+    lengths: np.ndarray, keys: Sequence[int] | Sequence[str] | np.ndarray, batch_size: int, first: int | None = None
 ) -> list[np.ndarray]:
     """Cut a list of examples, sorted by (-length, key), into batches.
 
@@ -19,14 +18,14 @@ def evaluation_batches(
 
     Args:
         lengths: int [examples].
-        keys: Something unique to sort examples of equal length by.
+        keys: A number or a text for each example, unique, to sort examples of equal length by.
         batch_size: Examples in a batch.
         first: Size of the first batch, if another; it shifts all the others.
 
     Returns:
         Positions into the list, batch by batch.
     """
-    order = np.array(sorted(range(len(keys)), key=lambda i: (-int(lengths[i]), keys[i])), dtype=np.int64)
+    order = np.lexsort((np.asarray(keys), -np.asarray(lengths)))
     cuts = range(batch_size if first is None else first, len(order), batch_size)
     return [batch for batch in np.split(order, list(cuts)) if len(batch)]
 

@@ -1,6 +1,6 @@
 """Which examples a model is trained and evaluated on: pure functions of examples and a seed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -89,6 +89,13 @@ class TrainingSet(Sequence[Example]):
 
     def __len__(self) -> int:
         return len(self.examples) + len(self.base)
+
+    def column(self, name: str) -> Iterator[str | None]:
+        """Values of the column ``parts.<name>``, as in :meth:`Examples.column`."""
+        yield from self.examples.column(name)
+        swapped = self.swap is not None and name == f"parts.{self.swap.part}"
+        for i in self.partner if swapped else self.base:
+            yield self.examples.value(name, i)
 
     def __getitem__(self, i: int) -> Example:
         i = range(len(self))[i]

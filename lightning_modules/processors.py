@@ -1,15 +1,17 @@
 """Processors turn examples into tensors. They belong to a model family, and know nothing of Lightning."""
 
-from array import array
-from collections.abc import Sequence
-from typing import Protocol
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from records import Example, Examples, HeedError
+from records import BATCH, Example, HeedError, keys
 
 
 class Processor(Protocol):
@@ -31,34 +33,65 @@ class Processor(Protocol):
 
 
 class TokenStore:
-    """Token ids of texts, each text tokenised once and kept as int32 in one flat array."""
+    """Token ids of texts: each text is tokenised once, and its ids are kept in a memory-mapped file, not in memory."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self.tokenizer = tokenizer
-        self._index: dict[str, int] = {}
-        self._starts = array("q", [0])
-        self._ids = array("i")
+        self._keys = np.zeros(0, dtype=np.uint64)  # of all texts, sorted
+        self._number = np.zeros(0, dtype=np.int32)  # of the text with each key, in the order of adding
+        self._starts = np.zeros(1, dtype=np.int64)
+        self._ids = np.zeros(0, dtype=np.int32)
+        self._file, self._owner = None, os.getpid()
 
-    def add(self, texts: Sequence[str], batch: int = 4096) -> None:
-        """Tokenise those texts that are new."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._index]
-        for start in range(0, len(new), batch):
-            chunk = new[start : start + batch]
-            encoded = self.tokenizer(chunk, add_special_tokens=False, return_attention_mask=False, verbose=False)
-            for text, ids in zip(chunk, encoded["input_ids"], strict=True):
-                self._index[text] = len(self._starts) - 1
-                self._ids.extend(ids)
-                self._starts.append(len(self._ids))
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_ids": np.array(self._ids), "_file": None}
 
-    def length(self, text: str) -> int:
-        """Number of tokens of a text that was added."""
-        i = self._index[text]
-        return self._starts[i + 1] - self._starts[i]
+    def numbers(self, texts: Sequence[str]) -> np.ndarray:
+        """The number of each text, to ask for its ids by; texts that are new are tokenised."""
+        wanted = keys(texts)
+        place, known = self._find(wanted)
+        if not known.all():
+            _, first = np.unique(wanted[~known], return_index=True)
+            self._add([texts[i] for i in np.flatnonzero(~known)[np.sort(first)]])
+            place, _ = self._find(wanted)
+        return self._number[place]
 
-    def ids(self, text: str, limit: int) -> array:
-        """The first ``limit`` token ids of a text that was added."""
-        i = self._index[text]
-        return self._ids[self._starts[i] : min(self._starts[i + 1], self._starts[i] + limit)]
+    def _find(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        place = np.searchsorted(self._keys, wanted)
+        known = place < len(self._keys)
+        known[known] = self._keys[place[known]] == wanted[known]
+        return place, known
+
+    def _add(self, texts: list[str]) -> None:
+        encoded = self.tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)
+        lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(texts))
+        ids = np.fromiter(chain.from_iterable(encoded["input_ids"]), np.int32, lengths.sum())
+        added = keys(texts)
+        order = np.argsort(added)
+        at = np.searchsorted(self._keys, added[order])
+        self._keys = np.insert(self._keys, at, added[order])
+        self._number = np.insert(self._number, at, (len(self._number) + order).astype(np.int32))
+        self._starts = np.concatenate([self._starts, self._starts[-1] + np.cumsum(lengths)])
+        self._append(ids)
+
+    def _append(self, ids: np.ndarray) -> None:
+        if self._file is None or self._owner != os.getpid():  # another process has a file of its own
+            self._file, self._owner = tempfile.TemporaryFile(prefix="heed-"), os.getpid()  # noqa: SIM115
+            ids = np.concatenate([self._ids, ids])
+        self._file.seek(0, os.SEEK_END)
+        ids.tofile(self._file)
+        self._file.flush()
+        size = self._file.tell() // 4
+        self._ids = np.memmap(self._file, np.int32, "r", shape=(size,)) if size else np.zeros(0, np.int32)
+
+    def lengths(self, numbers: np.ndarray) -> np.ndarray:
+        """Number of tokens of each text: int64 [texts]."""
+        return self._starts[numbers + 1] - self._starts[numbers]
+
+    def ids(self, number: int, limit: int) -> np.ndarray:
+        """The first ``limit`` token ids of a text: int32 [tokens]."""
+        start = self._starts[number]
+        return self._ids[start : min(self._starts[number + 1], start + limit)]
 
 
 def share_budget(lengths: Sequence[int], budget: int) -> list[int]:
@@ -132,50 +165,58 @@ class TextProcessor:
         for first in self.PROBES:
             for second in self.PROBES:
                 texts = [first, second][: len(self.parts)]
-                self.store.add(texts)
-                ids, types = self._splice([self.store.ids(t, 10**9) for t in texts])
+                lengths = self.store.lengths(numbers := self.store.numbers(texts))
+                row = np.zeros((2, sum(lengths) + self.max_length - self.budget), dtype=np.int64)
+                self._splice([self.store.ids(*pair) for pair in zip(numbers, lengths, strict=True)], *row)
                 encoded = self.tokenizer(*texts, return_token_type_ids=True)
-                if [ids, types] != [encoded["input_ids"], encoded["token_type_ids"]]:
+                if row.tolist() != [encoded["input_ids"], encoded["token_type_ids"]]:
                     raise HeedError(
                         f"The tokenizer {type(self.tokenizer).__name__} encodes a pair differently from its parts: "
                         "it cannot be used as an encoder here."
                     )
 
-    def _splice(self, parts: Sequence[array]) -> tuple[list[int], list[int]]:
-        ids, types = list(self._special[0][0]), list(self._special[0][1])
-        for part, type_, (special, special_types) in zip(parts, self._part_types, self._special[1:], strict=True):
-            ids += [*part, *special]
-            types += [type_] * len(part) + special_types
-        return ids, types
+    def _splice(self, parts: Sequence[np.ndarray], ids: np.ndarray, types: np.ndarray) -> int:
+        """Write token ids and token types of an input into the start of two rows; returns its length."""
+        end = 0
+        for values, type_ in self._stretches(parts):
+            start, end = end, end + len(values)
+            ids[start:end], types[start:end] = values, type_
+        return end
 
-    def _columns(self, examples: Sequence[Example]) -> list[list[str]]:
-        if isinstance(examples, Examples):
-            columns = [list(examples.column(f"parts.{part}")) for part in self.parts]
+    def _stretches(self, parts: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray | list[int], int | list[int]]]:
+        yield self._special[0]
+        for part, type_, special in zip(parts, self._part_types, self._special[1:], strict=True):
+            yield part, type_
+            yield special
+
+    def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
+        """Number of the text of each part: int32 [parts, examples]."""
+        if hasattr(examples, "column"):  # no example need be made
+            rows = zip(*(examples.column(f"parts.{part}") for part in self.parts), strict=True)
         else:
-            columns = [[example.parts[part] for example in examples] for part in self.parts]
-        for column in columns:
-            self.store.add(column)
-        return columns
+            rows = (tuple(example.parts[part] for part in self.parts) for example in examples)
+        found = [np.zeros((len(self.parts), 0), dtype=np.int32)]
+        while texts := list(islice(rows, BATCH)):
+            numbers = self.store.numbers(list(chain.from_iterable(texts)))
+            found.append(numbers.reshape(len(texts), len(self.parts)).T)
+        return np.concatenate(found, axis=1)
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        columns = self._columns(examples)
-        tokens = np.zeros(len(examples), dtype=np.int32)
-        for column in columns:
-            tokens += np.fromiter(map(self.store.length, column), dtype=np.int32, count=len(column))
+        tokens = self.store.lengths(self._numbers(examples)).sum(axis=0).astype(np.int32)
         self.truncated = int((tokens > self.budget).sum())
         return np.minimum(tokens, self.budget) + np.int32(self.max_length - self.budget)
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Tensor]:
-        spliced = []
-        for texts in zip(*self._columns(examples), strict=True):
-            kept = share_budget([self.store.length(text) for text in texts], self.budget)
-            spliced.append(self._splice([self.store.ids(t, n) for t, n in zip(texts, kept, strict=True)]))
-        shape = len(spliced), max((len(ids) for ids, _ in spliced), default=0)
-        input_ids = np.full(shape, self.pad_id, dtype=np.int64)
-        mask, types = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-        for row, (ids, token_types) in enumerate(spliced):
-            input_ids[row, : len(ids)], types[row, : len(ids)], mask[row, : len(ids)] = ids, token_types, 1
-        batch = {"input_ids": input_ids, "attention_mask": mask}
+        numbers = self._numbers(examples).T
+        kept = [share_budget(lengths, self.budget) for lengths in self.store.lengths(numbers).tolist()]
+        special = self.max_length - self.budget
+        width = max(map(sum, kept), default=-special) + special
+        ids = np.full((len(kept), width), self.pad_id, dtype=np.int64)
+        types, mask = np.zeros_like(ids), np.zeros_like(ids)
+        for row, texts in enumerate(numbers.tolist()):
+            parts = [self.store.ids(*pair) for pair in zip(texts, kept[row], strict=True)]
+            mask[row, : self._splice(parts, ids[row], types[row])] = 1
+        batch = {"input_ids": ids, "attention_mask": mask}
         if self.token_types:
             batch["token_type_ids"] = types
         return {name: torch.from_numpy(values) for name, values in batch.items()}

@@ -1,26 +1,27 @@
 """Accuracy over base rows, and the noise floor over the rows of the null control."""
 
-from collections import Counter
-
 import numpy as np
 import pyarrow as pa
 
 from metrics.measurement import Measurement, above_majority, bootstrap_interval, flagged
-from records.rows import BASE, probabilities, select, strings
+from records.rows import BASE, GROUP, codes, probabilities, same, where
 
 NOT_ABOVE_MAJORITY = "not_above_majority"
 
 
-def _base(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    base = select(rows, intervention=BASE)
-    return strings(base, "gold"), strings(base, "y")
+def _base(rows: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Of the base rows: which are correct, and which have each gold label."""
+    base = where(rows, intervention=BASE)
+    gold, names = codes(rows, "gold")
+    of_label = {name.as_py(): (gold == i)[base] for i, name in enumerate(names)}
+    return same(rows, "gold", "y")[base], {name: here for name, here in of_label.items() if here.any()}
 
 
 def majority_flags(rows: pa.Table) -> tuple[str, ...]:
     """The flag of results whose accuracy is not above the majority share (p < 0.05), or nothing."""
-    gold, y = _base(rows)
-    share = max(Counter(gold).values(), default=0) / max(len(gold), 1)
-    if len(gold) and above_majority(int((gold == y).sum()), len(gold), share) < 0.05:
+    correct, of_label = _base(rows)
+    most = max((int(here.sum()) for here in of_label.values()), default=0)
+    if len(correct) and above_majority(int(correct.sum()), len(correct), most / len(correct)) < 0.05:
         return ()
     return (NOT_ABOVE_MAJORITY,)
 
@@ -36,21 +37,20 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0) -> dict[str, Measurement]
     Returns:
         ``accuracy/<data>``; ``accuracy/<data>/majority``; ``accuracy/<data>/<label>`` (recall) for each gold label.
     """
-    gold, y = _base(rows)
-    name = f"accuracy/{data}"
-    if not len(gold):
+    correct, of_label = _base(rows)
+    correct, name = correct.astype(np.float64), f"accuracy/{data}"
+    if not len(correct):
         return {name: Measurement(None, 0, reason="no example was predicted")}
-    correct = (gold == y).astype(np.float64)
 
     def share(hits: np.ndarray, key: tuple[str | int, ...], flags: tuple[str, ...] = ()) -> Measurement:
         interval = bootstrap_interval(hits, np.ones_like(hits), key)
         return Measurement(float(hits.mean()), len(hits), ci95=interval, flags=flagged(interval, flags))
 
-    counts = Counter(gold)
     result = {name: share(correct, (seed, name), majority_flags(rows))}
-    result[f"{name}/majority"] = Measurement(max(counts.values()) / len(gold), len(gold))
-    for label in sorted(counts):
-        result[f"{name}/{label}"] = share(correct[gold == label], (seed, name, label))
+    most = max(int(here.sum()) for here in of_label.values())
+    result[f"{name}/majority"] = Measurement(most / len(correct), len(correct))
+    for label in sorted(of_label):
+        result[f"{name}/{label}"] = share(correct[of_label[label]], (seed, name, label))
     return result
 
 
@@ -60,13 +60,18 @@ def noise(rows: pa.Table, data: str) -> dict[str, Measurement]:
     Returns:
         ``null/<data>/flips`` and ``null/<data>/max_change``; the first is flagged where it is not 0.
     """
-    null = select(rows, intervention="null")
-    if not null.num_rows:
+    null = where(rows, intervention="null")
+    n = int(null.sum())
+    if not n:
         return {}
-    flips = float(np.mean(strings(null, "y") != strings(null, "y2")))
-    change = np.abs(probabilities(null, "p2").astype(np.float64) - probabilities(null, "p").astype(np.float64))
+    flips = float(np.mean(~same(rows, "y", "y2")[null]))
     flags = ("predictions_depend_on_batch",) if flips else ()
+    change = 0.0
+    for start in range(0, rows.num_rows, GROUP):
+        here = rows.select(["p", "p2"]).slice(start, GROUP).filter(pa.array(null[start : start + GROUP]))
+        p, p2 = (probabilities(here, name).astype(np.float64) for name in ("p", "p2"))
+        change = max(change, float(np.abs(p2 - p).max(initial=0.0)))
     return {
-        f"null/{data}/flips": Measurement(flips, null.num_rows, flags=flags),
-        f"null/{data}/max_change": Measurement(float(change.max()), null.num_rows),
+        f"null/{data}/flips": Measurement(flips, n, flags=flags),
+        f"null/{data}/max_change": Measurement(change, n),
     }

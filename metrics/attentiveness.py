@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from metrics.accuracy import majority_flags
 from metrics.measurement import Measurement, bootstrap_interval, flagged
-from records.rows import BASE, select, strings
+from records.rows import BASE, codes, same, where
 
 
 def _mean_over_draws(
@@ -55,14 +55,14 @@ def attentiveness(
     """
     name = f"attentiveness/{data}/{part}"
     flags = majority_flags(rows)
-    swapped = select(rows, intervention="swap", part=part)
-    y, y2, uid = strings(swapped, "y"), strings(swapped, "y2"), strings(swapped, "uid")
-    draw = swapped["draw"].to_numpy()
+    swapped, base = where(rows, intervention="swap", part=part), where(rows, intervention=BASE)
     if default_label is not None:
-        kept = y != default_label
-        y, y2, uid, draw = y[kept], y2[kept], uid[kept], draw[kept]
-    base = strings(select(rows, intervention=BASE), "y")
-    eligible = int(np.sum(base != default_label)) if default_label is not None else len(base)
+        other = ~where(rows, y=default_label)
+        swapped, eligible = swapped & other, int((base & other).sum())
+    else:
+        eligible = int(base.sum())
+    uid, draw = codes(rows, "uid")[0][swapped], rows["draw"].to_numpy()[swapped]
+    changed = ~same(rows, "y", "y2")[swapped]
 
     def measure(suffix: str, hit: np.ndarray, kept: np.ndarray, reason: str) -> None:
         full = name + suffix
@@ -70,16 +70,18 @@ def attentiveness(
             hit[kept].astype(np.float64), uid[kept], draw[kept], (seed, full), flags, reason
         )
 
-    every = np.ones(len(y), dtype=bool)
+    every = np.ones(len(changed), dtype=bool)
     only_default = f"every prediction is the default label {default_label!r}"
     none = only_default if default_label is not None and eligible == 0 else "no example has a partner"
     result: dict[str, Measurement] = {}
-    measure("", y != y2, every, none)
+    measure("", changed, every, none)
     if default_label is not None:
-        measure("/to_default", y2 == default_label, every, none)
+        measure("/to_default", where(rows, y2=default_label)[swapped], every, none)
     for label in labels:
         if label != default_label:
-            measure(f"/from_{label}", y != y2, y == label, f"no example that was swapped is predicted as {label!r}")
-    reason = None if len(base) else "no example was predicted"
-    result[f"{name}/eligible"] = Measurement(eligible / len(base) if len(base) else None, len(base), reason=reason)
+            reason = f"no example that was swapped is predicted as {label!r}"
+            measure(f"/from_{label}", changed, where(rows, y=label)[swapped], reason)
+    n = int(base.sum())
+    reason = None if n else "no example was predicted"
+    result[f"{name}/eligible"] = Measurement(eligible / n if n else None, n, reason=reason)
     return result

@@ -1,18 +1,21 @@
 """The ground floor: what goes into a measurement (examples) and what comes out of it (rows, results)."""
 
 from records.errors import HeedError
-from records.example import Changed, Example, Examples, ExamplesBuilder, Prediction, Task
-from records.files import atomic_path, read_json, write_json
+from records.example import BATCH, Changed, Example, Examples, ExamplesBuilder, Prediction, Task, keys
+from records.files import Spool, atomic_path, read_json, write_json
 
 __all__ = [
+    "BATCH",
     "Changed",
     "Example",
     "Examples",
     "ExamplesBuilder",
     "HeedError",
     "Prediction",
+    "Spool",
     "Task",
     "atomic_path",
+    "keys",
     "read_json",
     "write_json",
 ]

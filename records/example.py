@@ -1,7 +1,7 @@
 """Examples of a task, one by one and as a memory-mapped Arrow table."""
 
 import hashlib
-import tempfile
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,10 +9,13 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from records.errors import HeedError
+from records.files import Spool
 
 Part = str  # one part of an input
+BATCH = 4096  # examples that are Python objects at a time
 
 
 @dataclass(frozen=True)
@@ -93,21 +96,27 @@ def content_id(part: Part) -> str:
     return hashlib.sha256(part.encode()).hexdigest()
 
 
+def keys(texts: Iterable[str]) -> np.ndarray:
+    """A 64-bit hash of each text: uint64 [texts]; the same in every process.
+
+    Among a million texts, two that differ share a key with probability 3e-8.
+    """
+    digests = (hashlib.blake2b(t.encode("utf-8", "surrogatepass"), digest_size=8).digest() for t in texts)
+    return np.frombuffer(b"".join(digests), dtype="<u8")
+
+
 class ExamplesBuilder:
     """Spool examples to an Arrow file on disk, batch by batch, and map it into memory.
 
     Examples pass through; they are never all held at once.
     """
 
-    BATCH = 4096
-
     def __init__(self, parts: Sequence[str], groups: Sequence[str] = (), meta: Sequence[str] = ()) -> None:
         self.parts, self.groups, self.meta = tuple(parts), (*parts, *groups), tuple(meta)
         names = [f"parts.{p}" for p in parts] + [f"groups.{g}" for g in self.groups] + [f"meta.{m}" for m in meta]
         self.schema = pa.schema([(name, pa.string()) for name in ["uid", "label", *names]])
         self._rows: list[tuple[str | None, ...]] = []
-        self._file = tempfile.NamedTemporaryFile(prefix="heed-", suffix=".arrow")  # noqa: SIM115
-        self._writer = pa.ipc.new_file(self._file.name, self.schema)
+        self._spool = Spool(self.schema)
 
     def add(
         self,
@@ -119,23 +128,19 @@ class ExamplesBuilder:
     ) -> None:
         """Append one example; values stand in the order of the names given to the builder."""
         self._rows.append((uid, label, *parts, *map(content_id, parts), *groups, *meta))
-        if len(self._rows) == self.BATCH:
+        if len(self._rows) == BATCH:
             self._flush()
 
     def _flush(self) -> None:
         columns = list(zip(*self._rows, strict=True)) or [()] * len(self.schema)
         arrays = [pa.array(column, pa.string()) for column in columns]
-        self._writer.write_batch(pa.record_batch(arrays, schema=self.schema))
+        self._spool.write(pa.record_batch(arrays, schema=self.schema))
         self._rows.clear()
 
     def finish(self) -> "Examples":
         """Close the file and return what was added."""
         self._flush()
-        self._writer.close()
-        with pa.memory_map(self._file.name) as source:
-            table = pa.ipc.open_file(source).read_all()
-        self._file.close()  # removes the name; the mapping keeps the content
-        return Examples(table)
+        return Examples(self._spool.finish())
 
 
 class Examples(Sequence[Example]):
@@ -185,22 +190,31 @@ class Examples(Sequence[Example]):
         return (self[i] for i in range(len(self)))
 
     def _row(self, i: int) -> dict[str, str]:
-        batch = int(np.searchsorted(self._starts, i, side="right")) - 1
-        offset = i - int(self._starts[batch])
-        columns = self._batches[batch].columns
-        return {name: column[offset].as_py() for name, column in zip(self.table.column_names, columns, strict=True)}
+        batch, offset = self._place(i)
+        return {name: column[offset].as_py() for name, column in self._columns[batch].items()}
+
+    def _place(self, i: int) -> tuple[int, int]:
+        batch = bisect_right(self._starts, i) - 1
+        return batch, i - self._starts[batch]
 
     @cached_property
     def _batches(self) -> list[pa.RecordBatch]:
         return [batch for batch in self.table.to_batches() if batch.num_rows]
 
     @cached_property
-    def _starts(self) -> np.ndarray:
-        return np.cumsum([0] + [batch.num_rows for batch in self._batches])
+    def _columns(self) -> list[dict[str, pa.Array]]:
+        return [dict(zip(self.table.column_names, batch.columns, strict=True)) for batch in self._batches]
 
     @cached_property
-    def _positions(self) -> dict[str, int]:
-        return {uid: i for i, uid in enumerate(self.column("uid"))}
+    def _starts(self) -> list[int]:
+        return np.cumsum([0] + [batch.num_rows for batch in self._batches]).tolist()
+
+    @cached_property
+    def _positions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Keys of all uids, sorted, and the position of each."""
+        found = keys(self.column("uid"))
+        order = np.argsort(found, kind="stable").astype(np.int32)
+        return found[order], order
 
     @cached_property
     def _related(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -210,13 +224,18 @@ class Examples(Sequence[Example]):
         for names in [contents, *([g] for g in self.groups if g not in contents)]:
             if not names:
                 continue
-            chunks = [chunk for g in names for chunk in self.table[f"groups.{g}"].chunks]
-            encoded = pa.chunked_array(chunks, pa.string()).combine_chunks().dictionary_encode()
-            codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
+            found = keys(value for g in names for value in self.column(f"groups.{g}"))
+            unique, codes = np.unique(found, return_inverse=True)
+            codes = codes.astype(np.int32)
             order = np.argsort(codes, kind="stable").astype(np.int32)
-            starts = np.searchsorted(codes[order], np.arange(codes.max(initial=-1) + 2)).astype(np.int32)
+            starts = np.searchsorted(codes[order], np.arange(len(unique) + 1, dtype=np.int32)).astype(np.int32)
             related.append((codes.reshape(len(names), len(self)), order % np.int32(max(len(self), 1)), starts))
         return related
+
+    @cached_property
+    def uid_order(self) -> np.ndarray:
+        """Positions by ascending uid: int64 [examples]."""
+        return pc.sort_indices(self.table["uid"]).to_numpy().astype(np.int64)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -230,15 +249,28 @@ class Examples(Sequence[Example]):
 
     def uid(self, i: int) -> str:
         """The uid at a position."""
-        return self.table["uid"][i].as_py()
+        return self.value("uid", i)
+
+    def value(self, name: str, i: int) -> str | None:
+        """The value of a table column at a position."""
+        batch, offset = self._place(int(i))
+        return self._columns[batch][name][offset].as_py()
 
     def position(self, uid: str) -> int:
         """Position of a uid. Raises KeyError where there is none."""
-        return self._positions[uid]
+        found, positions = self._positions
+        key = keys([uid])[0]
+        for k in range(int(np.searchsorted(found, key)), len(found)):
+            if found[k] != key:
+                break
+            if self.uid(positions[k]) == uid:
+                return int(positions[k])
+        raise KeyError(uid)
 
     def column(self, name: str) -> Iterator[str | None]:
         """Values of a table column (``uid``, ``label``, ``parts.<name>``, ...), in the order of positions."""
-        return (value for chunk in self.table[name].chunks for value in chunk.to_pylist())
+        for batch in self.table.select([name]).to_batches(max_chunksize=BATCH):
+            yield from batch[0].to_pylist()
 
     def sharing(self, i: int) -> np.ndarray:
         """Positions that share any group with position ``i``, itself included: sorted, unique, int32."""
@@ -248,8 +280,17 @@ class Examples(Sequence[Example]):
         return np.unique(np.concatenate(shared))
 
     def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
-        """The examples at these positions, in this order."""
-        return Examples(self.table.take(pa.array(np.asarray(positions, dtype=np.int64))))
+        """The examples at these positions, in this order. Raises IndexError for one that is not there."""
+        positions = np.asarray(positions, dtype=np.int64)
+        if len(positions) and not 0 <= positions.min() <= positions.max() < len(self):
+            raise IndexError(f"The positions go from 0 to {len(self) - 1}.")
+        batch = np.searchsorted(self._starts, positions, side="right") - 1
+        spool = Spool(self.table.schema)
+        runs = np.split(positions, np.flatnonzero(np.diff(batch)) + 1) if len(positions) else []
+        for run in runs:
+            b, _ = self._place(int(run[0]))
+            spool.write(self._batches[b].take(pa.array(run - self._starts[b])))
+        return Examples(spool.finish())
 
     def keep_parts(self, parts: Sequence[str]) -> "Examples":
         """The same examples with these parts only, in this order; groups of the parts left out remain."""

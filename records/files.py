@@ -1,4 +1,4 @@
-"""Files that are either whole or absent."""
+"""Files that are either whole or absent, and tables that are spooled to disk."""
 
 import json
 import os
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from records.errors import HeedError
 
@@ -59,3 +61,27 @@ def read_json(path: str | Path) -> Any:
         raise HeedError(f"{path} cannot be read: {error.strerror}.") from None
     except ValueError as error:
         raise HeedError(f"{path} is not valid JSON: {error}.") from None
+
+
+class Spool:
+    """Arrow record batches on disk, memory-mapped when the last is written: they take no memory of the process.
+
+    Args:
+        schema: The columns.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._file = tempfile.NamedTemporaryFile(prefix="heed-", suffix=".arrow")  # noqa: SIM115
+        self._writer = pa.ipc.new_file(self._file.name, schema)
+
+    def write(self, table: pa.Table | pa.RecordBatch) -> None:
+        """Append rows."""
+        self._writer.write(table)
+
+    def finish(self) -> pa.Table:
+        """Close the file and map it."""
+        self._writer.close()
+        with pa.memory_map(self._file.name) as source:
+            table = pa.ipc.open_file(source).read_all()
+        self._file.close()  # removes the name; the mapping keeps the content
+        return table

@@ -22,6 +22,7 @@ from records.files import atomic_path
 FORMAT = 1
 BASE = "base"
 NO_DRAW = -1
+GROUP = 131_072  # rows of a Parquet row group
 KEY = ("uid", "intervention", "part", "variant", "draw")
 STRINGS = ("uid", "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
 
@@ -36,7 +37,8 @@ def schema(labels: int) -> pa.Schema:
     )
 
 
-def _probs(values: Sequence[np.ndarray | None], type_: pa.DataType) -> pa.Array:
+def probs_array(values: Sequence[np.ndarray | None], type_: pa.DataType) -> pa.Array:
+    """Probability vectors, or None, as an Arrow array of fixed-size lists."""
     width = type_.list_size
     present = np.array([v is not None for v in values], dtype=bool)
     flat = np.zeros((len(values), width), dtype=np.float32)
@@ -50,7 +52,8 @@ def make_rows(columns: Mapping[str, Sequence[Any]], labels: int) -> pa.Table:
     """Build rows from one sequence per column; ``p`` and ``p2`` hold float32 vectors of length ``labels``, or None."""
     wanted = schema(labels)
     arrays = [
-        _probs(columns[f.name], f.type) if f.name in ("p", "p2") else pa.array(columns[f.name], f.type) for f in wanted
+        probs_array(columns[f.name], f.type) if f.name in ("p", "p2") else pa.array(columns[f.name], f.type)
+        for f in wanted
     ]
     return pa.table(arrays, schema=wanted)
 
@@ -73,17 +76,35 @@ def sort_rows(rows: pa.Table) -> pa.Table:
     return rows
 
 
+def where(rows: pa.Table, **equal: Any) -> np.ndarray:
+    """Which rows have the given value in each named column: bool [rows]."""
+    mask = np.ones(rows.num_rows, dtype=bool)
+    for name, value in equal.items():
+        here = pc.equal(rows[name], pa.scalar(value, rows.schema.field(name).type))
+        mask &= pc.fill_null(here, False).to_numpy()
+    return mask
+
+
 def select(rows: pa.Table, **equal: Any) -> pa.Table:
-    """The rows in which each named column has the given value.
+    """The rows in which each named column has the given value; a copy, where :func:`where` is none.
 
     Example:
         >>> base = select(rows, intervention="base")  # doctest: +SKIP
     """
-    mask = None
-    for name, value in equal.items():
-        here = pc.equal(rows[name], pa.scalar(value, rows.schema.field(name).type))
-        mask = here if mask is None else pc.and_(mask, here)
-    return rows if mask is None else rows.filter(mask)
+    return rows.filter(pa.array(where(rows, **equal))) if equal else rows
+
+
+def same(rows: pa.Table, first: str, second: str) -> np.ndarray:
+    """Whether two columns of text hold the same: bool [rows]; null is the same as nothing."""
+    return pc.fill_null(pc.equal(rows[first], rows[second]), False).to_numpy()
+
+
+def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, pa.Array]:
+    """A column of text as numbers: int32 [rows], and the text that each number stands for."""
+    column = rows[name].dictionary_encode("encode").unify_dictionaries()
+    if not column.num_chunks:
+        return np.zeros(0, dtype=np.int32), pa.array([], pa.string())
+    return np.concatenate([chunk.indices.to_numpy() for chunk in column.chunks]), column.chunk(0).dictionary
 
 
 def strings(rows: pa.Table, name: str) -> np.ndarray:
@@ -107,8 +128,10 @@ def write_rows(path: str | Path, rows: pa.Table, metadata: Mapping[str, Any]) ->
     """
     entry = json.dumps({"format": FORMAT, **metadata}, sort_keys=True)
     with atomic_path(path) as temporary:
-        pq.write_table(rows.replace_schema_metadata({"heed": entry}), temporary, compression="zstd")
-        return hashlib.sha256(temporary.read_bytes()).hexdigest()
+        rows = rows.replace_schema_metadata({"heed": entry})
+        pq.write_table(rows, temporary, compression="zstd", row_group_size=GROUP)
+        with open(temporary, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
