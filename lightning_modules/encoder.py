@@ -9,6 +9,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTok
 from lightning_modules.backbones import has_weights, load, quiet, resolve
 from lightning_modules.classifier import Classifier
 from lightning_modules.labels import head_order, is_named, match_labels
+from lightning_modules.linear import faster_on_cpu
 from lightning_modules.processors import TextProcessor
 from records import HeedError, Task
 
@@ -108,7 +109,7 @@ class Encoder(Classifier):
                 self._new_head()
         else:  # the folder beside a checkpoint: the weights follow from there
             self.network = auto.from_config(self.config, dtype=torch.float32, trust_remote_code=False)
-        self.network.train()  # transformers loads models in eval mode
+        faster_on_cpu(self.network).train()  # transformers loads models in eval mode
 
     def _new_head(self) -> None:
         """Outputs that mean something else are no start for labels that happen to stand at their positions."""

@@ -82,7 +82,8 @@ class TokenStore:
         ids.tofile(self._file)
         self._file.flush()
         size = self._file.tell() // 4
-        self._ids = np.memmap(self._file, np.int32, "r", shape=(size,)) if size else np.zeros(0, np.int32)
+        if size:
+            self._ids = np.memmap(self._file, np.int32, "r", shape=(size,)).view(np.ndarray)
 
     def lengths(self, numbers: np.ndarray) -> np.ndarray:
         """Number of tokens of each text: int64 [texts]."""
