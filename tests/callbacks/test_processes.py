@@ -1,0 +1,132 @@
+"""The same bits on one, two and three processes, for sizes that suit none of them.
+
+One script forks the processes of every case, so that torch is imported once.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from datamodules import Planted
+from datamodules.sampler import evaluation_batches
+from lightning_modules import Encoder
+from records.rows import read_rows, select
+
+ROOT = Path(__file__).parents[2]
+SIZES = (1, 2, 3, 5, 37, 64)  # in batches of 4: most leave ranks of unequal load, some a rank without work
+BATCH = 4
+
+SCRIPT = """
+import os, socket, sys
+import torchvision_fix
+import torch
+from pytorch_lightning import Trainer
+from callbacks import Accuracy, Attentiveness, Engine, RunFolder
+from datamodules import Planted
+from lightning_modules import Encoder
+from pathlib import Path
+
+sizes, batch, backbone, output = eval(sys.argv[1]), int(sys.argv[2]), sys.argv[3], Path(sys.argv[4])
+
+
+def rank_of(rank, world, port):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), NODE_RANK="0")
+    os.environ.update(LOCAL_RANK=str(rank), WORLD_SIZE=str(world))
+    torch.set_num_threads(1)
+    for n in sizes:
+        torch.manual_seed(0)
+        data = Planted(n_validation=n, eval_batch_size=batch, swap=["premise", "hypothesis"])
+        module = Encoder(backbone, max_length=64)
+        module.prepare(data.task)
+        module.configure_model()
+        with torch.no_grad():  # answers of every kind, each with a probability of its own
+            module.network.classifier.weight.mul_(100)
+        folder = RunFolder(output / f"{world}-{n}", lambda path: None)
+        Trainer(
+            accelerator="cpu", devices=world, strategy="ddp" if world > 1 else "auto", logger=False,
+            use_distributed_sampler=False, enable_progress_bar=False, enable_model_summary=False,
+            enable_checkpointing=False, callbacks=[Accuracy(), Attentiveness(), Engine(), folder],
+        ).validate(module, data, verbose=False)
+
+
+def main():
+    for world in (1, 2, 3):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        children = []
+        for rank in range(world):
+            child = os.fork()
+            if not child:
+                status = 1
+                try:
+                    rank_of(rank, world, port)
+                    status = 0
+                finally:
+                    sys.stdout.flush(), sys.stderr.flush()
+                    os._exit(status)
+            children.append(child)
+        failed = [os.waitpid(child, 0)[1] for child in children]
+        if any(failed):
+            sys.exit(f"{world} processes ended with {failed}")
+
+
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def results(tiny_bert, tmp_path_factory):
+    """A folder with the results of every size on every number of processes, ``<processes>-<size>``."""
+    folder = tmp_path_factory.mktemp("processes")
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, repr(SIZES), str(BATCH), str(tiny_bert), str(folder)],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("processes", [2, 3])
+def test_the_same_bytes_on_several_processes(results, processes, size):
+    for name in ("results.json", "rows/accuracy.parquet", "rows/attentiveness.parquet"):
+        one, several = results / f"1-{size}" / name, results / f"{processes}-{size}" / name
+        assert one.read_bytes() == several.read_bytes(), name
+
+
+def test_no_example_is_lost_or_repeated(results):
+    for size in SIZES:
+        rows, _ = read_rows(results / f"3-{size}" / "rows" / "attentiveness.parquet")
+        assert select(rows, intervention="base")["uid"].to_pylist() == sorted(
+            f"planted/validation/{i}" for i in range(size)
+        )
+        found = json.loads((results / f"3-{size}" / "results.json").read_text())["counts"]
+        assert (found["examples"], found["not_predicted"]) == (size, 0)
+
+
+def test_the_cases_are_hard_ones(results, tiny_bert):
+    """Ranks without an example, and ranks with unequal numbers of predictions that are not the default label."""
+    loads = []
+    for size in SIZES:
+        rows = select(read_rows(results / f"3-{size}" / "rows" / "attentiveness.parquet")[0], intervention="base")
+        answers = dict(zip(rows["uid"].to_pylist(), rows["y"].to_pylist(), strict=True))
+        assert len({tuple(p) for p in rows["p"].to_pylist()}) > size / 2
+        data, module = Planted(n_validation=size), Encoder(str(tiny_bert), max_length=64)
+        data.setup("validate")
+        module.prepare(data.task)
+        lengths = module.processor.lengths(data.pool)
+        batches = evaluation_batches(lengths, np.argsort(data.pool.uid_order), BATCH)
+        of_rank = [[answers[data.pool.uid(i)] for b in batches[rank::3] for i in b] for rank in range(3)]
+        loads.append([sum(answer != "neutral" for answer in answers) for answers in of_rank])
+    assert any(0 < min(load) < max(load) for load in loads)
+    assert any(min(load) == 0 < max(load) for load in loads)
+    assert loads[0].count(0) >= 2  # one example: two ranks have no batch at all
