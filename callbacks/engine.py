@@ -34,13 +34,13 @@ class Item(NamedTuple):
     changed: Changed
 
 
-def gather(value: Any) -> list[Any]:
-    """The value of every process, in the order of ranks, on every process."""
+def gather_rows(rows: pa.Table) -> list[pa.Table]:
+    """The rows of every process, in the order of ranks, on every process."""
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return [value]
-    values = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(values, value)
-    return values
+        return [rows]
+    parts = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(parts, r.to_bytes(rows))
+    return [r.from_bytes(part) for part in parts]
 
 
 class Engine(Callback):
@@ -127,7 +127,8 @@ class Engine(Callback):
 
     def _base(self, trainer: Trainer, data: PairedData) -> BasePredictions:
         """The base predictions of all processes."""
-        base = BasePredictions([r.from_bytes(part) for part in gather(r.to_bytes(self._predicted.table()))])
+        base = BasePredictions(gather_rows(self._predicted.table()))
+        self._predicted = None
         repeated = int((np.diff(base.positions) == 0).sum())
         if repeated:
             raise HeedError(f"{repeated} validation examples were predicted twice.")
@@ -211,9 +212,7 @@ class Engine(Callback):
                 predictions = module.predict(batch)
             for k, prediction in zip(positions, predictions, strict=True):
                 predicted[items[k].place].append((items[k], prediction))
-        rows = [self._rows(data, base, plan[place], pairs) for place, pairs in enumerate(predicted)]
-        parts = gather([r.to_bytes(table) if table.num_rows else None for table in rows])
-        return [[r.from_bytes(sent) for sent in of_place if sent is not None] for of_place in zip(*parts, strict=True)]
+        return [gather_rows(self._rows(data, base, plan[place], pairs)) for place, pairs in enumerate(predicted)]
 
     @staticmethod
     def _shown(trainer: Trainer) -> bool:

@@ -55,7 +55,7 @@ class BasePredictions:
         positions = table["position"].to_numpy()
         order = np.argsort(positions, kind="stable")
         answers, names = r.codes(table, "answer")
-        self.positions, self._answers, self._names = positions[order], answers[order], names.to_pylist()
+        self.positions, self._answers, self._names = positions[order], answers[order], names
         self.probs = None if table["p"].null_count else r.probabilities(table, "p")[order]
 
     def __len__(self) -> int:

@@ -34,10 +34,10 @@ class EvaluationSampler(Sampler[list[int]]):
     """Every example once: batch j goes whole to rank j mod world. A rank without a batch gets one of no example."""
 
     def __init__(self, batches: Sequence[np.ndarray], rank: int, world: int) -> None:
-        self.batches = [batch.tolist() for batch in batches[rank::world]] or [[]]
+        self.batches = batches[rank::world] or [np.zeros(0, dtype=np.int64)]
 
     def __iter__(self) -> Iterator[list[int]]:
-        return iter(self.batches)
+        return (batch.tolist() for batch in self.batches)
 
     def __len__(self) -> int:
         return len(self.batches)

@@ -13,7 +13,7 @@ def _base(rows: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Of the base rows: which are correct, and which have each gold label."""
     base = where(rows, intervention=BASE)
     gold, names = codes(rows, "gold")
-    of_label = {name.as_py(): (gold == i)[base] for i, name in enumerate(names)}
+    of_label = {name: (gold == i)[base] for i, name in enumerate(names)}
     return same(rows, "gold", "y")[base], {name: here for name, here in of_label.items() if here.any()}
 
 

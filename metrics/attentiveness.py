@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from metrics.accuracy import majority_flags
 from metrics.measurement import Measurement, bootstrap_interval, flagged
-from records.rows import BASE, codes, same, where
+from records.rows import BASE, runs, same, where
 
 
 def _mean_over_draws(
@@ -41,7 +41,7 @@ def attentiveness(
     uids. With no such uid the score is undefined.
 
     Args:
-        rows: Base rows and the rows of the intervention "swap".
+        rows: Base rows and the rows of the intervention "swap", in their canonical order.
         data: Name of the data set, for the metric names.
         part: The part that was swapped.
         default_label: The label of unrelated parts; None where the task has none, and then every uid counts.
@@ -61,7 +61,7 @@ def attentiveness(
         swapped, eligible = swapped & other, int((base & other).sum())
     else:
         eligible = int(base.sum())
-    uid, draw = codes(rows, "uid")[0][swapped], rows["draw"].to_numpy()[swapped]
+    uid, draw = runs(rows, "uid")[swapped], rows["draw"].to_numpy()[swapped]
     changed = ~same(rows, "y", "y2")[swapped]
 
     def measure(suffix: str, hit: np.ndarray, kept: np.ndarray, reason: str) -> None:

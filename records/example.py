@@ -111,6 +111,8 @@ class ExamplesBuilder:
     Examples pass through; they are never all held at once.
     """
 
+    BATCH = BATCH
+
     def __init__(self, parts: Sequence[str], groups: Sequence[str] = (), meta: Sequence[str] = ()) -> None:
         self.parts, self.groups, self.meta = tuple(parts), (*parts, *groups), tuple(meta)
         names = [f"parts.{p}" for p in parts] + [f"groups.{g}" for g in self.groups] + [f"meta.{m}" for m in meta]
@@ -128,7 +130,7 @@ class ExamplesBuilder:
     ) -> None:
         """Append one example; values stand in the order of the names given to the builder."""
         self._rows.append((uid, label, *parts, *map(content_id, parts), *groups, *meta))
-        if len(self._rows) == BATCH:
+        if len(self._rows) == self.BATCH:
             self._flush()
 
     def _flush(self) -> None:

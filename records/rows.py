@@ -22,7 +22,7 @@ from records.files import atomic_path
 FORMAT = 1
 BASE = "base"
 NO_DRAW = -1
-GROUP = 131_072  # rows of a Parquet row group
+GROUP = 65_536  # rows of a Parquet row group
 KEY = ("uid", "intervention", "part", "variant", "draw")
 STRINGS = ("uid", "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
 
@@ -99,12 +99,23 @@ def same(rows: pa.Table, first: str, second: str) -> np.ndarray:
     return pc.fill_null(pc.equal(rows[first], rows[second]), False).to_numpy()
 
 
-def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, pa.Array]:
-    """A column of text as numbers: int32 [rows], and the text that each number stands for."""
-    column = rows[name].dictionary_encode("encode").unify_dictionaries()
-    if not column.num_chunks:
-        return np.zeros(0, dtype=np.int32), pa.array([], pa.string())
-    return np.concatenate([chunk.indices.to_numpy() for chunk in column.chunks]), column.chunk(0).dictionary
+def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
+    """A column of few different texts as numbers: int32 [rows], and the text that each number stands for."""
+    names = pc.unique(rows[name])
+    found = [pc.index_in(chunk, value_set=names).to_numpy() for chunk in rows[name].chunks]
+    return np.concatenate([np.zeros(0, dtype=np.int32), *found]), names.to_pylist()
+
+
+def runs(rows: pa.Table, name: str) -> np.ndarray:
+    """The number of the run of equal values that each row stands in: int32 [rows].
+
+    In rows in their canonical order, each uid is one run.
+    """
+    column, starts = rows[name], np.zeros(rows.num_rows, dtype=np.int32)
+    for start in range(1, rows.num_rows, GROUP):
+        here = column.slice(start, GROUP)
+        starts[start : start + GROUP] = pc.not_equal(here, column.slice(start - 1, len(here))).to_numpy()
+    return np.cumsum(starts, dtype=np.int32)
 
 
 def strings(rows: pa.Table, name: str) -> np.ndarray:

@@ -187,6 +187,8 @@ def test_a_training_set_is_the_examples_and_then_their_counterfactuals(part: str
         assert changed.parts[part] == partner.parts[part] != base.parts[part]
         assert changed.groups == {other: base.groups[other], part: partner.groups[part]}
     assert [i for i, label in enumerate(examples.column("label")) if label != "neutral"] == both.base.tolist()
+    for name in ("premise", "hypothesis"):  # without making an example
+        assert list(both.column(f"parts.{name}")) == [e.parts[name] for e in both]
 
 
 def test_examples_without_a_partner_get_no_counterfactual() -> None:

@@ -1,5 +1,6 @@
 """A pair put together from its parts is the pair that the tokenizer itself encodes."""
 
+import os
 import pickle
 from pathlib import Path
 
@@ -244,3 +245,28 @@ def test_a_tokenizer_whose_pairs_are_not_its_parts_side_by_side_is_refused(
     tokenizer.__class__ = Joined
     with pytest.raises(HeedError, match="encodes a pair differently from its parts"):
         TextProcessor(tokenizer, PARTS, 32)
+
+
+def test_a_copy_and_a_forked_process_tokenise_new_texts_without_disturbing_the_original(
+    tokenizers: dict[str, PreTrainedTokenizerBase],
+) -> None:
+    processor = TextProcessor(tokenizers["minilm"], PARTS, 32)
+    old, new, other = examples(("one", "two")), examples(("a new dog", "one")), examples(("three cats sat", "two"))
+    expected = [batch["input_ids"].tolist() for batch in map(processor, [old])]
+    copy = pickle.loads(pickle.dumps(processor))
+    copied = copy(new)["input_ids"].tolist()
+    child = os.fork()
+    if not child:
+        right = processor(new)["input_ids"].tolist() == copied and processor(old)["input_ids"].tolist() == expected[0]
+        os._exit(0 if right else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    tokenizer = tokenizers["minilm"]
+    assert processor(other)["input_ids"].tolist() == [tokenizer("three cats sat", "two")["input_ids"]]
+    assert processor(old)["input_ids"].tolist() == copy(old)["input_ids"].tolist() == expected[0]
+    assert copied == [tokenizer("a new dog", "one")["input_ids"]]
+
+
+def test_token_ids_stay_on_disk(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
+    processor = TextProcessor(tokenizers["minilm"], PARTS, 32)
+    processor.lengths(examples(("one", "two")))
+    assert isinstance(processor.store._ids.base, np.memmap)

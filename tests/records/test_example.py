@@ -1,5 +1,6 @@
 """Examples as an Arrow table: what goes in comes out, and who is related to whom."""
 
+import hashlib
 import pickle
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import Example, Examples, ExamplesBuilder, HeedError, Task
+from records import Example, Examples, ExamplesBuilder, HeedError, Task, example, keys
 
 
 class SmallBatches(ExamplesBuilder):
@@ -191,3 +192,27 @@ def test_task_refuses_a_default_that_is_no_label():
         Task("classification", ("a", "b"), ("yes", "no"), "maybe")
     assert Task("classification", ("a", "b"), ("yes", "no"), "no").default_label == "no"
     assert Task("classification", ("a", "b"), ("yes", "no")).default_label is None
+
+
+@given(any_rows)
+def test_keys_tell_texts_apart_and_depend_on_nothing_else(rows):
+    texts = [text for row in rows for text in row if text is not None]
+    found = keys(texts)
+    assert found.dtype == np.uint64
+    assert len(set(found.tolist())) == len(set(texts))
+    assert keys(reversed(texts)).tolist() == found.tolist()[::-1]
+    assert keys(["heed"]).tolist() == [int.from_bytes(hashlib.blake2b(b"heed", digest_size=8).digest(), "little")]
+
+
+def test_uids_with_the_same_key_are_told_apart(monkeypatch):
+    monkeypatch.setattr(example, "keys", lambda texts: np.array([0 for _ in texts], dtype=np.uint64))
+    pool = build([("a", "b", "yes", "t")] * 7)
+    assert [pool.position(f"d/validation/{i}") for i in range(7)] == list(range(7))
+    with pytest.raises(KeyError):
+        pool.position("d/validation/7")
+
+
+@given(st.permutations([f"d/{i}" for i in (1, 2, 9, 10, 11, 100)]))
+def test_the_order_of_uids_is_that_of_sorted(uids):
+    pool = Examples.of([Example(uid, {"premise": "a"}) for uid in uids])
+    assert [pool.uid(int(i)) for i in pool.uid_order] == sorted(uids)

@@ -222,3 +222,30 @@ def test_to_bytes_and_back_is_the_same(n):
     assert again.equals(rows)
     middle = rows[n // 3 : n // 2]
     assert r.from_bytes(r.to_bytes(middle)).equals(middle)
+
+
+@given(st.lists(keys, max_size=12))
+def test_where_same_codes_and_runs_say_what_a_loop_says(many):
+    rows = table(many, y=[k[2] for k in many], y2=[k[1] if k[1] != "null" else None for k in many])
+    rows = pa.concat_tables([rows.slice(0, 5), rows.slice(5)])  # chunks
+    listed = rows.to_pylist()
+    assert r.where(rows, intervention="swap", part="premise").tolist() == [
+        row["intervention"] == "swap" and row["part"] == "premise" for row in listed
+    ]
+    assert r.where(rows, y2="base").tolist() == [row["y2"] == "base" for row in listed]
+    assert r.same(rows, "y", "y2").tolist() == [row["y2"] is not None and row["y"] == row["y2"] for row in listed]
+    assert r.same(rows, "uid", "uid").all()
+    for name in ("y", "y2", "uid"):
+        numbers, names = r.codes(rows, name)
+        assert [names[i] for i in numbers] == [row[name] for row in listed]
+        assert len(set(names)) == len(names)
+    found, expected = r.runs(rows, "uid").tolist(), []
+    for i, row in enumerate(listed):
+        expected.append(0 if not i else expected[-1] + (row["uid"] != listed[i - 1]["uid"]))
+    assert found == expected
+
+
+def test_runs_go_on_where_a_slice_ends(monkeypatch):
+    monkeypatch.setattr(r, "GROUP", 3)
+    rows = table([(uid, "base", "", "", 0) for uid in "aaabbbbccd"])
+    assert r.runs(rows, "uid").tolist() == [0, 0, 0, 1, 1, 1, 1, 2, 2, 3]
