@@ -25,8 +25,19 @@ import numpy as np
 import torch
 
 from benchmarks import heed, plain
-from benchmarks.measure import Count, Spread, arguments, interleave, machine_line, parse, quiet, ratio, save
-from benchmarks.measure import table, verdict
+from benchmarks.measure import (
+    Count,
+    Spread,
+    arguments,
+    interleave,
+    machine_line,
+    parse,
+    quiet,
+    ratio,
+    save,
+    table,
+    verdict,
+)
 from callbacks import Accuracy, Attentiveness, Engine
 from records.rows import BASE, probabilities, select, strings
 
@@ -145,7 +156,9 @@ class Comparison:
         """How many predictions of the last run differ from those of another engine."""
         counts = 0
         found = [e.rows["attentiveness"][0].to_pylist() for e in (engine, self.engine)]
-        keys = [{(r["uid"], r["intervention"], r["part"], r["draw"]): (r["y"], r["y2"]) for r in rows} for rows in found]
+        keys = [
+            {(r["uid"], r["intervention"], r["part"], r["draw"]): (r["y"], r["y2"]) for r in rows} for rows in found
+        ]
         for key in keys[0].keys() & keys[1].keys():
             side = 0 if key[1] == BASE else 1
             counts += keys[0][key][side] != keys[1][key][side]
@@ -250,9 +263,13 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     found = summary(runs)
     n, k, q = len(data.pool), options.draws, comparison.q
     print(machine_line())
-    print(f"N = {n:,} pairs, k = {k} draws, q = {q:.3f} not predicted as {data.default_label!r}; batches of "
-          f"{options.batch_size}, fp32.")
-    print(f"Cost model: (1 + k q) N = {round((1 + k * q) * n):,} forwards for (a), (1 + k) N = {(1 + k) * n:,} for (b).\n")
+    print(
+        f"N = {n:,} pairs, k = {k} draws, q = {q:.3f} not predicted as {data.default_label!r}; batches of "
+        f"{options.batch_size}, fp32."
+    )
+    print(
+        f"Cost model: (1 + k q) N = {round((1 + k * q) * n):,} forwards for (a), (1 + k) N = {(1 + k) * n:,} for (b).\n"
+    )
     report(found, runs)
     if "b" in runs:
         print(f"Base predictions of (a) and (b) agree; probabilities differ by at most {comparison.worst:.1e}.")

@@ -121,7 +121,7 @@ def write_model(folder: Path, backbone: str, sample: Sequence[dict[str, str]]) -
 def evaluate(folder: str, draws: int) -> dict[str, Any]:
     """Evaluate the pairs and the model of a folder in this process."""
     with Sampler() as sampler:
-        start = status()
+        start = dict(sampler.peaks)
         data = heed.mnli(f"{folder}/pairs", splits={})
         data.setup("validate")
         module = heed.ready(heed.encoder(f"{folder}/model", max_length=128), data)

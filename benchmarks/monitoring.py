@@ -20,8 +20,19 @@ import torch
 from pytorch_lightning import LightningModule, Trainer
 
 from benchmarks import heed
-from benchmarks.measure import Count, Spread, arguments, interleave, machine_line, parse, quiet, ratio, save
-from benchmarks.measure import table, verdict
+from benchmarks.measure import (
+    Count,
+    Spread,
+    arguments,
+    interleave,
+    machine_line,
+    parse,
+    quiet,
+    ratio,
+    save,
+    table,
+    verdict,
+)
 from callbacks import Accuracy, Attentiveness, Engine, Evaluation
 from records.rows import BASE, select, strings
 
@@ -145,7 +156,9 @@ def report(found: Rates, modelled: dict[str, dict[str, float]], real: dict[str, 
         rows.append([name, *seconds, f"{v['overhead']:.2f} %"])
     print(table(f"An epoch of full MNLI, {TRAIN:,} pairs, by the cost model", rows))
     print(verdict("Overhead, %", modelled["as train.py"]["overhead"], 5, at_least=False))
-    print(f"\nMeasured on {real['pairs']:,} pairs to train and {real['validation']:,} to validate on: an epoch with the")
+    print(
+        f"\nMeasured on {real['pairs']:,} pairs to train and {real['validation']:,} to validate on: an epoch with the"
+    )
     print(f"test took {real['ratio'].text()} times one without; the model says {real['modelled']:.2f}.")
 
 
@@ -171,8 +184,10 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     }
     modelled = {"as train.py": model(found, options.draws, most), "all eligible": model(found, options.draws, None)}
     print(machine_line())
-    print(f"k = {options.draws} draws, q = {found.q:.3f}; batches of {options.batch_size}; "
-          f"{torch.get_num_threads()} threads, fp32.\n")
+    print(
+        f"k = {options.draws} draws, q = {found.q:.3f}; batches of {options.batch_size}; "
+        f"{torch.get_num_threads()} threads, fp32.\n"
+    )
     report(found, modelled, real)
     epochs = {name: [asdict(e) for e in each] for name, each in runs.items()}
     return save(options, {"rates": asdict(found), "model": modelled, "measured": real, "epochs": epochs})

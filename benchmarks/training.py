@@ -22,8 +22,19 @@ import torchvision_fix  # noqa: F401
 import pytorch_lightning as pl
 
 from benchmarks import heed, plain
-from benchmarks.measure import Count, Spread, arguments, interleave, machine_line, parse, quiet, ratio, save
-from benchmarks.measure import table, verdict
+from benchmarks.measure import (
+    Count,
+    Spread,
+    arguments,
+    interleave,
+    machine_line,
+    parse,
+    quiet,
+    ratio,
+    save,
+    table,
+    verdict,
+)
 from callbacks import Accuracy
 
 NAMES = {"heed": "Heed", "random": "Trainer, random order", "grouped": "Trainer, grouped by length"}
