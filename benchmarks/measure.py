@@ -149,13 +149,21 @@ def machine_line() -> str:
     return f"{found['processor']}, {found['cores']} cores, {found['threads']} threads\n{packages}\n"
 
 
-def arguments(description: str, examples: int, repeats: int = 5) -> argparse.ArgumentParser:
-    """A parser with what most benchmarks take."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+class Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Says what the default is, where there is one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return action.help if action.default in (None, False) else super()._get_help_string(action)
+
+
+def arguments(description: str, examples: int | None, repeats: int = 5) -> argparse.ArgumentParser:
+    """A parser with what most benchmarks take; with no ``examples`` for one that repeats nothing over a sample."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=Help)
     data = os.environ.get("HEED_DATA")
     parser.add_argument("--data", default=f"{data}/mnli" if data else None, required=not data, help="folder of MNLI")
-    parser.add_argument("--examples", type=int, default=examples, help="a fixed random sample of this size")
-    parser.add_argument("--repeats", type=int, default=repeats, help="of every variant, interleaved")
+    if examples is not None:
+        parser.add_argument("--examples", type=int, default=examples, help="a fixed random sample of this size")
+        parser.add_argument("--repeats", type=int, default=repeats, help="of every variant, interleaved")
     parser.add_argument("--model", help="folder of an encoder; MiniLM if none is named")
     parser.add_argument("--threads", type=int, help="of torch; all cores if not given")
     parser.add_argument("--output", help="write what was measured to this JSON file")

@@ -179,7 +179,7 @@ def report(found: Sequence[dict[str, Any]]) -> float:
 
 
 def main(argv: Sequence[str] | None = None, launch: Callable[..., dict[str, Any]] = in_a_process) -> dict[str, Any]:
-    parser = arguments(__doc__.splitlines()[0], examples=0, repeats=1)
+    parser = arguments(__doc__.splitlines()[0], examples=None)
     parser.add_argument("--sizes", type=int, nargs="+", default=[40_000, 400_000], help="pairs, smallest first")
     parser.add_argument("--draws", type=int, default=5, help="counterfactuals of an example (k)")
     parser.add_argument("--worker", help=argparse.SUPPRESS)

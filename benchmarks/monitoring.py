@@ -168,7 +168,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--validation-examples", type=int, default=500, help="pairs of the subset to validate on")
     parser.add_argument("--max-examples", type=int, default=MOST, help="eligible pairs that are changed in an epoch")
     parser.add_argument("--draws", type=int, default=5, help="counterfactuals of an example (k)")
-    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--batch-size", type=int, default=32, help="in training")
     options = parse(parser, argv)
     with quiet():
         subset = Subset(options)

@@ -147,7 +147,7 @@ def report(fast: dict[str, dict[str, Any]], right: dict[str, dict[str, Any]]) ->
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser = arguments(__doc__.splitlines()[0], examples=1000)
-    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--batch-size", type=int, default=32, help="in training")
     parser.add_argument("--accuracy", action="store_true", help="also train with several seeds, and measure accuracy")
     parser.add_argument("--seeds", type=int, default=3, help="how many, for --accuracy")
     parser.add_argument("--accuracy-examples", type=int, help="to train on for --accuracy; as --examples if not given")
