@@ -75,7 +75,8 @@ class Comparison:
         self.module, self.data, self.draws = module, data, draws
         with Count(module.network, keep=True) as count:  # also warms up, and tokenises
             self.engine, _ = heed.evaluate(module, data, [Attentiveness(draws)])
-        self.batches, self.value = count.batches, self.engine.measurements
+        measured = self.engine.measurements[f"attentiveness/{data.name}/{data.swap[0]}"]
+        self.batches, self.value = count.batches, measured.value
         self.network = module.network
         base = select(self.engine.rows["attentiveness"][0], intervention=BASE)
         self.uids, self.answers, self.probs = strings(base, "uid"), strings(base, "y"), probabilities(base, "p")
@@ -122,9 +123,11 @@ class Comparison:
                 self.draws,
                 self.data.eval_batch_size,
                 min(128, self.module.max_length) if fixed else self.module.max_length,
+                self.module.order[self.data.task.labels.index(self.data.default_label)],
                 fixed,
             )
         if not fixed:
+            self.theirs = found["value"]
             self.compare(found["probs"])
         return Run(found["whole"], found["tokenising"], count)
 
@@ -273,6 +276,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     report(found, runs)
     if "b" in runs:
         print(f"Base predictions of (a) and (b) agree; probabilities differ by at most {comparison.worst:.1e}.")
+        if comparison.value is not None:
+            print(f"Attentiveness, each with its own draws: (a) {comparison.value:.3f}, (b) {comparison.theirs:.3f}.")
     for name, count in others["flips"].items():
         print(f"{NAMES[name]}: {count} predictions are others than in fp32.")
     return save(

@@ -114,7 +114,7 @@ class Rates:
 
 
 def rates(subset: Subset, without: list[Epoch], watched: list[Epoch]) -> Rates:
-    """Medians over epochs. What the test adds over an epoch without it is divided by what it adds in predictions."""
+    """Medians over epochs; what surrounds the counterfactuals (rows, metrics) is in their rate."""
     n, m = len(subset.data.train_examples), len(subset.data.pool)
     every = [*without, *watched]
     return Rates(

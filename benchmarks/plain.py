@@ -71,9 +71,21 @@ def attentiveness(
     draws: int,
     batch_size: int,
     max_length: int,
+    default: int,
     fixed: bool = False,
 ) -> dict[str, Any]:
     """The test as one would write it: all examples in the base and in each draw.
+
+    Args:
+        network: A trained classifier.
+        tokenizer: Its tokenizer.
+        examples: The pairs.
+        task: Names their parts; the first is swapped.
+        draws: Counterfactuals of an example (k).
+        batch_size: Examples in a batch.
+        max_length: Most tokens of a pair.
+        default: The network's output for the default label.
+        fixed: Whether all pairs are padded to ``max_length``.
 
     Returns:
         ``tokenising`` and ``whole`` (seconds, the latter without the former), ``probs`` of the base, ``value``.
@@ -85,7 +97,7 @@ def attentiveness(
     with hf_trainer(network, tokenizer, per_device_eval_batch_size=batch_size) as trainer:
         base, *changed = [trainer.predict(one).predictions for one in sets]
     before = base.argmax(axis=1)
-    eligible = before != task.labels.index(task.default_label) if task.default_label else np.ones(len(base), bool)
+    eligible = before != default
     flips = [(scores.argmax(axis=1) != before)[eligible].mean() for scores in changed] if eligible.any() else [0.0]
     seconds = time.perf_counter() - between
     probs = torch.from_numpy(base).softmax(dim=-1).numpy()

@@ -65,7 +65,8 @@ class Comparison:
         self.processor = module.processor
         self.processor.lengths(examples)  # tokenises, once for all runs
         columns: dict[str, list[Any]] = dict(plain.pairs(examples, self.data.task))
-        columns["labels"] = [self.data.task.labels.index(label) for label in examples.column("label")]
+        outputs = dict(zip(self.data.task.labels, module.order, strict=True))
+        columns["labels"] = [outputs[label] for label in examples.column("label")]
         tokenizer = self.processor.tokenizer
         self.dataset = plain.tokenised(columns, self.data.task, tokenizer, module.max_length)
 
@@ -158,8 +159,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         runs = interleave({name: lambda name=name: comparison.run(name) for name in NAMES}, options.repeats)
         judged: dict[str, list[Run]] = {}
         if options.accuracy:
-            options.examples = options.accuracy_examples or options.examples
-            longer = Comparison(options)
+            size = {"examples": options.accuracy_examples or options.examples}
+            longer = Comparison(argparse.Namespace(**vars(options) | size))
             for seed in range(options.seeds):
                 once = {name: lambda name=name, seed=seed: longer.run(name, seed, judge=True) for name in NAMES}
                 for name, each in interleave(once, 1).items():
