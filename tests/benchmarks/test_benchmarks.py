@@ -1,0 +1,163 @@
+"""Every benchmark runs on a tiny model and a few pairs, and counts what it should; nothing is timed here."""
+
+import json
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+import torch
+
+from benchmarks import gpu, measure, memory, monitoring
+from datamodules import Planted
+from records import Example, Examples, Task, read_json
+
+TRAIN, VALIDATION = 96, 48
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Planted pairs in files like those of MNLI, of lengths that differ."""
+    data = Planted(n_train=TRAIN, n_validation=VALIDATION, shortcut=0.9)
+    data.setup("fit")
+    path = tmp_path_factory.mktemp("pairs")
+    for name, examples in (("train", data.train_examples), ("validation_matched", data.pool)):
+        rows = [{**e.parts, "label": e.label} for e in examples]
+        for i, row in enumerate(rows):
+            row["premise"] = " ".join([row["premise"]] * (1 + i % 4))
+        (path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path, tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny classifier that predicts every label now and then."""
+    path = tmp_path_factory.mktemp("classifier")
+    memory.write_model(path, str(tiny_bert), memory.sources(str(folder))[:50])
+    return path
+
+
+@pytest.fixture
+def common(folder: Path, model: Path, tmp_path: Path) -> list[str]:
+    """Arguments that all benchmarks on data share."""
+    threads = ["--threads", str(torch.get_num_threads())]
+    return ["--data", str(folder), "--model", str(model), "--output", str(tmp_path / "found.json"), *threads]
+
+
+def test_attentiveness_counts_the_forwards_of_the_cost_model(common: list[str], model: Path, tmp_path: Path) -> None:
+    pytest.importorskip("accelerate")
+    from benchmarks import attentiveness
+
+    k, n = 2, 40
+    sizes = ["--examples", str(n), "--draws", str(k), "--repeats", "2", "--batch-size", "8"]
+    found = attentiveness.main([*common, *sizes, "--checkpoint", str(model), "--variants", "bf16"])
+    variants, q = found["variants"], found["q"]
+    assert 0.2 < q < 1
+    forwards = {name: v["forwards"] for name, v in variants.items()}
+    heeds, plain = round((1 + k * q) * n), (1 + k) * n
+    flipped = forwards.pop("bf16") - heeds  # another arithmetic may find another number eligible
+    assert flipped % k == 0
+    assert forwards == {"a": heeds, "n": heeds + n, "m": heeds - n, "b": plain, "c": plain, "d": heeds}
+    assert 1 <= variants["d"]["padding"] <= variants["b"]["padding"] <= variants["c"]["padding"]
+    assert variants["a"]["tokens"] == variants["d"]["tokens"]
+    assert variants["c"]["tokens"]["computed"] == (1 + k) * n * 128
+    assert found["worst_difference"] < 1e-4
+    assert read_json(tmp_path / "found.json")["variants"]["a"]["forwards"] == heeds
+
+
+def test_a_model_is_trained_where_none_is_named(common: list[str]) -> None:
+    pytest.importorskip("accelerate")
+    from benchmarks import attentiveness
+
+    sizes = ["--examples", "16", "--draws", "1", "--repeats", "1", "--train-examples", "64"]
+    found = attentiveness.main([*common, *sizes, "--only", "d"])
+    assert set(found["variants"]) == {"a", "d"}
+
+
+def test_training_sees_every_example_once_in_every_variant(common: list[str]) -> None:
+    pytest.importorskip("accelerate")
+    from benchmarks import training
+
+    sizes = ["--examples", "90", "--batch-size", "8", "--repeats", "1", "--validation-examples", "20"]
+    found = training.main([*common, *sizes, "--accuracy", "--seeds", "2"])
+    variants = found["variants"]
+    assert {name: v["examples"] for name, v in variants.items()} == {"heed": 90, "random": 90, "grouped": 90}
+    assert variants["heed"]["padding"] < variants["random"]["padding"]
+    assert [len(v["values"]) for v in found["accuracy"].values()] == [2, 2, 2]
+    assert found["accuracy"]["random"]["differences"] == [0, 0]
+
+
+def test_monitoring_adds_k_draws_for_the_eligible(common: list[str]) -> None:
+    sizes = ["--examples", "32", "--validation-examples", "30", "--repeats", "1", "--draws", "3"]
+    found = monitoring.main([*common, *sizes, "--max-examples", "7"])
+    without, watched = (found["epochs"][name][0] for name in ("without", "with"))
+    assert without["predicted"] == 30  # the null control
+    assert watched["predicted"] == 30 + 3 * min(7, round(30 * watched["q"]))
+    assert found["model"]["as train.py"]["forwards"] <= found["model"]["all eligible"]["forwards"]
+
+
+def test_the_cost_model_of_monitoring() -> None:
+    rates = monitoring.Rates(training=100, base=500, changed=250, q=0.6)
+    found = monitoring.model(rates, draws=5, most=2000)
+    assert found["forwards"] == 10_000
+    assert found["test"] == 40
+    assert found["overhead"] == pytest.approx(100 * 40 / (3927.02 + 9815 / 500 + 512 / 250))
+    assert monitoring.model(rates, draws=5, most=None)["forwards"] == pytest.approx(5 * 0.6 * 9815)
+
+
+def test_memory_looks_at_both_sizes(common: list[str]) -> None:
+    found = memory.main([*common, "--sizes", "30", "60", "--draws", "2"], launch=memory.here)
+    assert [one["pairs"] for one in found["sizes"]] == [30, 60]
+    assert all(0.2 < one["q"] < 1 for one in found["sizes"])
+    assert all(0 < one["start"]["RssAnon"] <= one["peak"]["RssAnon"] <= one["peak"]["VmRSS"] for one in found["sizes"])
+
+
+def test_the_pairs_of_the_memory_benchmark_are_unique() -> None:
+    rows = [{"premise": f"p{i}", "hypothesis": f"h{i}", "label": "neutral"} for i in range(4)]
+    made = list(memory.unique_pairs(rows, 30))
+    assert len({row["hypothesis"] for row in made}) == 30
+    assert len({row["premise"] for row in made}) == 10
+
+
+def test_the_gpu_script_runs_on_a_cpu(tmp_path: Path) -> None:
+    found = gpu.main(["--tiny", "--no-compile", "--repeats", "1", "--output", str(tmp_path / "gpu.json")])
+    assert [v["kind"] for v in found["variants"]] == ["evaluation", "training"]
+    assert all(v["fraction"] > 0 and v["padding"] >= 1 and v["bound"] for v in found["variants"])
+    assert json.loads((tmp_path / "gpu.json").read_text()) == found
+
+
+def test_the_gpu_script_needs_nothing_of_heed() -> None:
+    text = Path(gpu.__file__).read_text()
+    imported = {line.split()[1].split(".")[0] for line in text.splitlines() if line.startswith(("import ", "from "))}
+    assert imported - {"argparse", "contextlib", "json", "statistics", "time", "collections", "dataclasses"} == {
+        "pathlib",
+        "typing",
+        "numpy",
+        "torch",
+        "transformers",
+    }
+
+
+def test_partners_of_the_plain_variant_are_never_the_example_itself() -> None:
+    pytest.importorskip("accelerate")
+    import numpy as np
+
+    from benchmarks import plain
+
+    pool = Examples.of([Example(str(i), {"a": f"a{i}", "b": f"b{i}"}, "x") for i in range(9)])
+    found = plain.pairs(pool, Task("classification", ("a", "b"), ("x", "y")), np.random.default_rng(0))
+    assert found["b"] == [f"b{i}" for i in range(9)]
+    assert all(one != f"a{i}" for i, one in enumerate(found["a"]))
+
+
+def test_repeats_start_with_another_variant_each_time() -> None:
+    order: list[str] = []
+    measure.interleave({name: lambda name=name: order.append(name) for name in "abc"}, 3)
+    assert "".join(order) == "abcbcacab"
+
+
+def test_a_table_fits_a_terminal() -> None:
+    rows = [["", "forwards", "seconds"], ["(a) Heed", "1,234", measure.Spread.of([3.0, 1.0, 2.0]).text(1)]]
+    text = measure.table("Title", rows)
+    assert "2.0 [1.0, 3.0]" in text
+    assert max(map(len, text.splitlines())) <= 80
