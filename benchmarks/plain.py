@@ -13,6 +13,7 @@ import torch
 from datasets import Dataset
 from torch import nn
 
+from lightning_modules.linear import OneDNNLinear
 from records import Examples, Task
 
 try:
@@ -22,6 +23,14 @@ except ModuleNotFoundError:
 
 from transformers import DataCollatorWithPadding, PreTrainedTokenizerBase, Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer_callback import PrinterCallback
+
+
+def stock(network: nn.Module) -> nn.Module:
+    """A network as transformers builds it: torch chooses the library that its linear layers multiply with."""
+    for module in network.modules():
+        if isinstance(module, OneDNNLinear):
+            module.__class__ = nn.Linear
+    return network
 
 
 def pairs(examples: Examples, task: Task, rng: np.random.Generator | None = None) -> dict[str, list[str]]:

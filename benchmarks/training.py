@@ -91,6 +91,8 @@ class Comparison:
     def run(self, name: str, seed: int = 0, judge: bool = False) -> Run:
         """Train one epoch by one variant, and measure accuracy if asked."""
         module, data = self.model(seed), self.data_module(seed)
+        if name != "heed":
+            plain.stock(module.network)
         with Count(module.network) as count:
             if name == "heed":
                 seconds = heed.train(module, data)
