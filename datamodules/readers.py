@@ -33,7 +33,7 @@ def brief(value: Any) -> str:
 def reason(error: Exception) -> str:
     """The first line of what a library says of an error, without a full stop."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:200].rstrip(".")
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in lines[0][:200]).rstrip(".")
 
 
 def kind(path: Path) -> str:
