@@ -12,7 +12,6 @@ import torchvision_fix  # noqa: F401
 import pytest
 from damaged_files import LABELS, MAKERS, Case, damaged
 
-from datamodules import readers
 from datamodules.readers import read
 from datamodules.sources import Columns, to_examples
 from records import HeedError
