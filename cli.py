@@ -13,7 +13,6 @@ import torchvision_fix  # noqa: F401
 
 import torch
 import yaml
-from jsonargparse import set_parsing_settings
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import TensorBoardLogger
 from pytorch_lightning.utilities import rank_zero_only
@@ -22,6 +21,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from callbacks import Accuracy, Attentiveness, BestCheckpoint, Board, Engine, RunFolder
 from callbacks.run_folder import new_version
 from datamodules import PairedData
+from kinds import require_kinds
 from lightning_modules import Classifier
 from records import HeedError
 
@@ -32,7 +32,6 @@ DEFAULTS = {"data": "planted", "model": "minilm"}
 warnings.filterwarnings("ignore", "The '.*_dataloader' does not have many workers")  # splicing token ids is cheap
 warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")  # it holds the backbone's config
 warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.. is deprecated")  # Lightning with torch 2.13
-set_parsing_settings(import_path_denylist=[])  # beside those that jsonargparse denies, none; and these are refused
 for log in ("pytorch_lightning.utilities.rank_zero", "lightning.pytorch.utilities.rank_zero"):
     logging.getLogger(log).addFilter(lambda record: "Tip:" not in record.getMessage())
 warnings.filterwarnings("ignore", "Be aware that when using `ckpt_path`, callbacks")  # evaluation needs none of them
@@ -86,7 +85,7 @@ def kinds_named(path: str) -> set[str]:
     """Of "data" and "model", those for which a config names a class; one that only changes settings names none."""
     try:
         config = yaml.safe_load(Path(path).read_text())
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise HeedError(f"--config {path} is not valid YAML: {str(error).splitlines()[0]}.") from None
     sections = {kind: config.get(kind) for kind in DEFAULTS} if isinstance(config, dict) else {}
     return {kind for kind, section in sections.items() if isinstance(section, str) or "class_path" in (section or {})}
@@ -144,6 +143,7 @@ def one_sentence(message: str) -> str:
         return f"{flag}.{reason[2:]}" if flag else reason
     if option := re.match(r"[Oo]ption '(.+)' is not accepted", reason):
         return f"{flag}.{option[1]}: there is no such setting." if flag else f"--{option[1]}: there is no such setting."
+    reason = re.sub(r", denied by the .* to allow it", "", reason)  # that is said to programmers
     reason = re.sub(r"a <class '(?:[\w.]+\.)?(\w+)'>", r"\1", reason).replace("a typing.Literal", "one of ")
     value = re.search(r"Given value: (?!Namespace|NestedArg|<)(.{1,60})$", message, re.MULTILINE)
     got = f" (got {value[1]})" if value and "Got value" not in reason else ""
@@ -200,6 +200,7 @@ class HeedCLI(LightningCLI):
 
     def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
         self.config = parser.parse_args(args)
+        require_kinds(self.config)
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         parser.add_lightning_class_args(Attentiveness, "attentiveness")

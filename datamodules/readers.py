@@ -3,8 +3,10 @@
 import csv
 import gzip
 import json
+import re
+import reprlib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,9 +16,24 @@ import pyarrow.parquet as pq
 from records import HeedError
 
 SUFFIXES = ("jsonl", "json", "csv", "tsv", "parquet")
+LONGEST_LINE = 2**27  # bytes; a whole article fits into a field, and a damaged file does not fill the memory
+LONGEST_JSON = 2**29  # bytes of a json list, which is read as a whole
 Row = dict[str, Any]
 
-csv.field_size_limit(2**27)  # a whole article fits into a field
+csv.field_size_limit(LONGEST_LINE)
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 80
+
+
+def brief(value: Any) -> str:
+    """A value as one short line for a message."""
+    return _short.repr(value)
+
+
+def reason(error: Exception) -> str:
+    """The first line of what a library says of an error, without a full stop."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in lines[0][:200]).rstrip(".")
 
 
 def kind(path: Path) -> str:
@@ -44,54 +61,77 @@ def read(path: Path, quoting: bool = True) -> Iterator[tuple[int, Row]]:
     form = kind(path)
     if not path.is_file():
         raise HeedError(f"{path} does not exist.")
-    if form == "parquet":
-        yield from _parquet(path)
-        return
-    found = False
-    reader = {"jsonl": _jsonl, "json": _json}.get(form) or (lambda lines, path: _delimited(lines, path, form, quoting))
-    opened = gzip.open if path.name.lower().endswith(".gz") else open
-    with opened(path, "rb") as binary:
-        row = 0
-        try:
-            for row, columns in reader(_lines(binary), path):
-                found = True
-                yield row, columns
-        except UnicodeDecodeError as error:
-            raise HeedError(f"{path} is not UTF-8 after row {row} ({error.reason}): convert it first.") from None
-        except (OSError, EOFError, zlib.error) as error:
-            raise HeedError(f"{path} is damaged after row {row}: {error}.") from None
-    if not found:
+    row = 0
+    try:
+        if form == "parquet":
+            rows = _parquet(path)
+        else:
+            opened = gzip.open if path.name.lower().endswith(".gz") else open
+            rows = _text_file(opened(path, "rb"), path, form, quoting)
+        for row, columns in rows:
+            yield row, columns
+    except UnicodeDecodeError as error:
+        raise HeedError(f"{path} is not UTF-8 after row {row} ({error.reason}): convert it first.") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise HeedError(f"{path} is damaged after row {row}: {reason(error)}.") from None
+    if not row:
         raise HeedError(f"{path} has no rows.")
 
 
-def _lines(binary: IO[bytes]) -> Iterator[str]:
+def _text_file(file: IO[bytes], path: Path, form: str, quoting: bool) -> Iterator[tuple[int, Row]]:
+    with file:
+        if form == "jsonl":
+            yield from _jsonl(file, path)
+        elif form == "json":
+            yield from _json(file, path)
+        else:
+            yield from _delimited(file, path, "\t" if form == "tsv" else ",", quoting)
+
+
+def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
     """Lines that end in a line feed and in nothing else, decoded one by one, so that a broken row is known."""
-    for number, line in enumerate(binary):
-        yield line.decode("utf-8" if number else "utf-8-sig")
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise HeedError(f"{path}, line {number} is longer than {LONGEST_LINE >> 20} MiB.")
+        yield line.decode("utf-8-sig" if number == 1 else "utf-8")
 
 
-def _jsonl(lines: Iterator[str], path: Path) -> Iterator[tuple[int, Row]]:
-    for row, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            columns = json.loads(line)
-        except ValueError as error:
-            raise HeedError(f"{path}, row {row}: not valid JSON ({error}).") from None
-        yield row, _object(columns, path, row)
+def _jsonl(file: IO[bytes], path: Path) -> Iterator[tuple[int, Row]]:
+    for row, line in enumerate(_lines(file, path), 1):
+        if line.strip():
+            yield row, _object(_parsed(line, f"{path}, row {row}:"), path, row)
 
 
-def _json(lines: Iterator[str], path: Path) -> Iterator[tuple[int, Row]]:
-    try:
-        rows = json.loads("".join(lines))
-    except UnicodeDecodeError:
-        raise
-    except ValueError as error:
-        raise HeedError(f"{path} is not valid JSON: {error}.") from None
+def _json(file: IO[bytes], path: Path) -> Iterator[tuple[int, Row]]:
+    content = file.read(LONGEST_JSON + 1)
+    if len(content) > LONGEST_JSON:
+        raise HeedError(
+            f"{path} is a list of more than {LONGEST_JSON >> 20} MiB: save it as .jsonl, one object a line."
+        )
+    rows = _parsed(content.decode("utf-8-sig"), f"{path} is")
     if not isinstance(rows, list):
         raise HeedError(f"{path} holds no list of rows but one {type(rows).__name__}; one object a line is .jsonl.")
     for row, columns in enumerate(rows, 1):
         yield row, _object(columns, path, row)
+
+
+def _parsed(text: str, where: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_without_repetition)
+    except RecursionError:
+        raise HeedError(f"{where} not valid JSON (nested too deeply).") from None
+    except ValueError as error:  # a number of more digits than Python reads is one as well
+        raise HeedError(f"{where} not valid JSON ({reason(error)}).") from None
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> Row:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {brief(next(n for n in names if names.count(n) > 1))} stands twice in an object")
+    return found
 
 
 def _object(columns: Any, path: Path, row: int) -> Row:
@@ -100,19 +140,22 @@ def _object(columns: Any, path: Path, row: int) -> Row:
     return columns
 
 
-def _delimited(lines: Iterator[str], path: Path, form: str, quoting: bool) -> Iterator[tuple[int, Row]]:
-    options: dict[str, Any] = {"delimiter": "\t" if form == "tsv" else ",", "strict": True}
+def _delimited(file: IO[bytes], path: Path, delimiter: str, quoting: bool) -> Iterator[tuple[int, Row]]:
     hint = "if its quotes are plain characters, set --data.quoting false"
-    options |= {} if quoting else {"quoting": csv.QUOTE_NONE}
-    rows = csv.reader(lines, **options)
-    row = -1
+    style = _Style(path, delimiter, hint) if quoting else None
+    taken: list[str] = []  # the lines of the row that is being read
+    lines = (taken.append(line) or line for line in _lines(file, path))
+    rows = csv.reader(lines, delimiter=delimiter, strict=True, quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE)
+    row, header = -1, None
     try:
-        header: list[str] | None = None
         for row, values in enumerate(rows):  # the header is row 0
+            if style is not None:
+                style.check(row, taken, header or values)
+            taken.clear()
             if header is None:
                 header = values
-                if len(set(header)) < len(header) or not all(header):
-                    raise HeedError(f"{path}: the header {header} has an empty or a repeated column.")
+                if len(set(header)) < len(header) or not header or not all(header):
+                    raise HeedError(f"{path}: the header {brief(header)} has an empty or a repeated column.")
             elif values:
                 if len(values) != len(header):
                     raise HeedError(
@@ -120,21 +163,54 @@ def _delimited(lines: Iterator[str], path: Path, form: str, quoting: bool) -> It
                     )
                 yield row, dict(zip(header, values, strict=True))
     except csv.Error as error:
-        raise HeedError(f"{path}, row {row + 1}: {error} ({hint}).") from None
+        raise HeedError(f"{path}, row {row + 1}: {reason(error)} ({hint}).") from None
+
+
+class _Style:
+    """Tells quotes around fields from quotes that are plain characters, which can make one row of several.
+
+    Where any row holds a quote inside a field without quotes around it, no row may go over several lines; and in a
+    tab-separated file no row may consist of lines each of which is a row of its own.
+    """
+
+    def __init__(self, path: Path, delimiter: str, hint: str) -> None:
+        self.path, self.delimiter, self.hint = path, delimiter, hint
+        field = rf'(?:"(?:[^"]++|"")*+"|[^"{delimiter}\r\n]*+)'
+        self.quoted = re.compile(rf"{field}(?:{delimiter}{field})*+[\r\n]*+")
+        self.plain: int | None = None
+        self.several: int | None = None
+
+    def check(self, row: int, lines: Sequence[str], header: Sequence[str]) -> None:
+        """Look at the lines that one row was read from."""
+        if self.plain is None and any('"' in line for line in lines) and not self.quoted.fullmatch("".join(lines)):
+            self.plain = row
+        if len(lines) > 1 and self.several is None:
+            self.several = row
+        if self.several is not None and self.plain is not None:
+            problem = f"a quoted field goes over several lines, but the quotes in row {self.plain} are plain characters"
+            raise HeedError(f"{self.path}, row {self.several}: {problem} ({self.hint}).")
+        if len(lines) > 1 and self.delimiter == "\t" and {line.count("\t") for line in lines} == {len(header) - 1}:
+            raise HeedError(
+                f"{self.path}, row {row}: {len(lines)} lines, each like a row, within quotes ({self.hint})."
+            )
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
-    row = 0
+    row, where = 0, "its footer"
     try:
-        with pq.ParquetFile(path, memory_map=True) as file:
+        with pq.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
             names = file.schema_arrow.names
             if len(set(names)) < len(names):
-                raise HeedError(f"{path}: the header {names} has a repeated column.")
-            for batch in file.iter_batches(4096):
-                for columns in batch.to_pylist():
-                    row += 1
-                    yield row, columns
-    except (pa.ArrowException, OSError) as error:
-        raise HeedError(f"{path} is damaged after row {row}: {str(error).splitlines()[0]}.") from None
-    if not row:
-        raise HeedError(f"{path} has no rows.")
+                raise HeedError(f"{path}: the header {brief(names)} has a repeated column.")
+            for group in range(file.num_row_groups):
+                where = f"row group {group}"
+                for batch in file.iter_batches(4096, row_groups=[group]):
+                    batch.validate(full=True)
+                    for columns in batch.to_pylist():
+                        row += 1
+                        yield row, columns
+            where = "its footer"
+            if row != file.metadata.num_rows:
+                raise ValueError(f"it should hold {file.metadata.num_rows} rows")
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise HeedError(f"{path} is damaged in {where}, after row {row}: {reason(error)}.") from None

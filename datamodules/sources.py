@@ -1,12 +1,18 @@
 """Where rows come from: local files, saved data sets, the hub; and how rows become examples."""
 
+import json
+import math
 import re
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
-from datamodules.readers import SUFFIXES, read
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from datamodules.readers import SUFFIXES, brief, read, reason
 from records import Examples, ExamplesBuilder, HeedError
 
 NO_GOLD = ("", "-", "-1", "none", "null", "nan")
@@ -76,33 +82,53 @@ def to_examples(
     """
     spellings = columns.spellings()
     builder = ExamplesBuilder(tuple(columns.parts), columns.groups)
-    seen: dict[str, int] = {}
-    kept = no_gold = 0
+    wanted = [*columns.parts.values(), columns.label, *columns.groups, *filter(None, [columns.uid])]
+    kept, no_gold = array("q"), 0  # the rows that became examples
     for row, values in rows:
-        wanted = [*columns.parts.values(), columns.label, *columns.groups, *filter(None, [columns.uid])]
         missing = [name for name in wanted if name not in values]
         if missing:
             raise HeedError(
-                f"{where}, row {row}: no column {missing[0]!r}; the columns are {', '.join(map(str, values))}. "
+                f"{where}, row {row}: no column {missing[0]!r}; the columns are {', '.join(map(_name, values))}. "
                 "The data set's YAML says which column is which part."
             )
         gold = values[columns.label]
+        if not isinstance(gold, str | int | float | None):
+            raise HeedError(f"{where}, row {row}: the label is a {type(gold).__name__} ({brief(gold)}).")
         label = spellings.get(str(gold).strip()) or spellings.get(_label_text(gold))
         if label is None and _label_text(gold).lower() in NO_GOLD:
             no_gold += 1
             continue
         if label is None:
-            raise HeedError(f"{where}, row {row}: unknown label {gold!r}; known are {', '.join(spellings)}.")
+            raise HeedError(f"{where}, row {row}: unknown label {brief(gold)}; known are {', '.join(spellings)}.")
         parts = [_text(values[column], where, row, column) for column in columns.parts.values()]
-        uid = f"{prefix}/{row if columns.uid is None else values[columns.uid]}"
-        if columns.uid is not None and seen.setdefault(uid, row) != row:
-            raise HeedError(f"{where}, row {row}: the id {values[columns.uid]!r} stands in row {seen[uid]} already.")
         groups = [_text(values[column], where, row, column) for column in columns.groups]
-        builder.add(uid, parts, label, groups)
-        kept += 1
+        uid = row if columns.uid is None else _text(values[columns.uid], where, row, columns.uid)
+        builder.add(f"{prefix}/{uid}", parts, label, groups)
+        kept.append(row)
     if not kept:
         raise HeedError(f"{where} has no row with a gold label ({no_gold} without).")
-    return builder.finish(), no_gold
+    examples = builder.finish()
+    if columns.uid is not None:
+        _refuse_repeated(examples.table["uid"], kept, where, prefix)
+    return examples, no_gold
+
+
+def _refuse_repeated(uids: pa.ChunkedArray, rows: Sequence[int], where: str, prefix: str) -> None:
+    """Sorts the uids, and not a dictionary of them, which would take several times the memory."""
+    order = pc.sort_indices(uids)  # a stable sort
+    ordered = uids.take(order)
+    same = pc.equal(ordered[1:], ordered[:-1]).to_numpy()
+    if same.any():
+        again = order.to_numpy()[1:][same]
+        first = order.to_numpy()[:-1][same][again.argmin()]
+        name = uids[int(again.min())].as_py().removeprefix(f"{prefix}/")
+        raise HeedError(f"{where}, row {rows[again.min()]}: the id {brief(name)} stands in row {rows[first]} already.")
+
+
+def _name(column: Any) -> str:
+    """A column's name as it is, or shortened where it would spoil a message."""
+    name = str(column)
+    return name if name.isprintable() and len(name) <= 80 else brief(name)
 
 
 def _label_text(gold: Any) -> str:
@@ -111,17 +137,49 @@ def _label_text(gold: Any) -> str:
 
 
 def _text(value: Any, where: str, row: int, column: str) -> str:
-    text = value if isinstance(value, str) else "" if value is None else str(value)
-    if not text.strip():
+    """Text as it is, and a number as Python writes it; nothing else is made into text."""
+    if value is None or (isinstance(value, str) and not value.strip()) or value != value:
         raise HeedError(f"{where}, row {row}: the column {column!r} is empty.")
-    if any("\ud800" <= c <= "\udfff" for c in text):
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or value in (math.inf, -math.inf):
+        found = f"{type(value).__name__} {brief(value)}"
+        raise HeedError(f"{where}, row {row}: the column {column!r} holds no text but {found}.")
+    text = str(value)
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
         raise HeedError(f"{where}, row {row}: the column {column!r} holds half of a surrogate pair.")
     return text
 
 
+def inside(folder: Path, path: Any) -> Path:
+    """The file or folder that a path written inside a data file names; it must lie below ``folder``.
+
+    Such a path comes from whoever made the data, so it may be neither absolute nor lead out of the folder, not even
+    through a symbolic link. Separators are "/" everywhere.
+
+    Raises:
+        HeedError: It leaves the folder, or is no path.
+    """
+    refused = HeedError(f"{folder}: the path {brief(path)} in its files does not lead to something in this folder.")
+    if not isinstance(path, str) or "\0" in path or "\\" in path:
+        raise refused
+    if PurePosixPath(path).is_absolute() or PureWindowsPath(path).drive:
+        raise refused
+    try:
+        root = folder.resolve()
+        found = (root / path).resolve()
+    except (OSError, RuntimeError, ValueError):  # a name that is too long, links in a circle
+        raise refused from None
+    if found == root or not found.is_relative_to(root):
+        raise refused
+    return found
+
+
 @dataclass(frozen=True)
 class Local:
-    """Local files: a folder with one file per split, one file, or a folder written by ``save_to_disk``."""
+    """Local files: a folder with one file per split, one file, or a folder written by ``save_to_disk``.
+
+    The user names the path and the files in it, which may be symbolic links to wherever large data are kept. Paths
+    that stand inside files (those of ``save_to_disk``) may not lead out of the folder: see :func:`inside`.
+    """
 
     path: Path
     quoting: bool = True
@@ -164,16 +222,46 @@ class Local:
     def _saved(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
         import datasets
 
+        folder = self.path
         try:
-            saved = datasets.load_from_disk(str(self.path))
+            if (folder / "dataset_dict.json").exists():
+                splits = _described(folder / "dataset_dict.json", "splits")
+                found = [name for name in (split, *aliases) if name in splits]
+                if not found:
+                    known = ", ".join(map(_name, splits))
+                    raise HeedError(f"{folder} has no split {split!r}; it has {known}.")
+                split, folder = found[0], inside(folder, found[0])
+            for file in _described(folder / "state.json", "_data_files"):
+                inside(folder, file["filename"])
+            saved = datasets.Dataset.load_from_disk(str(folder))
+        except HeedError:
+            raise
         except Exception as error:
-            raise HeedError(f"{self.path} is no whole save_to_disk folder: {str(error).splitlines()[0]}.") from None
-        if isinstance(saved, datasets.DatasetDict):
-            names = [name for name in (split, *aliases) if name in saved]
-            if not names:
-                raise HeedError(f"{self.path} has no split {split!r}; it has {', '.join(saved)}.")
-            saved, split = saved[names[0]], names[0]
-        return f"{self.path} ({split})", enumerate(saved, 1)
+            raise HeedError(f"{self.path} is no whole save_to_disk folder: {reason(error)}.") from None
+        where = f"{self.path} ({split})"
+        return where, _arrow_rows(saved, where)
+
+
+def _described(file: Path, key: str) -> list[Any]:
+    """The list under a key of one of the json files of ``save_to_disk``."""
+    found = json.loads(file.read_text(encoding="utf-8"))[key]
+    if not isinstance(found, list):
+        raise ValueError(f"{key!r} in {file.name} is no list")
+    return found
+
+
+def _arrow_rows(saved: Any, where: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Rows of a ``datasets.Dataset`` as Arrow has them: columns of pictures or sounds, whose files may lie anywhere,
+    are not decoded, and the format that the data set was saved with does not matter."""
+    row = 0
+    try:
+        for batch in saved.with_format("arrow").iter(1024):
+            batch.validate(full=True)
+            for values in batch.to_pylist():
+                row += 1
+                yield row, values
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise HeedError(f"{where} is damaged after row {row}: {reason(error)}.") from None
 
 
 @dataclass(frozen=True)
@@ -195,13 +283,13 @@ class Hub:
         try:
             found = datasets.load_dataset(self.id, self.subset, split=split, revision=self.revision)
         except Exception as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
             raise HeedError(
-                f"The data set {self.id} could not be loaded from the hub ({reason}). Give local files with "
+                f"The data set {self.id} could not be loaded from the hub ({reason(error)}). Give local files with "
                 "--data.path DIR, take the embedded data (--data planted), or set HF_HUB_OFFLINE=1 to use only what "
                 "is cached."
             ) from error
-        return f"{self.id} ({split})", enumerate(found, 1)
+        where = f"{self.id} ({split})"
+        return where, _arrow_rows(found, where)
 
 
 def _stem(file: Path) -> str:

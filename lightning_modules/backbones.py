@@ -6,9 +6,9 @@ import importlib.util
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
-from safetensors import SafetensorError
 from transformers.utils import logging as transformers_logging
 
 from records import HeedError
@@ -70,11 +70,16 @@ def quiet() -> Iterator[None]:
 
 
 def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
-    """Call a ``from_pretrained`` and turn its failure into one sentence."""
+    """Call a ``from_pretrained`` and turn its failure into one sentence.
+
+    Code that comes with a model is never run, and of a ``.bin`` file transformers loads tensors alone.
+    """
     try:
         with quiet():
             return loader(backbone, trust_remote_code=False, **kwargs)
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+    except UnpicklingError as error:
+        raise HeedError(f"The weights of {backbone} hold something else than tensors, which is not loaded.") from error
+    except Exception as error:  # of what anybody may have written, any line can be wrong in any way
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise HeedError(
             f"The model {backbone} could not be loaded ({lines[0].rstrip('.')}). Name a folder with "

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import tracemalloc
 from pathlib import Path
 
 import torchvision_fix  # noqa: F401
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from datamodules import readers
 from datamodules.readers import SUFFIXES, kind, read
 from records import HeedError
 
@@ -247,3 +249,82 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
 def test_a_folder_with_the_name_of_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").mkdir()
     assert refused(tmp_path / "a.csv")
+
+
+# what would be lost or would fill the memory
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", 'a,b,c\nx,"open,1\ny,",5"" disk",1\nz,w,2\n'),  # the quote that closes is the one that opens the next
+        ("a.tsv", 'a\tb\nx\t"To be\ny\tor not\nz\tto be"\n'),
+        ("a.tsv", 'a\tb\nx\t"To be\ny\tor not"\nz\t5" disk\n'),
+        ("a.csv", 'a,b\nx,5" disk\ny,"To be\nz,or not"\n'),
+    ],
+)
+def test_rows_are_not_swallowed_by_a_quote_that_does_not_close(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert "--data.quoting false" in refused(tmp_path / name)
+
+
+def test_quotes_inside_fields_are_read_where_no_row_goes_over_several_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text('a\tb\n5" disk\t"all of it"\n')
+    assert list(read(tmp_path / "a.tsv")) == [(1, {"a": '5" disk', "b": "all of it"})]
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"b": {"a": 1, "a": 1}}'])
+def test_of_a_repeated_key_no_value_is_lost(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.jsonl").write_text(f'{{"a": 0}}\n{text}\n')
+    assert "row 2: not valid JSON (the key 'a' stands twice in an object)" in refused(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_deep_nesting_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("[" * 10**6)
+    assert "nested too deeply" in refused(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz", "a.json.gz", "a.tsv"])
+def test_a_line_without_end_does_not_fill_the_memory(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight megabytes that compress to eight thousand bytes, where 65,536 may be read."""
+    monkeypatch.setattr(readers, "LONGEST_LINE", 2**16)
+    monkeypatch.setattr(readers, "LONGEST_JSON", 2**16)
+    opened = gzip.open if name.endswith(".gz") else open
+    with opened(tmp_path / name, "wb") as file:
+        file.write(b" " * 2**23)
+    tracemalloc.start()
+    message = refused(tmp_path / name)
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+    assert "longer than 0 MiB" in message or "more than 0 MiB" in message
+
+
+def test_parquet_is_read_batch_by_batch(tmp_path: Path) -> None:
+    """Of a file with 30 MB of text, the first row takes less than a tenth of it."""
+    pq.write_table(pa.table({"a": [f"{i} " * 100 for i in range(50_000)]}), tmp_path / "a.parquet", row_group_size=5000)
+    before = pa.total_allocated_bytes()
+    rows = read(tmp_path / "a.parquet")
+    assert next(rows)[1]["a"].startswith("0 0")
+    assert pa.total_allocated_bytes() - before < 10 * 2**20
+    rows.close()
+
+
+def test_a_row_group_with_a_wrong_checksum_is_named(tmp_path: Path) -> None:
+    """Of stored text a changed letter is seen by the checksum alone."""
+    path = tmp_path / "a.parquet"
+    table = pa.table({"a": [f"text {i}" for i in range(100)]})
+    pq.write_table(table, path, row_group_size=50, compression="none", use_dictionary=False, write_page_checksum=True)
+    path.write_bytes(path.read_bytes().replace(b"text 77", b"test 77", 1))
+    assert "damaged in row group 1, after row 50" in refused(path)
+
+
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    monkeypatch.setattr("builtins.open", forbidden)
+    assert "Permission denied" in refused(tmp_path / "a.csv")

@@ -1,0 +1,102 @@
+"""Thousands of damaged files: each loads completely, or is refused in one line that names the file and the row."""
+
+import re
+import resource
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+from damaged_files import LABELS, MAKERS, Case, damaged
+
+from datamodules.readers import read
+from datamodules.sources import Columns, to_examples
+from records import HeedError
+
+COLUMNS = Columns({"premise": "premise", "hypothesis": "hypothesis"}, "label", LABELS, uid="id", groups=("doc",))
+SPELLED = {s: name for name, others in LABELS.items() for s in (name, *others)}
+PLACE = re.compile(r"row \d+|line \d+|row group \d+|footer|header|has no rows?|no list of rows|not valid JSON")
+Loaded = list[tuple[str, str, str, str, str]]
+
+
+def loaded(case: Case, folder: Path) -> tuple[Loaded, int] | str:
+    """What a file gives (examples, rows without gold), or the message with which it is refused."""
+    path = folder / case.name
+    path.write_bytes(case.content)
+    try:
+        examples, no_gold = to_examples(read(path, case.quoting), str(path), "fuzz/train", COLUMNS)
+    except HeedError as error:
+        return str(error)
+    finally:
+        path.unlink()
+    found = [(e.uid, e.parts["premise"], e.parts["hypothesis"], e.label, e.groups["doc"]) for e in examples]
+    return found, no_gold
+
+
+def expected(rows: list[dict[str, Any]]) -> tuple[Loaded, int]:
+    """What rows should give."""
+    gold = [row for row in rows if row["label"].strip() not in ("-", "")]
+    values = [(f"fuzz/train/{r['id']}", r["premise"], r["hypothesis"], SPELLED[r["label"]], r["doc"]) for r in gold]
+    return values, len(rows) - len(gold)
+
+
+def check(case: Case, folder: Path) -> str:
+    """Load a case and hold it against what may come of it; returns "loaded" or "refused"."""
+    found = loaded(case, folder)
+    if isinstance(found, str):
+        assert case.outcome != "loads", found
+        assert "\n" not in found
+        assert found.isprintable(), found
+        assert len(found) - len(str(folder)) < 700, found
+        assert case.name in found
+        assert PLACE.search(found.replace(case.name, "")), found
+        assert case.row is None or f"row {case.row}:" in found, (found, case.row)
+        return "refused"
+    assert case.outcome != "refused"
+    examples, no_gold = found
+    if case.rewritten:
+        assert len(examples) + no_gold == len(case.rows)
+    elif case.free is None:
+        assert (examples, no_gold) == expected(case.rows)
+    else:
+        before, none_before = expected(case.rows[: case.free])
+        after, none_after = expected(case.rows[case.free + 1 :])
+        assert examples[: len(before)] == before
+        assert examples[len(examples) - len(after) :] == after
+        free = len(examples) - len(before) - len(after) + no_gold - none_before - none_after
+        assert free in ((0, 1) if case.may_end else (1,))
+    return "loaded"
+
+
+def run(numbers: range, folder: Path) -> dict[str, Counter]:
+    """Check cases; returns how many of each damage were loaded and refused."""
+    counts: dict[str, Counter] = {damage: Counter() for damage, *_ in MAKERS}
+    for number in numbers:
+        case = damaged(number)
+        try:
+            counts[case.damage][check(case, folder)] += 1
+        except Exception as error:
+            raise AssertionError(f"case {number}, {case.damage}, {case.name}: {error!r}") from error
+    return counts
+
+
+def test_a_damaged_file_loads_completely_or_is_refused_by_name(tmp_path: Path) -> None:
+    counts = run(range(300), tmp_path)
+    assert all(counts.values())
+
+
+@pytest.mark.slow
+def test_ten_thousand_damaged_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In bounded memory; prints the table of docs/exactness.md."""
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    counts = run(range(10_000), tmp_path)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    with capsys.disabled():
+        for damage, n in counts.items():
+            print(f"\n{damage:30} loaded {n['loaded']:5} refused {n['refused']:5}", end="")
+        total = sum(counts.values(), Counter())
+        print(f"\nall: {dict(total)}, {time.perf_counter() - start:.0f} s, {grown:.0f} MiB more memory")
+    assert grown < 1024

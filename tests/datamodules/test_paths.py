@@ -1,0 +1,146 @@
+"""What stands inside data files can neither name a file outside the data folder nor run code."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import pyarrow as pa
+import pytest
+from datasets import Dataset, DatasetDict, Image, load_from_disk
+
+from datamodules.sources import Local, inside
+from records import HeedError
+
+
+def saved(*premises: str) -> Dataset:
+    return Dataset.from_dict({"premise": list(premises), "label": [0] * len(premises)})
+
+
+def refused(folder: Path, split: str = "train") -> str:
+    """The message with which a saved data set is refused: one line that names the folder."""
+    with pytest.raises(HeedError) as caught:
+        list(Local(folder).rows(split, ())[1])
+    message = str(caught.value)
+    assert str(folder) in message
+    assert "\n" not in message
+    return message
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A data folder beside a secret, with a picture and with links to both."""
+    data = tmp_path / "data"
+    (data / "images").mkdir(parents=True)
+    (data / "images" / "a b.png").touch()
+    (tmp_path / "data-secret").mkdir()
+    (tmp_path / "data-secret" / "key").touch()
+    (data / "out").symlink_to(tmp_path / "data-secret")
+    (data / "key.png").symlink_to("../data-secret/key")
+    (data / "picture.png").symlink_to("images/a b.png")
+    (data / "circle").symlink_to("circle")
+    return data
+
+
+@pytest.mark.parametrize("path", ["images/a b.png", "./images/../images/a b.png", "picture.png", "images/none yet.png"])
+def test_paths_inside_the_folder_are_followed(folder: Path, path: str) -> None:
+    assert inside(folder, path) == (folder / path).resolve()
+    assert inside(folder, path).is_relative_to(folder)
+
+
+def test_a_folder_that_is_a_link_itself_is_as_good(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(folder)
+    assert inside(tmp_path / "link", "images/a b.png") == folder / "images" / "a b.png"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "..",
+            "../data-secret/key",
+            "images/../../data-secret/key",
+            "/etc/passwd",
+            "//etc/passwd",
+            "out/key",
+            "key.png",
+        ),
+        *("", ".", "images/..", "a\0.png", "circle/a.png", "\ud800.png", None, 3, ["a"], b"a"),
+        *("..\\data-secret\\key", "C:\\key", "C:/key", "C:key", "\\\\host\\share\\key", "images\\a b.png"),
+    ],
+)
+def test_paths_that_leave_the_folder_are_refused(folder: Path, path: Any) -> None:
+    with pytest.raises(HeedError, match="does not lead to something in this folder") as caught:
+        inside(folder, path)
+    assert str(folder) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) - len(str(folder)) < 250
+
+
+@pytest.mark.parametrize("path", ["../elsewhere", "/etc", "..", ".", "", "train/../../elsewhere"])
+def test_a_saved_dictionary_names_splits_in_its_own_folder(tmp_path: Path, path: str) -> None:
+    DatasetDict(train=saved("a")).save_to_disk(tmp_path / "d")
+    saved("secret").save_to_disk(tmp_path / "elsewhere")
+    (tmp_path / "d" / "dataset_dict.json").write_text(json.dumps({"splits": ["train", path]}))
+    assert "does not lead to something in this folder" in refused(tmp_path / "d", path)
+    assert [row["premise"] for _, row in Local(tmp_path / "d").rows("train", ())[1]] == ["a"]
+
+
+@pytest.mark.parametrize("how", ["up", "absolute", "link", "split link"])
+def test_a_saved_data_set_names_files_in_its_own_folder(tmp_path: Path, how: str) -> None:
+    saved("secret").save_to_disk(tmp_path / "elsewhere")
+    DatasetDict(train=saved("a")).save_to_disk(tmp_path / "d")
+    train, (secret,) = tmp_path / "d" / "train", (tmp_path / "elsewhere").glob("*.arrow")
+    state = json.loads((train / "state.json").read_text())
+    names = {"up": f"../../elsewhere/{secret.name}", "absolute": str(secret), "link": "link.arrow"}
+    (train / "link.arrow").symlink_to(secret)
+    if how == "split link":
+        train.rename(tmp_path / "moved")
+        train.symlink_to(tmp_path / "moved")
+    else:
+        state["_data_files"] = [{"filename": names[how]}]
+        (train / "state.json").write_text(json.dumps(state))
+    assert "does not lead to something in this folder" in refused(tmp_path / "d")
+
+
+@pytest.mark.parametrize("state", ["[]", "{}", '{"_data_files": 3}', '{"_data_files": [3]}', "[" * 10**5, "\xff"])
+def test_a_saved_data_set_that_says_nonsense_is_refused(tmp_path: Path, state: str) -> None:
+    saved("a").save_to_disk(tmp_path / "d")
+    (tmp_path / "d" / "state.json").write_text(state, encoding="latin-1")
+    assert "no whole save_to_disk folder" in refused(tmp_path / "d")
+
+
+def test_pictures_beside_the_text_are_not_opened(tmp_path: Path) -> None:
+    """A column of pictures may name any file, or a page of the web, which decoding it would read."""
+    paths = [str(tmp_path / "secret.png"), "https://example.invalid/a.png"]
+    images = pa.array([{"bytes": None, "path": p} for p in paths], Image().pa_type)
+    Dataset(pa.table({"premise": ["a", "b"], "image": images})).save_to_disk(tmp_path / "d")
+    info = json.loads((tmp_path / "d" / "dataset_info.json").read_text())
+    info["features"]["image"] = {"_type": "Image"}
+    (tmp_path / "d" / "dataset_info.json").write_text(json.dumps(info))
+    assert isinstance(load_from_disk(str(tmp_path / "d")).features["image"], Image)
+    rows = [row for _, row in Local(tmp_path / "d").rows("train", ())[1]]
+    assert [row["premise"] for row in rows] == ["a", "b"]
+    assert [row["image"]["path"] for row in rows] == paths
+
+
+def test_the_format_that_data_were_saved_in_does_not_matter(tmp_path: Path) -> None:
+    saved("a", "b").with_format("torch").save_to_disk(tmp_path / "d")
+    rows = list(Local(tmp_path / "d").rows("train", ())[1])
+    assert rows == [(1, {"premise": "a", "label": 0}), (2, {"premise": "b", "label": 0})]
+
+
+def test_text_of_a_saved_data_set_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    saved("a", "needle").save_to_disk(tmp_path / "d")
+    (file,) = (tmp_path / "d").glob("*.arrow")
+    file.write_bytes(file.read_bytes().replace(b"needle", b"need\xffe"))
+    assert "damaged after row 0" in refused(tmp_path / "d")
+
+
+def test_a_split_file_may_be_a_link_that_the_user_has_made(tmp_path: Path) -> None:
+    """Large data are kept elsewhere, and the hub's own cache consists of links."""
+    (tmp_path / "big.jsonl").write_text('{"premise": "a"}\n')
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "train.jsonl").symlink_to(tmp_path / "big.jsonl")
+    assert [row for _, row in Local(tmp_path / "data").rows("train", ())[1]] == [{"premise": "a"}]

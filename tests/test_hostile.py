@@ -1,0 +1,323 @@
+"""Checkpoints, model folders and configurations of unknown origin run no code of theirs."""
+
+import contextlib
+import json
+import os
+import pickle
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+import torch
+from pytorch_lightning import Trainer
+
+import cli
+from cli import HeedCLI, expand
+from datamodules import Planted
+from kinds import KINDS
+from lightning_modules import Encoder
+from records import HeedError
+
+
+class Payload:
+    """Unpickled, it makes a file."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.marker),)
+
+
+@pytest.fixture
+def marker(tmp_path: Path) -> Path:
+    """What must not exist in the end."""
+    return tmp_path / "marker"
+
+
+# checkpoints
+
+
+@pytest.fixture(params=["pickle", "legacy", "zip"])
+def checkpoint(request: pytest.FixtureRequest, tmp_path: Path, marker: Path) -> Path:
+    """A checkpoint with a payload: a bare pickle, torch's old format, and its format of today."""
+    path = tmp_path / "best.ckpt"
+    content = {"state_dict": {}, "pytorch-lightning_version": "2.6.6", "epoch": Payload(marker)}
+    if request.param == "pickle":
+        path.write_bytes(pickle.dumps(content, protocol=2))
+    else:
+        torch.save(content, path, _use_new_zipfile_serialization=request.param == "zip")
+    return path
+
+
+def test_the_payload_is_a_real_one(checkpoint: Path, marker: Path) -> None:
+    with contextlib.suppress(RuntimeError):  # a bare pickle is no checkpoint, which is seen too late
+        torch.load(checkpoint, weights_only=False)
+    assert marker.exists()
+
+
+@pytest.mark.parametrize("how", ["torch.load", "load_from_checkpoint", "validate", "fit"])
+def test_a_checkpoint_with_a_pickle_payload_does_not_run_it(
+    checkpoint: Path, marker: Path, tiny_bert: Path, how: str
+) -> None:
+    """As train.py --ckpt_path and evaluate.py --checkpoint load it."""
+    data, model = Planted(n_train=4, n_validation=4), Encoder(str(tiny_bert), max_length=64)
+    data.setup("fit")
+    model.prepare(data.task)
+    quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+    trainer = Trainer(accelerator="cpu", max_epochs=1, **quiet)
+    load = {
+        "torch.load": lambda: torch.load(checkpoint, weights_only=True),
+        "load_from_checkpoint": lambda: Encoder.load_from_checkpoint(checkpoint, weights_only=True),
+        "validate": lambda: trainer.validate(model, data, ckpt_path=str(checkpoint), weights_only=True),
+        "fit": lambda: trainer.fit(model, data, ckpt_path=str(checkpoint), weights_only=True),
+    }
+    with pytest.raises((pickle.UnpicklingError, HeedError)):
+        load[how]()
+    assert not marker.exists()
+
+
+# model folders
+
+
+def folder_with(tiny_bert: Path, tmp_path: Path, **files: dict[str, Any]) -> Path:
+    """A copy of a model folder, with settings added to its json files."""
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_bert, folder)
+    for name, more in files.items():
+        path = folder / f"{name}.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | more))
+    return folder
+
+
+def build(folder: Path) -> Encoder:
+    """Load a model folder for training."""
+    model = Encoder(str(folder), max_length=64)
+    model.prepare(Planted(n_train=4, n_validation=4).task)
+    model.configure_model()
+    return model
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_weights_with_a_pickle_payload_do_not_run_it(
+    tiny_bert: Path, tmp_path: Path, marker: Path, zipped: bool
+) -> None:
+    folder = folder_with(tiny_bert, tmp_path)
+    (folder / "model.safetensors").unlink()
+    torch.save({"x": Payload(marker)}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
+    with pytest.raises(HeedError, match="something else than tensors"):
+        build(folder)
+    assert not marker.exists()
+
+
+def test_weights_of_an_older_model_are_loaded_from_a_bin_file(tiny_bert: Path, tmp_path: Path) -> None:
+    folder, weights = folder_with(tiny_bert, tmp_path), build(tiny_bert).network.base_model.state_dict()
+    (folder / "model.safetensors").unlink()
+    torch.save(weights, folder / "pytorch_model.bin")
+    loaded = build(folder).network.base_model.state_dict()
+    assert all(torch.equal(loaded[name], weight) for name, weight in weights.items())
+
+
+CODE = """
+import os
+from transformers import BertConfig, BertForSequenceClassification, BertTokenizer
+os.mkdir({marker!r})
+class Config(BertConfig): pass
+class Model(BertForSequenceClassification): pass
+class Tokenizer(BertTokenizer): pass
+"""
+MODEL = {"AutoConfig": "code.Config", "AutoModelForSequenceClassification": "code.Model"}
+TOKENIZER = {"AutoTokenizer": ["code.Tokenizer", "code.Tokenizer"]}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"config": {"auto_map": MODEL}},
+        {"config": {"auto_map": MODEL, "model_type": "code"}},
+        {"config": {"auto_map": MODEL | TOKENIZER}},
+        {"tokenizer_config": {"auto_map": TOKENIZER}},
+        {"tokenizer_config": {"auto_map": TOKENIZER, "tokenizer_class": "Tokenizer"}},
+    ],
+)
+def test_code_that_comes_with_a_model_is_not_run(
+    tiny_bert: Path, tmp_path: Path, marker: Path, files: dict[str, Any]
+) -> None:
+    """The model is loaded without it where transformers knows its kind, and refused where it does not."""
+    folder = folder_with(tiny_bert, tmp_path, **files)
+    (folder / "code.py").write_text(CODE.format(marker=str(marker)))
+    if files.get("config", {}).get("model_type") == "code":
+        with pytest.raises(HeedError, match="contains custom code"):
+            build(folder)
+    else:
+        assert type(build(folder).network).__module__.startswith("transformers.")
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"hidden_size": "x"}, {"quantization_config": {"quant_method": "gptq", "bits": 4}}, {"hidden_act": "system"}],
+)
+def test_a_config_that_says_nonsense_is_refused_in_one_sentence(
+    tiny_bert: Path, tmp_path: Path, config: dict[str, Any]
+) -> None:
+    folder = folder_with(tiny_bert, tmp_path, config=config)
+    with pytest.raises(HeedError, match=f"The model {folder} could not be loaded") as caught:
+        build(folder)
+    assert "\n" not in str(caught.value)
+
+
+# configurations
+
+MODULE = """
+from pathlib import Path
+here = Path(__file__).parent
+(here / "imported").touch()
+class Evil:
+    def __init__(self, *args, **kwargs): (here / "made").touch()
+    def __call__(self, *args, **kwargs): (here / "made").touch()
+def run(*args, **kwargs): (here / "made").touch()
+instance = type("Quiet", (), {"__call__": run})()
+"""
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a module ``hostile_code``, which leaves ``imported`` when it is imported and ``made`` when used."""
+    (tmp_path / "hostile_code.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "hostile_code", raising=False)
+    return tmp_path
+
+
+def start(monkeypatch: pytest.MonkeyPatch, argv: list[str]) -> HeedCLI:
+    """Parse a command line and make everything that the configuration names, the trainer's parts included."""
+    monkeypatch.setattr(sys, "argv", ["train.py", *argv])
+    monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
+    return HeedCLI(False, folder=None, args=expand(argv))
+
+
+def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], argv: list[str]) -> str:
+    """The line that is printed to the user."""
+    with pytest.raises(SystemExit) as stopped:
+        cli.guarded(lambda: start(monkeypatch, argv))
+    assert stopped.value.code == 2
+    printed = [line for line in capsys.readouterr().err.strip().splitlines() if line.startswith("train.py: ")]
+    assert len(printed) == 1
+    return printed[0]
+
+
+OTHERS = ["hostile_code.Evil", "hostile_code.run", "hostile_code.instance", "torch.nn.Linear", "collections.Counter"]
+DENIED = ["os.system", "subprocess.Popen", "builtins.eval", "pickle.load", "shutil.rmtree", "importlib.import_module"]
+PLACES = {
+    "callbacks": "trainer: {callbacks: [{class_path: %s}]}",
+    "logger": "trainer: {logger: {class_path: %s}}",
+    "plugins": "trainer: {plugins: [{class_path: %s}]}",
+    "profiler": "trainer: {profiler: {class_path: %s}}",
+    "strategy": "trainer: {strategy: {class_path: %s}}",
+    "accelerator": "trainer: {accelerator: {class_path: %s}}",
+    "data": "data: {class_path: %s}",
+    "model": "model: {class_path: %s}",
+    "function": "trainer: {callbacks: [{class_path: LambdaCallback, init_args: {on_fit_start: %s}}]}",
+    "callable": "trainer: {callbacks: [{class_path: LambdaCallback, init_args: {setup: {class_path: %s}}}]}",
+    "any": "trainer: {strategy: {class_path: DDPStrategy, init_args: {ddp_comm_state: {class_path: %s}}}}",
+    "hook": "trainer: {strategy: {class_path: DDPStrategy, init_args: {ddp_comm_hook: %s}}}",
+    "more": "trainer: {logger: {class_path: TensorBoardLogger, init_args: {save_dir: x, comment: {class_path: %s}}}}",
+    "hub": "data: {class_path: datamodules.PairedText, init_args: {name: a, hub: {class_path: %s}}}",
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", [OTHERS[0], OTHERS[1], DENIED[1]])
+def test_a_yaml_cannot_name_what_is_of_none_of_the_kinds(
+    place: str, name: str, module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is instantiated and nothing called; a module is imported to see what it holds, unless it is denied."""
+    (module / "evil.yaml").write_text(PLACES[place] % name)
+    message = refused(monkeypatch, capsys, ["--config", str(module / "evil.yaml")])
+    assert "--trainer" in message or "--data" in message or "--model" in message
+    assert not (module / "made").exists()
+
+
+@pytest.mark.parametrize("place", ["callbacks", "function", "any"])
+@pytest.mark.parametrize("name", [*OTHERS[2:], *DENIED])
+def test_other_classes_and_functions_are_refused_as_well(
+    place: str, name: str, module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (module / "evil.yaml").write_text(PLACES[place] % name)
+    refused(monkeypatch, capsys, ["--config", str(module / "evil.yaml")])
+    assert not (module / "made").exists()
+
+
+@pytest.mark.parametrize("kind", ["data", "model"])
+def test_a_short_form_that_names_a_file_is_no_way_around(
+    kind: str, module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (module / "evil.yaml").write_text("class_path: hostile_code.Evil")
+    for value in (str(module / "evil.yaml"), "hostile_code.Evil", '{"class_path": "hostile_code.Evil"}'):
+        message = refused(monkeypatch, capsys, [f"--{kind}", value])
+        assert f"--{kind}: import path" in message
+        assert "does not correspond to a subclass" in message
+    assert not (module / "made").exists()
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        *("!!python/object/apply:hostile_code.run []", "!!python/object/new:hostile_code.Evil {}"),
+        *("!!python/object:hostile_code.Evil {}", "!!python/name:hostile_code.run", "!!python/module:hostile_code"),
+    ],
+)
+@pytest.mark.parametrize("flag", ["--config", "--data", "--model", "value"])
+def test_tags_of_yaml_make_nothing(
+    tag: str, flag: str, module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (module / "evil.yaml").write_text(tag if flag != "--config" else f"trainer:\n  max_epochs: {tag}\n")
+    argv = ["--trainer.max_epochs", tag] if flag == "value" else [flag, str(module / "evil.yaml")]
+    refused(monkeypatch, capsys, argv)
+    assert not (module / "imported").exists()
+
+
+@pytest.mark.parametrize("flag", ["--config", "--data"])
+def test_deep_nesting_is_no_traceback(
+    flag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "deep.yaml").write_text("[" * 5000)
+    assert "deep.yaml" in refused(monkeypatch, capsys, [flag, str(tmp_path / "deep.yaml")])
+
+
+OWN = """
+from pytorch_lightning import Callback
+class Quiet(Callback):
+    def __init__(self, share: float = 0.5, chosen=max): self.share = share
+"""
+
+
+def test_a_callback_of_ones_own_may_be_named(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (module / "own_callbacks.py").write_text(OWN)
+    argv = ["--trainer.callbacks+", "own_callbacks.Quiet", "--trainer.callbacks.share", "0.25"]
+    (callback,) = start(monkeypatch, argv).config_init.trainer.callbacks
+    assert (type(callback).__name__, callback.share) == ("Quiet", 0.25)
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        (
+            "callbacks",
+            '[{"class_path": "BackboneFinetuning"}, {"class_path": "EarlyStopping", "init_args": {"monitor": "x"}}]',
+        ),
+        ("callbacks", '[{"class_path": "RichProgressBar", "init_args": {"theme": {"description": "red"}}}]'),
+        ("logger", '{"class_path": "CSVLogger", "init_args": {"save_dir": "x"}}'),
+        ("strategy", '{"class_path": "DDPStrategy", "init_args": {"find_unused_parameters": true}}'),
+        ("profiler", "SimpleProfiler"),
+    ],
+)
+def test_lightnings_own_may_be_named(monkeypatch: pytest.MonkeyPatch, flag: str, value: str) -> None:
+    """With their defaults, some of which are functions."""
+    made = start(monkeypatch, [f"--trainer.{flag}", value]).config_init.trainer[flag]
+    assert isinstance(made[0] if isinstance(made, list) else made, KINDS)
