@@ -16,6 +16,7 @@ from records.files import Spool
 
 Part = str  # one part of an input
 BATCH = 4096  # examples that are Python objects at a time
+CHARACTERS = 2**24  # of these examples together; one Arrow column holds less than 2 GiB
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,7 @@ class ExamplesBuilder:
         names = [f"parts.{p}" for p in parts] + [f"groups.{g}" for g in self.groups] + [f"meta.{m}" for m in meta]
         self.schema = pa.schema([(name, pa.string()) for name in ["uid", "label", *names]])
         self._rows: list[tuple[str | None, ...]] = []
+        self._characters = 0
         self._spool = Spool(self.schema)
 
     def add(
@@ -130,7 +132,8 @@ class ExamplesBuilder:
     ) -> None:
         """Append one example; values stand in the order of the names given to the builder."""
         self._rows.append((uid, label, *parts, *map(content_id, parts), *groups, *meta))
-        if len(self._rows) == self.BATCH:
+        self._characters += sum(map(len, (*parts, *groups, *meta)))
+        if len(self._rows) == self.BATCH or self._characters > CHARACTERS:
             self._flush()
 
     def _flush(self) -> None:
@@ -138,6 +141,7 @@ class ExamplesBuilder:
         arrays = [pa.array(column, pa.string()) for column in columns]
         self._spool.write(pa.record_batch(arrays, schema=self.schema))
         self._rows.clear()
+        self._characters = 0
 
     def finish(self) -> "Examples":
         """Close the file and return what was added."""

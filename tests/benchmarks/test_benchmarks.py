@@ -57,7 +57,7 @@ def test_attentiveness_counts_the_forwards_of_the_cost_model(common: list[str], 
     heeds, plain = round((1 + k * q) * n), (1 + k) * n
     flipped = forwards.pop("bf16") - heeds  # another arithmetic may find another number eligible
     assert flipped % k == 0
-    assert forwards == {"a": heeds, "n": heeds + n, "m": heeds - n, "b": plain, "c": plain, "d": heeds}
+    assert forwards == {"a": heeds, "n": heeds + n, "m": heeds - n, "b": plain, "c": plain, "d": heeds, "e": heeds}
     assert 1 <= variants["d"]["padding"] <= variants["b"]["padding"] <= variants["c"]["padding"]
     assert variants["a"]["tokens"] == variants["d"]["tokens"]
     assert variants["c"]["tokens"]["computed"] == (1 + k) * n * 128

@@ -216,3 +216,10 @@ def test_uids_with_the_same_key_are_told_apart(monkeypatch):
 def test_the_order_of_uids_is_that_of_sorted(uids):
     pool = Examples.of([Example(uid, {"premise": "a"}) for uid in uids])
     assert [pool.uid(int(i)) for i in pool.uid_order] == sorted(uids)
+
+
+def test_long_texts_are_held_by_size_not_by_number(monkeypatch):
+    monkeypatch.setattr(example, "CHARACTERS", 100)
+    pool = build([("x" * 60, "y" * 60, "yes", "t")] * 5, ExamplesBuilder)
+    assert [batch.num_rows for batch in pool.table.to_batches() if batch.num_rows] == [1] * 5
+    assert len(pool) == 5
