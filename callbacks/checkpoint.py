@@ -81,9 +81,7 @@ class BestCheckpoint(ModelCheckpoint):
     ) -> None:
         super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
         if self._is_due(trainer):
-            before = self._last_global_step_saved
             self._save_last_checkpoint(trainer, self._monitor_candidates(trainer))
-            self._last_global_step_saved = before  # Lightning would take the epoch that ends here for saved
 
     def _is_due(self, trainer: Trainer) -> bool:
         """Whether the N-th optimizer step was just made, and neither a validation nor the end follows, which save."""
