@@ -265,10 +265,11 @@ class HeedCLI(LightningCLI):
             config["plugins"] = [*plugins, AtomicCheckpointIO()]
         try:
             return super().instantiate_trainer(**kwargs)
-        except (MisconfigurationException, ImportError, TypeError, ValueError) as error:
+        except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
             if folder is not None and not any(folder.iterdir()):
                 folder.rmdir()
-            raise HeedError(f"--trainer: {error}") from error
+            first = re.split(r"(?<=[.!]) +(?=[A-Z])", str(error).strip(), maxsplit=1)[0]  # advice on code follows
+            raise HeedError(f"--trainer: {first}") from error
 
     def hyperparameters(self) -> dict[str, Any]:
         """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""

@@ -217,6 +217,22 @@ class PairedData(pl.LightningDataModule):
         sampler = EvaluationSampler(batches, trainer.global_rank, trainer.world_size)
         return DataLoader(**self._loading(self.pool, sampler))
 
+    def state_dict(self) -> dict[str, Any]:
+        """What the order and the number of training batches hang on."""
+        trainer = self.trainer
+        known = {"seed": self.seed, "batch_size": self.batch_size, "processes": trainer.world_size}
+        return known | {"accumulate_grad_batches": trainer.accumulate_grad_batches}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Say so if a run goes on in another way than it began."""
+        changed = [
+            f"{name} was {state_dict.get(name)}" for name, n in self.state_dict().items() if state_dict.get(name) != n
+        ]
+        if changed and self.trainer.state.fn == "fit":
+            rank_zero_info(
+                f"{self.name}: {', '.join(changed)}, so this run does not repeat one that was never stopped."
+            )
+
     def _asides(self, split: str, processor: Any) -> str:
         no_gold = self.counts.no_gold.get(split, 0)
         text = f" {no_gold:,} rows without a gold label were left out." if no_gold else ""

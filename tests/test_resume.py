@@ -221,7 +221,8 @@ def test_a_damaged_checkpoint_is_seen_and_the_one_before_it_is_taken(lab, damage
 def test_flags_after_resume_override_the_configuration(lab):
     folder = lab.folder / "longer"
     shutil.copytree(lab.whole("plain"), folder)
-    out = lab.resumed("plain", folder, "--trainer.max_epochs", "3")
+    out = lab.resumed("plain", folder, "--trainer.max_epochs", "3", "--data.batch_size", "30")
+    assert "batch_size was 32, so this run does not repeat one that was never stopped" in out
     assert "`max_epochs=3` reached" in out
     assert torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)["global_step"] == 30
     assert "max_epochs: 3" in (folder / "config.yaml").read_text()
