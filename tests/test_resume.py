@@ -181,6 +181,14 @@ def test_a_kill_before_the_last_batch(lab, kind):
     assert_same(whole, folder)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["two", "by_steps", "stopped_early"])
+def test_a_kill_after_training_is_followed_by_no_more_training(lab, kind):
+    folder = lab.killed(kind, ["callbacks.board:Board.final", 1, "before"], f"trained-{kind}")
+    assert "Epoch " not in lab.resumed(kind, folder)
+    assert_same(lab.whole(kind), folder)
+
+
 def test_a_run_killed_before_its_first_checkpoint_begins_again(lab):
     folder = lab.killed("plain", [BATCH, 2, "before"], "early")
     assert "no checkpoint was saved yet, so the run starts from the beginning" in lab.resumed("plain", folder)
