@@ -31,7 +31,7 @@ KINDS = {  # name: (flags, processes); between 14 and 34 batches
         + ["--data.num_workers", "2"],
         2,
     ),
-    "twice_validated": (["--trainer.val_check_interval", "0.5"], 1),
+    "twice_validated": (["--trainer.val_check_interval", "0.5", "--checkpoint.last_every_n_steps", "5"], 1),
     "by_steps": (["--trainer.max_steps", "17", "--trainer.max_epochs", "-1"], 1),
     "stopped_early": (
         ["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor", "accuracy/planted"]
@@ -187,6 +187,15 @@ def test_a_kill_after_training_is_followed_by_no_more_training(lab, kind):
     folder = lab.killed(kind, ["callbacks.board:Board.final", 1, "before"], f"trained-{kind}")
     assert "Epoch " not in lab.resumed(kind, folder)
     assert_same(lab.whole(kind), folder)
+
+
+@pytest.mark.slow
+def test_a_kill_within_a_validation_does_not_skip_it(lab):
+    kill = ["callbacks.engine:Engine.on_validation_epoch_end", 3, "before"]
+    folder = lab.killed("twice_validated", kill, "validating")
+    lab.resumed("twice_validated", folder)
+    assert_same(lab.whole("twice_validated"), folder)
+    assert curves(folder) == curves(lab.whole("twice_validated"))
 
 
 def test_a_run_killed_before_its_first_checkpoint_begins_again(lab):
