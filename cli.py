@@ -1,4 +1,4 @@
-"""What train.py and evaluate.py share: short forms, one-sentence errors, run folders."""
+"""What train.py and evaluate.py share: short forms, one-sentence errors, the callbacks of every run."""
 
 import logging
 import os
@@ -15,15 +15,16 @@ import torch
 import yaml
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import TensorBoardLogger
-from pytorch_lightning.utilities import rank_zero_only
+from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from callbacks import Accuracy, Attentiveness, BestCheckpoint, Board, Engine, RunFolder
-from callbacks.run_folder import new_version
+from callbacks.checkpoint_files import AtomicCheckpointIO, require_whole
 from datamodules import PairedData
 from kinds import require_kinds
 from lightning_modules import Classifier
 from records import HeedError
+from runs import is_first
 
 CONFIGS = Path(__file__).parent / "configs"
 FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
@@ -206,7 +207,10 @@ class HeedCLI(LightningCLI):
         parser.add_lightning_class_args(Attentiveness, "attentiveness")
         if not self.evaluating:
             parser.add_lightning_class_args(BestCheckpoint, "checkpoint")
-            parser.add_argument("--ckpt_path", type=str | None, help="Continue the run of this checkpoint.")
+            parser.add_argument("--resume", type=str | None, help="Run that was stopped: go on with it, as configured.")
+            parser.add_argument(
+                "--ckpt_path", type=str | None, help="Continue the run of this checkpoint; last: the one in --output."
+            )
         else:
             parser.add_argument("--checkpoint", type=str | None, help="What to evaluate: best.ckpt of a run.")
         parser.add_argument("--output", type=str | None, help="Folder of the results, instead of the one in runs/.")
@@ -239,15 +243,14 @@ class HeedCLI(LightningCLI):
         checkpoint = self.config.get("checkpoint" if self.evaluating else "ckpt_path")
         if checkpoint is None:
             self.model.require_weights()
-        elif not Path(checkpoint).is_file():
-            raise HeedError(f"--ckpt_path {checkpoint} does not exist.")
+        elif not self.evaluating:
+            require_whole(Path(checkpoint), f"--ckpt_path {checkpoint}")
         config = self.config_init["trainer"]
         if config["precision"] is None:
             on_gpu = config["accelerator"] in ("auto", "gpu", "cuda") and torch.cuda.is_available()
             half = on_gpu and not self.evaluating and torch.cuda.is_bf16_supported()
             kwargs["precision"] = "bf16-mixed" if half else "32-true"
-        first = rank_zero_only.rank == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
-        folder = self.make_folder(self) if first else None
+        folder = self.make_folder(self) if is_first() else None
         engine = Engine(exhaustive=self.evaluating)
         heed = [Accuracy(), engine, RunFolder(folder, self.save_config)]
         if self.evaluating:
@@ -257,12 +260,17 @@ class HeedCLI(LightningCLI):
             if config["logger"] in (None, True) and not config["fast_dev_run"]:
                 kwargs["logger"] = TensorBoardLogger(str(folder), name="", version="", default_hp_metric=False)
         config["callbacks"] = [*heed, *(config["callbacks"] or [])]
+        plugins = config["plugins"] or []
+        plugins = plugins if isinstance(plugins, list) else [plugins]
+        if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
+            config["plugins"] = [*plugins, AtomicCheckpointIO()]
         try:
             return super().instantiate_trainer(**kwargs)
-        except (MisconfigurationException, ImportError, TypeError, ValueError) as error:
+        except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
             if folder is not None and not any(folder.iterdir()):
                 folder.rmdir()
-            raise HeedError(f"--trainer: {error}") from error
+            first = re.split(r"(?<=[.!]) +(?=[A-Z])", str(error).strip(), maxsplit=1)[0]  # advice on code follows
+            raise HeedError(f"--trainer: {first}") from error
 
     def hyperparameters(self) -> dict[str, Any]:
         """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""
@@ -276,30 +284,12 @@ class HeedCLI(LightningCLI):
         config = self.config.clone()
         config["output"] = None
         if not self.evaluating:
-            config["ckpt_path"] = None
+            config["ckpt_path"] = config["resume"] = None
         self.parser.save(config, path, skip_unset=False, overwrite=True, multifile=False)
 
     def callback(self, kind: type) -> Any:
         """The trainer's callback of a class."""
         return next(c for c in self.trainer.callbacks if isinstance(c, kind))
-
-
-def run_folder(cli: HeedCLI, *tail: str) -> Path:
-    """The folder of the run to be continued, ``--output``, or a new ``runs/<data>/<model>/<tail>/version_N``.
-
-    Raises:
-        HeedError: ``--output`` holds another run.
-    """
-    continued = None if cli.evaluating or not cli.config.ckpt_path else Path(cli.config.ckpt_path).parent.parent
-    if cli.config.output:
-        folder = Path(cli.config.output)
-        if (folder / "config.yaml").exists() and folder != continued:
-            raise HeedError(f"--output {folder} holds a run already: name another folder.")
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-    if continued and (continued / "config.yaml").is_file():
-        return continued
-    return new_version(Path("runs", cli.datamodule.name, cli.model_name, *tail))
 
 
 def user_mistake(error: BaseException | None) -> HeedError | None:

@@ -5,41 +5,15 @@ python evaluate.py --data mnli --checkpoint runs/.../checkpoints/best.ckpt
 python evaluate.py --data mnli --model.backbone FacebookAI/roberta-large-mnli      never trained here
 """
 
-import json
 import sys
 from pathlib import Path
 
 import torchvision_fix  # noqa: F401
 
-import yaml
-
 from callbacks import Engine, RunFolder
-from cli import HeedCLI, expand, guarded, run_folder
+from cli import HeedCLI, expand, guarded
 from metrics.report import print_table
-from records import HeedError
-
-
-def with_run(argv: list[str]) -> list[str]:
-    """Take the model, and the data if they are not named, from the run that ``--checkpoint`` lies in."""
-    given = [a.removeprefix("--checkpoint=") for a in argv if a.startswith("--checkpoint=")]
-    given += [after for flag, after in zip(argv, argv[1:], strict=False) if flag == "--checkpoint"]
-    if not given:
-        return argv
-    checkpoint = Path(given[-1])
-    if not checkpoint.is_file():
-        raise HeedError(f"--checkpoint {checkpoint} does not exist.")
-    config = checkpoint.parent.parent / "config.yaml"
-    if not config.is_file():
-        raise HeedError(f"--checkpoint {checkpoint} does not lie in a run folder: there is no {config}.")
-    saved = yaml.safe_load(config.read_text())
-    # what was exported knows the names of its labels; an evaluation takes all examples
-    saved["model"]["init_args"] |= {"backbone": str(checkpoint.parent / "backbone"), "labels": None}
-    saved["data"]["init_args"]["max_validation"] = None
-    found = ["--model", json.dumps(saved["model"])]
-    if not any(a == "--data" or a.startswith("--data=") for a in argv):
-        saved["data"]["init_args"].pop("seed", None)
-        found += ["--data", json.dumps(saved["data"])]
-    return found + argv
+from runs import run_folder, with_run
 
 
 def output_folder(cli: HeedCLI) -> Path:

@@ -3,6 +3,7 @@
 python train.py                                              MiniLM on the embedded data
 python train.py --data mnli --augment counterfactual         MNLI from the hub, with counterfactual augmentation
 python train.py --data mnli --data.path DIR --partial hypothesis
+python train.py --resume runs/mnli/minilm/plain/version_0    go on with a run that was stopped
 python train.py --help                                       everything else
 """
 
@@ -11,13 +12,14 @@ import sys
 import torchvision_fix  # noqa: F401
 
 from callbacks import BestCheckpoint, Board, Engine, RunFolder
-from cli import HeedCLI, expand, guarded, run_folder
+from cli import HeedCLI, expand, guarded
 from metrics.report import print_table
 from records import HeedError
+from runs import continued, run_folder
 
 
 def main() -> None:
-    cli = HeedCLI(False, lambda cli: run_folder(cli, cli.datamodule.regime), expand(sys.argv[1:]))
+    cli = HeedCLI(False, lambda cli: run_folder(cli, cli.datamodule.regime), expand(continued(sys.argv[1:])))
     trainer = cli.trainer
     trainer.fit(cli.model, cli.datamodule, ckpt_path=cli.config.ckpt_path, weights_only=True)
     if trainer.fast_dev_run:

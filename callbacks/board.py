@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.loggers import TensorBoardLogger
+from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 
 from callbacks.engine import Engine
 from callbacks.run_folder import RunFolder
@@ -60,6 +61,7 @@ class Board(Callback):
     def __init__(self, hyperparameters: dict[str, Any]) -> None:
         self.hyperparameters = hyperparameters
         self.history: list[tuple[int, dict[str, Measurement]]] = []
+        self._start = 0
 
     def state_dict(self) -> dict[str, Any]:
         return {"history": [(epoch, {k: m.as_dict() for k, m in found.items()}) for epoch, found in self.history]}
@@ -67,10 +69,16 @@ class Board(Callback):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.history = [(e, {k: Measurement(**m) for k, m in found.items()}) for e, found in state_dict["history"]]
 
+    def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        self._start = checkpoint["global_step"]
+
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         writer = self._writer(trainer)
         if writer is None:
             return
+        # what a stopped run logged after the step that it goes on from is hidden, and comes once more
+        start = SessionLog(status=SessionLog.START)
+        writer.file_writer.add_event(Event(step=self._start, session_log=start))
         data = trainer.datamodule
         page = {"accuracy and attentiveness": ["Multiline", list(self._curves(data).values())]}
         for part in data.swap:
@@ -94,7 +102,12 @@ class Board(Callback):
         path.parent.mkdir(exist_ok=True)
         figure.savefig(path, dpi=150)
         if writer := self._writer(trainer):
-            writer.add_figure("figures/attentiveness", figure, trainer.global_step)
+            writer.add_figure("figures/attentiveness", figure, trainer.global_step - 1)  # as Lightning logs the rest
+
+    def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        """Write out what was logged up to here: from here a killed run goes on."""
+        if writer := self._writer(trainer):
+            writer.flush()
 
     def final(self, trainer: Trainer) -> None:
         """Record the hyperparameters with the metrics of the best checkpoint; call after it was evaluated."""

@@ -13,7 +13,7 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
 
 from callbacks.engine import Engine
-from records import write_json
+from records import atomic_path, read_json, write_json
 from records.rows import write_rows
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
@@ -53,8 +53,9 @@ class RunFolder(Callback):
                 callback.dirpath = str(self.folder / "checkpoints")
         if trainer.is_global_zero and not self._described:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self.save_config(self.folder / "config.yaml")
-            write_json(self.folder / "run.json", self._description(trainer))
+            with atomic_path(self.folder / "config.yaml") as temporary:
+                self.save_config(temporary)
+            write_json(self.folder / "run.json", self._history(trainer))
             self._described = True
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -69,6 +70,14 @@ class RunFolder(Callback):
         for name, (rows, metadata) in engine.rows.items():
             hashes[name] = write_rows(self.folder / "rows" / f"{name}.parquet", rows, metadata)
         write_json(self.folder / "results.json", engine.results | {"rows": hashes})
+
+    def _history(self, trainer: Trainer) -> dict[str, Any]:
+        """The description of the first start, and of each that went on from there."""
+        now, path = self._description(trainer), self.folder / "run.json"
+        if trainer.state.fn != "fit" or not path.exists():
+            return now
+        first = read_json(path)
+        return first | {"resumed": [*first.get("resumed", []), now]}
 
     def _description(self, trainer: Trainer) -> dict[str, Any]:
         """What results.json leaves out, since it may differ where the numbers do not."""

@@ -11,7 +11,7 @@ import torch
 from pytorch_lightning.utilities import rank_zero_info
 from torch.utils.data import DataLoader, Dataset
 
-from datamodules.sampler import EvaluationSampler, TrainingSampler, evaluation_batches
+from datamodules.sampler import EvaluationSampler, TrainingLoader, TrainingSampler, evaluation_batches
 from datamodules.sources import Counts
 from datamodules.splits import TrainingSet, counterfactual_partners, partial, sample
 from interventions import Swap
@@ -203,7 +203,8 @@ class PairedData(pl.LightningDataModule):
             rank_zero_info(
                 f"{self.name}: {sampler.dropped} batches are dropped in each epoch to give all ranks as many."
             )
-        return self._loader(examples, sampler)
+        progress = trainer.fit_loop.epoch_loop.batch_progress
+        return TrainingLoader(position=lambda: progress.current.ready, **self._loading(examples, sampler))
 
     def val_dataloader(self) -> DataLoader:
         trainer, processor = self.trainer, self.trainer.lightning_module.processor
@@ -215,7 +216,24 @@ class PairedData(pl.LightningDataModule):
         rank_zero_info(f"{self.name}: evaluating on {len(self.pool):,} examples.{asides}")
         if self.note:
             rank_zero_info(f"{self.name}: {self.note}")
-        return self._loader(self.pool, EvaluationSampler(batches, trainer.global_rank, trainer.world_size))
+        sampler = EvaluationSampler(batches, trainer.global_rank, trainer.world_size)
+        return DataLoader(**self._loading(self.pool, sampler))
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the order and the number of training batches hang on."""
+        trainer = self.trainer
+        known = {"seed": self.seed, "batch_size": self.batch_size, "processes": trainer.world_size}
+        return known | {"accumulate_grad_batches": trainer.accumulate_grad_batches}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Say so if a run goes on in another way than it began."""
+        changed = [
+            f"{name} was {state_dict.get(name)}" for name, n in self.state_dict().items() if state_dict.get(name) != n
+        ]
+        if changed and self.trainer.state.fn == "fit":
+            rank_zero_info(
+                f"{self.name}: {', '.join(changed)}, so this run does not repeat one that was never stopped."
+            )
 
     def _asides(self, split: str, processor: Any) -> str:
         no_gold = self.counts.no_gold.get(split, 0)
@@ -224,12 +242,13 @@ class PairedData(pl.LightningDataModule):
             text += f" {processor.truncated:,} are longer than the model reads and are truncated."
         return text
 
-    def _loader(self, examples: Sequence[Example], sampler: Any) -> DataLoader:
-        return DataLoader(
-            Numbered(examples),
-            batch_sampler=sampler,
-            collate_fn=Collate(self.trainer.lightning_module.processor, self.task.labels),
-            num_workers=self.num_workers,
-            persistent_workers=False,
-            pin_memory=torch.cuda.is_available(),
-        )
+    def _loading(self, examples: Sequence[Example], sampler: Any) -> dict[str, Any]:
+        """The arguments of a DataLoader."""
+        return {
+            "dataset": Numbered(examples),
+            "batch_sampler": sampler,
+            "collate_fn": Collate(self.trainer.lightning_module.processor, self.task.labels),
+            "num_workers": self.num_workers,
+            "persistent_workers": False,
+            "pin_memory": torch.cuda.is_available(),
+        }

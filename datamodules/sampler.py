@@ -1,9 +1,10 @@
 """Batches of examples of like length: for evaluation, exact on any number of processes; for training, still random."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
-from torch.utils.data import Sampler
+from torch.utils.data import DataLoader, Sampler
 
 from interventions import generator
 
@@ -44,7 +45,7 @@ class EvaluationSampler(Sampler[list[int]]):
 
 
 class TrainingSampler(Sampler[list[int]]):
-    """Random batches of like length, a function of (seed, epoch).
+    """Random batches of like length, a function of (seed, epoch), from any place on.
 
     Examples are shuffled, sorted by length within windows of many batches, cut, and the batches shuffled. All ranks get
     the same number of batches; at most ``world - 1`` are dropped in an epoch.
@@ -56,6 +57,9 @@ class TrainingSampler(Sampler[list[int]]):
         rank: This process.
         world: Number of processes.
         window: How many batches are sorted together: more makes batches more alike, fewer more random.
+
+    Attributes:
+        start: Batches of the epoch that are left out at its beginning, since they were trained on before.
     """
 
     def __init__(
@@ -63,7 +67,7 @@ class TrainingSampler(Sampler[list[int]]):
     ) -> None:
         self.lengths, self.batch_size, self.seed, self.rank, self.world = lengths, batch_size, seed, rank, world
         self.window = window
-        self.epoch = 0
+        self.epoch = self.start = 0
         self.sampler = self  # Lightning calls set_epoch on the attribute of this name
 
     @property
@@ -86,5 +90,32 @@ class TrainingSampler(Sampler[list[int]]):
         by_length = np.concatenate([w[np.argsort(self.lengths[w], kind="stable")] for w in windows])
         batches = [by_length[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
         kept = rng.permutation(len(batches))[: len(self) * self.world]
-        for j in kept[self.rank :: self.world]:
+        for j in kept[self.rank :: self.world][self.start :]:
             yield batches[j].tolist()
+
+
+class TrainingLoader(DataLoader):
+    """Begins where the trainer stands: in a resumed run, perhaps in the middle of an epoch.
+
+    Lightning asks for an iterator before it restores the progress of a resumed run and before it sets the epoch. So
+    nothing happens, and no worker starts, until the first batch is asked for.
+
+    Args:
+        position: Gives the number of batches of the epoch that are done; called at the first batch.
+        **kwargs: As for DataLoader; ``batch_sampler`` is a :class:`TrainingSampler`.
+    """
+
+    def __init__(self, *args: Any, position: Callable[[], int], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.position = position
+
+    def __iter__(self) -> Iterator[Any]:
+        self.batch_sampler.start = self.position()
+        yield from super().__iter__()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Nothing: the trainer keeps the position. That there is this method tells Lightning that a run can resume."""
+        return {}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Nothing to load."""

@@ -3,14 +3,15 @@
 import sys
 
 import pytest
+import torch
 import yaml
 
 import cli
-import evaluate
 from cli import CONFIGS, HeedCLI, expand, names, one_sentence
 from datamodules import PairedData
 from lightning_modules import Classifier
 from records import HeedError
+from runs import run_folder, with_run
 
 
 def tails(argv):
@@ -71,12 +72,12 @@ def test_a_data_file_is_no_data_set():
 
 def test_a_used_folder_is_not_written_over(monkeypatch, tmp_path):
     made = parse(monkeypatch, ["--output", str(tmp_path)])
-    assert cli.run_folder(made) == tmp_path
+    assert run_folder(made) == tmp_path
     (tmp_path / "config.yaml").touch()
-    with pytest.raises(HeedError, match="holds a run already"):
-        cli.run_folder(made)
+    with pytest.raises(HeedError, match="holds a run already: name another folder, or use --resume"):
+        run_folder(made)
     made = parse(monkeypatch, ["--ckpt_path", str(tmp_path / "checkpoints" / "last.ckpt")])
-    assert cli.run_folder(made) == tmp_path
+    assert run_folder(made) == tmp_path
 
 
 def test_partial_is_a_setting_of_the_data():
@@ -188,24 +189,27 @@ def test_one_sentence_without_a_key():
 
 def test_a_checkpoint_brings_the_model_and_the_data_of_its_run(tmp_path):
     (tmp_path / "checkpoints").mkdir()
-    (tmp_path / "checkpoints" / "best.ckpt").touch()
+    torch.save({}, tmp_path / "checkpoints" / "best.ckpt")
     saved = {
         "model": {"class_path": "lightning_modules.Encoder", "init_args": {"backbone": "x", "max_length": 9}},
         "data": {"class_path": "datamodules.Planted", "init_args": {"shortcut": 0.5, "seed": 3}},
     }
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(saved))
-    argv = evaluate.with_run(["--checkpoint", str(tmp_path / "checkpoints" / "best.ckpt")])
+    argv = with_run(["--checkpoint", str(tmp_path / "checkpoints" / "best.ckpt")])
     model, data = yaml.safe_load(argv[1]), yaml.safe_load(argv[3])
     backbone = str(tmp_path / "checkpoints" / "backbone")
     assert model["init_args"] == {"backbone": backbone, "labels": None, "max_length": 9}
     assert data["init_args"] == {"shortcut": 0.5, "max_validation": None}
-    other = evaluate.with_run([f"--checkpoint={tmp_path / 'checkpoints' / 'best.ckpt'}", "--data", "mnli"])
+    other = with_run([f"--checkpoint={tmp_path / 'checkpoints' / 'best.ckpt'}", "--data", "mnli"])
     assert other[2:] == [f"--checkpoint={tmp_path / 'checkpoints' / 'best.ckpt'}", "--data", "mnli"]
 
 
 def test_a_checkpoint_outside_a_run_is_refused(tmp_path):
     with pytest.raises(HeedError, match="does not exist"):
-        evaluate.with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
-    (tmp_path / "no.ckpt").touch()
-    with pytest.raises(HeedError, match="does not lie in a run folder"):
-        evaluate.with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
+        with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
+    torch.save({}, tmp_path / "no.ckpt")
+    with pytest.raises(HeedError, match="is no run, nor a checkpoint of one: there is no .*config.yaml"):
+        with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
+    (tmp_path / "cut.ckpt").touch()
+    with pytest.raises(HeedError, match=r"--checkpoint .*cut.ckpt is damaged .* whole are .*no.ckpt"):
+        with_run(["--checkpoint", str(tmp_path / "cut.ckpt")])

@@ -51,7 +51,8 @@ def test_a_run_leaves_everything_that_it_promises(trained):
     for name in ["config.yaml", "run.json", "results.json", "rows/accuracy.parquet", "rows/attentiveness.parquet"]:
         assert (folder / name).is_file(), name
     assert (folder / "figures" / "attentiveness.png").stat().st_size > 5000
-    assert {p.name for p in (folder / "checkpoints").iterdir()} == {"best.ckpt", "last.ckpt", "backbone"}
+    names = {"best.ckpt", "last.ckpt", "previous.ckpt", "backbone"}
+    assert {p.name for p in (folder / "checkpoints").iterdir()} == names
     assert "accuracy" in out
     assert f"evaluate.py --checkpoint {folder}/checkpoints/best.ckpt" in out
 
@@ -158,7 +159,7 @@ def test_a_run_that_the_user_stops_can_be_evaluated(tiny_bert, tmp_path):
     time.sleep(8)  # let some batches pass
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) != 0
-    status, out, err = command("evaluate.py", "--checkpoint", str(tmp_path / "checkpoints" / "last.ckpt"))
+    status, out, err = command("evaluate.py", "--checkpoint", str(tmp_path / "checkpoints" / "interrupted.ckpt"))
     assert status == 0, err
     assert "accuracy" in out
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules.sampler import EvaluationSampler, TrainingSampler, evaluation_batches
+from datamodules.sampler import EvaluationSampler, TrainingLoader, TrainingSampler, evaluation_batches
 
 LENGTHS = st.lists(st.integers(1, 30), max_size=60).map(lambda n: np.array(n, dtype=np.int32))
 
@@ -137,3 +137,18 @@ def test_long_batches_are_spread_over_the_epoch() -> None:
     lengths = np.random.default_rng(0).integers(5, 100, 4000)
     means = [lengths[batch].mean() for batch in epoch(TrainingSampler(lengths, 16, seed=0), 0)]
     assert np.mean(means[:125]) == pytest.approx(np.mean(means[125:]), rel=0.1)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_begins_where_the_trainer_stands_when_the_first_batch_is_asked_for(workers):
+    done = 0
+    sampler = TrainingSampler(np.arange(100), 8, seed=3)
+    loader = TrainingLoader(range(100), batch_sampler=sampler, position=lambda: done, num_workers=workers)
+    epoch = iter(loader)  # Lightning does so before it knows the epoch and the position
+    sampler.set_epoch(2)
+    done = 5
+    rest = [batch.tolist() for batch in epoch]
+    done = 0
+    assert [batch.tolist() for batch in loader][5:] == rest
+    assert len(loader) == 13
+    assert len(rest) == 8

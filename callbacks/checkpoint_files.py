@@ -1,0 +1,109 @@
+"""Checkpoint files: written whole or not at all, and looked over before they are read."""
+
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
+
+from records import HeedError, atomic_path
+
+LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
+
+
+class AtomicCheckpointIO(TorchCheckpointIO):
+    """Writes a checkpoint beside its place, flushes it to disk and renames it; the ``last.ckpt`` before it stays.
+
+    At any moment ``last.ckpt`` or ``previous.ckpt`` is whole, whenever the process is killed. Lightning calls it on
+    rank 0 alone.
+    """
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
+        path = Path(path)
+        with atomic_path(path) as temporary:
+            torch.save(checkpoint, temporary)
+            if path.name == LAST and path.exists():
+                path.replace(path.with_name(PREVIOUS))
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # the renaming, too, is to outlive a power cut
+        finally:
+            os.close(folder)
+
+    def load_checkpoint(
+        self, path: str | Path, map_location: Any = "cpu", weights_only: bool | None = True
+    ) -> dict[str, Any]:
+        require_whole(Path(path), str(path))
+        return torch.load(path, map_location=map_location, weights_only=True)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a checkpoint is complete: the zip file has its directory, and every part in it its checksum.
+
+    Only then is its outline unpickled, by torch's safe loader: torch reads fields of a zip file that zipfile does not.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.testzip() is not None:
+                return False
+        outline(path)
+    except Exception:  # a flipped bit leads to exceptions of many kinds
+        return False
+    return True
+
+
+def outline(path: Path) -> dict[str, Any]:
+    """A checkpoint whose tensors stay on the disk."""
+    return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+
+
+def require_whole(path: Path, named: str) -> None:
+    """Check a checkpoint that the user named.
+
+    Args:
+        path: The file.
+        named: What the user wrote, such as "--checkpoint x/best.ckpt"; the message begins with it.
+
+    Raises:
+        HeedError: There is no such file, or it is damaged; the message names the whole ones beside it.
+    """
+    if not path.is_file():
+        raise HeedError(f"{named} does not exist.")
+    if is_whole(path):
+        return
+    others = [other for other in sorted(path.parent.glob("*.ckpt")) if other != path and is_whole(other)]
+    advice = f"whole are {', '.join(map(str, others))}" if others else "and no other in its folder is whole"
+    raise HeedError(f"{named} is damaged (cut short, or its checksums do not fit): {advice}.")
+
+
+def newest(folder: Path) -> tuple[Path | None, bool]:
+    """The newest whole checkpoint to go on from.
+
+    Args:
+        folder: ``checkpoints/`` of a run.
+
+    Returns:
+        ``last.ckpt``, else ``previous.ckpt``, or None where nothing was saved; and whether ``last.ckpt`` is damaged.
+
+    Raises:
+        HeedError: Something was saved, and it is damaged.
+    """
+    found = [folder / name for name in (LAST, PREVIOUS) if (folder / name).is_file()]
+    whole = next((path for path in found if is_whole(path)), None)
+    if found and whole is None:
+        require_whole(found[0], str(found[0]))
+    return whole, bool(found) and found[0].name == LAST and whole != found[0]
+
+
+def progress(path: Path) -> tuple[int, int]:
+    """How far a checkpoint is: (epoch counted from 1, optimizer steps done). Reads no tensor.
+
+    Raises:
+        HeedError: The checkpoint holds weights alone.
+    """
+    saved = outline(path)
+    if "optimizer_states" not in saved:
+        raise HeedError(f"{path} holds weights alone, and training cannot go on from it.")
+    return saved["epoch"] + 1, saved["global_step"]

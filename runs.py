@@ -1,0 +1,154 @@
+"""Run folders: where a command writes, and how it takes up what a run left behind."""
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torchvision_fix  # noqa: F401
+
+import yaml
+from pytorch_lightning.utilities import rank_zero_info, rank_zero_only
+
+from callbacks.checkpoint_files import LAST, newest, progress, require_whole
+from callbacks.run_folder import new_version
+from records import HeedError
+
+if TYPE_CHECKING:
+    from cli import HeedCLI
+
+
+def is_first() -> bool:
+    """Whether this is the process that makes folders, before Lightning has connected the processes."""
+    return rank_zero_only.rank == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
+
+
+def take(argv: Sequence[str], flag: str) -> tuple[str | None, list[str]]:
+    """The last value of a flag, or None, and the other arguments.
+
+    Example:
+        >>> take(["--resume", "a", "--x=1", "--resume=b"], "--resume")
+        ('b', ['--x=1'])
+    """
+    value, rest, argv = None, [], list(argv)
+    while argv:
+        name, has_value, given = argv.pop(0).partition("=")
+        if name != flag:
+            rest.append(name + has_value + given)
+        elif has_value or (argv and not argv[0].startswith("--")):
+            value = given if has_value else argv.pop(0)
+        else:
+            raise HeedError(f"{flag} needs a value.")
+    return value, rest
+
+
+def config_of(run: Path, named: str) -> Path:
+    """The configuration in a run folder; ``named`` begins the message.
+
+    Raises:
+        HeedError: There is none.
+    """
+    if not (run / "config.yaml").is_file():
+        raise HeedError(f"{named} is no run, nor a checkpoint of one: there is no {run / 'config.yaml'}.")
+    return run / "config.yaml"
+
+
+def continued(argv: Sequence[str]) -> list[str]:
+    """Take everything from the run that ``--resume`` names, and its newest whole checkpoint; other flags override.
+
+    ``--ckpt_path last`` does the same for the run in ``--output``, which need not have begun.
+
+    Raises:
+        HeedError: There is no such run, or no checkpoint of it is whole.
+    """
+    run, rest = take(argv, "--resume")
+    checkpoint, without = take(rest, "--ckpt_path")
+    output, without = take(without, "--output")
+    if run is not None and (checkpoint or output):
+        raise HeedError("--resume names the run, and with it the checkpoint: leave --ckpt_path and --output away.")
+    if run is None and checkpoint != "last":
+        return list(argv)
+    if run is None and output is None:
+        raise HeedError("--ckpt_path last needs --output RUN, the folder of the run to go on with.")
+    if run is None and not (Path(output) / "config.yaml").is_file():
+        return [*without, "--output", output]
+    return _from_run(Path(run or output), f"--resume {run}" if run else f"--output {output}", without)
+
+
+def _from_run(given: Path, named: str, rest: list[str]) -> list[str]:
+    """The arguments that go on with a run, given as its folder or as one of its checkpoints."""
+    if not given.exists():
+        raise HeedError(f"{named} does not exist.")
+    folder = given.parent.parent if given.is_file() else given
+    first = ["--config", str(config_of(folder, named)), *rest, "--resume", str(folder)]
+    if given.is_file():
+        require_whole(given, named)
+        checkpoint, damaged = given, False
+    else:
+        checkpoint, damaged = newest(folder / "checkpoints")
+    if checkpoint is None:
+        rank_zero_info(f"{folder}: no checkpoint was saved yet, so the run starts from the beginning.")
+        return first
+    epoch, step = progress(checkpoint)
+    aside = f", since {LAST} is damaged" if damaged else ""
+    rank_zero_info(f"{folder}: going on from {checkpoint.name} (epoch {epoch}, step {step:,}){aside}.")
+    return [*first, "--ckpt_path", str(checkpoint)]
+
+
+def with_run(argv: Sequence[str]) -> list[str]:
+    """Take the model, and the data if they are not named, from the run that ``--checkpoint`` lies in.
+
+    Raises:
+        HeedError: The checkpoint does not exist, is damaged or lies in no run folder.
+    """
+    given, _ = take(argv, "--checkpoint")
+    if given is None:
+        return list(argv)
+    checkpoint = Path(given)
+    require_whole(checkpoint, f"--checkpoint {given}")
+    saved = yaml.safe_load(config_of(checkpoint.parent.parent, f"--checkpoint {given}").read_text())
+    # what was exported knows the names of its labels; an evaluation takes all examples
+    saved["model"]["init_args"] |= {"backbone": str(checkpoint.parent / "backbone"), "labels": None}
+    saved["data"]["init_args"]["max_validation"] = None
+    found = ["--model", json.dumps(saved["model"])]
+    if not any(a == "--data" or a.startswith("--data=") for a in argv):
+        saved["data"]["init_args"].pop("seed", None)
+        found += ["--data", json.dumps(saved["data"])]
+    return [*found, *argv]
+
+
+def run_folder(cli: "HeedCLI", *tail: str) -> Path:
+    """The folder of the run to be continued, ``--output``, or a new ``runs/<data>/<model>/<tail>/version_N``.
+
+    Raises:
+        HeedError: ``--output`` holds another run.
+    """
+    resumed, output = cli.config.get("resume"), cli.config.output
+    if not resumed and not cli.evaluating and cli.config.ckpt_path:
+        of_checkpoint = Path(cli.config.ckpt_path).parent.parent
+        if not output or Path(output).resolve() == of_checkpoint.resolve():
+            resumed = of_checkpoint
+    if resumed and (Path(resumed) / "config.yaml").is_file():
+        tidy(Path(resumed))
+        return Path(resumed)
+    if not output:
+        return new_version(Path("runs", cli.datamodule.name, cli.model_name, *tail))
+    if (Path(output) / "config.yaml").exists():
+        raise HeedError(f"--output {output} holds a run already: name another folder, or use --resume {output}.")
+    Path(output).mkdir(parents=True, exist_ok=True)
+    return Path(output)
+
+
+def tidy(run: Path) -> None:
+    """Before a run goes on: remove what a killed process was writing, and set a damaged ``last.ckpt`` aside.
+
+    Otherwise the damaged file would become ``previous.ckpt`` when the next one is written.
+    """
+    for folder in (run, run / "rows", run / "checkpoints"):
+        for path in folder.glob(".*"):
+            if re.fullmatch(r"\..+\.(ckpt|json|parquet|yaml)\.\w{8}", path.name):
+                path.unlink()
+    if newest(run / "checkpoints")[1]:
+        (run / "checkpoints" / LAST).replace(run / "checkpoints" / "damaged.ckpt")

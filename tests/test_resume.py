@@ -1,0 +1,339 @@
+"""A run that is killed with SIGKILL and taken up again ends in the same bits as one that was left alone."""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from callbacks.checkpoint_files import is_whole, newest, require_whole
+from records import HeedError
+from runs import continued, tidy
+
+ROOT = Path(__file__).parents[1]
+BATCH = "lightning_modules.classifier:Classifier.on_train_batch_start"
+COUNTERFACTUAL = ["--augment", "counterfactual", "--data.resample_counterfactuals", "true"]
+KINDS = {  # name: (flags, processes); between 14 and 34 batches
+    "plain": ([], 1),
+    "workers": (["--data.num_workers", "2", *COUNTERFACTUAL], 1),
+    "accumulated": (["--trainer.accumulate_grad_batches", "3", *COUNTERFACTUAL], 1),
+    "both": (["--trainer.accumulate_grad_batches", "3", "--data.num_workers", "2"], 1),
+    "two": (["--trainer.devices", "2", "--trainer.strategy", "ddp", *COUNTERFACTUAL], 2),
+    "two_accumulated": (
+        ["--trainer.devices", "2", "--trainer.strategy", "ddp", "--trainer.accumulate_grad_batches", "3"]
+        + ["--data.num_workers", "2"],
+        2,
+    ),
+    "twice_validated": (["--trainer.val_check_interval", "0.5", "--checkpoint.last_every_n_steps", "5"], 1),
+    "by_steps": (["--trainer.max_steps", "17", "--trainer.max_epochs", "-1"], 1),
+    "stopped_early": (
+        ["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor", "accuracy/planted"]
+        + ["--trainer.callbacks.mode", "min", "--trainer.callbacks.patience", "1", "--trainer.max_epochs", "6"],
+        1,
+    ),
+}
+
+
+class Lab:
+    """Runs train.py in forks of one process; see fork_runs.py."""
+
+    def __init__(self, tiny_bert, folder):
+        self.folder, self.references = folder, {}
+        self.argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--model.learning_rate", "0.003"]
+        self.argv += ["--data.n_train", "300", "--data.n_validation", "37", "--trainer.accelerator", "cpu"]
+        self.argv += ["--attentiveness.draws", "2", "--checkpoint.last_every_n_steps", "2"]
+        self.argv += ["--trainer.log_every_n_steps", "1"]
+        self.process = subprocess.Popen(
+            [sys.executable, ROOT / "tests" / "fork_runs.py"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80", "HF_HUB_OFFLINE": "1"},
+        )
+        assert self.process.stdout.readline() == "ready\n"
+
+    def run(self, *argv, kill=None, processes=1, log=None):
+        """(exit statuses, what was printed)."""
+        log = log or self.folder / "log"
+        log.unlink(missing_ok=True)
+        job = {"argv": argv, "kill": kill, "processes": processes, "log": str(log)}
+        self.process.stdin.write(json.dumps(job) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline()), log.read_text()
+
+    def whole(self, kind):
+        """The folder of a run that is left alone."""
+        if kind not in self.references:
+            flags, processes = KINDS[kind]
+            self.references[kind] = self.folder / f"whole-{kind}"
+            statuses, out = self.run(*self.argv, *flags, f"--output={self.references[kind]}", processes=processes)
+            assert statuses == [0] * processes, out
+        return self.references[kind]
+
+    def killed(self, kind, kill, name):
+        """The folder of a run that is killed."""
+        flags, processes = KINDS[kind]
+        folder = self.folder / name
+        statuses, out = self.run(*self.argv, *flags, "--output", str(folder), kill=kill, processes=processes)
+        assert statuses[0] == -9, out
+        assert -14 not in statuses, f"a process outlived the other:\n{out}"
+        return folder
+
+    def resumed(self, kind, folder, *argv):
+        """What is printed by the run that goes on."""
+        statuses, out = self.run("--resume", str(folder), *argv, processes=KINDS[kind][1])
+        assert statuses == [0] * KINDS[kind][1], out
+        return out
+
+
+@pytest.fixture(scope="module")
+def lab(tiny_bert, tmp_path_factory):
+    lab = Lab(tiny_bert, tmp_path_factory.mktemp("resume"))
+    yield lab
+    lab.process.stdin.close()
+    lab.process.wait(timeout=30)
+
+
+def tensors(value, path=""):
+    """Every tensor of a checkpoint's weights or optimizer state, by path."""
+    if isinstance(value, torch.Tensor):
+        yield path, value
+    elif isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from tensors(inner, f"{path}/{key}")
+
+
+def curves(folder):
+    events = EventAccumulator(str(folder)).Reload()
+    return {tag: [(e.step, e.value) for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
+
+
+def assert_same(whole, other):
+    for name in ("best.ckpt", "last.ckpt"):
+        a, b = (torch.load(run / "checkpoints" / name, weights_only=True) for run in (whole, other))
+        assert (a["epoch"], a["global_step"], a["lr_schedulers"]) == (b["epoch"], b["global_step"], b["lr_schedulers"])
+        for part in ("state_dict", "optimizer_states"):
+            of_a, of_b = dict(tensors(a[part])), dict(tensors(b[part]))
+            assert of_a.keys() == of_b.keys()
+            different = [path for path, value in of_a.items() if not torch.equal(value, of_b[path])]
+            assert not different, f"{name}: {different}"
+    files = ["results.json", "rows/accuracy.parquet", "rows/attentiveness.parquet"]
+    for name in [*files, "checkpoints/backbone/model.safetensors"]:
+        assert (whole / name).read_bytes() == (other / name).read_bytes(), name
+    assert {p.name for p in (other / "checkpoints").iterdir()} == {p.name for p in (whole / "checkpoints").iterdir()}
+    assert {p.name for p in other.iterdir() if p.name[0] == "."} == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "kill", "words"),
+    [
+        ("both", [BATCH, 17, "before"], "going on from last.ckpt (epoch 2, step "),
+        ("plain", ["pathlib:Path.replace", 7, "after", "previous.ckpt"], "going on from previous.ckpt (epoch 2, step "),
+        ("two", [BATCH, 13, "before"], "going on from last.ckpt (epoch 2, step "),
+    ],
+)
+def test_a_killed_run_ends_in_the_same_bits(lab, kind, kill, words):
+    whole = lab.whole(kind)
+    folder = lab.killed(kind, kill, f"killed-{kind}")
+    assert words in lab.resumed(kind, folder)
+    assert_same(whole, folder)
+    described = json.loads((folder / "run.json").read_text())
+    assert "--resume" not in described["command"]
+    assert [start["command"][1] for start in described["resumed"]] == ["--resume"]
+
+
+HOOKS = [
+    [BATCH, 9, "before", ""],
+    ["torch.optim:AdamW.step", 3, "after", ""],
+    ["torch:save", 2, "after", ""],
+    ["pathlib:Path.replace", 2, "before", "last.ckpt"],
+    ["pathlib:Path.replace", 1, "after", "previous.ckpt"],
+    ["callbacks.engine:Engine.on_validation_epoch_end", 2, "before", ""],
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_ten_random_kill_points(lab, seed):
+    rng = random.Random(seed)
+    kind = list(KINDS)[seed % len(KINDS)]
+    where, most, when, word = rng.choice(HOOKS)
+    folder = lab.killed(kind, [where, rng.randint(1, most), when, word], f"random-{seed}")
+    lab.resumed(kind, folder)
+    assert_same(lab.whole(kind), folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_kill_before_the_last_batch(lab, kind):
+    whole = lab.whole(kind)
+    steps = torch.load(whole / "checkpoints" / "last.ckpt", weights_only=True)["loops"]["fit_loop"]
+    batches = steps["epoch_loop.batch_progress"]["total"]["ready"]
+    folder = lab.killed(kind, [BATCH, batches, "before"], f"late-{kind}")
+    lab.resumed(kind, folder)
+    assert_same(whole, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["two", "by_steps", "stopped_early"])
+def test_a_kill_after_training_is_followed_by_no_more_training(lab, kind):
+    folder = lab.killed(kind, ["callbacks.board:Board.final", 1, "before"], f"trained-{kind}")
+    assert "Epoch " not in lab.resumed(kind, folder)
+    assert_same(lab.whole(kind), folder)
+
+
+@pytest.mark.slow
+def test_a_kill_within_a_validation_does_not_skip_it(lab):
+    kill = ["callbacks.engine:Engine.on_validation_epoch_end", 3, "before"]
+    folder = lab.killed("twice_validated", kill, "validating")
+    lab.resumed("twice_validated", folder)
+    assert_same(lab.whole("twice_validated"), folder)
+    assert curves(folder) == curves(lab.whole("twice_validated"))
+
+
+def test_a_run_killed_before_its_first_checkpoint_begins_again(lab):
+    folder = lab.killed("plain", [BATCH, 2, "before"], "early")
+    assert "no checkpoint was saved yet, so the run starts from the beginning" in lab.resumed("plain", folder)
+    assert_same(lab.whole("plain"), folder)
+    assert curves(folder) == curves(lab.whole("plain"))
+
+
+def test_one_command_for_a_requeue_loop_and_a_finished_run_is_only_evaluated_again(lab):
+    folder = lab.folder / "loop"
+    argv = [*lab.argv, "--output", str(folder), "--ckpt_path", "last"]
+    statuses, _ = lab.run(*argv, kill=["lightning_modules.encoder:Encoder.export", 2, "before"])
+    assert statuses == [-9]
+    assert is_whole(folder / "checkpoints" / "best.ckpt")
+    for _ in range(2):  # killed before the weights were exported; then finished
+        statuses, out = lab.run(*argv)
+        assert statuses == [0], out
+        assert "going on from last.ckpt (epoch 2, step 20)" in out
+        assert "Epoch 1/" not in out
+        assert_same(lab.whole("plain"), folder)
+    assert curves(folder) == curves(lab.whole("plain"))
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped"])
+def test_a_damaged_checkpoint_is_seen_and_the_one_before_it_is_taken(lab, damage):
+    folder = lab.killed("plain", [BATCH, 16, "before"], f"damaged-{damage}")
+    moved = folder.rename(folder.with_name(f"moved-{damage}"))
+    last = moved / "checkpoints" / "last.ckpt"
+    content = bytearray(last.read_bytes())
+    half = len(content) // 2
+    content[half] ^= 4
+    last.write_bytes(content[:half] if damage == "cut" else content)
+    out = lab.resumed("plain", moved)
+    assert "going on from previous.ckpt (epoch 2, step 12), since last.ckpt is damaged" in out
+    (moved / "checkpoints" / "damaged.ckpt").unlink()
+    assert_same(lab.whole("plain"), moved)
+
+
+def test_flags_after_resume_override_the_configuration(lab):
+    folder = lab.folder / "longer"
+    shutil.copytree(lab.whole("plain"), folder)
+    out = lab.resumed("plain", folder, "--trainer.max_epochs", "3", "--data.batch_size", "30")
+    assert "batch_size was 32, so this run does not repeat one that was never stopped" in out
+    assert "`max_epochs=3` reached" in out
+    assert torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)["global_step"] == 30
+    assert "max_epochs: 3" in (folder / "config.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    "where", [[BATCH, 4, "raise"], ["callbacks.engine:Engine._changed", 1, "raise"]], ids=["training", "evaluation"]
+)
+def test_a_rank_that_fails_ends_the_run_with_its_error(lab, where):
+    folder = lab.folder / f"failed-{where[0][-8:]}"
+    flags, processes = KINDS["two"]
+    statuses, out = lab.run(*lab.argv, *flags, "--output", str(folder), kill=where, processes=processes)
+    assert statuses[1] == 1
+    assert statuses[0] not in (0, -14), out
+    assert "the disk of rank 1 is on fire" in out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", [[BATCH, 4, "raise"], ["callbacks.engine:Engine._changed", 1, "raise"]])
+def test_a_rank_that_lightning_started_ends_the_run_with_its_error(lab, where, tmp_path):
+    flags, _ = KINDS["two"]
+    script = tmp_path / "fails.py"
+    script.write_text(
+        f"import os, sys\nsys.path.insert(0, {str(ROOT / 'tests')!r})\nimport fork_runs\n"
+        f"if os.environ.get('LOCAL_RANK') == '1':\n    fork_runs.watch(*{where!r})\n"
+        "fork_runs.cli.guarded(fork_runs.train.main)\n"
+    )
+    argv = [sys.executable, script, *lab.argv, *flags, "--output", str(tmp_path / "run")]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert done.returncode != 0
+    assert "the disk of rank 1 is on fire" in done.stderr
+
+
+def test_mistakes_are_one_sentence(lab, tmp_path):
+    whole = lab.whole("plain")
+    for argv, message in [
+        (["--resume", str(tmp_path / "no")], "--resume .*no does not exist"),
+        (["--resume", str(tmp_path)], "is no run, nor a checkpoint of one: there is no .*config.yaml"),
+        (["--resume"], "--resume needs a value"),
+        (["--resume", str(whole), "--output", "x"], "leave --ckpt_path and --output away"),
+        (["--ckpt_path", "last"], "--ckpt_path last needs --output RUN"),
+    ]:
+        with pytest.raises(HeedError, match=message):
+            continued(argv)
+    assert continued(["--ckpt_path=last", "--output", str(tmp_path), "--a"]) == ["--a", "--output", str(tmp_path)]
+    assert continued(["--ckpt_path", "x.ckpt"]) == ["--ckpt_path", "x.ckpt"]
+    best = whole / "checkpoints" / "best.ckpt"
+    assert continued([f"--resume={best}", "--a=1"])[2:] == ["--a=1", "--resume", str(whole), "--ckpt_path", str(best)]
+
+
+def test_the_newest_whole_checkpoint(tmp_path):
+    last, previous, best = (tmp_path / f"{name}.ckpt" for name in ("last", "previous", "best"))
+    assert newest(tmp_path) == (None, False)
+    torch.save({"a": torch.ones(900)}, previous)
+    assert newest(tmp_path) == (previous, False)  # killed between the two renamings
+    shutil.copy(previous, last)
+    assert newest(tmp_path) == (last, False)
+    last.write_bytes(last.read_bytes()[:100])
+    assert newest(tmp_path) == (previous, True)
+    shutil.copy(previous, best)
+    previous.write_bytes(b"")
+    with pytest.raises(HeedError, match=f"last.ckpt is damaged .*: whole are {re.escape(str(best))}"):
+        newest(tmp_path)
+    best.unlink()
+    with pytest.raises(HeedError, match="and no other in its folder is whole"):
+        require_whole(last, "--checkpoint last.ckpt")
+
+
+def test_no_flipped_bit_goes_unseen_and_changes_a_tensor(tmp_path):
+    path, rng = tmp_path / "x.ckpt", random.Random(0)
+    saved = {"a": torch.arange(300.0), "b": torch.ones(7)}
+    torch.save(saved, path)
+    content = path.read_bytes()
+    seen = 0
+    for _ in range(300):
+        flipped = bytearray(content)
+        flipped[rng.randrange(len(content))] ^= 1 << rng.randrange(8)
+        path.write_bytes(flipped)
+        if not is_whole(path):
+            seen += 1
+            continue
+        read = torch.load(path, weights_only=True)
+        assert all(torch.equal(read[name], value) for name, value in saved.items())
+    assert seen > 100
+    for length in rng.sample(range(len(content)), 50):
+        path.write_bytes(content[:length])
+        assert not is_whole(path)
+
+
+def test_what_a_killed_process_was_writing_is_removed(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "rows").mkdir()
+    stale = [".results.json.abcd1234", "rows/.accuracy.parquet.x_y12345", "checkpoints/.last.ckpt.a1b2c3d4"]
+    for name in [*stale, ".hidden", "checkpoints/.nfs.json"]:
+        (tmp_path / name).touch()
+    tidy(tmp_path)
+    assert [p.name for p in sorted(tmp_path.rglob("*")) if p.is_file()] == [".hidden", ".nfs.json"]
