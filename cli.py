@@ -16,6 +16,7 @@ import yaml
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.loggers import TensorBoardLogger
 from pytorch_lightning.plugins import CheckpointIO
+from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from callbacks import Accuracy, Attentiveness, BestCheckpoint, Board, Engine, RunFolder
@@ -235,8 +236,16 @@ class HeedCLI(LightningCLI):
         except (MisconfigurationException, ImportError, ValueError) as error:
             raise user_mistake(error) or HeedError(one_sentence(str(error))) from error
 
-    def instantiate_trainer(self, **kwargs: Any) -> Any:
-        self.datamodule.setup("validate" if self.evaluating else "fit")  # mistakes show before a run folder is made
+    def check(self) -> None:
+        """Let mistakes show before a run folder is made.
+
+        Raises:
+            HeedError: The data cannot be read, the model does not fit them, or the checkpoint is damaged.
+        """
+        strategy = self.config_init["trainer"]["strategy"]
+        if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
+            raise HeedError("--trainer.strategy: a model in shards cannot be evaluated while it trains: use ddp.")
+        self.datamodule.setup("validate" if self.evaluating else "fit")
         self.model.prepare(self.datamodule.task)
         if self.evaluating:
             self.model.require_head()
@@ -245,14 +254,19 @@ class HeedCLI(LightningCLI):
             self.model.require_weights()
         elif not self.evaluating:
             require_whole(Path(checkpoint), f"--ckpt_path {checkpoint}")
+
+    def precision(self) -> str:
+        """What the user chose; else bf16 to train on a GPU that has it, and fp32."""
         config = self.config_init["trainer"]
-        if config["precision"] is None:
-            on_gpu = config["accelerator"] in ("auto", "gpu", "cuda") and torch.cuda.is_available()
-            half = on_gpu and not self.evaluating and torch.cuda.is_bf16_supported()
-            kwargs["precision"] = "bf16-mixed" if half else "32-true"
+        on_gpu = config["accelerator"] in ("auto", "gpu", "cuda") and torch.cuda.is_available()
+        half = on_gpu and not self.evaluating and torch.cuda.is_bf16_supported()
+        return config["precision"] or ("bf16-mixed" if half else "32-true")
+
+    def instantiate_trainer(self, **kwargs: Any) -> Any:
+        self.check()
+        config = self.config_init["trainer"]
         folder = self.make_folder(self) if is_first() else None
-        engine = Engine(exhaustive=self.evaluating)
-        heed = [Accuracy(), engine, RunFolder(folder, self.save_config)]
+        heed = [Accuracy(), Engine(exhaustive=self.evaluating), RunFolder(folder, self.save_config)]
         if self.evaluating:
             kwargs["logger"] = config["logger"] or False
         else:
@@ -265,7 +279,7 @@ class HeedCLI(LightningCLI):
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
             config["plugins"] = [*plugins, AtomicCheckpointIO()]
         try:
-            return super().instantiate_trainer(**kwargs)
+            return super().instantiate_trainer(**kwargs | {"precision": self.precision()})
         except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
             if folder is not None and not any(folder.iterdir()):
                 folder.rmdir()

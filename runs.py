@@ -108,10 +108,14 @@ def with_run(argv: Sequence[str]) -> list[str]:
         return list(argv)
     checkpoint = Path(given)
     require_whole(checkpoint, f"--checkpoint {given}")
-    saved = yaml.safe_load(config_of(checkpoint.parent.parent, f"--checkpoint {given}").read_text())
-    # what was exported knows the names of its labels; an evaluation takes all examples
-    saved["model"]["init_args"] |= {"backbone": str(checkpoint.parent / "backbone"), "labels": None}
-    saved["data"]["init_args"]["max_validation"] = None
+    config = config_of(checkpoint.parent.parent, f"--checkpoint {given}")
+    try:
+        saved = yaml.safe_load(config.read_text())
+        # what was exported knows the names of its labels; an evaluation takes all examples
+        saved["model"]["init_args"] |= {"backbone": str(checkpoint.parent / "backbone"), "labels": None}
+        saved["data"]["init_args"]["max_validation"] = None
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
+        raise HeedError(f"{config} is damaged: it is no configuration that train.py wrote.") from None
     found = ["--model", json.dumps(saved["model"])]
     if not any(a == "--data" or a.startswith("--data=") for a in argv):
         saved["data"]["init_args"].pop("seed", None)

@@ -10,7 +10,6 @@ from typing import Any
 
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
-from pytorch_lightning.strategies import FSDPStrategy
 from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
@@ -134,6 +133,6 @@ class BestCheckpoint(ModelCheckpoint):
 
     @staticmethod
     def _is_interrupted(trainer: Trainer) -> bool:
-        """Whether training was stopped where there is something to keep and this process holds all of it."""
+        """Whether training was stopped where there is something to keep."""
         training = trainer.state.fn == "fit" and trainer.global_step and not trainer.fast_dev_run
-        return bool(training and trainer.is_global_zero and not isinstance(trainer.strategy, FSDPStrategy))
+        return bool(training and trainer.is_global_zero)

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from pytorch_lightning.strategies import FSDPStrategy
 from torch import Tensor
 from torch.nn import functional as F
-from torch.optim import Optimizer
 
 from interventions import generator
 from lightning_modules.processors import Processor
@@ -96,16 +94,6 @@ class Classifier(pl.LightningModule):
         probs = self.logits(batch["inputs"]).float().softmax(dim=-1).cpu().numpy()
         labels = self.task.labels
         return [Prediction(labels[best], row) for best, row in zip(probs.argmax(axis=1), probs, strict=True)]
-
-    def configure_gradient_clipping(
-        self, optimizer: Optimizer, gradient_clip_val: float | None = None, gradient_clip_algorithm: str | None = None
-    ) -> None:
-        """The norm of gradients that FSDP shards is known to its wrapper alone."""
-        strategy = self.trainer.strategy
-        if isinstance(strategy, FSDPStrategy) and gradient_clip_val and gradient_clip_algorithm in (None, "norm"):
-            strategy.model.clip_grad_norm_(gradient_clip_val)
-        else:
-            self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
 
     def configure_optimizers(self) -> dict[str, Any]:
         decayed = [p for p in self.parameters() if p.requires_grad and p.ndim > 1]

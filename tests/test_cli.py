@@ -178,6 +178,13 @@ def test_a_mistake_is_one_sentence(monkeypatch, capsys, argv, message):
     assert "Traceback" not in printed
 
 
+@pytest.mark.parametrize("strategy", ["fsdp", "fsdp_cpu_offload"])
+def test_shards_are_refused_before_anything_is_read(monkeypatch, strategy):
+    made = parse(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
+    with pytest.raises(HeedError, match="use ddp"):
+        made.check()
+
+
 def test_an_error_that_is_not_the_users_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError):
         cli.guarded(lambda: 1 / 0)
@@ -202,6 +209,15 @@ def test_a_checkpoint_brings_the_model_and_the_data_of_its_run(tmp_path):
     assert data["init_args"] == {"shortcut": 0.5, "max_validation": None}
     other = with_run([f"--checkpoint={tmp_path / 'checkpoints' / 'best.ckpt'}", "--data", "mnli"])
     assert other[2:] == [f"--checkpoint={tmp_path / 'checkpoints' / 'best.ckpt'}", "--data", "mnli"]
+
+
+@pytest.mark.parametrize("config", ["[", "text", "model: 3", "\x00", "model: {init_args: {}}\ndata: 1"])
+def test_a_damaged_config_beside_a_checkpoint_is_named(tmp_path, config):
+    (tmp_path / "checkpoints").mkdir()
+    torch.save({}, tmp_path / "checkpoints" / "best.ckpt")
+    (tmp_path / "config.yaml").write_text(config)
+    with pytest.raises(HeedError, match="config.yaml is damaged"):
+        with_run(["--checkpoint", str(tmp_path / "checkpoints" / "best.ckpt")])
 
 
 def test_a_checkpoint_outside_a_run_is_refused(tmp_path):

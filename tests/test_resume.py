@@ -246,7 +246,9 @@ def test_flags_after_resume_override_the_configuration(lab):
 
 
 @pytest.mark.parametrize(
-    "where", [[BATCH, 4, "raise"], ["callbacks.engine:Engine._changed_rows", 1, "raise"]], ids=["training", "evaluation"]
+    "where",
+    [[BATCH, 4, "raise"], ["callbacks.engine:Engine._changed_rows", 1, "raise"]],
+    ids=["training", "evaluation"],
 )
 def test_a_rank_that_fails_ends_the_run_with_its_error(lab, where):
     folder = lab.folder / f"failed-{where[0][-8:]}"
