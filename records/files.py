@@ -75,8 +75,16 @@ class Spool:
         self._writer = pa.ipc.new_file(self._file.name, schema)
 
     def write(self, table: pa.Table | pa.RecordBatch) -> None:
-        """Append rows."""
-        self._writer.write(table)
+        """Append rows.
+
+        Raises:
+            HeedError: The disk is full.
+        """
+        try:
+            self._writer.write(table)
+        except OSError as error:
+            reason = error.strerror or error
+            raise HeedError(f"{self._file.name}: {reason}; let TMPDIR name a folder with more room.") from None
 
     def finish(self) -> pa.Table:
         """Close the file and map it."""

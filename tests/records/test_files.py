@@ -1,13 +1,15 @@
 """Files are whole or absent, and JSON is strict."""
 
+import errno
 import json
 import os
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import HeedError, atomic_path, read_json, write_json
+from records import HeedError, Spool, atomic_path, read_json, write_json
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
@@ -106,3 +108,25 @@ def test_a_path_through_a_file_or_to_a_folder_is_named(tmp_path):
     for path in (tmp_path / "results.json" / "results.json", tmp_path):  # a file given as a run folder, and a folder
         with pytest.raises(HeedError, match=path.name):
             read_json(path)
+
+
+def test_a_spool_gives_back_what_was_written_and_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    table = pa.table({"a": ["x", None, "y"]})
+    spool = Spool(table.schema)
+    spool.write(table)
+    spool.write(table.slice(1))
+    assert spool.finish().to_pydict() == {"a": ["x", None, "y", None, "y"]}
+    assert not list(tmp_path.iterdir())
+    assert Spool(table.schema).finish().num_rows == 0
+
+
+def test_a_full_disk_is_one_sentence(monkeypatch):
+    class Full:
+        def write(self, table):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    spool = Spool(pa.schema([("a", pa.string())]))
+    monkeypatch.setattr(spool, "_writer", Full())
+    with pytest.raises(HeedError, match="No space left on device; let TMPDIR name"):
+        spool.write(pa.table({"a": ["x"]}))
