@@ -11,7 +11,7 @@ from datamodules import Planted
 from interventions import generator
 from lightning_modules import Classifier
 from records import HeedError, Prediction
-from records.rows import select, strings
+from records.rows import KEY, select, strings
 
 LABELS = ("entailment", "neutral", "contradiction")
 
@@ -170,6 +170,18 @@ def test_results_do_not_depend_on_the_batch_size():
         module = Oracle(lambda p, h, o: guess(p + h), lambda d=data: d.pool)
         results.append(validate(module, data, Accuracy(), Attentiveness()).results)
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 40])
+def test_rows_and_results_do_not_depend_on_how_many_examples_are_held_at_once(monkeypatch, chunk):
+    found = []
+    for size in (chunk, 16_384):
+        monkeypatch.setattr("callbacks.engine.CHUNK", size)
+        engine, _, _ = measure(lambda p, h, o: guess(p + h), n=31, swap=("premise", "hypothesis"))
+        found.append((engine.results, {name: rows.to_pylist() for name, (rows, _) in engine.rows.items()}))
+    assert found[0] == found[1]
+    keys = [tuple(row[name] for name in KEY) for row in found[0][1]["attentiveness"]]
+    assert keys == sorted(keys)
 
 
 @pytest.mark.parametrize("batches", [1, 2])
