@@ -128,7 +128,7 @@ def probabilities(rows: pa.Table, name: str) -> np.ndarray:
     column = rows[name].combine_chunks()
     if column.null_count:
         raise HeedError(f"The column {name!r} has {column.null_count} rows without probabilities.")
-    return column.flatten().to_numpy().reshape(len(column), -1)
+    return column.flatten().to_numpy().reshape(len(column), column.type.list_size)
 
 
 def write_rows(path: str | Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
