@@ -245,6 +245,10 @@ class HeedCLI(LightningCLI):
         strategy = self.config_init["trainer"]["strategy"]
         if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
             raise HeedError("--trainer.strategy: a model in shards cannot be evaluated while it trains: use ddp.")
+        if not self.evaluating and self.config.checkpoint.get("dirpath"):
+            raise HeedError(
+                "--checkpoint.dirpath: checkpoints lie in the folder of the run; choose that with --output."
+            )
         self.datamodule.setup("validate" if self.evaluating else "fit")
         self.model.prepare(self.datamodule.task)
         if self.evaluating:

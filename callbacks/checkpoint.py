@@ -80,7 +80,14 @@ class BestCheckpoint(ModelCheckpoint):
     ) -> None:
         super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
         if self._is_due(trainer):
+            before = self._last_global_step_saved
             self._save_last_checkpoint(trainer, self._monitor_candidates(trainer))
+            self._last_global_step_saved = before  # a validation at this step may still be the best
+
+    def _save_last_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
+        """Nothing within the batches that one step accumulates: their gradients are in no checkpoint."""
+        if not trainer.fit_loop.epoch_loop._should_accumulate():  # which is False at the last batch of an epoch
+            super()._save_last_checkpoint(trainer, monitor_candidates)
 
     def _is_due(self, trainer: Trainer) -> bool:
         """Whether the N-th optimizer step was just made, and neither a validation nor the end follows, which save."""

@@ -24,6 +24,8 @@ class AtomicCheckpointIO(TorchCheckpointIO):
         path = Path(path)
         with atomic_path(path) as temporary:
             torch.save(checkpoint, temporary)
+            with open(temporary, "rb+") as file:
+                os.fsync(file.fileno())  # before the old one makes way
             if path.name == LAST and path.exists():
                 path.replace(path.with_name(PREVIOUS))
         folder = os.open(path.parent, os.O_RDONLY)

@@ -185,6 +185,12 @@ def test_shards_are_refused_before_anything_is_read(monkeypatch, strategy):
         made.check()
 
 
+def test_checkpoints_stay_where_resuming_finds_them(monkeypatch):
+    made = parse(monkeypatch, ["--checkpoint.dirpath", "elsewhere"])
+    with pytest.raises(HeedError, match="choose that with --output"):
+        made.check()
+
+
 def test_an_error_that_is_not_the_users_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError):
         cli.guarded(lambda: 1 / 0)
