@@ -32,6 +32,11 @@ KINDS = {  # name: (flags, processes); between 14 and 34 batches
         2,
     ),
     "twice_validated": (["--trainer.val_check_interval", "0.5", "--checkpoint.last_every_n_steps", "5"], 1),
+    "twice_validated_accumulated": (
+        ["--trainer.val_check_interval", "0.5", "--trainer.accumulate_grad_batches", "3"]
+        + ["--checkpoint.last_every_n_steps", "1"],
+        1,
+    ),
     "by_steps": (["--trainer.max_steps", "17", "--trainer.max_epochs", "-1"], 1),
     "stopped_early": (
         ["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor", "accuracy/planted"]
@@ -186,6 +191,15 @@ def test_a_kill_before_the_last_batch(lab, kind):
 def test_a_kill_after_training_is_followed_by_no_more_training(lab, kind):
     folder = lab.killed(kind, ["callbacks.board:Board.final", 1, "before"], f"trained-{kind}")
     assert "Epoch " not in lab.resumed(kind, folder)
+    assert_same(lab.whole(kind), folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nth", [8, 10, 12, 15])
+def test_a_validation_within_an_accumulation_saves_nothing_that_is_inexact(lab, nth):
+    kind = "twice_validated_accumulated"
+    folder = lab.killed(kind, [BATCH, nth, "before"], f"within-{nth}")
+    lab.resumed(kind, folder)
     assert_same(lab.whole(kind), folder)
 
 
