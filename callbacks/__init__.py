@@ -6,8 +6,10 @@ from callbacks.accuracy import Accuracy
 from callbacks.attentiveness import Attentiveness
 from callbacks.board import Board
 from callbacks.checkpoint import BestCheckpoint
+from callbacks.counterfactual_tables import CounterfactualTables
 from callbacks.engine import Engine
 from callbacks.evaluation import Evaluation
+from callbacks.evidence import Evidence
 from callbacks.natural_logic import NaturalLogic
 from callbacks.run_folder import RunFolder
 from callbacks.table_rows import TableRows
@@ -18,8 +20,10 @@ __all__ = [
     "Attentiveness",
     "BestCheckpoint",
     "Board",
+    "CounterfactualTables",
     "Engine",
     "Evaluation",
+    "Evidence",
     "NaturalLogic",
     "RunFolder",
     "TableRows",

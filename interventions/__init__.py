@@ -1,5 +1,6 @@
 """Pure functions that change examples: deterministic by (seed, intervention, version, part, uid, draw)."""
 
+from interventions.annotated import Annotated
 from interventions.base import Intervention, manifest_hash
 from interventions.counterparts import Counterparts, Design, counterparts
 from interventions.hypotheses import DIRECTIONS, KINDS, PerturbHypothesis, Source
@@ -16,6 +17,7 @@ __all__ = [
     "DIRECTIONS",
     "KINDS",
     "Analyser",
+    "Annotated",
     "Counterparts",
     "Design",
     "Donors",

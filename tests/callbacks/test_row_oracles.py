@@ -1,16 +1,16 @@
 """Row operations on models whose transitions can be told beforehand."""
 
 import numpy as np
+import oracles
 import pytest
 import torch
-from pytorch_lightning import Trainer
 
-from callbacks import Accuracy, Engine, TableRows
+from callbacks import TableRows
 from datamodules import PairedData, Planted
 from interventions import Donors, RowEdits
 from interventions.transitions import LABELS
-from lightning_modules import Classifier, Encoder
-from records import Example, Examples, HeedError, Prediction, Table
+from lightning_modules import Encoder
+from records import Example, Examples, HeedError, Table
 
 E, N, C = LABELS
 TABLES = {
@@ -52,36 +52,6 @@ class Claims(PairedData):
         )
 
 
-class Parts:
-    """A processor that lets a model see the parts themselves."""
-
-    truncated = 0
-
-    def lengths(self, examples):
-        return np.array([len(e.parts["hypothesis"]) for e in examples], dtype=np.int32)
-
-    def __call__(self, examples):
-        return {
-            "parts": [(e.parts["premise"].encode(), e.parts["hypothesis"]) for e in examples]
-        }  # Lightning moves text
-
-
-class Oracle(Classifier):
-    """Answers as ``rule`` says of the parts."""
-
-    def __init__(self, rule):
-        super().__init__()
-        self.rule = rule
-
-    def prepare(self, task):
-        self.task, self.processor = task, Parts()
-
-    def predict(self, batch):
-        parts = batch["inputs"]["parts"] if batch["size"] else []
-        answers = [self.rule(Table.decode(table), hypothesis) for table, hypothesis in parts]
-        return [Prediction(a, np.float32([a == label for label in self.task.labels])) for a in answers]
-
-
 def reads_the_row(table, hypothesis):
     """Looks the key up that the hypothesis names."""
     key, value = hypothesis.split(": ")
@@ -99,17 +69,7 @@ def reads_the_order(table, hypothesis):
 
 
 def measure(rule, evaluation=None, data=None, **settings):
-    evaluation, data, engine = evaluation or TableRows(**settings), data or Claims(), Engine()
-    Trainer(
-        accelerator="cpu",
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        enable_checkpointing=False,
-        use_distributed_sampler=False,
-        callbacks=[Accuracy(), evaluation, engine],
-    ).validate(rule if isinstance(rule, Classifier) else Oracle(rule), data, verbose=False)
-    return engine
+    return oracles.measure(rule, data or Claims(), evaluation or TableRows(**settings))
 
 
 def rows_of(engine, operation):
