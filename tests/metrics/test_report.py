@@ -355,6 +355,7 @@ def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
     text = capsys.readouterr().out
     assert "mean of 2 runs, in %, ± std" in text
     assert "accuracy 70.00 ± 28.28 n=2" in " ".join(text.split())
-    assert "fold-a, fold-b" in text and "attentiveness" not in text
+    assert "fold-a, fold-b" in text
+    assert "attentiveness" not in text
     with pytest.raises(HeedError, match="two runs or more"):
         report.main(["--mean", str(tmp_path / "a")])
