@@ -6,20 +6,23 @@ import pyarrow as pa
 
 from callbacks.evaluation import Evaluation, fitted
 from datamodules import PairedData, PairedTables, load_evidence, load_tables
-from interventions import Donors, Intervention, RowEdits
+from interventions import Donors, Intervention, RowEdits, SwapValues
 from interventions.transitions import LABELS
-from metrics import Measurement, evidence, evidence_counts, invalid_transitions
+from metrics import Measurement, challenge, evidence, evidence_counts, invalid_transitions
 from records import Examples, HeedError
+from records.rows import where
 
 NEUTRAL = LABELS[1]
-DELETE = "delete"
+DELETE, VALUES = "delete", "values"
 
 
 class Evidence(Evaluation):
-    """Rows whose deletion changes the prediction against those that annotators marked.
+    """What annotated evidence tells: which rows a model uses, and whether it follows them to another table.
 
-    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5.2 and §5.3. Of each annotated pair every row
-    is deleted once. Pairs without a marked row, and neutral ones, do not count.
+    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5.2, §5.3 and §6. Of each annotated pair every
+    row is deleted once; those whose deletion changes the prediction are compared with those that people marked. Then
+    the marked rows go to another table of the split with the same keys, and the hypothesis with them, which keeps the
+    label. Pairs without a marked row, and neutral ones, do not count.
 
     Args:
         path: A csv file of annotations like that of TabProbe, about tables of --data.path.
@@ -35,6 +38,7 @@ class Evidence(Evaluation):
     def __init__(self, path: str | None = None, split: str = "train") -> None:
         self.path, self.split = path, split
         self._pool: Examples | None = None
+        self._lenders: Examples | None = None
         self._relevant: dict[str, frozenset[str]] = {}
         self._left_out: dict[str, int] = {}
 
@@ -47,7 +51,8 @@ class Evidence(Evaluation):
             if not found:
                 raise HeedError(f"--evidence.path {self.path} marks no row as relevant to a pair that is not neutral.")
             positions = sorted({examples.position(uid) for uid in self._relevant})
-            self._pool = fitted(examples.take(positions), data)
+            self._lenders = fitted(examples, data)
+            self._pool = self._lenders.take(positions)
         return self._pool
 
     def _require(self, data: PairedData) -> None:
@@ -64,18 +69,25 @@ class Evidence(Evaluation):
 
     def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
         part = _table(self._pool)
-        return [RowEdits(DELETE, part, Donors(self._pool, part), relevant=self._relevant)]
+        hypothesis = next(name for name in self._pool.parts if name != part)
+        return [
+            RowEdits(DELETE, part, Donors(self._pool, part), relevant=self._relevant),
+            SwapValues(self._relevant, self._lenders, part, hypothesis),
+        ]
 
     def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
         found = evidence(rows, data.name, _table(self._pool), self._relevant, NEUTRAL, data.seed)
         name = f"{data.name}-evidence"
         moved = invalid_transitions(rows, name, [DELETE], data.seed)
-        return found | {k: m for k, m in moved.items() if k.split("/")[2] != DELETE}  # where the relevance is known
+        found |= {k: m for k, m in moved.items() if k.split("/")[2] != DELETE}  # where the relevance is known
+        swapped = challenge(rows, f"{data.name}/values", [VALUES], NEUTRAL, data.seed)
+        return found | {k: m for k, m in swapped.items() if "/flipped" not in k}
 
     def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:
         """How many pairs and tables count, and how many annotated ones do not, for which reason."""
         counted = evidence_counts(rows, _table(self._pool), self._relevant, NEUTRAL)
-        return {"split": self.split, **counted, "left_out": self._left_out}
+        swapped = int(where(rows, intervention=VALUES).sum())
+        return {"split": self.split, **counted, "left_out": self._left_out, "values_swapped": swapped}
 
 
 def _table(pool: Examples) -> str:

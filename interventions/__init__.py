@@ -12,6 +12,7 @@ from interventions.spacy_analyser import SpacyAnalyser
 from interventions.swap import Swap
 from interventions.tables import Donors
 from interventions.text_edits import Edit, apply_edits
+from interventions.value_swaps import SwapValues
 
 __all__ = [
     "DIRECTIONS",
@@ -30,6 +31,7 @@ __all__ = [
     "Source",
     "SpacyAnalyser",
     "Swap",
+    "SwapValues",
     "apply_edits",
     "counterparts",
     "generator",
