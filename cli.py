@@ -24,6 +24,7 @@ from callbacks import (
     Attentiveness,
     BestCheckpoint,
     Board,
+    Challenge,
     Engine,
     Evaluation,
     NaturalLogic,
@@ -40,7 +41,7 @@ from mistakes import Parser, one_sentence, user_mistake
 from records import ExamplesBuilder, HeedError
 from runs import is_first
 
-EVALUATIONS = {kind.name: kind for kind in (Accuracy, Attentiveness, NaturalLogic, TableRows, TwoClass)}
+EVALUATIONS = {kind.name: kind for kind in (Accuracy, Attentiveness, NaturalLogic, TableRows, Challenge, TwoClass)}
 
 warnings.filterwarnings("ignore", "The '.*_dataloader' does not have many workers")  # splicing token ids is cheap
 warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")  # it holds the backbone's config
@@ -117,6 +118,7 @@ class HeedCLI(LightningCLI):
             )
         else:
             parser.add_lightning_class_args(TableRows, "table_rows")
+            parser.add_lightning_class_args(Challenge, "challenge")
             parser.add_lightning_class_args(TwoClass, "two_class")
             parser.add_argument("--checkpoint", type=str | None, help="What to evaluate: best.ckpt of a run.")
             parser.add_argument(

@@ -5,6 +5,7 @@ import torchvision_fix  # noqa: F401
 from callbacks.accuracy import Accuracy
 from callbacks.attentiveness import Attentiveness
 from callbacks.board import Board
+from callbacks.challenge import Challenge
 from callbacks.checkpoint import BestCheckpoint
 from callbacks.engine import Engine
 from callbacks.evaluation import Evaluation
@@ -18,6 +19,7 @@ __all__ = [
     "Attentiveness",
     "BestCheckpoint",
     "Board",
+    "Challenge",
     "Engine",
     "Evaluation",
     "NaturalLogic",

@@ -11,6 +11,7 @@ from interventions.spacy_analyser import SpacyAnalyser
 from interventions.swap import Swap
 from interventions.tables import Donors
 from interventions.text_edits import Edit, apply_edits
+from interventions.title_swaps import SwapTitle
 
 __all__ = [
     "DIRECTIONS",
@@ -28,6 +29,7 @@ __all__ = [
     "Source",
     "SpacyAnalyser",
     "Swap",
+    "SwapTitle",
     "apply_edits",
     "counterparts",
     "generator",

@@ -3,6 +3,7 @@
 from metrics.accuracy import accuracy, noise
 from metrics.attentiveness import attentiveness
 from metrics.causal_effects import causal_effects, disagreements
+from metrics.challenge import challenge, challenge_counts
 from metrics.measurement import Measurement
 from metrics.transitions import Changes, invalid_transitions
 from metrics.two_class import two_class_accuracy
@@ -13,6 +14,8 @@ __all__ = [
     "accuracy",
     "attentiveness",
     "causal_effects",
+    "challenge",
+    "challenge_counts",
     "disagreements",
     "invalid_transitions",
     "noise",
