@@ -24,6 +24,7 @@ from callbacks import (
     Attentiveness,
     BestCheckpoint,
     Board,
+    Challenge,
     CounterfactualTables,
     Engine,
     Evaluation,
@@ -43,7 +44,7 @@ from records import ExamplesBuilder, HeedError
 from runs import is_first
 
 IN_TRAINING = (Accuracy, Attentiveness, NaturalLogic)
-ONLY_AFTERWARDS = (TableRows, Evidence, CounterfactualTables, TwoClass)
+ONLY_AFTERWARDS = (TableRows, Evidence, Challenge, CounterfactualTables, TwoClass)
 EVALUATIONS = {kind.name: kind for kind in (*IN_TRAINING, *ONLY_AFTERWARDS)}
 
 warnings.filterwarnings("ignore", "The '.*_dataloader' does not have many workers")  # splicing token ids is cheap

@@ -5,6 +5,7 @@ import torchvision_fix  # noqa: F401
 from callbacks.accuracy import Accuracy
 from callbacks.attentiveness import Attentiveness
 from callbacks.board import Board
+from callbacks.challenge import Challenge
 from callbacks.checkpoint import BestCheckpoint
 from callbacks.counterfactual_tables import CounterfactualTables
 from callbacks.engine import Engine
@@ -20,6 +21,7 @@ __all__ = [
     "Attentiveness",
     "BestCheckpoint",
     "Board",
+    "Challenge",
     "CounterfactualTables",
     "Engine",
     "Evaluation",

@@ -12,6 +12,7 @@ from interventions.spacy_analyser import SpacyAnalyser
 from interventions.swap import Swap
 from interventions.tables import Donors
 from interventions.text_edits import Edit, apply_edits
+from interventions.title_swaps import SwapTitle
 from interventions.value_swaps import SwapValues
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Source",
     "SpacyAnalyser",
     "Swap",
+    "SwapTitle",
     "SwapValues",
     "apply_edits",
     "counterparts",

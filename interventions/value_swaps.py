@@ -19,7 +19,7 @@ class SwapValues:
     """Each entailed or contradicted hypothesis on another table, which gets the values that it rests on.
 
     Attributes:
-        relevant: uid to the keys of the rows that its label rests on; those of an example that is not there are unknown.
+        relevant: uid to the keys of the rows that its label rests on, of the examples where they are known.
         lenders: Examples about the tables that a statement can go to, one of which is drawn uniformly.
         part: The part that is the table.
         hypothesis: The part that says something of it.

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from metrics import challenge_report, transition_report
 from metrics.measurement import Measurement, bootstrap_interval
 from metrics.natural_logic_report import (
     DIFFERENT_PAIRS,
@@ -26,7 +27,6 @@ from metrics.natural_logic_report import (
     print_categories,
     print_left_out,
 )
-from metrics.transition_report import row_label
 from records import HeedError, read_json
 from records.rows import BASE, read_rows, select, strings
 
@@ -37,6 +37,7 @@ FLAGS = {  # flag: mark in the table, explanation
     "interval_without_width": ("b", "every resample gave the same value, so the interval has no width"),
     "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
     "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
+    "few_tables": ("f", "fewer than 30 tables: the interval is too narrow"),
     "interval_unbounded": ("e", "the DCE is 0 in 2.5 % of resamples or more, so the ratio has no upper bound"),
 }
 
@@ -102,13 +103,14 @@ def print_table(
     for i in range(len(columns)):
         table.add_column(f"({i + 1})" if several else "")
     flags: set[str] = set()
-    names = ordered(dict.fromkeys(name for found in columns for name in found["metrics"]))
+    names = challenge_report.in_order(ordered(dict.fromkeys(name for found in columns for name in found["metrics"])))
     section = None
     for name in names:
         kind, data, *rest = name.split("/")
         main = len(rest) == (kind == "attentiveness")
-        label = row_label(name, several) or headline(name)
-        hidden = left_out(name) or row_label(name) == ""
+        known = [report.row_label(name, several) for report in (transition_report, challenge_report)]
+        label = "".join(text or "" for text in known) or headline(name)
+        hidden = left_out(name) or "" in known
         if hidden or (several and not (label or (main and kind in METRICS))):
             continue
         if heading(name) not in (None, section):

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from metrics import accuracy, attentiveness, causal_effects, noise, report
+from metrics import accuracy, attentiveness, causal_effects, challenge, noise, report
+from metrics.challenge import HALF_ERROR
 from metrics.measurement import Measurement
 from records import HeedError, write_json
 from records.rows import write_rows
@@ -190,7 +191,9 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
         pairs.append(change | {"intervention": "I2"} | moved)
     rows = rows_of({"u": ("entailment", "entailment")}, pairs)
     found |= causal_effects(rows, "d", ["entailment", "neutral", "contradiction"])
-    assert {flag for m in found.values() for flag in m.flags} == set(report.FLAGS)
+    change = {"uid": "u", "intervention": "change", "y2": "no", "clusters": ["u", "table t"]}
+    found |= challenge(rows_of({"u": ("yes", "yes")}, [change]), "d", ["change"], "neutral")
+    assert {flag for m in found.values() for flag in m.flags} == {HALF_ERROR, *report.FLAGS}
 
 
 def test_a_flag_of_another_version_does_not_hide_the_numbers():
