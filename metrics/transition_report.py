@@ -1,4 +1,7 @@
-"""What the report shows of transitions: the forbidden ones; single transitions stay in results.json."""
+"""What the report shows of transitions: the forbidden ones, and of several splits the averages of each.
+
+Single transitions, and the labels of each of several splits, stay in results.json.
+"""
 
 from metrics.transitions import COMPOSED, TRANSITIONS
 
@@ -21,8 +24,8 @@ def row_label(name: str, several: bool = False) -> str | None:
     if kind != TRANSITIONS:
         return None
     _, operation, metric, *label = rest
-    if metric.startswith("from_") or (several and label):
+    if metric.startswith("from_") or len(label) > 1 or (several and label):
         return ""
     if label:
-        return f"  {label[0].replace('_', ' ')}"
+        return f"  {label[0] if '=' in label[0] else label[0].replace('_', ' ')}"
     return f"invalid: {operation.replace('_', ', ')}{' (composed)' if metric == COMPOSED else ''}"
