@@ -1,5 +1,7 @@
-"""What the report shows of transitions and evidence: what is forbidden, and the paper's shares; the rest is in
-results.json.
+"""What the report shows of transitions and evidence: what is forbidden, of several splits the averages of each, and the
+paper's shares.
+
+Single transitions, and the labels of each of several splits, stay in results.json.
 """
 
 from metrics.transitions import COMPOSED, TRANSITIONS
@@ -30,8 +32,8 @@ def row_label(name: str, several: bool = False) -> str | None:
     if kind != TRANSITIONS:
         return None
     _, operation, metric, *label = rest
-    if metric.startswith("from_") or (several and label):
+    if metric.startswith("from_") or len(label) > 1 or (several and label):
         return ""
     if label:
-        return f"  {label[0].replace('_', ' ')}"
+        return f"  {label[0] if '=' in label[0] else label[0].replace('_', ' ')}"
     return f"invalid: {operation.replace('_', ', ')}{' (composed)' if metric == COMPOSED else ''}"

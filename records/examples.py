@@ -248,6 +248,10 @@ class Examples(Sequence[Example]):
             spool.write(self._batches[b].take(pa.array(run - self._starts[b])))
         return Examples(spool.finish())
 
+    def with_meta(self, name: str, value: str) -> "Examples":
+        """The same examples with one more meta column, which says the same of all of them."""
+        return Examples(self.table.append_column(f"meta.{name}", pa.repeat(value, len(self))))
+
     def keep_parts(self, parts: Sequence[str]) -> "Examples":
         """The same examples with these parts only, in this order; groups of the parts left out remain."""
         others = [c for c in self.table.column_names if not c.startswith("parts.")]
