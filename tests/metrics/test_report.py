@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from metrics import accuracy, attentiveness, causal_effects, noise, report
+from metrics import accuracy, attentiveness, causal_effects, invalid_transitions, noise, report
 from metrics.measurement import Measurement
 from records import HeedError, write_json
 from records.rows import write_rows
@@ -190,6 +190,10 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
         pairs.append(change | {"intervention": "I2"} | moved)
     rows = rows_of({"u": ("entailment", "entailment")}, pairs)
     found |= causal_effects(rows, "d", ["entailment", "neutral", "contradiction"])
+    edit = {"intervention": "delete", "y2": "neutral", "allowed": "delete/unknown"}
+    edits = [edit | {"uid": u, "clusters": [u, f"table {u}"], "slices": [f"split={u}"]} for u in "uv"]
+    rows = rows_of(dict.fromkeys("uv", ("entailment", "entailment")), edits)
+    found |= invalid_transitions(rows, "d", ["delete"], splits=["u", "v"])  # half of the resamples have one split only
     assert {flag for m in found.values() for flag in m.flags} == set(report.FLAGS)
 
 
