@@ -13,7 +13,7 @@ from callbacks.predictions import BasePredictions, Predictions
 from datamodules import PairedData
 from interventions import manifest_hash
 from metrics import Measurement
-from records import HeedError, Prediction
+from records import NO_LABEL, HeedError, Prediction
 from records import rows as r
 
 BREAKDOWN = "="  # in the name of a metric that is one slice of many
@@ -79,6 +79,7 @@ class Engine(Callback):
             "dropped_no_gold": data.counts.no_gold.get("validation", 0),
             "truncated": data.counts.truncated,
             "shortened": data.counts.shortened.get("validation", 0),
+            "no_label": base.count(NO_LABEL),
         }
         for pool in {id(pool): pool for pool in (e.pool(data) for e in evaluations)}.values():
             own = pool is not data.pool
@@ -88,6 +89,7 @@ class Engine(Callback):
                 manifest = manifest_hash(plans[name], pool, data.seed)
                 meta = {"task": list(data.task.labels), "seed": data.seed, "data": data.name, "manifest": manifest}
                 self.rows[name] = rows, meta
+                counts[f"{name}/no_label"] = int(r.where(rows, y2=NO_LABEL).sum())
                 if own:
                     counts |= {f"{name}/examples": len(pool), f"{name}/truncated": experiment.truncated}
         for evaluation in evaluations:

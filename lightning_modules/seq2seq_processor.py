@@ -1,11 +1,12 @@
 """The processor of models that read one text: the parts in their places in a template."""
 
+import re
 from collections.abc import Sequence
 
 from transformers import PreTrainedTokenizerBase
 
 from lightning_modules.processors import TextProcessor
-from records import Part, TableForm, parts_of
+from records import HeedError, Part, TableForm, parts_of
 from records.template import PART
 
 
@@ -23,14 +24,11 @@ class TemplateProcessor(TextProcessor):
         form: How tables are put into words.
 
     Raises:
-        HeedError: A ``max_length`` without room for a token of each part, or a tokenizer or a template such that the
-            whole text is encoded differently from its parts.
+        HeedError: A part is glued to a word of the template, a ``max_length`` leaves no room for a token of each part,
+            or the tokenizer encodes a text differently from its parts.
     """
 
-    REFUSAL = (
-        "The tokenizer {} encodes a text differently from its parts: write spaces around the braces in "
-        "--data.template, or take another model."
-    )
+    REFUSAL = "The tokenizer {} encodes a text differently from its parts: it cannot be used with templates here."
 
     def __init__(
         self,
@@ -40,6 +38,8 @@ class TemplateProcessor(TextProcessor):
         form: TableForm | None = None,
     ) -> None:
         self.template = template
+        if re.search(r"\S\{|\}\S", template):
+            raise HeedError(f"The template {template!r}: put spaces around the braces, for words end at spaces.")
         super().__init__(tokenizer, parts_of(template), max_length, form)
 
     def _read_template(self) -> None:
