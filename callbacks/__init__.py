@@ -5,9 +5,12 @@ import torchvision_fix  # noqa: F401
 from callbacks.accuracy import Accuracy
 from callbacks.attentiveness import Attentiveness
 from callbacks.board import Board
+from callbacks.challenge import Challenge
 from callbacks.checkpoint import BestCheckpoint
+from callbacks.counterfactual_tables import CounterfactualTables
 from callbacks.engine import Engine
 from callbacks.evaluation import Evaluation
+from callbacks.evidence import Evidence
 from callbacks.natural_logic import NaturalLogic
 from callbacks.run_folder import RunFolder
 from callbacks.table_rows import TableRows
@@ -18,8 +21,11 @@ __all__ = [
     "Attentiveness",
     "BestCheckpoint",
     "Board",
+    "Challenge",
+    "CounterfactualTables",
     "Engine",
     "Evaluation",
+    "Evidence",
     "NaturalLogic",
     "RunFolder",
     "TableRows",

@@ -89,9 +89,11 @@ class Engine(Callback):
                 manifest = manifest_hash(plans[name], pool, data.seed)
                 meta = {"task": list(data.task.labels), "seed": data.seed, "data": data.name, "manifest": manifest}
                 self.rows[name] = rows, meta
-                counts[f"{name}/no_label"] = int(r.where(rows, y2=NO_LABEL).sum())
+                unlabelled = r.where(rows, y2=NO_LABEL)
                 if own:
+                    unlabelled |= r.where(rows, y=NO_LABEL, intervention=r.BASE)
                     counts |= {f"{name}/examples": len(pool), f"{name}/truncated": experiment.truncated}
+                counts[f"{name}/no_label"] = int(unlabelled.sum())
         for evaluation in evaluations:
             rows, _ = self.rows[evaluation.name]
             self.measurements |= evaluation.metrics(rows, data)

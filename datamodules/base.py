@@ -150,7 +150,8 @@ class PairedData(pl.LightningDataModule):
         self.swap = [] if partial else swap
         self.counts = Counts()
         self._folded: tuple[Examples, Examples] | None = None
-        self.pool: Examples | None = None
+        self.whole: Examples | None = None  # what is evaluated, with all of its parts
+        self.pool: Examples | None = None  # what the model reads of it
         self.train_examples: Examples | None = None
 
     @property
@@ -163,6 +164,11 @@ class PairedData(pl.LightningDataModule):
     def evaluated(self) -> str:
         """What the examples that are evaluated are called: the split of the source."""
         return "validation"
+
+    @property
+    def splits_evaluated(self) -> tuple[str, ...]:
+        """The names of the splits that are evaluated, where they are several: the meta column ``split`` says which."""
+        return ()
 
     @property
     def regime(self) -> str:
@@ -211,9 +217,13 @@ class PairedData(pl.LightningDataModule):
 
     def setup(self, stage: str) -> None:
         if self.pool is None:
-            self.pool = self._split("validation", self.max_validation)
+            self.whole = self._split("validation", self.max_validation)
+            self.pool = self._read_of(self.whole)
         if stage == "fit" and self.train_examples is None:
-            self.train_examples = self._training_examples()
+            self.train_examples = self._read_of(self._training_examples())
+
+    def _read_of(self, examples: Examples) -> Examples:
+        return partial(examples, self.partial) if self.partial else examples
 
     def _training_examples(self) -> Examples:
         if self.augment != "inoculation":
@@ -222,14 +232,13 @@ class PairedData(pl.LightningDataModule):
             raise HeedError("--augment inoculation needs --data.inoculation.path, the file of the challenge set.")
         examples = self.load_challenge(self.inoculation.path)
         n, by_group = self.inoculation.n, self.inoculation.by_group
-        examples = sample(examples, n, self.seed, "inoculation", by_group)
-        return partial(examples, self.partial) if self.partial else examples
+        return sample(examples, n, self.seed, "inoculation", by_group)
 
     def _split(self, split: Literal["train", "validation"], most: int | None) -> Examples:
         examples = self.load(split) if self.folds is None else self._fold(split)
         if most is not None and most < len(examples):
             examples = sample(examples, most, self.seed, f"max_{split}")
-        return partial(examples, self.partial) if self.partial else examples
+        return examples
 
     def _fold(self, split: Literal["train", "validation"]) -> Examples:
         if self._folded is None:

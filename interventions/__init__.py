@@ -1,5 +1,6 @@
 """Pure functions that change examples: deterministic by (seed, intervention, version, part, uid, draw)."""
 
+from interventions.annotated import Annotated
 from interventions.base import Intervention, manifest_hash
 from interventions.counterparts import Counterparts, Design, counterparts
 from interventions.hypotheses import DIRECTIONS, KINDS, PerturbHypothesis, Source
@@ -11,11 +12,14 @@ from interventions.spacy_analyser import SpacyAnalyser
 from interventions.swap import Swap
 from interventions.tables import Donors
 from interventions.text_edits import Edit, apply_edits
+from interventions.title_swaps import SwapTitle
+from interventions.value_swaps import SwapValues
 
 __all__ = [
     "DIRECTIONS",
     "KINDS",
     "Analyser",
+    "Annotated",
     "Counterparts",
     "Design",
     "Donors",
@@ -28,6 +32,8 @@ __all__ = [
     "Source",
     "SpacyAnalyser",
     "Swap",
+    "SwapTitle",
+    "SwapValues",
     "apply_edits",
     "counterparts",
     "generator",

@@ -144,15 +144,19 @@ def exchange(
     return found, left_out
 
 
+def alike(table: Table, other: Table) -> bool:
+    """Whether another table is of the same kind, so that it may lend its title: it has at least half of the keys."""
+    return 2 * len(table.values.keys() & other.values.keys()) >= len(table.values)
+
+
 def sharing(statement: Statement, tables: Mapping[str, Table], by: str = "values") -> Iterator[str]:
     """The names of the tables that a statement can be moved to.
 
     Args:
         statement: The statement.
         tables: Name to table.
-        by: "values" or "title". A title comes from a table of the same kind: one with at least half of the keys.
+        by: "values" or "title". A title comes from a table of the same kind (:func:`alike`).
     """
     for name, table in tables.items():
-        alike = by == "values" or 2 * len(set(statement.table.keys) & set(table.keys)) >= len(statement.table.keys)
-        if alike and not why_not(statement, table, by):
+        if (by == "values" or alike(statement.table, table)) and not why_not(statement, table, by):
             yield name

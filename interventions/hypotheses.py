@@ -15,6 +15,7 @@ from interventions.hypothesis_claims import Claim, words
 from interventions.hypothesis_rules import RULES
 from interventions.modifier_rules import has_clause, readable
 from interventions.randomness import generator
+from interventions.tables import table_column
 from interventions.text_edits import Edit, apply_edits
 from records import Changed, Examples, HeedError, Prediction
 from records.examples import content_id
@@ -47,6 +48,7 @@ class Source:
         labels: tuple[str, str] = ("entailment", "contradiction"),
     ) -> None:
         self.pool, self.analyser, self.hypothesis, self.table, self.labels = pool, analyser, hypothesis, table, labels
+        self._claim: tuple[str, Claim | None] = "", None  # the last one: each kind of change asks for it again
         if hypothesis not in pool.parts or f"parts.{table}" not in pool.tables:
             raise HeedError(
                 f"Hypotheses are perturbed where {table!r} is a table and {hypothesis!r} a text; the parts are "
@@ -76,6 +78,15 @@ class Source:
 
     def claim(self, uid: str) -> Claim | None:
         """The hypothesis of an example, or None where its label is neither entailment nor contradiction."""
+        if self._claim[0] != uid:
+            self._claim = uid, self._read(uid)
+        return self._claim[1]
+
+    def cluster(self, uid: str) -> str:
+        """What the error of an example is shared with: its table."""
+        return f"table {self.pool.value(table_column(self.pool, self.table), self.pool.position(uid))}"
+
+    def _read(self, uid: str) -> Claim | None:
         i = self.pool.position(uid)
         label = self.pool.value("label", i)
         if label not in self.labels:
@@ -99,7 +110,6 @@ class PerturbHypothesis:
     direction: Direction
     source: Source = field(repr=False, compare=False)
     draws: int = 1
-    name: str = "perturb_hypothesis"
     version: int = 1
     limit: int | None = None
 
@@ -113,6 +123,10 @@ class PerturbHypothesis:
             raise HeedError(
                 "Entities are found by spaCy alone: give a SpacyAnalyser, or leave the kind 'entities' out."
             )
+
+    @property
+    def name(self) -> str:
+        return f"perturb/{self.kind}/{self.direction}"
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -134,7 +148,7 @@ class PerturbHypothesis:
         claim = self.source.claim(uid)
         if claim is None or (self.direction == "flipped" and not claim.entailed):
             return ()
-        rng = generator(seed, self.name, self.version, self.kind, self.direction, uid, draw)
+        rng = generator(seed, self.name, self.version, uid, draw)
         options = RULES[self.kind](claim, self.direction == "flipped", rng)
         return options[int(rng.integers(len(options)))] if options else ()
 
@@ -150,4 +164,4 @@ class PerturbHypothesis:
             label=self.source.labels[1] if self.direction == "flipped" else base.label,
             groups={**base.groups, part: content_id(text)},
         )
-        return [Changed(example, variant="; ".join(map(str, edits)), clusters=(uid,))]
+        return [Changed(example, variant="; ".join(map(str, edits)), clusters=(uid, self.source.cluster(uid)))]

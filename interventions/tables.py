@@ -63,6 +63,13 @@ def permute(table: Table, order: Sequence[int]) -> Table:
     return Table(table.title, tuple(table.rows[i] for i in order))
 
 
+def table_column(pool: Examples, part: str) -> str:
+    """The column that says which table an example is about: the group or meta column "table", or else the content."""
+    if "table" in pool.groups and part != "table":
+        return "groups.table"
+    return "meta.table" if "table" in pool.meta else f"groups.{part}"
+
+
 class _Lots:
     """Items in groups, each under a name; draws any whose name is not taken, uniformly.
 
@@ -110,8 +117,8 @@ class Loan(NamedTuple):
 class Donors:
     """The tables of a pool, indexed once by what they can lend to each other.
 
-    A table is known by the group or meta column "table", or else by its content. Where the pool has several contents
-    of one table (counterfactual ones, say), that of the first uid lends, and none lends to another.
+    A table is known by :func:`table_column`. Where the pool has several contents of one table (counterfactual ones,
+    say), that of the first uid lends, and none lends to another.
 
     Args:
         pool: Examples; the meta column "category" says of what kind their tables are, where it is known.
@@ -121,10 +128,7 @@ class Donors:
     def __init__(self, pool: Examples, part: str) -> None:
         if f"parts.{part}" not in pool.tables:
             raise HeedError(f"The part {part} is no table.")
-        if "table" in pool.groups and part != "table":
-            self._name = "groups.table"
-        else:
-            self._name = "meta.table" if "table" in pool.meta else f"groups.{part}"
+        self._name = table_column(pool, part)
         ids = list(pool.column(self._name))
         kinds = list(pool.column("meta.category")) if "category" in pool.meta else [None] * len(ids)
         first: dict[str, int] = {}

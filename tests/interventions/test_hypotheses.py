@@ -229,7 +229,7 @@ def test_edits_give_the_new_text_and_labels_follow_the_direction(seed, draw):
                     (base.label, new.label) == ("entailment", "contradiction") if flipped else base.label == new.label
                 )
                 assert changed.variant == "; ".join(map(str, edits))
-                assert (new.uid, changed.clusters) == (base.uid, (base.uid,))
+                assert (new.uid, changed.clusters) == (base.uid, (base.uid, f"table {base.meta['table']}"))
 
 
 @given(seeds, st.data())
@@ -259,10 +259,10 @@ def test_a_new_name_is_in_neither_hypothesis_nor_table(seed):
 @given(seeds)
 def test_a_clause_of_the_table_keeps_the_label_and_another_flips_it(seed):
     source = Source(make_pool(), RuleAnalyser())
-    (kept,) = PerturbHypothesis("nominal modifiers", "preserved", source).edits("t/dev/8", 0, seed)
-    (flipped,) = PerturbHypothesis("nominal modifiers", "flipped", source).edits("t/dev/8", 0, seed)
-    assert kept == Edit(8, 8, "", ", whose occupation is painter,", "nominal modifiers")
-    assert flipped == Edit(8, 8, "", ", whose occupation is singer,", "nominal modifiers")
+    (kept,) = PerturbHypothesis("nominal_modifiers", "preserved", source).edits("t/dev/8", 0, seed)
+    (flipped,) = PerturbHypothesis("nominal_modifiers", "flipped", source).edits("t/dev/8", 0, seed)
+    assert kept == Edit(8, 8, "", ", whose occupation is painter,", "nominal_modifiers")
+    assert flipped == Edit(8, 8, "", ", whose occupation is singer,", "nominal_modifiers")
 
 
 def test_what_the_figures_of_the_paper_give():
@@ -277,7 +277,7 @@ def test_what_the_figures_of_the_paper_give():
 
 def test_the_table_is_known_where_the_model_reads_the_hypothesis_alone():
     pool = make_pool()
-    change = PerturbHypothesis("nominal modifiers", "preserved", Source(pool, RuleAnalyser()))
+    change = PerturbHypothesis("nominal_modifiers", "preserved", Source(pool, RuleAnalyser()))
     (full,), (alone,) = (change.apply(p, "t/dev/8", 0, 0) for p in (pool, pool.keep_parts(["hypothesis"])))
     assert full.variant == alone.variant
     assert list(alone.example.parts) == ["hypothesis"]
@@ -297,6 +297,7 @@ def test_it_says_what_it_is_and_refuses_what_it_does_not_know():
     assert flipped.settings == ("numbers", "flipped", "rules-1")
     assert flipped.eligible("t/dev/0", Prediction("neutral"))
     assert len({flipped, kept}) == 2
+    assert (flipped.name, kept.name) == ("perturb/numbers/flipped", "perturb/numbers/preserved")
     with pytest.raises(HeedError, match="spaCy"):
         PerturbHypothesis("entities", "flipped", source)
     with pytest.raises(HeedError, match="verbs"):

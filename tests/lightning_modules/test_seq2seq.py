@@ -18,6 +18,7 @@ from transformers import (
     RobertaTokenizer,
     T5Config,
 )
+from transformers.convert_slow_tokenizer import import_protobuf
 
 from callbacks import Accuracy, Attentiveness, Engine, TableRows
 from datamodules import PairedData, Planted
@@ -431,3 +432,18 @@ def test_a_backbone_without_weights_is_refused_before_training(backbones: dict[s
     model.prepare(NLI)
     with pytest.raises(HeedError, match="has no weights beside its config.json"):
         model.require_weights()
+
+
+def test_a_repository_that_holds_only_a_sentencepiece_file_is_read(tiny_t5: Path, tmp_path: Path) -> None:
+    """As some published T5 are; the package sentencepiece is needed for it."""
+    pytest.importorskip("sentencepiece")
+    model = import_protobuf().ModelProto()
+    vocabulary = json.loads((tiny_t5 / "tokenizer.json").read_text())["model"]["vocab"]
+    for i, (piece, score) in enumerate(vocabulary):
+        model.pieces.add(piece=piece, score=score, type={0: 3, 1: 3, 2: 2}.get(i, 1))  # control, control, unknown
+    model.trainer_spec.model_type, model.trainer_spec.unk_id = 1, 2
+    (tmp_path / "spiece.model").write_bytes(model.SerializeToString())
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "T5Tokenizer", "extra_ids": 0}')
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((tiny_t5 / name).read_bytes())
+    assert np.array_equal(probabilities(model_of(str(tmp_path))), probabilities(model_of(str(tiny_t5))))
