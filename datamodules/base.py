@@ -15,7 +15,7 @@ from datamodules.sampler import EvaluationSampler, TrainingLoader, TrainingSampl
 from datamodules.sources import Counts
 from datamodules.splits import TrainingSet, counterfactual_partners, fold_out, partial, sample
 from interventions import Swap
-from records import Example, Examples, HeedError, Task
+from records import Example, Examples, HeedError, TableForm, Task, parts_of, plain_template
 
 
 @dataclass(frozen=True)
@@ -93,6 +93,10 @@ class PairedData(pl.LightningDataModule):
         num_workers: Processes that prepare batches.
         seed: The run's seed; follows --seed_everything.
         note: What a reader of results on this data set must know.
+        template: The words around the parts for a model that reads one text, each part as its name in braces: "mnli
+            hypothesis: {hypothesis} premise: {premise}". By default the name, then the parts by the alphabet. A part
+            that is missing goes with the word before it that ends with a colon.
+        verbalisers: Label name to what such a model writes for it, where that is not the name.
     """
 
     def __init__(
@@ -115,6 +119,8 @@ class PairedData(pl.LightningDataModule):
         num_workers: int = 0,
         seed: int = 0,
         note: str | None = None,
+        template: str | None = None,
+        verbalisers: dict[str, str] | None = None,
     ) -> None:
         super().__init__()
         if not re.fullmatch(r"[\w.-]+", name):
@@ -128,7 +134,9 @@ class PairedData(pl.LightningDataModule):
         self.folds, self.fold, self.max_train, self.max_validation = folds, fold, max_train, max_validation
         self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
         self.seed, self.note = seed, note
-        self.full_task = Task("classification", tuple(parts), tuple(labels), default_label)
+        words = template or plain_template(parts, name), verbalisers or {}
+        self._check_words(*words, parts, labels)
+        self.full_task = Task("classification", tuple(parts), tuple(labels), default_label, TableForm(), *words)
         swap = list(parts[:1]) if swap is None else swap
         for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
             unknown = [part for part in named if part not in parts]
@@ -171,6 +179,19 @@ class PairedData(pl.LightningDataModule):
         return (
             f"inoculation-{self.inoculation.n}" if self.augment == "inoculation" else (self.augment or "plain") + fold
         )
+
+    @staticmethod
+    def _check_words(template: str, verbalisers: dict[str, str], parts: Sequence[str], labels: Sequence[str]) -> None:
+        if sorted(parts_of(template)) != sorted(parts):
+            raise HeedError(
+                f"--data.template {template!r} must name each of the parts {', '.join(parts)} once, in braces; null "
+                "stands for the usual words."
+            )
+        if unknown := [label for label in verbalisers if label not in labels]:
+            raise HeedError(f"--data.verbalisers {unknown[0]}: the labels are {', '.join(labels)}.")
+        texts = [verbalisers.get(label, label).strip() for label in labels]
+        if "" in texts or len(set(texts)) < len(texts):
+            raise HeedError(f"--data.verbalisers must give each label a text of its own, and give {texts}.")
 
     def _check_folds(self) -> None:
         if self.folds is None and self.fold is None:

@@ -15,7 +15,7 @@ from interventions.transitions import LABELS, RELEVANCE, Rule, allowed, key_of, 
 from metrics.by_table import LEFT_OUT
 from metrics.measurement import RESAMPLES, Measurement, bootstrap_interval, flagged
 from metrics.multiway import interval
-from records import HeedError
+from records import NO_LABEL, HeedError
 from records.rows import codes, sliced, where
 
 BLOCK = 2**20  # numbers that are held at a time
@@ -28,7 +28,7 @@ def forbidden(key: str, rule: Rule = "union") -> np.ndarray:
 
 
 class Changes:
-    """The rows of one operation as numbers.
+    """The rows of one operation as numbers; those where the model gave no label, before or after, are left out.
 
     Args:
         rows: Rows, those of the operation among them.
@@ -49,6 +49,8 @@ class Changes:
     def __init__(self, rows: pa.Table, operation: str, splits: Sequence[str] = ()) -> None:
         columns = ["uid", "y", "y2", "allowed", "clusters", "slices"]
         rows = rows.select(columns).filter(pa.array(where(rows, intervention=operation)))
+        self.hypotheses = pc.count_distinct(rows["uid"]).as_py()
+        rows = rows.filter(pa.array(~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)))
         self.before, self.after = (_places(rows, name) for name in ("y", "y2"))
         tables = pa.table({"table": pa.chunked_array([pc.list_element(rows["clusters"].combine_chunks(), 1)])})
         self.table = codes(tables, "table")[0] if rows.num_rows else np.zeros(0, dtype=np.int32)
@@ -56,7 +58,6 @@ class Changes:
         at, keys = codes(rows, "allowed")
         known = {name: i for i, name in enumerate(RELEVANCE)}
         self.relevance = np.array([known.get(key.rpartition("/")[2], -1) for key in keys], dtype=np.int64)[at]
-        self.hypotheses = pc.count_distinct(rows["uid"]).as_py()
 
     def matrix(self) -> np.ndarray:
         """How many edited examples of each prediction get each prediction: int64 [before, after]."""
