@@ -25,8 +25,10 @@ from callbacks import (
     BestCheckpoint,
     Board,
     Challenge,
+    CounterfactualTables,
     Engine,
     Evaluation,
+    Evidence,
     NaturalLogic,
     RunFolder,
     TableRows,
@@ -41,7 +43,9 @@ from mistakes import Parser, one_sentence, user_mistake
 from records import ExamplesBuilder, HeedError
 from runs import is_first
 
-EVALUATIONS = {kind.name: kind for kind in (Accuracy, Attentiveness, NaturalLogic, TableRows, Challenge, TwoClass)}
+IN_TRAINING = (Accuracy, Attentiveness, NaturalLogic)
+ONLY_AFTERWARDS = (TableRows, Evidence, Challenge, CounterfactualTables, TwoClass)
+EVALUATIONS = {kind.name: kind for kind in (*IN_TRAINING, *ONLY_AFTERWARDS)}
 
 warnings.filterwarnings("ignore", "The '.*_dataloader' does not have many workers")  # splicing token ids is cheap
 warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")  # it holds the backbone's config
@@ -117,9 +121,8 @@ class HeedCLI(LightningCLI):
                 "--ckpt_path", type=str | None, help="Continue the run of this checkpoint; last: the one in --output."
             )
         else:
-            parser.add_lightning_class_args(TableRows, "table_rows")
-            parser.add_lightning_class_args(Challenge, "challenge")
-            parser.add_lightning_class_args(TwoClass, "two_class")
+            for kind in ONLY_AFTERWARDS:
+                parser.add_lightning_class_args(kind, kind.name)
             parser.add_argument("--checkpoint", type=str | None, help="What to evaluate: best.ckpt of a run.")
             parser.add_argument(
                 "--evaluations", type=list[str] | str | None, help=f"Only these, of {', '.join(EVALUATIONS)}."

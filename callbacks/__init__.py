@@ -7,8 +7,10 @@ from callbacks.attentiveness import Attentiveness
 from callbacks.board import Board
 from callbacks.challenge import Challenge
 from callbacks.checkpoint import BestCheckpoint
+from callbacks.counterfactual_tables import CounterfactualTables
 from callbacks.engine import Engine
 from callbacks.evaluation import Evaluation
+from callbacks.evidence import Evidence
 from callbacks.natural_logic import NaturalLogic
 from callbacks.run_folder import RunFolder
 from callbacks.table_rows import TableRows
@@ -20,8 +22,10 @@ __all__ = [
     "BestCheckpoint",
     "Board",
     "Challenge",
+    "CounterfactualTables",
     "Engine",
     "Evaluation",
+    "Evidence",
     "NaturalLogic",
     "RunFolder",
     "TableRows",

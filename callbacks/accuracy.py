@@ -27,4 +27,4 @@ class Accuracy(Evaluation):
         return [Null(limit=self.max_null if monitoring else None)]
 
     def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
-        return {**accuracy(rows, data.name, data.seed), **noise(rows, data.name)}
+        return {**accuracy(rows, data.name, data.seed, data.splits_evaluated), **noise(rows, data.name)}

@@ -2,15 +2,17 @@
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from callbacks.evaluation import Evaluation
 from datamodules import PairedData
+from datamodules.splits import by_hash
 from interventions import Donors, Intervention, RowEdits
 from interventions.transitions import LABELS, steps
 from metrics import Changes, Measurement, invalid_transitions
 from records import Examples, HeedError
-from records.rows import BASE, where
+from records.rows import BASE, select, strings
 
 OPERATIONS = ("delete", "insert", "update", "permute")
 
@@ -22,8 +24,8 @@ class TableRows(Evaluation):
 
     Args:
         operations: delete, insert, update, permute, or several joined by "+", such as delete+insert.
-        max_examples: At most this many hypotheses are tested by each operation, in training and by evaluate.py: each of
-            them is predicted anew for every row of its table, some 20 times in all. None for all.
+        max_examples: At most this many hypotheses of each split are tested, the same by all operations: each of them is
+            predicted anew for every row of its table, some 20 times in all. None for all.
         rows_per_table: At most this many rows of a table are edited, taken at random; None for all.
     """
 
@@ -44,7 +46,7 @@ class TableRows(Evaluation):
             steps(operation)
         self.operations = list(dict.fromkeys(operations))
         self.max_examples, self.rows_per_table = max_examples, rows_per_table
-        self._donors: tuple[Examples, Donors] | None = None
+        self._prepared: tuple[Examples, list[tuple[Donors, frozenset[str] | None]]] | None = None
 
     def pool(self, data: PairedData) -> Examples | None:
         fits = data.pool is not None and data.pool.tables and set(data.task.labels) == set(LABELS)
@@ -54,21 +56,39 @@ class TableRows(Evaluation):
         return {f"invalid: {name}": f"transitions/{data.name}/{name}/invalid" for name in self.operations[:1]}
 
     def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
-        part = next(p for p in data.pool.parts if f"parts.{p}" in data.pool.tables)
-        if self._donors is None or self._donors[0] is not data.pool:
-            self._donors = data.pool, Donors(data.pool, part)
-        donors, limit = self._donors[1], self.max_examples
-        return [RowEdits(name, part, donors, self.rows_per_table, limit=limit) for name in self.operations]
+        return [
+            RowEdits(name, _table(data.pool), donors, self.rows_per_table, only=only)
+            for donors, only in self._of_splits(data)
+            for name in self.operations
+        ]
+
+    def _of_splits(self, data: PairedData) -> list[tuple[Donors, frozenset[str] | None]]:
+        """What the tables of each split lend to each other, and which hypotheses are tested; None where all are.
+
+        Each split is edited as if it were evaluated alone.
+        """
+        if self._prepared is None or self._prepared[0] is not data.pool:
+            pools = [data.pool]
+            if data.splits_evaluated:
+                of = np.array(list(data.pool.column("meta.split")))
+                pools = [data.pool.take(np.flatnonzero(of == split)) for split in data.splits_evaluated]
+            self._prepared = data.pool, [(Donors(p, _table(p)), self._chosen(p, data)) for p in pools]
+        return self._prepared[1]
+
+    def _chosen(self, pool: Examples, data: PairedData) -> frozenset[str] | None:
+        if not data.splits_evaluated and len(pool) <= (self.max_examples or len(pool)):
+            return None
+        return frozenset(map(pool.uid, by_hash(pool, data.seed, self.name)[: self.max_examples]))
 
     def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
-        return invalid_transitions(rows, data.name, self.operations, data.seed)
+        return invalid_transitions(rows, data.name, self.operations, data.seed, data.splits_evaluated)
 
     def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:
         """Of each operation: hypotheses and tables with an edit, hypotheses without a possible one, and the matrix."""
-        base, counts = int(where(rows, intervention=BASE).sum()), {}
+        base, counts = set(strings(select(rows, intervention=BASE), "uid")), {}
+        chosen = sum(len(base if only is None else base & only) for _, only in self._of_splits(data))
         for name in self.operations:
             changes = Changes(rows, name)
-            chosen = base if self.max_examples is None else min(base, self.max_examples)
             counts[name] = {
                 "hypotheses": changes.hypotheses,
                 "without_edit": chosen - changes.hypotheses,
@@ -80,3 +100,8 @@ class TableRows(Evaluation):
                 },
             }
         return counts
+
+
+def _table(pool: Examples) -> str:
+    """The part that is a table, the first of several."""
+    return next(part for part in pool.parts if f"parts.{part}" in pool.tables)

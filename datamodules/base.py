@@ -158,6 +158,11 @@ class PairedData(pl.LightningDataModule):
         return "validation"
 
     @property
+    def splits_evaluated(self) -> tuple[str, ...]:
+        """The names of the splits that are evaluated, where they are several: the meta column ``split`` says which."""
+        return ()
+
+    @property
     def regime(self) -> str:
         """What the training does differently: plain, counterfactual, partial-<part> or inoculation-<n>; -fold-<k>."""
         fold = "" if self.fold is None else f"-fold-{self.fold}"

@@ -173,8 +173,8 @@ class PairedTables(PairedText):
             text += f" Tables with more than {self.form.keep} rows, which lose the others: {n:,}."
         return text
 
-    def _called(self, split: Literal["train", "validation"]) -> str:
-        return _short(self.splits[split])
+    def _called(self, split: Literal["train", "validation"], name: str) -> str:
+        return _short(name)
 
     def _source(self, path: str | None) -> Local | Hub:
         if path is None:

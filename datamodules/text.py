@@ -9,6 +9,7 @@ from datamodules.sources import Columns, Hub, Local, to_examples
 from datamodules.splits import hold_out
 from records import Examples, HeedError
 
+SPLIT = "split"  # the meta column that several splits are told apart by
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
 
 
@@ -22,7 +23,8 @@ class PairedText(PairedData):
         label: Column of the label.
         hub: Where on the hub.
         path: Local files instead: a folder with one file per split, one file, or a save_to_disk folder.
-        splits: Which split or file of the source is ``train``, and which ``validation``.
+        splits: Which split or file of the source is ``train``, and which ``validation``. The latter may be a list: then
+            they are evaluated together, in this order, and the meta column ``split`` tells them apart.
         hold_out: Take this many training examples for validation, where the source has no such split.
         uid: Column of a unique id; rows are numbered without one.
         groups: Columns whose equal values make two examples related, so that they are never partners.
@@ -39,7 +41,7 @@ class PairedText(PairedData):
         label: str = "label",
         hub: Hub | None = None,
         path: str | None = None,
-        splits: dict[str, str] | None = None,
+        splits: dict[str, str | list[str]] | None = None,
         hold_out: int | None = None,
         uid: str | None = None,
         groups: Sequence[str] = (),
@@ -57,12 +59,43 @@ class PairedText(PairedData):
         self.hub, self.path, self.hold_out, self.quoting = hub, path, hold_out, quoting
         self._halves: tuple[Examples, Examples] | None = None
         self.splits = {"train": "train", "validation": "validation"} | (splits or {})
+        for split, names in self.splits.items():
+            if not isinstance(names, str):
+                self._check_several(split, names)
+                self.splits[split] = names if len(names) > 1 else names[0]
 
     @property
     def evaluated(self) -> str:
         if self.fold is not None:
             return f"fold-{self.fold}"
-        return "validation" if self.hold_out is not None else Path(self.splits["validation"]).stem
+        if self.hold_out is not None:
+            return "validation"
+        return "+".join(self.splits_evaluated) or Path(self.splits["validation"]).stem
+
+    @property
+    def splits_evaluated(self) -> tuple[str, ...]:
+        names = self.splits["validation"]
+        return () if isinstance(names, str) else tuple(self._called("validation", name) for name in names)
+
+    def _check_several(self, split: str, names: list[str]) -> None:
+        if split != "validation" or not names:
+            allowed = "is an empty list" if not names else "may not be a list, which only validation may"
+            raise HeedError(f"--data.splits: {split} {allowed}.")
+        called = [self._called("validation", name).casefold() for name in names]
+        if twice := [name for name, short in zip(names, called, strict=True) if called.count(short) > 1]:
+            raise HeedError(f"--data.splits: validation names one split twice, as {' and '.join(twice)}.")
+        if len(names) == 1:
+            return
+        if flags := [flag for flag in ("hold_out", "folds", "fold") if getattr(self, flag) is not None]:
+            off = " ".join(f"--data.{flag} null" for flag in flags)
+            raise HeedError(
+                f"--data.{flags[0]} takes examples of the training set to validate on, and --data.splits names "
+                f"{', '.join(names)}: use either ({off} to switch it off)."
+            )
+        if SPLIT in self.columns.meta:
+            raise HeedError(
+                f"--data.meta names a column {SPLIT!r}, which is what several splits are told apart by: leave it out."
+            )
 
     def load(self, split: Literal["train", "validation"]) -> Examples:
         if self.hold_out is None:
@@ -98,13 +131,32 @@ class PairedText(PairedData):
             raise HeedError(f"{self.name} has no hub id: name its files with --data.path.")
         return self.hub
 
-    def _called(self, split: Literal["train", "validation"]) -> str:
-        """What uids call a split."""
-        return split
+    def _called(self, split: Literal["train", "validation"], name: str) -> str:
+        """What uids call a split, or one of several, by its name in the source."""
+        return split if isinstance(self.splits[split], str) else Path(name).stem
 
     def _read(self, split: Literal["train", "validation"]) -> Examples:
-        taken = [name for other, name in self.splits.items() if other != split]  # never the other split's file
-        where, rows = self._source(self.path).rows(self.splits[split], [a for a in ALIASES[split] if a not in taken])
-        examples, no_gold = to_examples(rows, where, f"{self.name}/{self._called(split)}", self.columns)
-        self.counts.no_gold[split] = no_gold
+        names, source = self.splits[split], self._source(self.path)
+        self.counts.no_gold[split] = 0
+        if isinstance(names, str):
+            taken = {name for other in self.splits if other != split for name in _listed(self.splits[other])}
+            return self._examples(source, split, names, [a for a in ALIASES[split] if a not in taken])
+        if isinstance(source, Local) and source.path.exists() and not source.has_splits:
+            raise HeedError(f"--data.path {self.path} has no splits, and --data.splits names {', '.join(names)} of it.")
+        several = [
+            self._examples(source, split, name, ()).with_meta(SPLIT, self._called(split, name)) for name in names
+        ]
+        return Examples.concatenate(several)
+
+    def _examples(
+        self, source: Local | Hub, split: Literal["train", "validation"], name: str, aliases: Sequence[str]
+    ) -> Examples:
+        """The examples of a split, or of one of several, by its name in the source; adds to ``counts``."""
+        where, rows = source.rows(name, aliases)
+        examples, no_gold = to_examples(rows, where, f"{self.name}/{self._called(split, name)}", self.columns)
+        self.counts.no_gold[split] += no_gold
         return examples
+
+
+def _listed(names: str | list[str]) -> list[str]:
+    return [names] if isinstance(names, str) else names

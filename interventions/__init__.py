@@ -1,5 +1,6 @@
 """Pure functions that change examples: deterministic by (seed, intervention, version, part, uid, draw)."""
 
+from interventions.annotated import Annotated
 from interventions.base import Intervention, manifest_hash
 from interventions.counterparts import Counterparts, Design, counterparts
 from interventions.hypotheses import DIRECTIONS, KINDS, PerturbHypothesis, Source
@@ -12,11 +13,13 @@ from interventions.swap import Swap
 from interventions.tables import Donors
 from interventions.text_edits import Edit, apply_edits
 from interventions.title_swaps import SwapTitle
+from interventions.value_swaps import SwapValues
 
 __all__ = [
     "DIRECTIONS",
     "KINDS",
     "Analyser",
+    "Annotated",
     "Counterparts",
     "Design",
     "Donors",
@@ -30,6 +33,7 @@ __all__ = [
     "SpacyAnalyser",
     "Swap",
     "SwapTitle",
+    "SwapValues",
     "apply_edits",
     "counterparts",
     "generator",

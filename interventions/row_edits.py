@@ -65,6 +65,7 @@ class RowEdits:
         rows_per_table: At most this many rows of a table, taken at random; None for all.
         relevant: uid to the keys of the rows that its label rests on, where they are known. They do not decide what is
             edited, but which transitions are allowed (:mod:`interventions.transitions`).
+        only: uids of the examples that are edited; None for all.
         draws: How many times each example is edited, apart from what is not random.
 
     The changed example keeps its label where the meaning of the table stays; otherwise it has none.
@@ -75,6 +76,7 @@ class RowEdits:
     donors: Donors = field(repr=False, compare=False)
     rows_per_table: int | None = None
     relevant: Mapping[str, Collection[str]] = field(default_factory=dict, repr=False, compare=False)
+    only: frozenset[str] | None = field(default=None, repr=False, compare=False)
     draws: int = 1
     limit: int | None = None
     version: int = 1
@@ -90,7 +92,8 @@ class RowEdits:
 
     @property
     def settings(self) -> tuple[str | int | bool, ...]:
-        return ("all" if self.rows_per_table is None else self.rows_per_table,)
+        rows = "all" if self.rows_per_table is None else self.rows_per_table
+        return (rows,) if self.only is None else (rows, content_id("\n".join(sorted(self.only))))
 
     @cached_property
     def operations(self) -> tuple[str, ...]:
@@ -98,7 +101,7 @@ class RowEdits:
         return steps(self.name)
 
     def eligible(self, uid: str, base: Prediction) -> bool:
-        return True
+        return self.only is None or uid in self.only
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         i = pool.position(uid)

@@ -3,7 +3,8 @@
 from metrics.accuracy import accuracy, noise
 from metrics.attentiveness import attentiveness
 from metrics.causal_effects import causal_effects, disagreements
-from metrics.challenge import challenge, challenge_counts
+from metrics.challenge import challenge, challenge_counts, eight_cells
+from metrics.evidence import evidence, evidence_counts
 from metrics.measurement import Measurement
 from metrics.transitions import Changes, invalid_transitions
 from metrics.two_class import two_class_accuracy
@@ -17,6 +18,9 @@ __all__ = [
     "challenge",
     "challenge_counts",
     "disagreements",
+    "eight_cells",
+    "evidence",
+    "evidence_counts",
     "invalid_transitions",
     "noise",
     "two_class_accuracy",

@@ -1,10 +1,12 @@
 """Accuracy over base rows, and the noise floor over the rows of the null control."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
 from metrics.measurement import Measurement, bootstrap_interval, flagged, majority_flag
-from records.rows import BASE, GROUP, codes, probabilities, same, where
+from records.rows import BASE, GROUP, codes, probabilities, same, select, sliced, where
 
 
 def _base(rows: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -22,16 +24,18 @@ def majority_flags(rows: pa.Table) -> tuple[str, ...]:
     return majority_flag(int(correct.sum()), len(correct), most / max(1, len(correct)))
 
 
-def accuracy(rows: pa.Table, data: str, seed: int = 0) -> dict[str, Measurement]:
+def accuracy(rows: pa.Table, data: str, seed: int = 0, splits: Sequence[str] = ()) -> dict[str, Measurement]:
     """Share of base predictions that are gold, and the share of the most frequent gold label.
 
     Args:
         rows: Rows; the base rows among them count.
         data: Name of the data set, for the metric names.
         seed: Keys the bootstrap.
+        splits: Names of the splits, where several are evaluated together; the slice "split" of each row is one of them.
 
     Returns:
-        ``accuracy/<data>``; ``accuracy/<data>/majority``; ``accuracy/<data>/<label>`` (recall) for each gold label.
+        ``accuracy/<data>``; ``accuracy/<data>/majority``; ``accuracy/<data>/<label>`` (recall) for each gold label; and
+        ``accuracy/<data>/split=<split>``, what the first is when that split is evaluated alone.
     """
     correct, of_label = _base(rows)
     correct, name = correct.astype(np.float64), f"accuracy/{data}"
@@ -47,6 +51,12 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0) -> dict[str, Measurement]
     result[f"{name}/majority"] = Measurement(most / len(correct), len(correct))
     for label in sorted(of_label):
         result[f"{name}/{label}"] = share(correct[of_label[label]], (seed, name, label))
+    if splits:
+        base = select(rows, intervention=BASE)
+        of, names = sliced(base, "split")
+        for split in splits:
+            here = np.array([found == split for found in names])[of]
+            result[f"{name}/split={split}"] = accuracy(base.filter(pa.array(here)), data, seed)[name]
     return result
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-CHALLENGE = "challenge"
+CHALLENGE, CELLS = "challenge", "cells"
 WHAT = ("hypotheses", "titles")
 WAYS = ("original", "preserved", "flipped")
 
@@ -22,9 +22,15 @@ def row_label(name: str, several: bool = False) -> str | None:
         ('titles: preserved', None)
         >>> row_label("challenge/infotabs/hypotheses/kind=nominal_modifiers/flipped")
         '  nominal modifiers'
+        >>> row_label("challenge/counterfactuals-alpha1/flipped/cells/right_wrong_right")
+        '  right, wrong; alone: right'
     """
     if not name.startswith(f"{CHALLENGE}/"):
         return None
+    *_, parent, cell = name.split("/")
+    if parent == CELLS:  # table 8: original, changed; the hypothesis alone
+        original, changed, alone = cell.split("_")
+        return "" if several else f"  {original}, {changed}; alone: {alone}"
     what, slices, way = _places(name)
     if way not in WAYS or (slices and (several or (way == "original" and slices.startswith("kind=")))):
         return ""
@@ -37,15 +43,16 @@ def in_order(names: Iterable[str]) -> list[str]:
     def key(name: str) -> tuple[int, int, str, int, str]:
         if not row_label(name):
             return 0, 0, "", 0, ""
-        what, slices, way = _places(name)
-        return 1, WHAT.index(what) if what in WHAT else len(WHAT), what, WAYS.index(way), slices
+        total, _, cell = name.partition(f"/{CELLS}/")
+        what, slices, way = _places(total)
+        return 1, WHAT.index(what) if what in WHAT else len(WHAT), what, WAYS.index(way), slices or cell
 
     return sorted(names, key=key)
 
 
 def _places(name: str) -> tuple[str, str, str]:
     """What was changed, what the metric is broken down by ("" for nothing), and where it is measured, or ""."""
-    _, _, *what, way = name.split("/")
+    _, data, *what, way = name.split("/")
     slices = [place for place in what if "=" in place]
     what = [place for place in what if "=" not in place]
-    return what[0] if what else CHALLENGE, "".join(slices), way if len(what) < 2 else ""
+    return what[0] if what else data, "".join(slices), way if len(what) < 2 else ""

@@ -1,7 +1,10 @@
-"""Results side by side, for a terminal 80 columns wide: ``python -m metrics.report RUN [RUN ...]``."""
+"""Results side by side, for a terminal 80 columns wide: ``python -m metrics.report RUN [RUN ...]``.
+
+With ``--mean`` their mean and its standard deviation over runs, as over seeds or over the folds of cross-validation.
+"""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +58,34 @@ def _cell(m: Mapping[str, Any] | None, separator: str, ratio: bool = False) -> s
     return text + f" n={m['n']}" + marks
 
 
-def print_table(results: Mapping[str, Mapping[str, Any]], console: Console | None = None) -> None:
+def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One result of several runs: of each metric that all of them have, the mean, and the sample standard deviation.
+
+    Args:
+        results: Contents of results.json, two or more.
+
+    Returns:
+        The same, with ``n`` the number of runs and ``per_draw`` the value of each. Names without a value in some run
+        stay without one, and say in how many.
+    """
+    metrics, n = {}, len(results)
+    for name in results[0]["metrics"]:
+        found = [result["metrics"][name]["value"] for result in results if name in result["metrics"]]
+        values = [value for value in found if value is not None]
+        if len(found) < n:
+            continue
+        if len(values) < n:
+            metrics[name] = Measurement(None, n, reason=f"undefined in {n - len(values)} of {n} runs").as_dict()
+            continue
+        std = float(np.std(values, ddof=1))
+        metrics[name] = Measurement(float(np.mean(values)), n, n, std, per_draw=tuple(values)).as_dict()
+    shared = {key: ", ".join(dict.fromkeys(str(r.get(key)) for r in results)) for key in ("data", "split")}
+    return {**shared, "metrics": metrics, "note": results[0].get("note")}
+
+
+def print_table(
+    results: Mapping[str, Mapping[str, Any]], console: Console | None = None, title: str = "% ± std over draws [95 %]"
+) -> None:
     """Print the metrics of one results.json, or the headline metrics of several side by side; in percent.
 
     Of natural logic some stay in results.json, and ratios are plain numbers (:mod:`metrics.natural_logic_report`).
@@ -63,17 +93,18 @@ def print_table(results: Mapping[str, Mapping[str, Any]], console: Console | Non
     Args:
         results: Folder to results.
         console: Where to print; the terminal by default.
+        title: Above the names of the metrics.
     """
     console = console or Console()
     columns = list(results.values())
     several = len(columns) > 1
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("% ± std over draws [95 %]", no_wrap=True)
+    table.add_column(title, no_wrap=True)
     for i in range(len(columns)):
         table.add_column(f"({i + 1})" if several else "")
     flags: set[str] = set()
     names = challenge_report.in_order(ordered(dict.fromkeys(name for found in columns for name in found["metrics"])))
-    title = None
+    section = None
     for name in names:
         kind, data, *rest = name.split("/")
         main = len(rest) == (kind == "attentiveness")
@@ -82,9 +113,9 @@ def print_table(results: Mapping[str, Mapping[str, Any]], console: Console | Non
         hidden = left_out(name) or "" in known
         if hidden or (several and not (label or (main and kind in METRICS))):
             continue
-        if heading(name) not in (None, title):
-            title, sizes = heading(name), [measured(found, "\n" if several else " ") for found in columns]
-            table.add_row(*(Text(t, "bold") for t in (title, *sizes)))
+        if heading(name) not in (None, section):
+            section, sizes = heading(name), [measured(found, "\n" if several else " ") for found in columns]
+            table.add_row(*(Text(t, "bold") for t in (section, *sizes)))
         cells = [found["metrics"].get(name) for found in columns]
         flags |= {flag for m in cells if m for flag in m["flags"]}
         label = label or (" ".join([kind, *rest]) if main or kind == "null" else f"  {rest[-1]}")
@@ -144,14 +175,22 @@ def _both_accurate(results: Mapping[str, Mapping[str, Any]]) -> bool:
     return shared and all((Path(folder) / ROWS).exists() for folder in results)
 
 
-def main(folders: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     """Print the results of runs side by side, and of two with accuracy on the same data its paired difference.
 
-    Where their examples of these data are not the same, it says so instead.
+    Where their examples of these data are not the same, it says so instead. With ``--mean``, print their mean.
     """
+    folders = [argument for argument in arguments if argument != "--mean"]
     if not folders:
         raise HeedError("name the folders of one run or more")
     results = {folder: read_json(Path(folder) / "results.json") for folder in folders}
+    if len(folders) < len(arguments):
+        if len(results) < 2:
+            raise HeedError("--mean needs the folders of two runs or more")
+        print_table(
+            {" ".join(results): averaged(list(results.values()))}, title=f"mean of {len(results)} runs, in %, ± std"
+        )
+        return
     print_table(results)
     if len(results) != 2 or not _both_accurate(results):
         return

@@ -1,6 +1,7 @@
 """Transitions when tables are edited, as a graph (the paper's figure 3): ``python -m metrics.transition_figure RUN``.
 
-Several runs, or one model on several splits, stand side by side on each edge: 5.8 / 7.3 / 5.0.
+Several runs, or the splits of one that was evaluated on several, stand side by side on each edge: 5.8 / 7.3 / 5.0. Of
+several runs, a number is the mean over the splits of each.
 """
 
 import argparse
@@ -27,20 +28,29 @@ RADIUS, BEND = 0.62, 0.2
 Edges = dict[tuple[str, str], Mapping[str, Any]]  # (before, after) to the share, as it stands in results.json
 
 
-def edges(results: Mapping[str, Any], operation: str) -> dict[str, Edges]:
-    """For each data set of a results.json, the shares of all transitions under an operation."""
+def edges(results: Mapping[str, Any], operation: str, splits: bool = False) -> dict[str, Edges]:
+    """The shares of all transitions under an operation, for each data set of a results.json.
+
+    Args:
+        results: What stands there.
+        operation: Name of the operation.
+        splits: Take those of each of several splits, which are told apart as "<data>, <split>"; there may be none.
+    """
     found: dict[str, Edges] = {}
     for name, measurement in results["metrics"].items():
         kind, data, *rest = name.split("/")
-        if kind == TRANSITIONS and len(rest) == 3 and rest[0] == operation and rest[1] != "invalid":
-            before, after = (part.partition("_")[2] for part in rest[1:])
+        if kind == TRANSITIONS and rest[:1] == [operation] and len(rest) == 3 + splits and rest[1] != "invalid":
+            before, after = (part.partition("_")[2] for part in rest[1:3])
             if before in LABELS and after in LABELS:
-                found.setdefault(data, {})[before, after] = measurement
+                of = ", ".join([data, *(part.removeprefix("split=") for part in rest[3:])])
+                found.setdefault(of, {})[before, after] = measurement
     return found
 
 
 def collect(folders: Sequence[str], operation: str) -> dict[str, Edges]:
     """Short name of each run, with its data set where one run has several, to its transitions.
+
+    A single run that was evaluated on several splits has a name for each of them.
 
     Raises:
         HeedError: A folder has no results, or no such operation is among them.
@@ -48,7 +58,7 @@ def collect(folders: Sequence[str], operation: str) -> dict[str, Edges]:
     found: dict[str, Edges] = {}
     for folder, name in zip(folders, short_names(folders), strict=True):
         results = read_json(Path(folder) / "results.json")
-        of_run = edges(results, operation)
+        of_run = (len(folders) == 1 and edges(results, operation, splits=True)) or edges(results, operation)
         if not of_run:
             names = (n.split("/") for n in results["metrics"] if n.startswith(f"{TRANSITIONS}/"))
             known = ", ".join(dict.fromkeys(parts[2] for parts in names)) or "none"

@@ -118,9 +118,9 @@ class Examples(Sequence[Example]):
 
     @classmethod
     def concatenate(cls, pools: Sequence["Examples"]) -> "Examples":
-        """One pool of several that have the same parts; further groups and meta columns are left out."""
-        parts = pools[0].parts
-        columns = ["uid", "label", *(f"{kind}.{part}" for kind in ("parts", "groups") for part in parts)]
+        """One pool of several that have the same parts, with the further groups and meta columns that all have."""
+        shared = set.intersection(*(set(pool.table.column_names) for pool in pools))
+        columns = [name for name in pools[0].table.column_names if name in shared]
         return cls(pa.concat_tables([pool.table.select(columns) for pool in pools]))
 
     def __len__(self) -> int:
@@ -247,6 +247,10 @@ class Examples(Sequence[Example]):
             b, _ = self._place(int(run[0]))
             spool.write(self._batches[b].take(pa.array(run - self._starts[b])))
         return Examples(spool.finish())
+
+    def with_meta(self, name: str, value: str) -> "Examples":
+        """The same examples with one more meta column, which says the same of all of them."""
+        return Examples(self.table.append_column(f"meta.{name}", pa.repeat(value, len(self))))
 
     def keep_parts(self, parts: Sequence[str]) -> "Examples":
         """The same examples with these parts only, in this order; groups of the parts left out remain."""

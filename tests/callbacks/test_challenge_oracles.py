@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from pytorch_lightning import Trainer
+from oracles import measure as measured
 
-from callbacks import Challenge, Engine
+from callbacks import Challenge
 from datamodules import PairedData, PairedTables, Planted
 from interventions import KINDS
 from interventions.hypothesis_analysis import Analysis, RuleAnalyser, Span
@@ -48,18 +48,24 @@ GOLD = {f"d/{'ab'[int(t[1:]) % 2]}/{t}.{k}": gold for t in TABLES for k, (_, gol
 class Claims(PairedData):
     """Each claim about each table; the tables are of two splits by turns."""
 
-    def __init__(self, labels=LABELS, splits=False, text="hypothesis", **settings):
+    def __init__(self, labels=LABELS, splits=(), text="hypothesis", **settings):
         super().__init__("d", ("premise", text), labels, "neutral", **settings)
-        self.with_splits = splits
+        self.halves = splits
+
+    @property
+    def splits_evaluated(self):
+        return tuple(self.halves) if len(self.halves) > 1 else ()
 
     def load(self, split):
         examples = []
         for uid, gold in GOLD.items():
             _, half, name = uid.split("/")
             table, k = name.split(".")
+            if self.halves and half not in self.halves:
+                continue
             text = CLAIMS[int(k)][0].format(TABLES[table].title.split(" ")[0])
             parts = dict(zip(self.full_task.parts, (TABLES[table], text), strict=True))
-            meta = {"table": table} | ({"split": half} if self.with_splits else {})
+            meta = {"table": table} | ({"split": half} if self.splits_evaluated else {})
             examples.append(Example(uid, parts, gold if gold in self.full_task.labels else None, {}, meta))
         return Examples.of(examples)
 
@@ -104,16 +110,8 @@ def gold_of_the_original(example):
 
 
 def measure(rule=gold_of_the_original, data=None, **settings):
-    engine, data, model = Engine(), data or Claims(), Oracle(rule)
-    Trainer(
-        accelerator="cpu",
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        enable_checkpointing=False,
-        use_distributed_sampler=False,
-        callbacks=[Challenge(**settings), engine],
-    ).validate(model, data, verbose=False)
+    model = Oracle(rule)
+    engine = measured(model, data or Claims(), Challenge(**settings))
     engine.seen = model.seen
     return engine
 
@@ -216,7 +214,7 @@ def test_the_numbers_of_each_split_where_there_are_several():
     def right_on_a(example):
         return GOLD[example.uid] if "/a/" in example.uid else N
 
-    engine = measure(right_on_a, Claims(splits=True))
+    engine = measure(right_on_a, Claims(splits="ba"))
     for what in ("hypotheses", "titles"):
         total, *splits = (found(engine, f"{what}{split}/preserved") for split in ("", "/split=a", "/split=b"))
         assert [m.value for m in splits] == [1, 0]
@@ -224,6 +222,22 @@ def test_the_numbers_of_each_split_where_there_are_several():
         assert total.value == pytest.approx(splits[0].n / total.n)
         assert found(engine, f"{what}/split=b/original").value == 0
     assert not any("split=" in name for name in measure().measurements)
+
+
+@pytest.mark.parametrize("partial", [None, "hypothesis"])
+def test_each_of_several_splits_is_changed_as_if_it_were_alone(partial):
+    together, metrics, rows = measure(data=Claims(splits="ab", partial=partial)), {}, []
+    for half in "ab":
+        alone = measure(data=Claims(splits=half, partial=partial))
+        rows += alone.rows["challenge"][0].drop_columns("slices").to_pylist()
+        for name, m in alone.measurements.items():
+            if name.startswith("challenge/") and "kind=" not in name:
+                what = name.split("/")[2]
+                metrics[name.replace(f"/{what}/", f"/{what}/split={half}/")] = m
+    assert {name: m for name, m in together.measurements.items() if "challenge" in name and "split=" in name} == metrics
+    assert together.rows["challenge"][0].drop_columns("slices").to_pylist() == rows
+    without = together.results["counts"]["challenge/titles"]["without"]
+    assert without == {"neutral": 9, "no_other_table": 7, "no_title_expression": 8}
 
 
 def test_rows_say_what_was_changed_and_are_told_apart():

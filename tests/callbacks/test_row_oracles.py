@@ -1,16 +1,19 @@
 """Row operations on models whose transitions can be told beforehand."""
 
+from collections import Counter
+from dataclasses import replace
+
 import numpy as np
+import oracles
 import pytest
 import torch
-from pytorch_lightning import Trainer
 
-from callbacks import Accuracy, Engine, TableRows
+from callbacks import TableRows
 from datamodules import PairedData, Planted
 from interventions import Donors, RowEdits
 from interventions.transitions import LABELS
-from lightning_modules import Classifier, Encoder
-from records import Example, Examples, HeedError, Prediction, Table
+from lightning_modules import Encoder
+from records import Example, Examples, HeedError, Table
 
 E, N, C = LABELS
 TABLES = {
@@ -52,36 +55,6 @@ class Claims(PairedData):
         )
 
 
-class Parts:
-    """A processor that lets a model see the parts themselves."""
-
-    truncated = 0
-
-    def lengths(self, examples):
-        return np.array([len(e.parts["hypothesis"]) for e in examples], dtype=np.int32)
-
-    def __call__(self, examples):
-        return {
-            "parts": [(e.parts["premise"].encode(), e.parts["hypothesis"]) for e in examples]
-        }  # Lightning moves text
-
-
-class Oracle(Classifier):
-    """Answers as ``rule`` says of the parts."""
-
-    def __init__(self, rule):
-        super().__init__()
-        self.rule = rule
-
-    def prepare(self, task):
-        self.task, self.processor = task, Parts()
-
-    def predict(self, batch):
-        parts = batch["inputs"]["parts"] if batch["size"] else []
-        answers = [self.rule(Table.decode(table), hypothesis) for table, hypothesis in parts]
-        return [Prediction(a, np.float32([a == label for label in self.task.labels])) for a in answers]
-
-
 def reads_the_row(table, hypothesis):
     """Looks the key up that the hypothesis names."""
     key, value = hypothesis.split(": ")
@@ -99,17 +72,7 @@ def reads_the_order(table, hypothesis):
 
 
 def measure(rule, evaluation=None, data=None, **settings):
-    evaluation, data, engine = evaluation or TableRows(**settings), data or Claims(), Engine()
-    Trainer(
-        accelerator="cpu",
-        logger=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        enable_checkpointing=False,
-        use_distributed_sampler=False,
-        callbacks=[Accuracy(), evaluation, engine],
-    ).validate(rule if isinstance(rule, Classifier) else Oracle(rule), data, verbose=False)
-    return engine
+    return oracles.measure(rule, data or Claims(), evaluation or TableRows(**settings))
 
 
 def rows_of(engine, operation):
@@ -237,6 +200,92 @@ def test_what_has_no_table_or_other_labels_or_no_operations_is_left_alone():
     for other in (Planted(n_validation=8), Claims(labels=("yes", "no", "neutral")), Claims(partial="hypothesis")):
         other.setup("validate")
         assert evaluation.pool(other) is None
+
+
+class OfSplits(Claims):
+    """The same claims in several splits: t0 to t2 in the first, t2 to t4 in the second; or in one of them alone."""
+
+    def __init__(self, *splits):
+        super().__init__()
+        self.splits = splits
+
+    @property
+    def splits_evaluated(self):
+        return self.splits if len(self.splits) > 1 else ()
+
+    def load(self, split):
+        of = {"left": ("t0", "t1", "t2"), "right": ("t2", "t3", "t4")}
+        claims = list(super().load(split))
+        return Examples.of(
+            [
+                replace(
+                    e,
+                    uid=f"d/{name}/{e.uid.split('/')[-1]}",
+                    meta=e.meta | ({"split": name} if self.splits_evaluated else {}),
+                )
+                for name in self.splits
+                for e in claims
+                if e.meta["table"] in of[name]
+            ]
+        )
+
+
+@pytest.mark.parametrize("rule", [reads_the_row, reads_the_order])
+@pytest.mark.parametrize("settings", [{}, {"max_examples": 7}, {"max_examples": 7, "rows_per_table": 1}])
+def test_of_several_splits_each_has_the_rows_and_the_numbers_that_it_has_alone(rule, settings):
+    both = measure(rule, data=OfSplits("left", "right"), operations=ALL, **settings)
+    alone = {split: measure(rule, data=OfSplits(split), operations=ALL, **settings) for split in ("left", "right")}
+
+    def edited(*engines):  # all that a row says, but for its split
+        rows = [row for engine in engines for operation in ALL for row in rows_of(engine, operation)]
+        rows = [row | {"slices": row["slices"][:2]} for row in rows]
+        return sorted(rows, key=lambda row: [row[k] for k in ("uid", "intervention", "variant")])
+
+    assert edited(both) == edited(*alone.values())
+    for split, engine in alone.items():
+        for name, found in engine.measurements.items():
+            if name.startswith("transitions/") or name == "accuracy/d":
+                assert both.measurements[f"{name}/split={split}"] == found
+    for name, found in alone["left"].measurements.items():
+        other = alone["right"].measurements[name]
+        if name.startswith("transitions/"):
+            mean = None if None in (found.value, other.value) else (found.value + other.value) / 2
+            assert both.measurements[name].value == pytest.approx(mean)
+            assert both.measurements[name].n == found.n + other.n
+    for operation in ALL:
+        counts, *apart = (e.results["counts"][f"table_rows/{operation}"] for e in (both, *alone.values()))
+        for what in ("hypotheses", "without_edit", "edited"):
+            assert counts[what] == sum(c[what] for c in apart)
+        assert all(row["slices"][-1] == f"split={row['uid'].split('/')[1]}" for row in rows_of(both, operation))
+
+
+def test_two_splits_counted_by_hand():
+    whole = [table for _, table in TABLES.values()]
+
+    def rule(table, hypothesis):  # forgets everything when a row is missing, but that of the area
+        return LABELS[CLAIMS.index(tuple(hypothesis.split(": "))) % 3] if table in whole or "Area" in table.keys else C
+
+    found = measure(rule, data=OfSplits("left", "right"), operations=["delete"]).measurements
+    found = {name.removeprefix("transitions/d/delete/"): m for name, m in found.items()}
+    # left: 8 rows, all lose what was predicted; right: 3 rows of Gamma do, of Delta only the deletion of its area
+    assert found[f"from_{E}/to_{C}/split=left"].value == 1
+    assert found[f"from_{E}/to_{C}/split=right"].value == pytest.approx(4 / 5)
+    assert found[f"from_{E}/to_{C}"].value == pytest.approx((1 + 4 / 5) / 2)
+    assert found[f"from_{E}/to_{C}"].n == 2 * (8 + 5)
+    assert found["invalid/split=left"].value == pytest.approx(2 / 3)  # E and N to C are forbidden, C to C is not
+    assert found["invalid"].value == pytest.approx((2 / 3 + 2 / 3 * 4 / 5) / 2)
+
+
+def test_all_operations_take_the_same_hypotheses():
+    engine = measure(reads_the_row, operations=["permute", "identity", "delete"], max_examples=9)
+    taken = {
+        operation: {r["uid"] for r in rows_of(engine, operation)} for operation in ("permute", "identity", "delete")
+    }
+    assert len(taken["identity"]) == 9
+    possible = {uid for uid in taken["identity"] if len(TABLES[uid.split("/")[-1][:2]][1].rows) > 1}
+    assert taken["permute"] == taken["delete"] == possible
+    both = measure(reads_the_row, data=OfSplits("left", "right"), operations=["identity"], max_examples=9)
+    assert Counter(row["uid"].split("/")[1] for row in rows_of(both, "identity")) == {"left": 9, "right": 9}
 
 
 @pytest.mark.parametrize(

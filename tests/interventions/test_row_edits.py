@@ -211,9 +211,14 @@ def test_draws_where_there_is_chance_and_another_manifest_for_other_settings():
     assert [edits(n, pool, draws=3).draws for n in ("delete", "identity", "insert", "delete+delete")] == [0, 0, 3, 3]
     assert edits("delete", pool, rows_per_table=2).draws == 1
     found = [[edits("delete", pool, rows_per_table=n)] for n in (None, 1, 2)] + [[edits("insert", pool)]]
-    found += [[edits("delete", pool, limit=k)] for k in (0,)]
-    assert len({manifest_hash(f, pool, 0) for f in found}) == 5
+    found += [[edits("delete", pool, limit=0)]]
+    found += [[edits("delete", pool, only=frozenset(uids))] for uids in ("", "u", "uv")]
+    assert len({manifest_hash(f, pool, 0) for f in found}) == 8
     assert edits("delete", pool).eligible("u", Prediction("neutral"))
+    assert [edits("delete", pool, only=frozenset("uv")).eligible(u, Prediction("neutral")) for u in "uw"] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.slow

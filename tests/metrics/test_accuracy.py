@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +37,24 @@ def test_equals_the_reference(rows_of, pairs):
         assert recall.n == len(answers)
         assert recall.ci95[0] <= recall.value <= recall.ci95[1]
     assert bool(found["accuracy/d"].flags) == (tail(right, len(pairs), most / len(pairs)) >= 0.05)
+
+
+@given(predictions, st.data())
+def test_of_several_splits_each_has_the_accuracy_that_it_has_alone(rows_of, pairs, data):
+    splits = ("alpha1", "alpha2", "alpha3")
+    of = {uid: data.draw(st.sampled_from(splits)) for uid in base_of(pairs)}
+
+    def rows(split=""):
+        base = {uid: pair for uid, pair in base_of(pairs).items() if split in ("", of[uid])}
+        changed = [{"uid": uid, "y2": "yes"} for uid in base]
+        made = rows_of(base, changed)
+        slices = pa.array([[f"split={of[uid]}", "split2=alpha1"] for uid in made["uid"].to_pylist()])
+        return made.set_column(made.column_names.index("slices"), "slices", slices)
+
+    found = accuracy(rows(), "d", splits=splits)
+    for split in splits:
+        assert found.pop(f"accuracy/d/split={split}") == accuracy(rows(split), "d")["accuracy/d"]
+    assert found == accuracy(rows(), "d")
 
 
 @given(predictions)

@@ -17,11 +17,10 @@ SHOWN = [
     *(f"hypotheses{place}/preserved" for place in ("", *(f"/kind={k}" for k in KINDS), "/split=alpha1")),
     *(f"hypotheses{place}/flipped" for place in ("", *(f"/kind={k}" for k in KINDS), "/split=alpha1")),
     *(f"titles{place}/{way}" for way in ("original", "preserved") for place in ("", "/split=alpha1")),
-    "original",  # of an evaluation that brings its own
-    "tables/flipped",
+    *("original", "flipped", "flipped/cells/right_right_wrong"),  # of an evaluation that brings its own
 ]
 HIDDEN = ["hypotheses/original/subsamples", "hypotheses/flipped/drop", "hypotheses/kind=negation/flipped/every"]
-HIDDEN += ["hypotheses/kind=negation/original", "flipped/cells/right_right_right", "titles/split=alpha1/preserved/drop"]
+HIDDEN += ["hypotheses/kind=negation/original", "original/every", "titles/split=alpha1/preserved/drop"]
 
 
 def printed(runs: int) -> list[str]:
@@ -40,13 +39,13 @@ def test_one_run_shows_every_kind_and_split_below_its_total():
     labels = [line.split("100.00")[0].rstrip() for line in lines if "100.00" in line]
     kinds, split = ["  negation", "  nominal modifiers"], ["  alpha1"]
     assert labels[:2] == ["accuracy", "null flips"]
-    assert labels[2:-2] == [
+    assert labels[2:-3] == [
         *["hypotheses: original", "  alpha1", "  alpha2"],
         *["hypotheses: preserved", *kinds, *split],
         *["hypotheses: flipped", *kinds, *split],
         *["titles: original", *split, "titles: preserved", *split],
     ]
-    assert labels[-2:] == ["challenge: original", "tables: flipped"]
+    assert labels[-3:] == ["infotabs: original", "infotabs: flipped", "  right, right; alone: wrong"]
     assert any("100.00 [12.3, 100.0] n=12345 (f) (b)" in line for line in lines)
     assert "(f) fewer than 30 tables: the interval is too narrow." in lines
 
@@ -54,7 +53,7 @@ def test_one_run_shows_every_kind_and_split_below_its_total():
 def test_several_runs_show_the_totals_side_by_side():
     labels = [line.split("100.00")[0].rstrip() for line in printed(2) if "100.00" in line]
     totals = [f"hypotheses: {way}" for way in ("original", "preserved", "flipped")]
-    assert labels[1:] == [*totals, "titles: original", "titles: preserved", "challenge: original", "tables: flipped"]
+    assert labels[1:] == [*totals, "titles: original", "titles: preserved", "infotabs: original", "infotabs: flipped"]
 
 
 def test_other_metrics_are_left_alone():

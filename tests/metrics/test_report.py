@@ -333,3 +333,32 @@ def test_a_run_beside_itself_is_one_run(two_runs, capsys):
 def test_a_folder_without_results_is_named(tmp_path):
     with pytest.raises(HeedError, match="results.json does not exist"):
         report.main([str(tmp_path)])
+
+
+@given(st.lists(st.none() | st.floats(0, 1), min_size=2, max_size=5))
+def test_the_mean_of_runs(values):
+    runs = [results(("accuracy/d", Measurement(v, 9, reason="why" if v is None else None))) for v in values]
+    m = report.averaged(runs)["metrics"]["accuracy/d"]
+    if None in values:
+        assert (m["value"], m["std"]) == (None, None)
+        assert m["reason"] == f"undefined in {values.count(None)} of {len(values)} runs"
+        return
+    mean = sum(values) / len(values)
+    std = (sum((v - mean) ** 2 for v in values) / (len(values) - 1)) ** 0.5
+    assert (m["value"], m["std"]) == (pytest.approx(mean), pytest.approx(std, abs=1e-12))
+    assert (m["n"], m["per_draw"]) == (len(values), values)
+
+
+def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
+    runs = [results(("accuracy/d", PLAIN), ("attentiveness/d/premise", SCORE)), results(("accuracy/d", OTHER))]
+    for name, found in zip("ab", runs, strict=True):
+        (tmp_path / name).mkdir()
+        write_json(tmp_path / name / "results.json", found | {"split": f"fold-{name}"})
+    report.main(["--mean", str(tmp_path / "a"), str(tmp_path / "b")])
+    text = capsys.readouterr().out
+    assert "mean of 2 runs, in %, ± std" in text
+    assert "accuracy 70.00 ± 28.28 n=2" in " ".join(text.split())
+    assert "fold-a, fold-b" in text
+    assert "attentiveness" not in text
+    with pytest.raises(HeedError, match="two runs or more"):
+        report.main(["--mean", str(tmp_path / "a")])

@@ -15,8 +15,8 @@ from metrics.transition_figure import collect, figure, style
 from records import HeedError, write_json
 
 
-def save(folder, first=0.10, operations=("delete",), data=("infotabs",)) -> str:
-    """Shares first, first + 1 %, ... in the order of the edges; the last is undefined."""
+def save(folder, first=0.10, operations=("delete",), data=("infotabs",), splits=()) -> str:
+    """Shares first, first + 1 %, ... in the order of the edges; the last is undefined. Splits have 10 % more each."""
     found = {"accuracy/infotabs": Measurement(0.5, 4)}
     for name in data:
         for operation in operations:
@@ -27,6 +27,11 @@ def save(folder, first=0.10, operations=("delete",), data=("infotabs",)) -> str:
                     value = None if (b, a) == (2, 2) else first + (3 * b + a) / 100
                     m = Measurement(value, 1000 + b, reason=None if value else "none")
                     found[f"transitions/{name}/{operation}/from_{before}/to_{after}"] = m
+                    for k, split in enumerate(splits, 1):
+                        of_split = Measurement(None if value is None else value + k / 10, 100, reason=m.reason)
+                        found[f"transitions/{name}/{operation}/from_{before}/to_{after}/split={split}"] = of_split
+            for split in splits:
+                found[f"transitions/{name}/{operation}/invalid/split={split}"] = Measurement(0.3, 4)
     metrics = {name: m.as_dict() for name, m in found.items()}
     write_json(folder / "results.json", {"data": "infotabs", "metrics": metrics, "note": None})
     return str(folder)
@@ -50,6 +55,19 @@ def test_each_edge_has_the_percentages_of_all_runs(tmp_path):
     assert [t for t in texts if "alpha" in t] == [
         f"alpha{i}: edited examples E 1,000, N 1,001, C 1,002" for i in (1, 2, 3)
     ]
+
+
+def test_the_splits_of_a_run_stand_side_by_side_and_of_several_runs_the_means(tmp_path):
+    run = save(tmp_path / "a", splits=("alpha1", "alpha2"))
+    texts = shown(figure(collect([run], "delete"), "delete"))
+    assert {"20.0 / 30.0", "24.0 / 34.0*", "– / –"} < set(texts)
+    assert [t for t in texts if "alpha" in t] == [
+        f"a (infotabs, alpha{i}): edited examples E 100, N 100, C 100" for i in (1, 2)
+    ]
+    other = save(tmp_path / "b", 0.5)
+    texts = shown(figure(collect([run, other], "delete"), "delete"))
+    assert {"10.0 / 50.0", "14.0 / 54.0*"} < set(texts)
+    assert not [t for t in texts if "alpha" in t]
 
 
 RED, BLACK = (to_hex(c) for c in (transition_figure.RED, transition_figure.BLACK))

@@ -48,7 +48,7 @@ def table_of(rows_of, operation, rows, others=()):
     base = {uid: ("neutral", y) for uid, _, y, *_ in rows} or {"u": ("neutral", "neutral")}
     changed = [
         {"uid": uid, "y2": y2, "intervention": operation, "variant": variant, "clusters": [uid, f"table {table}"],
-         "allowed": f"{operation}/{relevance}"}
+         "allowed": f"{operation}/{relevance}", "slices": ["table=x", f"split={uid.partition('.')[0]}", "splits=y"]}
         for uid, table, _, y2, variant, relevance in rows
     ]  # fmt: skip
     return rows_of(base, [*changed, *others])
@@ -155,6 +155,74 @@ def test_intervals_resample_tables_with_all_of_their_hypotheses(rows_of):
         assert found[f"transitions/d/delete/{suffix}"].ci95 == pytest.approx(expected, abs=0.03)
 
 
+@st.composite
+def of_splits(draw):
+    """(operation, splits, rows) of an experiment; the uids begin with their split, and splits share tables."""
+    operation, rows = draw(experiments())
+    splits = draw(st.sampled_from([("alpha1", "alpha2"), ("b", "a", "c")]))
+    of = {uid: draw(st.sampled_from(splits)) for uid, *_ in rows}
+    return operation, splits, [(f"{of[uid]}.{uid}", *others) for uid, *others in rows]
+
+
+@given(of_splits())
+def test_over_several_splits_each_number_is_the_mean_of_what_it_is_in_each(rows_of, experiment):
+    operation, splits, rows = experiment
+    found = invalid_transitions(table_of(rows_of, operation, rows), "d", [operation], splits=splits)
+    wrong = FORBIDDEN[f"{operation}/{'unknown' if 'delete' in operation else 'any'}"]
+    by_split = {split: [row for row in rows if row[0].startswith(f"{split}.")] for split in splits}
+    each = {split: reference(mine, wrong) for split, mine in by_split.items()}
+    for suffix in reference([], wrong):
+        m, pairs = found[f"transitions/d/{operation}/{suffix}"], [each[split][suffix] for split in splits]
+        if None in pairs:
+            assert (m.value, m.ci95) == (None, None)
+            assert m.reason.startswith(f"{splits[pairs.index(None)]}: no ")
+            continue
+        assert m.value == pytest.approx(sum(value for value, _ in pairs) / len(splits), abs=1e-12)
+        assert m.n == sum(n for _, n in pairs)
+        if m.ci95 is not None:  # a resample without one of these has no value
+            assert 0 <= m.ci95[0] <= m.ci95[1] <= 1
+            assert ("interval_without_width" in m.flags) == (m.ci95[0] == m.ci95[1])
+    for split, mine in by_split.items():
+        alone = invalid_transitions(table_of(rows_of, operation, mine), "d", [operation])
+        assert {name: found[f"{name}/split={split}"] for name in alone} == alone
+
+
+def test_over_several_splits_intervals_resample_the_tables_of_all(rows_of):
+    rng, rows = np.random.default_rng(1), []
+    for t in range(15):  # the tables 0 to 4 stand in both splits
+        for split in [s for s, here in (("a", t < 10), ("b", t < 5 or t >= 10)) if here]:
+            wrong = 0.9 if t % 2 else 0.1
+            for k in range(2 if split == "a" else 20):
+                y = LABELS[k % 3] if k > 2 else LABELS[(t + k) % 3]
+                bad = {"entailment": "contradiction", "neutral": "entailment", "contradiction": "entailment"}[y]
+                rows.append((f"{split}.{t}.{k}", str(t), y, bad if rng.random() < wrong else y, "", "unknown"))
+    table = table_of(rows_of, "delete", rows)
+    found = invalid_transitions(table, "d", ["delete"], splits=["a", "b"])
+    by_table = [[row for row in rows if row[1] == str(t)] for t in range(15)]
+    samples: dict[str, list[float]] = {}
+    for _ in range(3000):
+        drawn = [row for t in rng.integers(15, size=15) for row in by_table[t]]
+        halves = [reference([r for r in drawn if r[0][0] == s], FORBIDDEN["delete/unknown"]) for s in "ab"]
+        for suffix, pairs in {suffix: [half[suffix] for half in halves] for suffix in halves[0]}.items():
+            if None not in pairs:
+                samples.setdefault(suffix, []).append(sum(value for value, _ in pairs) / 2)
+    for suffix, values in samples.items():
+        m = found[f"transitions/d/delete/{suffix}"]
+        assert (m.ci95 is None) == (len(values) < 0.975 * 3000), suffix
+        if m.ci95 is not None:
+            assert m.ci95 == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.03)
+    both = found["transitions/d/delete/invalid"]
+    pooled = invalid_transitions(table, "d", ["delete"])["transitions/d/delete/invalid"]
+    assert abs(both.value - pooled.value) > 0.01  # splits count alike, however many rows they have
+    assert both.n == pooled.n
+
+
+def test_rows_of_an_unknown_split_are_refused(rows_of):
+    rows = table_of(rows_of, "delete", [("a.u", "A", "neutral", "neutral", "", "unknown")])
+    with pytest.raises(HeedError, match="A row is of the split 'a', which is none of b, c"):
+        invalid_transitions(rows, "d", ["delete"], splits=["b", "c"])
+
+
 def test_a_prediction_of_another_label_is_named(rows_of):
     rows = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "no", "intervention": "delete", "clusters": ["u", "t"]}])
     with pytest.raises(HeedError, match="Transitions are known between entailment.*a prediction is 'yes'"):
@@ -188,3 +256,16 @@ def test_of_several_runs_the_report_shows_the_averages(rows_of, capsys):
     assert [line.split("  ")[0] for line in out.splitlines() if line.startswith("invalid")] == [
         "invalid: delete", "invalid: delete+insert", "invalid: delete+insert (composed)",
     ]  # fmt: skip
+
+
+def test_of_several_splits_the_report_shows_the_averages_of_each(rows_of, capsys):
+    rows = [(f"{s}.{y[0]}", "A", y, "neutral", "", "unknown") for s in ("alpha_1", "alpha_2") for y in LABELS]
+    found = invalid_transitions(table_of(rows_of, "delete", rows), "d", ["delete"], splits=["alpha_1", "alpha_2"])
+    found = {"data": "d", "metrics": {name: m.as_dict() for name, m in found.items()}, "note": None}
+    print_table({"run": found}, Console(width=80))
+    out = capsys.readouterr().out.splitlines()
+    shown = [line.split("  ")[0] if line[0] != " " else line[2:].split("  ")[0] for line in out if "n=" in line]
+    assert shown == ["invalid: delete", "split=alpha_1", "split=alpha_2", *(f"from {label}" for label in LABELS)]
+    assert max(map(len, out)) <= 80
+    print_table({"run": found, "other": found}, Console(width=80))
+    assert "split=" not in capsys.readouterr().out

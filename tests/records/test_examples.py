@@ -246,3 +246,12 @@ def test_pools_of_the_same_parts_make_one():
     ]
     assert (both.groups, both.meta) == (("a", "b"), ())
     assert both.position("v/1") == 2
+
+
+def test_whole_pools_keep_their_groups_and_meta_columns_and_may_say_whose_they_are():
+    pools = [Examples.of([Example(f"{u}/1", {"a": u}, "yes", {"g": u}, {"m": u})]).with_meta("split", u) for u in "uv"]
+    both = Examples.concatenate(pools)
+    assert list(both) == [e for pool in pools for e in pool]
+    assert (both.groups, both.meta) == (("a", "g"), ("m", "split"))
+    assert [e.meta for e in both] == [{"m": u, "split": u} for u in "uv"]
+    assert both.tables == frozenset()

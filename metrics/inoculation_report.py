@@ -1,0 +1,146 @@
+"""What inoculation did: ``python -m metrics.inoculation_report BEFORE AFTER [AFTER ...]``.
+
+Each is a folder that evaluate.py wrote: of the model before inoculation, and of models after it, on the same data with
+the same settings. The original test is all of these data; a challenge test is what one kind of change made of them
+(:mod:`metrics.challenge`), or of a set of its own.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from interventions.transitions import LABELS
+from metrics.challenge import KINDS, challenge_pairs
+from metrics.inoculation import inoculation, inoculation_outcome
+from metrics.measurement import Measurement
+from records import HeedError, read_json
+from records.rows import BASE, read_rows, strings
+
+NEUTRAL = LABELS[1]
+ORIGINAL, CHALLENGES = "accuracy", ("challenge", "counterfactual_tables")  # evaluations
+
+
+class Test(NamedTuple):
+    """A challenge test.
+
+    Attributes:
+        evaluation: The evaluation whose rows hold it.
+        source: What its uids begin with; "" for all.
+        interventions: What made its examples.
+        kind: "preserved" or "flipped".
+    """
+
+    evaluation: str
+    source: str
+    interventions: tuple[str, ...]
+    kind: str
+
+    def __str__(self) -> str:
+        family = self.interventions[0].partition("/")[0]
+        return f"{self.source or self.evaluation}, {family}, label {self.kind}"
+
+
+def _rows(folder: Path, evaluation: str) -> pa.Table | None:
+    file = folder / "rows" / f"{evaluation}.parquet"
+    return read_rows(file)[0] if file.is_file() else None
+
+
+def _of(rows: pa.Table, source: str) -> pa.Table:
+    return rows.filter(pc.starts_with(rows["uid"], f"{source}/")) if source else rows
+
+
+def challenge_tests(rows: pa.Table, evaluation: str) -> Iterator[Test]:
+    """The challenge tests in the rows of an evaluation.
+
+    Interventions belong together where their names begin alike ("perturb/numbers/flipped"). Sets that people have made
+    are kept apart; what was made of the evaluated data is one.
+    """
+    families: dict[str, list[str]] = {}
+    for name in sorted(set(strings(rows, "intervention")) - {BASE}):
+        families.setdefault(name.partition("/")[0], []).append(name)
+    apart = evaluation == "counterfactual_tables"
+    for source in sorted({uid.partition("/")[0] for uid in strings(rows, "uid")}) if apart else [""]:
+        for names in families.values():
+            pairs = challenge_pairs(_of(rows, source), names, NEUTRAL)
+            yield from (Test(evaluation, source, tuple(names), kind) for kind in KINDS if pairs[kind])
+
+
+def compare(before: Path, after: Path, seed: int = 0) -> dict[Test, dict[str, Measurement]]:
+    """:func:`metrics.inoculation.inoculation` for each challenge test of two evaluations.
+
+    Raises:
+        HeedError: One of them has no rows of the original test, or they have no challenge test in common, or the
+            examples are not the same.
+    """
+    original = tuple(_rows(folder, ORIGINAL) for folder in (before, after))
+    for folder, rows in zip((before, after), original, strict=True):
+        if rows is None:
+            raise HeedError(
+                f"{folder} has no rows/{ORIGINAL}.parquet: name folders that evaluate.py wrote, without --evaluations "
+                f"or with {ORIGINAL} among them."
+            )
+    found = {}
+    for evaluation in CHALLENGES:
+        runs = tuple(_rows(folder, evaluation) for folder in (before, after))
+        for test in challenge_tests(runs[0], evaluation) if all(runs) else ():
+            both = tuple(_of(rows, test.source) for rows in runs)
+            found[test] = inoculation(original, both, str(test), test.interventions, NEUTRAL, test.kind, seed)
+    if not found:
+        raise HeedError(f"{before} and {after} have no rows of {' or '.join(CHALLENGES)} in common.")
+    return found
+
+
+def _points(m: Measurement, sign: str = "") -> str:
+    if m.value is None:
+        return f"undefined: {m.reason}"
+    low, high = (100 * x for x in m.ci95)
+    return f"{100 * m.value:{sign}.1f} [{low:{sign}.1f}, {high:{sign}.1f}]"
+
+
+def _chosen_by(folder: Path) -> str:
+    """The accuracy by which the best epoch of the run was chosen, where the folder lies in that of its run."""
+    file = folder.absolute().parent.parent / "results.json"
+    results = read_json(file) if file.is_file() else {"metrics": {}}
+    found = results["metrics"].get(f"accuracy/{results.get('data')}")
+    return f"accuracy on {results['split']}, when it was trained: {100 * found['value']:.1f}" if found else ""
+
+
+def print_comparison(before: Path, after: Path) -> None:
+    """Print what inoculation did to one model, in percent, for each challenge test."""
+    print(f"\nafter: {after}")
+    if said := _chosen_by(after):
+        print(said)
+    for test, found in compare(before, after).items():
+        name = f"inoculation/{test}"
+        print(f"\n  challenge: {test}")
+        print(f"  {'':9} {'before':>18} {'after':>18} {'change':>20}")
+        for row in ("original", "challenge"):
+            cells = (_points(found[f"{name}/{row}/{time}"]) for time in ("before", "after"))
+            print(f"  {row:9} {' '.join(f'{cell:>18}' for cell in cells)}", end=" ")
+            print(f"{_points(found[f'{name}/{row}/change'], '+'):>20}")
+        outcome = inoculation_outcome(found, str(test))
+        print(fill(f"outcome {outcome}", 80, initial_indent="  ", subsequent_indent="    "))
+
+
+def main(folders: Sequence[str]) -> None:
+    """Print the comparison of the first folder with each of the others."""
+    if len(folders) < 2:
+        raise HeedError("name the evaluation before inoculation, and one or more after it")
+    before, *others = map(Path, folders)
+    if missing := next((folder for folder in (before, *others) if not folder.is_dir()), None):
+        raise HeedError(f"{missing} is no folder.")
+    print(f"before: {before}")
+    for after in others:
+        print_comparison(before, after)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except HeedError as error:
+        sys.exit(f"inoculation_report: {error}")

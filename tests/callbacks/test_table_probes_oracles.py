@@ -1,0 +1,203 @@
+"""Annotated rows and counterfactual tables on models whose answers can be told beforehand."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from oracles import measure
+
+from callbacks import CounterfactualTables, Evidence
+from datamodules import PairedTables, Planted
+from interventions.transitions import LABELS
+from metrics.inoculation_report import compare, main
+from records import HeedError
+from records.rows import write_rows
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = yaml.safe_load((ROOT / "configs" / "data" / "infotabs.yaml").read_text())["init_args"]
+E, N, C = LABELS
+TABLES = {
+    "T1": {"title": ["Alpha"], "Genre": ["rock", "pop"], "Length": ["1:00"], "Label": ["XL"]},
+    "T2": {"title": ["Beta"], "Genre": ["jazz"], "Producer": ["Ann"]},
+    "T3": {"title": ["Gamma"], "Length": ["2:00"], "Year": ["1999"]},
+}
+PAIRS = [  # table, hypothesis, label, relevant rows, as bits and one more for "none"
+    ("T1", "Genre: pop", "E", "1000"),
+    ("T1", "Length: 9:00", "C", "0100"),
+    ("T1", "Genre+Label: rock XL", "E", "1010"),
+    ("T2", "Producer: Bob", "C", "010"),
+    ("T2", "Year: 1999", "N", "001"),
+    ("T3", "Length: 2:00", "E", "100"),
+    ("T3", "Year: 2000", "C", "001"),
+]
+
+
+def reads_the_rows(table: Any, hypothesis: str) -> str:
+    """Looks up all the keys that the hypothesis names."""
+    keys, said = hypothesis.split(": ")
+    found = [table.values.get(key) for key in keys.split("+")]
+    if None in found:
+        return N
+    return E if all(set(said.split()) & set(values) for values in found) else C
+
+
+def reads_the_first_row(table: Any, hypothesis: str) -> str:
+    keys, said = hypothesis.split(": ")
+    return reads_the_rows(table, f"{keys.split('+')[0]}: {said}")
+
+
+def reads_the_hypothesis(table: Any, hypothesis: str) -> str:
+    return LABELS[len(hypothesis) % 3]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder like that of InfoTabS, with annotations of its training set and two counterfactual tables beside it."""
+    made = tmp_path / "infotabs"
+    (made / "maindata").mkdir(parents=True)
+    (made / "tables" / "json").mkdir(parents=True)
+    rows = ["annotater_id\ttable_id\thypothesis\tlabel", *(f"GW1\t{t}\t{h}\t{label}" for t, h, label, _ in PAIRS)]
+    for name in ("infotabs_train", "infotabs_dev"):
+        (made / "maindata" / f"{name}.tsv").write_text("\n".join([*rows, ""]))
+    for name, table in TABLES.items():
+        (made / "tables" / "json" / f"{name}.json").write_text(json.dumps(table))
+    with (tmp_path / "relevant.csv").open("w", newline="") as opened:
+        writer = csv.writer(opened)
+        writer.writerow(["Table ID", "Hypothesis", "Truth Label", "Labels", "Majority Label", "JSON"])
+        for table, hypothesis, label, bits in PAIRS:
+            keys = [*(key for key in TABLES[table] if key != "title"), "none"]
+            marks = json.dumps(dict(zip(keys, bits, strict=True)))
+            writer.writerow([table, hypothesis, label, f"['{bits}']", bits, marks])
+    probe = tmp_path / "flips"
+    for name, tables in {
+        "tables_json": TABLES,
+        "tables_mod_json": {"T1_mod": TABLES["T1"] | {"Genre": ["folk"]}, "T3_mod": TABLES["T3"] | {"Year": ["2000"]}},
+    }.items():
+        (probe / name).mkdir(parents=True)
+        for table, rows in tables.items():
+            (probe / name / f"{table}.json").write_text(json.dumps(rows))
+    header = [f"{side}_{what}" for side in ("original", "modified") for what in ("tableid", "hypothesis", "label")]
+    flips = [("T1", "Genre: pop", "E", "C"), ("T1", "Genre: folk", "C", "E"), ("T3", "Year: 2000", "C", "E")]
+    lines = ["\t".join([t, h, old, f"{t}_mod", h, new]) for t, h, old, new in flips]
+    (probe / "flips.tsv").write_text("\n".join(["\t".join(header), *lines, ""]))
+    return tmp_path
+
+
+def module(folder: Path, **others: Any) -> PairedTables:
+    return PairedTables(**SETTINGS | {"path": str(folder / "infotabs"), "swap": []} | others)
+
+
+def values(engine: Any, prefix: str) -> dict[str, tuple[float | None, int]]:
+    return {k.removeprefix(prefix): (m.value, m.n) for k, m in engine.measurements.items() if k.startswith(prefix)}
+
+
+def test_a_model_that_reads_the_rows_uses_the_evidence_and_nothing_else(folder):
+    engine = measure(reads_the_rows, module(folder), Evidence(str(folder / "relevant.csv")))
+    found = values(engine, "evidence/infotabs/")
+    assert found["precision"] == found["macro_precision"] == (1, 5)
+    assert found["recall"] == found["all"] == found["exact"] == found["correct"] == (1, 5)
+    assert found["partial"] == found["none"] == found["ignored"] == (0, 5)
+    assert engine.results["counts"]["evidence/left_out"] == {
+        "neutral": 1,
+        "no relevant row": 1,
+        "relevant rows and none": 0,
+    }
+    assert (engine.results["counts"]["evidence/pairs"], engine.results["counts"]["evidence/tables"]) == (5, 3)
+    moved = values(engine, "transitions/infotabs-evidence/")
+    assert moved["delete_relevant/invalid/from_entailment"] == (0, 4)
+    assert moved["delete_relevant/invalid/from_contradiction"] == (0, 2)
+    assert moved["delete_irrelevant/invalid/from_entailment"] == (0, 4)
+    assert not any(name.startswith("delete/") for name in moved)  # their relevance is known
+
+
+def test_a_model_that_reads_one_row_of_two_uses_part_of_the_evidence(folder):
+    engine = measure(reads_the_first_row, module(folder), Evidence(str(folder / "relevant.csv")))
+    found = values(engine, "evidence/infotabs/")
+    assert (found["precision"], found["recall"]) == ((1, 5), (5 / 6, 5))
+    assert (found["all"], found["partial"]) == ((4 / 5, 5), (1 / 5, 5))
+
+
+def test_a_model_that_reads_the_hypothesis_uses_none(folder):
+    engine = measure(reads_the_hypothesis, module(folder), Evidence(str(folder / "relevant.csv")))
+    found = values(engine, "evidence/infotabs/")
+    assert found["precision"][0] is None
+    assert found["recall"] == (0, 5)
+    assert found["ignored"] == found["none"] == found["ignored_of_none"] == (1, 5)
+
+
+def test_counterfactual_tables_are_followed_by_who_reads_them(folder):
+    paths = [str(folder / "flips")]
+    found = values(measure(reads_the_rows, module(folder), CounterfactualTables(paths)), "challenge/counterfactuals-")
+    assert found["flips/original"] == found["flips/flipped"] == (1, 3)
+    engine = measure(reads_the_hypothesis, module(folder, partial="hypothesis"), CounterfactualTables(paths))
+    found = values(engine, "challenge/counterfactuals-")
+    right = {h: reads_the_hypothesis(None, h) for h in ("Genre: pop", "Genre: folk", "Year: 2000")}
+    was = sum(right[h] == label for h, label in (("Genre: pop", E), ("Genre: folk", C), ("Year: 2000", C)))
+    becomes = sum(right[h] == label for h, label in (("Genre: pop", C), ("Genre: folk", E), ("Year: 2000", E)))
+    assert (found["flips/original"], found["flips/flipped"]) == ((was / 3, 3), (becomes / 3, 3))
+    assert engine.results["counts"]["counterfactual_tables/flips"]["flipped"] == 3
+
+
+def written(engine: Any, folder: Path) -> Path:
+    for name, (rows, meta) in engine.rows.items():
+        (folder / "rows").mkdir(parents=True, exist_ok=True)
+        write_rows(folder / "rows" / f"{name}.parquet", rows, meta)
+    return folder
+
+
+def test_eight_cells_need_the_rows_of_a_model_of_the_hypothesis(folder):
+    paths = [str(folder / "flips")]
+    with pytest.raises(HeedError, match="evaluate the model of the hypothesis alone first"):
+        CounterfactualTables(paths, str(folder))
+    partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis"), CounterfactualTables(paths))
+    evaluation = CounterfactualTables(paths, str(written(partial, folder / "partial")))
+    found = values(
+        measure(reads_the_rows, module(folder), evaluation), "challenge/counterfactuals-flips/flipped/cells/"
+    )
+    assert len(found) == 8
+    assert sum(value for value, _ in found.values()) == pytest.approx(1)
+    assert found["right_right_right"][0] + found["right_right_wrong"][0] == pytest.approx(1)
+
+
+def test_the_outcome_of_inoculation_is_printed(folder, capsys):
+    sets = [str(folder / "flips")]
+    runs = {"before": reads_the_hypothesis, "after": reads_the_rows}
+    before, after = (
+        written(measure(rule, module(folder), CounterfactualTables(sets)), folder / name) for name, rule in runs.items()
+    )
+    (test, found), *others = compare(before, after).items()
+    assert (test.source, test.kind, others) == ("counterfactuals-flips", "flipped", [])
+    right = sum(reads_the_hypothesis(None, h) == LABELS["ENC".index(label)] for _, h, label, _ in PAIRS)
+    assert found[f"inoculation/{test}/original/before"].value == right / 7
+    assert found[f"inoculation/{test}/original/after"].value == 1
+    assert found[f"inoculation/{test}/challenge/after"].value == 1
+    main([str(before), str(after)])
+    printed = capsys.readouterr().out
+    assert "challenge: counterfactuals-flips, annotated, label flipped" in printed
+    assert max(map(len, printed.splitlines())) <= max(80, len(f"before: {before}"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"partial": "hypothesis"}, "a model of the hypothesis alone reads no table"),
+        ({"labels": {E: ["E"], "other": ["N", "C"]}}, "needs the labels entailment, neutral, contradiction"),
+    ],
+)
+def test_evidence_is_not_for_every_model(folder, settings, message):
+    data = module(folder, **{"default_label": None} | settings)
+    with pytest.raises(HeedError, match=message):
+        Evidence(str(folder / "relevant.csv")).pool(data)
+
+
+def test_probes_are_about_tables(folder):
+    with pytest.raises(HeedError, match="--evidence.path .* is about tables"):
+        Evidence(str(folder / "relevant.csv")).pool(Planted(n_validation=8))
+    assert Evidence().pool(module(folder)) is CounterfactualTables().pool(module(folder)) is None
+    again = folder / "again" / "flips"
+    again.mkdir(parents=True)
+    with pytest.raises(HeedError, match="another folder is called flips as well"):
+        CounterfactualTables([str(folder / "flips"), str(again)]).pool(module(folder))
