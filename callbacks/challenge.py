@@ -1,7 +1,7 @@
 """Challenge examples made of what is evaluated, as an evaluation: changed hypotheses, and tables with other titles."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ class Challenge(Evaluation):
             raise HeedError(f"--challenge.kinds {unknown[0]}: unknown; known are {', '.join(known)}.")
         self.kinds = list(dict.fromkeys(known if kinds is None else kinds))
         self.all = kinds is None
-        self._known: tuple[Examples, Source] | None = None
+        self._known: tuple[Examples, list[Source]] | None = None
         if ENTITIES in (kinds or ()):
             self._analyser()
 
@@ -72,23 +72,23 @@ class Challenge(Evaluation):
         return {f"hypotheses: {way}": f"challenge/{data.name}/hypotheses/{way}" for way in DIRECTIONS}
 
     def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
-        source = self._source(data)
-        changes = [PerturbHypothesis(kind, way, source) for kind in self._perturbed(source) for way in DIRECTIONS]
-        return [*changes, *self._swaps(source, data)]
+        changes: list[Intervention] = []
+        for source in self._sources(data):
+            changes += [PerturbHypothesis(kind, way, source) for kind in self._perturbed(data) for way in DIRECTIONS]
+            changes += self._swaps(source, data)
+        return changes
 
-    def _swaps(self, source: Source, data: PairedData) -> list[SwapTitle]:
-        return [SwapTitle(source, data.pool.parts)] if TITLE in self.kinds else []
-
-    def _perturbed(self, source: Source) -> list[str]:
-        """The kinds of changes of hypotheses that can be made."""
-        return [k for k in self.kinds if k != TITLE and (k != ENTITIES or source.analyser.knows_entities)]
-
-    def _source(self, data: PairedData) -> Source:
+    def _sources(self, data: PairedData) -> list[Source]:
+        """Where changes are made of: of several splits, each is changed as if it were evaluated alone."""
         if self._known is None or self._known[0] is not data.whole:
             analyser, (table, text) = self._analyser(), _parts(data.whole)
             if ENTITIES in self.kinds and not analyser.knows_entities:
                 rank_zero_info(f"Challenge hypotheses get no other names, which only spaCy finds: {INSTALL}")
-            self._known = data.whole, Source(data.whole, analyser, text, table)
+            pools = [data.whole]
+            if data.splits_evaluated:
+                of = np.array(list(data.whole.column("meta.split")))
+                pools = [data.whole.take(np.flatnonzero(of == split)) for split in data.splits_evaluated]
+            self._known = data.whole, [Source(pool, analyser, text, table) for pool in pools]
         return self._known[1]
 
     def _analyser(self) -> Analyser:
@@ -99,34 +99,43 @@ class Challenge(Evaluation):
                 raise HeedError(f"--challenge.kinds {ENTITIES}: {error}") from None
             return RuleAnalyser()
 
+    def _perturbed(self, data: PairedData) -> list[str]:
+        """The kinds of changes of hypotheses that can be made."""
+        names = self._sources(data)[0].analyser.knows_entities
+        return [kind for kind in self.kinds if kind != TITLE and (kind != ENTITIES or names)]
+
+    def _swaps(self, source: Source, data: PairedData) -> list[SwapTitle]:
+        return [SwapTitle(source, data.pool.parts)] if TITLE in self.kinds else []
+
     def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
-        found: dict[str, Measurement] = {}
-        perturbed = self._perturbed(self._source(data))
-        for name, some in {"": rows, **dict(_splits(rows, data))}.items():
-            if perturbed:
-                found |= challenge(some, f"{data.name}/hypotheses{name}", _names(perturbed), NEUTRAL, data.seed)
-            if TITLE in self.kinds:  # no title flips a label
-                of_titles = challenge(some, f"{data.name}/titles{name}", [TITLE], NEUTRAL, data.seed)
-                found |= {k: m for k, m in of_titles.items() if "/flipped" not in k}
+        found, perturbed = {}, self._perturbed(data)
+        for split, some in {"": rows, **_of_splits(rows, data)}.items():
+            for what, names in {"hypotheses": _names(perturbed), "titles": [TITLE] * (TITLE in self.kinds)}.items():
+                name = f"{data.name}/{what}"
+                of_all = challenge(some, name, names, NEUTRAL, data.seed) if names else {}
+                for metric, measured in of_all.items():
+                    if what != "titles" or "/flipped" not in metric:  # no title flips a label
+                        found[metric.replace(f"/{name}/", f"/{name}/{split}")] = measured
         for kind in perturbed:
             of_kind = challenge(rows, f"{data.name}/hypotheses/kind={kind}", _names([kind]), NEUTRAL, data.seed)
-            found |= {k: m for k, m in of_kind.items() if not k.endswith("/subsamples")}
+            found |= {metric: m for metric, m in of_kind.items() if not metric.endswith("/subsamples")}
         return found
 
     def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:
         """How many examples were changed, by kind; how many could not be, and why; and by which analyser."""
-        source = self._source(data)
-        perturbed, counts = self._perturbed(source), {"analyser": source.analyser.name}
+        sources, perturbed = self._sources(data), self._perturbed(data)
+        counts: dict[str, Any] = {"analyser": sources[0].analyser.name}
         counts["left_out"] = [kind for kind in self.kinds if kind not in (*perturbed, TITLE)]
         for kind in perturbed:
             ways = zip(DIRECTIONS, _names([kind]), strict=True)
             counts[kind] = {way: int(where(rows, intervention=name).sum()) for way, name in ways}
         if perturbed:
             counts["hypotheses"] = challenge_counts(rows, _names(perturbed), NEUTRAL)
-        for swap in self._swaps(source, data):
+        if TITLE in self.kinds:
             of_titles = challenge_counts(rows, [TITLE], NEUTRAL)
             counts["titles"] = {k: n for k, n in of_titles.items() if "flipped" not in k}
-            reasons = Counter(map(swap.why_not, strings(select(rows, intervention=BASE), "uid")))
+            uids, swaps = strings(select(rows, intervention=BASE), "uid"), [self._swaps(s, data)[0] for s in sources]
+            reasons = Counter(swap.why_not(uid) for swap in swaps for uid in uids if uid in swap.source)
             counts["titles"]["without"] = {reason: n for reason, n in sorted(reasons.items()) if reason}
         return counts
 
@@ -143,9 +152,12 @@ def _names(kinds: Sequence[str]) -> list[str]:
     return [f"perturb/{kind}/{way}" for kind in kinds for way in DIRECTIONS]
 
 
-def _splits(rows: pa.Table, data: PairedData) -> Iterator[tuple[str, pa.Table]]:
-    """Suffix of a name and rows of each split, where several are evaluated."""
-    if "split" in data.pool.meta and rows.num_rows:
-        of_row, names = sliced(rows, "split")
-        for i in np.argsort(names) if len(names) > 1 else ():
-            yield f"/split={names[i]}", rows.filter(pa.array(of_row == i))
+def _of_splits(rows: pa.Table, data: PairedData) -> dict[str, pa.Table]:
+    """The rows of each split, where several are evaluated, by what stands in the names of its metrics."""
+    if not data.splits_evaluated:
+        return {}
+    of, names = sliced(rows, "split")
+    return {
+        f"split={split}/": rows.filter(pa.array(of == (names.index(split) if split in names else -1)))
+        for split in data.splits_evaluated
+    }

@@ -43,8 +43,9 @@ def in_order(names: Iterable[str]) -> list[str]:
     def key(name: str) -> tuple[int, int, str, int, str]:
         if not row_label(name):
             return 0, 0, "", 0, ""
-        what, slices, way = _places(name.partition(f"/{CELLS}/")[0])
-        return 1, WHAT.index(what) if what in WHAT else len(WHAT), what, WAYS.index(way), slices
+        total, _, cell = name.partition(f"/{CELLS}/")
+        what, slices, way = _places(total)
+        return 1, WHAT.index(what) if what in WHAT else len(WHAT), what, WAYS.index(way), slices or cell
 
     return sorted(names, key=key)
 

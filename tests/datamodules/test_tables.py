@@ -284,9 +284,17 @@ def test_runs_on_tables(
     metrics = json.loads((folder_of_run / "results.json").read_text())["metrics"]
     assert metrics["accuracy/infotabs"]["n"] == 15
     assert ("attentiveness/infotabs/premise" in metrics) == (regime != "partial-hypothesis")
-    if regime == "partial-hypothesis":
-        return
     checkpoint = folder_of_run / "checkpoints" / "best.ckpt"
+    if regime == "partial-hypothesis":
+        only = ["--evaluations", "challenge", "--challenge.kinds", "[negation, title]"]
+        capsys.readouterr()
+        run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, *only, *QUIET[:4])
+        rows, _ = read_rows(
+            folder_of_run / "evaluations" / "infotabs-dev-challenge-negation-title" / "rows" / "challenge.parquet"
+        )
+        assert set(rows["intervention"].to_pylist()) == {"base", "perturb/negation/flipped", "title"}
+        assert "titles: preserved" in capsys.readouterr().out
+        return
     run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, *QUIET[:4])
     of_split = folder_of_run / "evaluations" / ("infotabs-fold-1" if "fold" in regime else "infotabs-dev")
     rows, _ = read_rows(of_split / "rows" / "attentiveness.parquet")

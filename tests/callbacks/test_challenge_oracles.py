@@ -1,0 +1,348 @@
+"""Challenge examples on models whose answers can be told beforehand."""
+
+import logging
+import re
+from ast import literal_eval
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from oracles import measure as measured
+
+from callbacks import Challenge
+from datamodules import PairedData, PairedTables, Planted
+from interventions import KINDS
+from interventions.hypothesis_analysis import Analysis, RuleAnalyser, Span
+from interventions.transitions import LABELS
+from lightning_modules import Classifier
+from records import Example, Examples, HeedError, Prediction, Table
+
+E, N, C = LABELS
+EDIT = re.compile(r"""(\w+) (\d+):(\d+) ('[^']*'|"[^"]*") -> ('[^']*'|"[^"]*")""")
+RULED = [kind for kind in KINDS if kind != "entities"]
+CLAIMS = (  # about a table
+    ("{} was released after 1990.", E),
+    ("{} was released before 1950.", C),
+    ("{} was not recorded in 1950.", E),
+    ("{} has over 20 songs.", E),
+    ("{} has several producers in London.", E),
+    ("All of the members of {} sing.", C),
+    ("It was made in London.", E),
+    ("{} is loved.", N),
+)
+TABLES = {
+    f"T{i}": Table(
+        f"Album{i} (record)",
+        (
+            ("Released", (f"{1995 + i}",)),
+            ("Genre", (("rock", "pop", "folk", "jazz")[i % 4],)),
+            ("Label", (f"Company{i}",)),
+            ("Studio", ("London",)),
+        ),
+    )
+    for i in range(8)
+} | {"T8": Table("Paris", (("Mayor", ("Ann",)),))}
+GOLD = {f"d/{'ab'[int(t[1:]) % 2]}/{t}.{k}": gold for t in TABLES for k, (_, gold) in enumerate(CLAIMS)}
+
+
+class Claims(PairedData):
+    """Each claim about each table; the tables are of two splits by turns."""
+
+    def __init__(self, labels=LABELS, splits=(), text="hypothesis", **settings):
+        super().__init__("d", ("premise", text), labels, "neutral", **settings)
+        self.halves = splits
+
+    @property
+    def splits_evaluated(self):
+        return tuple(self.halves) if len(self.halves) > 1 else ()
+
+    def load(self, split):
+        examples = []
+        for uid, gold in GOLD.items():
+            _, half, name = uid.split("/")
+            table, k = name.split(".")
+            if self.halves and half not in self.halves:
+                continue
+            text = CLAIMS[int(k)][0].format(TABLES[table].title.split(" ")[0])
+            parts = dict(zip(self.full_task.parts, (TABLES[table], text), strict=True))
+            meta = {"table": table} | ({"split": half} if self.splits_evaluated else {})
+            examples.append(Example(uid, parts, gold if gold in self.full_task.labels else None, {}, meta))
+        return Examples.of(examples)
+
+
+class Whole:
+    """A processor that lets a model see the examples themselves."""
+
+    truncated = 0
+
+    def lengths(self, examples):
+        return np.array([len(e.uid) for e in examples], dtype=np.int32)
+
+    def __call__(self, examples):
+        return {"examples": [Seen(e) for e in examples]}
+
+
+class Seen:
+    """An example that Lightning takes for no collection of tensors."""
+
+    def __init__(self, example):
+        self.example = example
+
+
+class Oracle(Classifier):
+    """Answers as ``rule`` says of the example, and keeps what it has seen."""
+
+    def __init__(self, rule):
+        super().__init__()
+        self.rule, self.seen = rule, []
+
+    def prepare(self, task):
+        self.task, self.processor = task, Whole()
+
+    def predict(self, batch):
+        examples = [seen.example for seen in batch["inputs"]["examples"]] if batch["size"] else []
+        self.seen += examples
+        return [Prediction(self.rule(example)) for example in examples]
+
+
+def gold_of_the_original(example):
+    return GOLD[example.uid]
+
+
+def measure(rule=gold_of_the_original, data=None, **settings):
+    model = Oracle(rule)
+    engine = measured(model, data or Claims(), Challenge(**settings))
+    engine.seen = model.seen
+    return engine
+
+
+def changed(engine):
+    return [row for row in engine.rows["challenge"][0].to_pylist() if row["intervention"] != "base"]
+
+
+def found(engine, name):
+    return engine.measurements[f"challenge/d/{name}"]
+
+
+@pytest.fixture
+def no_spacy(monkeypatch):
+    monkeypatch.setattr("interventions.spacy_analyser.MODELS", ("no_such_model",))
+
+
+pytestmark = pytest.mark.usefixtures("no_spacy")
+
+
+def test_the_gold_label_of_the_original_is_right_where_labels_are_preserved_and_wrong_where_they_flip():
+    engine = measure()
+    assert found(engine, "hypotheses/original").value == found(engine, "titles/original").value == 1
+    assert found(engine, "hypotheses/preserved").value == found(engine, "titles/preserved").value == 1
+    assert found(engine, "hypotheses/flipped").value == 0
+    assert found(engine, "hypotheses/flipped/subsamples").value == 0
+    assert {row["gold"] for row in changed(engine)} == {E, C}
+    for kind in RULED:
+        for way, value in (("preserved", 1), ("flipped", 0)):
+            m = found(engine, f"hypotheses/kind={kind}/{way}")
+            rows = [row for row in changed(engine) if row["intervention"] == f"perturb/{kind}/{way}"]
+            assert (m.value, m.n) == (value if rows else None, len(rows))
+            assert engine.results["counts"][f"challenge/{kind}"][way] == len(rows)
+
+
+def test_a_change_of_each_kind_was_made():
+    counts = measure().results["counts"]
+    made = {(kind, way) for kind in RULED for way, n in counts[f"challenge/{kind}"].items() if n}
+    assert {kind for kind, _ in made} == set(RULED)
+    assert {kind for kind, way in made if way == "flipped"} == set(RULED)
+
+
+def test_a_model_that_reads_a_not_is_right_where_one_is_put_in_and_nowhere_else_where_labels_flip():
+    def reads_not(example):
+        wrong = " not " in example.parts["hypothesis"]
+        return GOLD[example.uid] if wrong == (" not " in CLAIMS[int(example.uid[-1])][0]) else C
+
+    engine = measure(reads_not)
+    assert found(engine, "hypotheses/original").value == found(engine, "hypotheses/kind=negation/flipped").value == 1
+    assert {found(engine, f"hypotheses/kind={kind}/flipped").value for kind in set(RULED) - {"negation"}} == {0}
+    assert found(engine, "hypotheses/flipped/drop").value == 1 - found(engine, "hypotheses/flipped").value > 0
+
+
+def test_a_model_that_knows_the_titles_by_heart_fails_where_the_table_has_another_one():
+    def by_heart(example):
+        table = example.uid.split("/")[-1].split(".")[0]
+        return GOLD[example.uid] if example.parts["premise"].title == TABLES[table].title else N
+
+    engine = measure(by_heart)
+    assert (found(engine, "titles/original").value, found(engine, "titles/preserved").value) == (1, 0)
+    assert found(engine, "titles/preserved/drop").value == found(engine, "hypotheses/preserved").value == 1
+
+
+def test_what_got_no_title_is_counted_by_its_reason():
+    counts = measure().results["counts"]["challenge/titles"]
+    assert counts["without"] == {"neutral": 9, "no_other_table": 7, "no_title_expression": 8}
+    assert (counts["originals"], counts["preserved"], counts["tables"]) == (6 * 8, 6 * 8, 8)
+    assert (counts["neutral"], counts["unchanged"]) == (9, 7 + 8)
+    assert "flipped" not in counts
+    assert not any("titles/flipped" in name for name in measure().measurements)
+
+
+def test_a_model_of_the_hypothesis_alone_meets_the_same_changed_hypotheses():
+    full, alone = measure(), measure(data=Claims(partial="hypothesis"))
+    keys = [("uid", "intervention", "variant", "draw", "gold", "y2", "clusters", "partner")] * 2
+    rows = [[[row[name] for name in names] for row in changed(e)] for names, e in zip(keys, (full, alone), strict=True)]
+    assert rows[0] == rows[1]
+    seen = [sorted((e.uid, e.parts["hypothesis"]) for e in engine.seen) for engine in (full, alone)]
+    assert seen[0] == seen[1]
+    assert all(list(e.parts) == ["hypothesis"] for e in alone.seen)
+    assert full.measurements == alone.measurements
+    assert {row["part"] for row in changed(alone)} == {"hypothesis"}
+    assert {row["part"] for row in changed(full)} == {"hypothesis", "premise+hypothesis"}
+    counts = [{k: v for k, v in e.results["counts"].items() if k.startswith("challenge/")} for e in (full, alone)]
+    assert counts[0] == counts[1]
+
+
+def test_the_data_keep_what_is_evaluated_with_all_of_its_parts():
+    data = Claims(partial="hypothesis", max_validation=20)
+    data.setup("fit")
+    assert (data.pool.parts, data.whole.parts) == (("hypothesis",), ("premise", "hypothesis"))
+    assert list(data.pool.column("uid")) == list(data.whole.column("uid"))
+    assert data.train_examples.parts == ("hypothesis",)
+    data = Claims()
+    data.setup("validate")
+    assert data.whole is data.pool
+
+
+def test_the_numbers_of_each_split_where_there_are_several():
+    def right_on_a(example):
+        return GOLD[example.uid] if "/a/" in example.uid else N
+
+    engine = measure(right_on_a, Claims(splits="ba"))
+    for what in ("hypotheses", "titles"):
+        total, *splits = (found(engine, f"{what}{split}/preserved") for split in ("", "/split=a", "/split=b"))
+        assert [m.value for m in splits] == [1, 0]
+        assert total.n == splits[0].n + splits[1].n
+        assert total.value == pytest.approx(splits[0].n / total.n)
+        assert found(engine, f"{what}/split=b/original").value == 0
+    assert not any("split=" in name for name in measure().measurements)
+
+
+@pytest.mark.parametrize("partial", [None, "hypothesis"])
+def test_each_of_several_splits_is_changed_as_if_it_were_alone(partial):
+    together, metrics, rows = measure(data=Claims(splits="ab", partial=partial)), {}, []
+    for half in "ab":
+        alone = measure(data=Claims(splits=half, partial=partial))
+        rows += alone.rows["challenge"][0].drop_columns("slices").to_pylist()
+        for name, m in alone.measurements.items():
+            if name.startswith("challenge/") and "kind=" not in name:
+                what = name.split("/")[2]
+                metrics[name.replace(f"/{what}/", f"/{what}/split={half}/")] = m
+    assert {name: m for name, m in together.measurements.items() if "challenge" in name and "split=" in name} == metrics
+    assert together.rows["challenge"][0].drop_columns("slices").to_pylist() == rows
+    without = together.results["counts"]["challenge/titles"]["without"]
+    assert without == {"neutral": 9, "no_other_table": 7, "no_title_expression": 8}
+
+
+def test_rows_say_what_was_changed_and_are_told_apart():
+    engine = measure()
+    base = {e.uid: e for e in Claims().load("validation")}
+    texts = {(e.uid, e.parts["hypothesis"]) for e in engine.seen}
+    for row in changed(engine):
+        assert row["clusters"] == [row["uid"], f"table {base[row['uid']].meta['table']}"]
+        flipped = row["intervention"].endswith("/flipped")
+        assert row["expectation"] == ("change" if flipped else "stay")
+        assert (base[row["uid"]].label, row["gold"]) == ((E, C) if flipped else (row["gold"],) * 2)
+        text = base[row["uid"]].parts["hypothesis"]
+        for kind, start, end, old, new in reversed(EDIT.findall(row["variant"])):
+            assert kind == row["intervention"].removeprefix("perturb/").split("/")[0]
+            assert text[int(start) : int(end)] == literal_eval(old)
+            text = text[: int(start)] + literal_eval(new) + text[int(end) :]
+        assert text != base[row["uid"]].parts["hypothesis"]
+        assert (row["uid"], text) in texts
+
+
+def test_names_need_spacy_and_without_it_that_is_said_and_counted(caplog):
+    with caplog.at_level(logging.INFO):
+        engine = measure()
+    said = [m for m in caplog.messages if "spaCy" in m]
+    assert len(said) == 1
+    assert "pip install 'spacy" in said[0]
+    assert engine.results["counts"]["challenge/left_out"] == ["entities"]
+    assert engine.results["counts"]["challenge/analyser"] == "rules-1"
+    assert not any("entities" in name for name in engine.measurements)
+    with pytest.raises(HeedError, match=r"^--challenge.kinds entities: Entities .* need spaCy .*pip install 'spacy"):
+        Challenge(["title", "entities"])
+    assert measure(kinds=["negation"]).results["counts"]["challenge/left_out"] == []
+
+
+@dataclass(frozen=True)
+class KnowsLondon:
+    """Finds one town."""
+
+    name: str = "london"
+    knows_entities: bool = True
+
+    def analyse(self, text: str) -> Analysis:
+        at, plain = text.find("London"), vars(RuleAnalyser().analyse(text))
+        towns = (Span(at, at + 6, "location"),) if at >= 0 else ()
+        others = (Span(0, text.find(" "), "location"),) if text.startswith("Paris") else ()
+        return Analysis(**plain | {"entities": towns or others})
+
+
+def test_with_a_parser_names_change_as_well_and_the_manifest_says_which_one(monkeypatch):
+    plain = measure(kinds=["numbers"])
+    monkeypatch.setattr("callbacks.challenge.SpacyAnalyser", KnowsLondon)
+    with_names, numbers = measure(), measure(kinds=["numbers"])
+    assert with_names.results["counts"]["challenge/analyser"] == "london"
+    assert with_names.results["counts"]["challenge/left_out"] == []
+    assert "challenge/d/hypotheses/kind=entities/preserved" in with_names.measurements
+    assert changed(plain) == changed(numbers)
+    assert plain.rows["challenge"][1]["manifest"] != numbers.rows["challenge"][1]["manifest"]
+
+
+def test_only_the_kinds_that_were_asked_for():
+    engine = measure(kinds=["title", "numbers", "numbers"])
+    made = {row["intervention"] for row in changed(engine)}
+    assert made == {"title", "perturb/numbers/preserved", "perturb/numbers/flipped"}
+    assert Challenge(["title", "numbers"]).title == "challenge-title-numbers"
+    assert Challenge().title == "challenge"
+    titles = measure(kinds=["title"])
+    assert not any("hypotheses" in name for name in (*titles.measurements, *titles.results["counts"]))
+    for kinds in (["title"], ["numbers"], None):
+        engine = measure(kinds=kinds)
+        assert set(Challenge(kinds).headlines(Claims()).values()) <= set(engine.measurements)
+    with pytest.raises(HeedError, match="^--challenge.kinds verbs: unknown; known are entities, nominal_modifiers, "):
+        Challenge(["numbers", "verbs"])
+
+
+def test_what_has_no_table_or_other_labels_or_no_kinds_is_left_alone():
+    data, evaluation = Claims(), Challenge()
+    assert evaluation.pool(data) is None  # not set up yet
+    data.setup("validate")
+    assert evaluation.pool(data) is data.pool
+    assert Challenge([]).pool(data) is None
+    for other in (Planted(n_validation=8), Claims(labels=("yes", "no", "neutral")), Claims(partial="premise")):
+        other.setup("validate")
+        assert evaluation.pool(other) is None
+
+
+def test_the_parts_may_have_other_names():
+    assert measure(data=Claims(text="claim")).measurements == measure().measurements
+
+
+@pytest.mark.parametrize("partial", [None, "hypothesis"])
+def test_real_hypotheses(shared_data, partial):
+    settings = {"name": "infotabs", "path": str(shared_data / "infotabs"), "partial": partial, "max_validation": 300}
+    settings |= {"parts": {"premise": "premise", "hypothesis": "hypothesis"}, "splits": {"validation": "dev"}}
+    labels = {E: ["E"], N: ["N"], C: ["C"]}
+    data = PairedTables(**settings, labels=labels, default_label=N, groups=["table"], meta=["table", "category"])
+    data.setup("validate")
+    whole = data.whole
+    engine = measure(lambda example: whole.value("label", whole.position(example.uid)), data)
+    m = {name.removeprefix("challenge/infotabs/"): m for name, m in engine.measurements.items()}
+    assert (m["hypotheses/original"].value, m["hypotheses/preserved"].value, m["hypotheses/flipped"].value) == (1, 1, 0)
+    assert (m["titles/original"].value, m["titles/preserved"].value) == (1, 1)
+    assert min(m[f"hypotheses/{way}"].n for way in ("original", "preserved", "flipped")) > 50
+    assert m["titles/preserved"].n > 100
+    assert engine.results["counts"]["challenge/analyser"] == "rules-1"
+    for example in engine.seen:
+        assert list(example.parts) == ([partial] if partial else ["premise", "hypothesis"])
+    for row in changed(engine):
+        assert row["clusters"][1] == f"table {whole[row['uid']].meta['table']}"
