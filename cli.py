@@ -165,6 +165,7 @@ class HeedCLI(LightningCLI):
         if self.config.get("init_from"):
             raise HeedError("init_from is read before any file of settings: give it as --init_from RUN.")
         self._prepare_model()
+        self.model.require_precision(str(self.precision()))
         self._check_evaluations()
         checkpoint = self.config.get("checkpoint" if self.evaluating else "ckpt_path")
         if checkpoint is None:

@@ -13,7 +13,7 @@ from callbacks.predictions import BasePredictions, Predictions
 from datamodules import PairedData
 from interventions import manifest_hash
 from metrics import Measurement
-from records import HeedError, Prediction
+from records import NO_LABEL, HeedError, Prediction
 from records import rows as r
 
 BREAKDOWN = "="  # in the name of a metric that is one slice of many
@@ -79,6 +79,7 @@ class Engine(Callback):
             "dropped_no_gold": data.counts.no_gold.get("validation", 0),
             "truncated": data.counts.truncated,
             "shortened": data.counts.shortened.get("validation", 0),
+            "no_label": base.count(NO_LABEL),
         }
         for pool in {id(pool): pool for pool in (e.pool(data) for e in evaluations)}.values():
             own = pool is not data.pool
@@ -88,8 +89,11 @@ class Engine(Callback):
                 manifest = manifest_hash(plans[name], pool, data.seed)
                 meta = {"task": list(data.task.labels), "seed": data.seed, "data": data.name, "manifest": manifest}
                 self.rows[name] = rows, meta
+                unlabelled = r.where(rows, y2=NO_LABEL)
                 if own:
+                    unlabelled |= r.where(rows, y=NO_LABEL, intervention=r.BASE)
                     counts |= {f"{name}/examples": len(pool), f"{name}/truncated": experiment.truncated}
+                counts[f"{name}/no_label"] = int(unlabelled.sum())
         for evaluation in evaluations:
             rows, _ = self.rows[evaluation.name]
             self.measurements |= evaluation.metrics(rows, data)

@@ -61,6 +61,10 @@ class BasePredictions:
     def __len__(self) -> int:
         return len(self.positions)
 
+    def count(self, answer: str) -> int:
+        """How many predictions have this answer."""
+        return int(np.isin(self._answers, [k for k, name in enumerate(self._names) if name == answer]).sum())
+
     def __getitem__(self, position: int) -> Prediction:
         k = int(np.searchsorted(self.positions, position))
         return Prediction(self._names[self._answers[k]], None if self.probs is None else self.probs[k])

@@ -9,13 +9,14 @@ import numpy as np
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities import rank_zero_info
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
+from datamodules.batches import Collate, Numbered
 from datamodules.sampler import EvaluationSampler, TrainingLoader, TrainingSampler, evaluation_batches
 from datamodules.sources import Counts
 from datamodules.splits import TrainingSet, counterfactual_partners, fold_out, partial, sample
 from interventions import Swap
-from records import Example, Examples, HeedError, Task
+from records import Example, Examples, HeedError, TableForm, Task, parts_of, plain_template
 
 
 @dataclass(frozen=True)
@@ -27,44 +28,14 @@ class Inoculation:
         n: How many of its examples; those of a smaller n are among those of a larger one.
         by_group: Take all examples of one group (of one table, say) before those of the next, so that the others can be
             evaluated on.
+        perturbed: Without a path: of tables, hypotheses of the training set, each changed in one way that keeps its
+            label or flips it.
     """
 
     path: str | None = None
     n: int = 100
     by_group: bool = False
-
-
-class Numbered(Dataset):
-    """Pairs of (position, example)."""
-
-    def __init__(self, examples: Sequence[Example]) -> None:
-        self.examples = examples
-
-    def __len__(self) -> int:
-        return len(self.examples)
-
-    def __getitem__(self, i: int) -> tuple[int, Example]:
-        return i, self.examples[i]
-
-
-class Collate:
-    """Makes a batch of (position, example) pairs; picklable.
-
-    The batch holds ``inputs`` (from the processor), ``labels`` (int64 [examples]; -1 for none), ``positions`` (a list)
-    and ``size``.
-    """
-
-    def __init__(self, processor: Any, labels: Sequence[str]) -> None:
-        self.processor, self.index = processor, {label: i for i, label in enumerate(labels)}
-
-    def __call__(self, items: Sequence[tuple[int, Example]]) -> dict[str, Any]:
-        examples = [example for _, example in items]
-        return {
-            "inputs": self.processor(examples),
-            "labels": torch.tensor([self.index.get(example.label, -1) for example in examples], dtype=torch.int64),
-            "positions": [position for position, _ in items],
-            "size": len(items),
-        }
+    perturbed: bool = False
 
 
 class PairedData(pl.LightningDataModule):
@@ -93,6 +64,10 @@ class PairedData(pl.LightningDataModule):
         num_workers: Processes that prepare batches.
         seed: The run's seed; follows --seed_everything.
         note: What a reader of results on this data set must know.
+        template: The words around the parts for a model that reads one text, each part as its name in braces: "mnli
+            hypothesis: {hypothesis} premise: {premise}". By default the name, then the parts by the alphabet. A part
+            that is missing goes with the word before it that ends with a colon.
+        verbalisers: Label name to what such a model writes for it, where that is not the name.
     """
 
     def __init__(
@@ -115,6 +90,8 @@ class PairedData(pl.LightningDataModule):
         num_workers: int = 0,
         seed: int = 0,
         note: str | None = None,
+        template: str | None = None,
+        verbalisers: dict[str, str] | None = None,
     ) -> None:
         super().__init__()
         if not re.fullmatch(r"[\w.-]+", name):
@@ -128,7 +105,9 @@ class PairedData(pl.LightningDataModule):
         self.folds, self.fold, self.max_train, self.max_validation = folds, fold, max_train, max_validation
         self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
         self.seed, self.note = seed, note
-        self.full_task = Task("classification", tuple(parts), tuple(labels), default_label)
+        words = template or plain_template(parts, name), verbalisers or {}
+        self._check_words(*words, parts, labels)
+        self.full_task = Task("classification", tuple(parts), tuple(labels), default_label, TableForm(), *words)
         swap = list(parts[:1]) if swap is None else swap
         for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
             unknown = [part for part in named if part not in parts]
@@ -172,6 +151,19 @@ class PairedData(pl.LightningDataModule):
             f"inoculation-{self.inoculation.n}" if self.augment == "inoculation" else (self.augment or "plain") + fold
         )
 
+    @staticmethod
+    def _check_words(template: str, verbalisers: dict[str, str], parts: Sequence[str], labels: Sequence[str]) -> None:
+        if sorted(parts_of(template)) != sorted(parts):
+            raise HeedError(
+                f"--data.template {template!r} must name each of the parts {', '.join(parts)} once, in braces; null "
+                "stands for the usual words."
+            )
+        if unknown := [label for label in verbalisers if label not in labels]:
+            raise HeedError(f"--data.verbalisers {unknown[0]}: the labels are {', '.join(labels)}.")
+        texts = [verbalisers.get(label, label).strip() for label in labels]
+        if "" in texts or len(set(texts)) < len(texts):
+            raise HeedError(f"--data.verbalisers must give each label a text of its own, and give {texts}.")
+
     def _check_folds(self) -> None:
         if self.folds is None and self.fold is None:
             return
@@ -194,6 +186,10 @@ class PairedData(pl.LightningDataModule):
         """The examples of a challenge set for inoculation."""
         raise HeedError(f"{self.name} cannot be inoculated: its data are not read from files.")
 
+    def perturbed(self, n: int, by_group: bool) -> Examples:
+        """So many hypotheses of the training set, perturbed; those of a smaller ``n`` are among them."""
+        raise HeedError(f"--data.inoculation.perturbed: only hypotheses about tables are perturbed, not {self.name}.")
+
     def setup(self, stage: str) -> None:
         if self.pool is None:
             self.whole = self._split("validation", self.max_validation)
@@ -207,11 +203,16 @@ class PairedData(pl.LightningDataModule):
     def _training_examples(self) -> Examples:
         if self.augment != "inoculation":
             return self._split("train", self.max_train)
-        if self.inoculation.path is None:
-            raise HeedError("--augment inoculation needs --data.inoculation.path, the file of the challenge set.")
-        examples = self.load_challenge(self.inoculation.path)
+        path, perturbed = self.inoculation.path, self.inoculation.perturbed
+        if (path is None) != perturbed:
+            raise HeedError(
+                "--augment inoculation needs --data.inoculation.path, the file of the challenge set, or of tables "
+                "--data.inoculation.perturbed true, and not both."
+            )
         n, by_group = self.inoculation.n, self.inoculation.by_group
-        return sample(examples, n, self.seed, "inoculation", by_group)
+        if perturbed:
+            return self.perturbed(n, by_group)
+        return sample(self.load_challenge(path), n, self.seed, "inoculation", by_group)
 
     def _split(self, split: Literal["train", "validation"], most: int | None) -> Examples:
         examples = self.load(split) if self.folds is None else self._fold(split)

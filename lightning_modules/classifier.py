@@ -47,6 +47,9 @@ class Classifier(pl.LightningModule):
     def require_weights(self) -> None:
         """For a model that no checkpoint will fill: it must have weights."""
 
+    def require_precision(self, precision: str) -> None:
+        """For a model whose numbers not every format holds: refuse a precision of the trainer."""
+
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
         """Scores [examples, labels], in the order of ``task.labels``."""
         raise NotImplementedError

@@ -83,6 +83,11 @@ class Encoder(Classifier):
         Raises:
             HeedError: The backbone has no head for the labels of the task.
         """
+        if self.config.is_encoder_decoder and not self.trained:
+            raise HeedError(
+                f"The model {self.backbone} has no trained classification head; if it is to write the label, as a T5 "
+                "does, add --model lightning_modules.Seq2Seq."
+            )
         if not self.trained:
             raise HeedError(f"The model {self.backbone} has no trained classification head: name a --checkpoint.")
         head_order(self.outputs, self.task.labels, self.backbone)

@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, product
 from typing import Any, Protocol
 
 import numpy as np
@@ -132,6 +132,7 @@ class TextProcessor:
     """
 
     PROBES = ("The dog's 2nd walk (today)!", " a", "È vero — 100 %")
+    REFUSAL = "The tokenizer {} encodes a pair differently from its parts: it cannot be used as an encoder here."
 
     def __init__(
         self,
@@ -140,8 +141,6 @@ class TextProcessor:
         max_length: int,
         form: TableForm | None = None,
     ) -> None:
-        if not 1 <= len(parts) <= 2:
-            raise HeedError(f"An encoder reads one or two parts, and this task has {len(parts)}: {', '.join(parts)}.")
         self.tokenizer, self.parts, self.max_length = tokenizer, tuple(parts), max_length
         self.form = form or TableForm()
         self.truncated = 0
@@ -156,6 +155,10 @@ class TextProcessor:
 
     def _read_template(self) -> None:
         """Find the special tokens before, between and after the parts, and the token type of every stretch."""
+        if not 1 <= len(self.parts) <= 2:
+            raise HeedError(
+                f"An encoder reads one or two parts, and this task has {len(self.parts)}: {', '.join(self.parts)}."
+            )
         encoded = self.tokenizer(*["a"] * len(self.parts), return_token_type_ids=True)
         sequence = encoded.sequence_ids(0)
         self._special: list[tuple[list[int], list[int]]] = [([], [])]
@@ -173,18 +176,17 @@ class TextProcessor:
             )
 
     def _check_template(self) -> None:
-        for first in self.PROBES:
-            for second in self.PROBES:
-                texts = [first, second][: len(self.parts)]
-                lengths = self.store.lengths(numbers := self.store.numbers(texts))
-                row = np.zeros((2, sum(lengths) + self.max_length - self.budget), dtype=np.int64)
-                self._splice([self.store.ids(*pair) for pair in zip(numbers, lengths, strict=True)], *row)
-                encoded = self.tokenizer(*texts, return_token_type_ids=True)
-                if row.tolist() != [encoded["input_ids"], encoded["token_type_ids"]]:
-                    raise HeedError(
-                        f"The tokenizer {type(self.tokenizer).__name__} encodes a pair differently from its parts: "
-                        "it cannot be used as an encoder here."
-                    )
+        for texts in product(self.PROBES, repeat=len(self.parts)):
+            lengths = self.store.lengths(numbers := self.store.numbers(self._texts(texts)))
+            row = np.zeros((2, sum(lengths) + self.max_length - self.budget), dtype=np.int64)
+            self._splice([self.store.ids(*pair) for pair in zip(numbers, lengths, strict=True)], *row)
+            encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
+            if row.tolist() != [encoded["input_ids"], encoded["token_type_ids"]]:
+                raise HeedError(self.REFUSAL.format(type(self.tokenizer).__name__))
+
+    def _whole(self, texts: Sequence[str]) -> Sequence[str]:
+        """What the tokenizer itself is given to encode an example with these parts."""
+        return texts
 
     def _splice(self, parts: Sequence[np.ndarray], ids: np.ndarray, types: np.ndarray) -> int:
         """Write token ids and token types of an input into the start of two rows; returns its length."""

@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 
 from interventions.randomness import generator
 from interventions.transitions import LABELS, RELEVANCE, Rule, allowed, key_of, transitions
+from metrics.by_table import LEFT_OUT
 from metrics.measurement import RESAMPLES, Measurement, bootstrap_interval, flagged
 from metrics.multiway import interval
-from records import HeedError
+from records import NO_LABEL, HeedError
 from records.rows import codes, sliced, where
 
 BLOCK = 2**20  # numbers that are held at a time
@@ -27,7 +28,7 @@ def forbidden(key: str, rule: Rule = "union") -> np.ndarray:
 
 
 class Changes:
-    """The rows of one operation as numbers.
+    """The rows of one operation as numbers; those where the model gave no label, before or after, are left out.
 
     Args:
         rows: Rows, those of the operation among them.
@@ -48,6 +49,8 @@ class Changes:
     def __init__(self, rows: pa.Table, operation: str, splits: Sequence[str] = ()) -> None:
         columns = ["uid", "y", "y2", "allowed", "clusters", "slices"]
         rows = rows.select(columns).filter(pa.array(where(rows, intervention=operation)))
+        self.hypotheses = pc.count_distinct(rows["uid"]).as_py()
+        rows = rows.filter(pa.array(~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)))
         self.before, self.after = (_places(rows, name) for name in ("y", "y2"))
         tables = pa.table({"table": pa.chunked_array([pc.list_element(rows["clusters"].combine_chunks(), 1)])})
         self.table = codes(tables, "table")[0] if rows.num_rows else np.zeros(0, dtype=np.int32)
@@ -55,7 +58,6 @@ class Changes:
         at, keys = codes(rows, "allowed")
         known = {name: i for i, name in enumerate(RELEVANCE)}
         self.relevance = np.array([known.get(key.rpartition("/")[2], -1) for key in keys], dtype=np.int64)[at]
-        self.hypotheses = pc.count_distinct(rows["uid"]).as_py()
 
     def matrix(self) -> np.ndarray:
         """How many edited examples of each prediction get each prediction: int64 [before, after]."""
@@ -141,7 +143,8 @@ def _of_split(share: _Share, changes: Changes, split: int, seed: int) -> Measure
 def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement], seed: int) -> Measurement:
     """The unweighted mean of what a share is in each split, with an interval that resamples the tables of all splits.
 
-    The interval is left out where more than 2.5 % of the resamples have no value.
+    Resamples without a value are left out; a flag says so where they are more than 2.5 %. Where all are, there is no
+    interval.
     """
     n = sum(m.n for m in of_split.values())
     undefined = [f"{split}: {m.reason}" for split, m in of_split.items() if m.value is None]
@@ -152,10 +155,12 @@ def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measuremen
     cell = changes.split[share.here] * labels + (changes.before[share.here] if share.label is None else 0)
     hit, table = share.hit[share.here].astype(np.float64), changes.table[share.here]
     averages = _averages(hit, cell, len(of_split) * labels, table, (seed, share.name))
-    if np.isnan(averages).mean() > 0.025:
-        return Measurement(value, n)
+    missing = np.isnan(averages)
+    flags = (LEFT_OUT,) if missing.mean() > 0.025 else ()
+    if missing.all():
+        return Measurement(value, n, flags=flags)
     ci95 = interval(averages)
-    return Measurement(value, n, ci95=ci95, flags=flagged(ci95))
+    return Measurement(value, n, ci95=ci95, flags=flagged(ci95, flags))
 
 
 def _averages(

@@ -1,14 +1,16 @@
 """The ground floor: what goes into a measurement (examples) and what comes out of it (rows, results)."""
 
 from records.errors import HeedError
-from records.example import Changed, Example, Part, Prediction, Task
+from records.example import NO_LABEL, Changed, Example, Part, Prediction, Task
 from records.examples import BATCH, Examples, ExamplesBuilder, keys
 from records.files import Spool, atomic_path, read_json, spooling, write_json
 from records.labels import is_entailment, same_name
 from records.table import Table, TableForm
+from records.template import parts_of, plain_template, rename_parts
 
 __all__ = [
     "BATCH",
+    "NO_LABEL",
     "Changed",
     "Example",
     "Examples",
@@ -23,7 +25,10 @@ __all__ = [
     "atomic_path",
     "is_entailment",
     "keys",
+    "parts_of",
+    "plain_template",
     "read_json",
+    "rename_parts",
     "same_name",
     "spooling",
     "write_json",

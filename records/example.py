@@ -8,8 +8,10 @@ import numpy as np
 
 from records.errors import HeedError
 from records.table import Table, TableForm
+from records.template import keep_parts, plain_template
 
 Part = str | Table  # one part of an input
+NO_LABEL = "(no label)"  # the answer of a model that wrote something else than a label
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,8 @@ class Task:
         labels: Names of the labels, in the order of every probability vector.
         default_label: The label of parts that have nothing to do with each other, or None.
         form: How tables among the parts are put into words.
+        template: The words around the parts, for a model that reads one text; it may name parts that are missing here.
+        verbalisers: What a model writes for a label, where that is not the label's name.
     """
 
     kind: Literal["classification"]
@@ -29,10 +33,24 @@ class Task:
     labels: tuple[str, ...]
     default_label: str | None = None
     form: TableForm = TableForm()
+    template: str | None = None
+    verbalisers: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if NO_LABEL in self.labels:
+            raise HeedError(f"No label may be called {NO_LABEL!r}, which is kept for an answer that is none.")
         if self.default_label is not None and self.default_label not in self.labels:
             raise HeedError(f"The default label {self.default_label!r} is none of the labels {list(self.labels)}.")
+
+    @property
+    def wording(self) -> str:
+        """The template with the parts of this task alone."""
+        return keep_parts(self.template or plain_template(self.parts), self.parts)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """What a model writes for each label, in the order of the labels."""
+        return tuple(self.verbalisers.get(label, label) for label in self.labels)
 
 
 @dataclass(frozen=True)
@@ -60,7 +78,7 @@ class Prediction:
     """What a model says of one example.
 
     Attributes:
-        answer: The predicted label by name.
+        answer: The predicted label by name, or ``NO_LABEL``.
         probs: float32, shape [labels], in the order of ``Task.labels``; None where the model has no distribution.
     """
 

@@ -9,7 +9,7 @@ import torchvision_fix  # noqa: F401
 import pytest
 import torch
 from hypothesis import settings
-from transformers import BertConfig, BertModel, BertTokenizer
+from transformers import BertConfig, BertModel, BertTokenizer, T5Config, T5ForConditionalGeneration, T5Tokenizer
 
 from datamodules import planted
 
@@ -55,6 +55,24 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
         max_position_embeddings=128,
     )
     BertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a two-layer T5 of random weights and a Unigram tokenizer that knows the planted data."""
+    folder = tmp_path_factory.mktemp("tiny_t5")
+    sentences = [text for e in planted.Planted(n_train=300).load("train") for text in e.parts.values()]
+    words = "mnli rte qqp premise: hypothesis: sentence1: sentence2: question1: question2: entailment neutral "
+    words += "contradiction not_entailment duplicate not_duplicate"
+    sentences += [words] * 100
+    tokenizer = T5Tokenizer(extra_ids=0).train_new_from_iterator(sentences, 1500, show_progress=False)
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    config = T5Config(
+        vocab_size=len(tokenizer), d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=2, decoder_start_token_id=0
+    )
+    T5ForConditionalGeneration(config).save_pretrained(folder)
     return folder
 
 

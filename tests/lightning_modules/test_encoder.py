@@ -25,7 +25,7 @@ from transformers import (
 )
 
 from datamodules import Planted
-from datamodules.base import Collate
+from datamodules.batches import Collate
 from lightning_modules import Encoder
 from lightning_modules.linear import faster_on_cpu
 from records import Example, HeedError, TableForm, Task
@@ -351,7 +351,7 @@ def test_training_changes_the_weights(trained: Path) -> None:
 
 def test_a_checkpoint_is_loaded_without_running_code_from_it(trained: Path) -> None:
     model = Encoder.load_from_checkpoint(trained / "last.ckpt", weights_only=True, map_location="cpu")
-    assert model.task == NLI
+    assert model.task == PAIRS.task
     assert (model.max_length, model.learning_rate) == (64, 1e-3)
     assert np.array_equal(probabilities(model), np.load(trained / "predicted.npy"))
 
@@ -369,5 +369,5 @@ def test_a_checkpoint_needs_only_the_exported_config_of_its_backbone(trained: Pa
 def test_a_checkpoint_says_what_the_task_was(trained: Path) -> None:
     task = torch.load(trained / "last.ckpt", weights_only=True)["task"]
     tuples = {k: tuple(task[k]) for k in ("parts", "labels")}
-    assert Task(**task | tuples | {"form": TableForm(**task["form"])}) == NLI
+    assert Task(**task | tuples | {"form": TableForm(**task["form"])}) == PAIRS.task
     assert json.loads(json.dumps(task))["default_label"] == "neutral"

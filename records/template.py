@@ -1,0 +1,52 @@
+"""Templates: the words around the parts of an input, for models that read one text.
+
+A part stands in a template as its name in braces, between spaces, mostly after its key, which is one word that ends
+with a colon: ``mnli hypothesis: {hypothesis} premise: {premise}``.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+PART = re.compile(r"\{([^{}]*)\}")
+KEYED = re.compile(r"(?:(?<!\S)\S*:\s+)?\{([^{}]*)\}\s*")
+
+
+def plain_template(parts: Iterable[str], name: str = "") -> str:
+    """The template of data that bring none of their own: the form in which T5 learned the tasks of GLUE.
+
+    Example:
+        >>> plain_template(["premise", "hypothesis"], "mnli")
+        'mnli hypothesis: {hypothesis} premise: {premise}'
+    """
+    return " ".join(filter(None, [name, *(f"{part}: {{{part}}}" for part in sorted(parts))]))
+
+
+def parts_of(template: str) -> list[str]:
+    """The names of the parts in a template, in reading order.
+
+    Example:
+        >>> parts_of("rte sentence1: {sentence1} sentence2: {sentence2}")
+        ['sentence1', 'sentence2']
+    """
+    return PART.findall(template)
+
+
+def keep_parts(template: str, parts: Iterable[str]) -> str:
+    """The template of inputs that lack some of its parts: a missing part goes, and its key with it.
+
+    Example:
+        >>> keep_parts("mnli hypothesis: {hypothesis} premise: {premise}", ["premise"])
+        'mnli premise: {premise}'
+    """
+    parts = set(parts)
+    return KEYED.sub(lambda found: found[0] if found[1] in parts else "", template).strip()
+
+
+def rename_parts(template: str, names: Mapping[str, str]) -> str:
+    """The template with other names of parts in its braces; the keys stay, since they are words.
+
+    Example:
+        >>> rename_parts("rte sentence1: {sentence1}", {"sentence1": "premise"})
+        'rte sentence1: {premise}'
+    """
+    return PART.sub(lambda found: f"{{{names.get(found[1], found[1])}}}", template)

@@ -1,0 +1,151 @@
+"""A T5 learns from random weights what is planted, and everything that is measured of an encoder is measured of it."""
+
+import json
+import sys
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+import torch
+import yaml
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+import evaluate
+import train
+from records import HeedError
+from records.rows import read_rows
+
+QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
+PLANTED = ["--data.shortcut", "1", "--data.n_validation", "60"]
+CONTEXTS = [("A x ran.", "up"), ("No x ran.", "down"), ("A x sat.", "up"), ("No x sat here.", "down")]
+PAIRS = [("dog", "animal", "leq"), ("boy", "child", "leq"), ("cat", "child", "none")]
+
+
+def run(monkeypatch, main, *argv):
+    monkeypatch.setattr(sys, "argv", ["heed.py", *map(str, argv), *QUIET])
+    main()
+
+
+def results(folder):
+    return json.loads((folder / "results.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_t5, tmp_path_factory):
+    """The folder of a run from random weights, on hypotheses with a word that gives the label away."""
+    folder = tmp_path_factory.mktemp("runs") / "planted" / "tiny" / "plain" / "version_0"
+    argv = ["--model", "t5", "--model.backbone", tiny_t5, "--model.learning_rate", "0.005", *PLANTED]
+    argv += ["--data.n_train", "480", "--data.batch_size", "16", "--trainer.max_epochs", "3"]
+    with pytest.MonkeyPatch.context() as patch:
+        run(patch, train.main, *argv, "--output", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def nlixy(tmp_path_factory, write_nlixy):
+    return write_nlixy(tmp_path_factory.mktemp("nlixy") / "files", CONTEXTS, PAIRS)
+
+
+def test_it_learns_what_is_planted_and_its_attentiveness_is_measured(trained):
+    metrics = results(trained)["metrics"]
+    assert metrics["accuracy/planted"]["value"] > 0.8
+    assert metrics["null/planted/flips"]["value"] == 0
+    score = metrics["attentiveness/planted/premise"]
+    assert (score["draws"], score["value"] < 0.5) == (5, True)  # the hypothesis says it all
+    assert score["n"] == results(trained)["counts"]["attentiveness/premise"]["eligible"] > 0
+    assert (trained / "figures" / "attentiveness.png").is_file()
+
+
+def test_the_export_answers_without_heed(trained):
+    """Whoever loads the folder scores the labels with a few lines, offline."""
+    backbone = trained / "checkpoints" / "backbone"
+    network, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(backbone), AutoTokenizer.from_pretrained(backbone)
+    words = network.config.heed
+    assert words["template"] == "mnli hypothesis: {hypothesis} premise: {premise}"
+    read = tokenizer(["mnli hypothesis: The boy supposedly left. premise: The boy left."] * 3, return_tensors="pt")
+    written = tokenizer(words["targets"], padding=True, return_tensors="pt")
+    labels = written["input_ids"].masked_fill(written["attention_mask"] == 0, -100)
+    with torch.no_grad():
+        losses = torch.nn.functional.cross_entropy(
+            network(**read, labels=labels).logits.transpose(1, 2), labels, reduction="none"
+        )
+    assert network.config.id2label[int(losses.sum(dim=1).argmin())] == "contradiction"
+
+
+def test_evaluation_of_a_checkpoint_with_data_of_its_own(monkeypatch, capsys, trained, nlixy, tmp_path):
+    checkpoint = trained / "checkpoints" / "best.ckpt"
+    rte = tmp_path / "rte.tsv"
+    rte.write_text("sentence1\tsentence2\tlabel\nA dog ran.\tAn animal ran.\t0\nA boy ran.\tA dog ran.\t1\n")
+    argv = ["--natural_logic.path", nlixy, "--natural_logic.seeds", "10", "--two_class.benchmarks"]
+    run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, *argv, json.dumps({"rte": str(rte)}))
+    folder = trained / "evaluations" / "planted-validation-natural_logic-test-10-two_class"
+    found, before = results(folder), results(trained)
+    kinds = {"accuracy", "attentiveness", "natural_logic", "null", "two_class"}
+    assert {name.split("/")[0] for name in found["metrics"]} == kinds
+    assert found["metrics"]["accuracy/planted"] == before["metrics"]["accuracy/planted"]
+    assert found["metrics"]["null/planted/flips"]["value"] == 0
+    assert found["metrics"]["natural_logic/nlixy/context/tce"]["n"] > 0
+    assert "TCE context" in capsys.readouterr().out
+
+
+def test_the_words_of_the_training_are_kept_on_other_data(monkeypatch, caplog, trained, tmp_path):
+    """The same pairs under another name, with another template, get the same answers to the bit."""
+    argv = ["--checkpoint", trained / "checkpoints" / "best.ckpt", "--data", "planted", *PLANTED]
+    argv += ["--data.template", "do these agree? {premise} {hypothesis}", "--evaluations", "accuracy"]
+    caplog.set_level("INFO")
+    run(monkeypatch, evaluate.main, *argv, "--output", tmp_path / "out")
+    said = "was trained on 'mnli hypothesis: {hypothesis} premise: {premise}' with the answers"
+    assert said in caplog.text
+    rows, before = (read_rows(f / "rows" / "accuracy.parquet")[0] for f in (tmp_path / "out", trained))
+    assert rows.num_rows == before.num_rows == 120
+    assert rows["y"].to_pylist() == before["y"].to_pylist()
+
+
+def test_the_model_of_a_run_goes_on_and_one_part_is_read_alone(monkeypatch, trained, tmp_path):
+    argv = ["--init_from", trained, "--data.n_train", "32", *PLANTED, "--trainer.max_epochs", "1"]
+    run(monkeypatch, train.main, *argv, "--augment", "counterfactual", "--output", tmp_path / "more")
+    assert results(tmp_path / "more")["metrics"]["accuracy/planted"]["n"] == 60
+    argv = [*argv, "--partial", "hypothesis", "--output", tmp_path / "partial"]
+    run(monkeypatch, train.main, *argv)
+    assert results(tmp_path / "partial")["metrics"]["accuracy/planted"]["value"] > 0.8
+    words = json.loads((tmp_path / "partial" / "checkpoints" / "backbone" / "config.json").read_text())["heed"]
+    assert words["template"] == "mnli hypothesis: {hypothesis}"
+
+
+def test_greedy_answers_of_a_trained_model(monkeypatch, trained, tmp_path):
+    """A model that has learned its labels writes them."""
+    argv = ["--checkpoint", trained / "checkpoints" / "best.ckpt", "--model.decoding", "greedy"]
+    run(monkeypatch, evaluate.main, *argv, "--output", tmp_path / "out")
+    found = results(tmp_path / "out")
+    assert found["metrics"]["accuracy/planted"]["value"] > 0.8
+    assert found["counts"]["no_label"] < 6
+
+
+def test_a_model_that_was_never_trained_here(monkeypatch, tiny_t5, nlixy, tmp_path):
+    argv = ["--model", "flan-t5", "--model.backbone", tiny_t5, "--data.n_validation", "9"]
+    run(monkeypatch, evaluate.main, *argv, "--output", tmp_path / "out")
+    assert results(tmp_path / "out")["metrics"]["accuracy/planted"]["n"] == 9
+    only = ["--evaluations", "natural_logic", "--natural_logic.path", nlixy]
+    run(monkeypatch, evaluate.main, *argv, *only, "--output", tmp_path / "only")
+    assert results(tmp_path / "only")["counts"]["natural_logic/examples"] == 24
+    saved = yaml.safe_load((tmp_path / "only" / "config.yaml").read_text())
+    assert saved["model"]["class_path"] == "lightning_modules.Seq2Seq"
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--trainer.precision", "16-mixed"], "--trainer.precision 16-mixed: .* overflow in float16"),
+        (["--trainer.precision", "16-true"], "--trainer.precision 16-true: .* overflow in float16"),
+        (["--model.max_length", "9"], "--model.max_length 9 leaves no room"),
+        (["--data.template", "{premise}"], "--data.template .* must name each of the parts"),
+        (["--model.decoding", "beam"], "decoding"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_no_folder(monkeypatch, tiny_t5, tmp_path, argv, words):
+    argv = ["--model", "t5", "--model.backbone", tiny_t5, "--data.n_train", "16", *argv]
+    with pytest.raises(HeedError, match=words) as caught:
+        run(monkeypatch, train.main, *argv, "--output", tmp_path / "out")
+    assert "\n" not in str(caught.value)
+    assert not Path(tmp_path / "out").exists()
