@@ -13,13 +13,12 @@ from datamodules import PairedData
 from interventions import (
     DIRECTIONS,
     KINDS,
-    Analyser,
     Intervention,
     PerturbHypothesis,
-    RuleAnalyser,
     Source,
     SpacyAnalyser,
     SwapTitle,
+    best_analyser,
 )
 from interventions.spacy_analyser import INSTALL
 from interventions.transitions import LABELS
@@ -54,7 +53,10 @@ class Challenge(Evaluation):
         self.all = kinds is None
         self._known: tuple[Examples, list[Source]] | None = None
         if ENTITIES in (kinds or ()):
-            self._analyser()
+            try:
+                SpacyAnalyser()
+            except HeedError as error:
+                raise HeedError(f"--challenge.kinds {ENTITIES}: {error}") from None
 
     @property
     def title(self) -> str:
@@ -81,7 +83,7 @@ class Challenge(Evaluation):
     def _sources(self, data: PairedData) -> list[Source]:
         """Where changes are made of: of several splits, each is changed as if it were evaluated alone."""
         if self._known is None or self._known[0] is not data.whole:
-            analyser, (table, text) = self._analyser(), _parts(data.whole)
+            analyser, (table, text) = best_analyser(), _parts(data.whole)
             if ENTITIES in self.kinds and not analyser.knows_entities:
                 rank_zero_info(f"Challenge hypotheses get no other names, which only spaCy finds: {INSTALL}")
             pools = [data.whole]
@@ -90,14 +92,6 @@ class Challenge(Evaluation):
                 pools = [data.whole.take(np.flatnonzero(of == split)) for split in data.splits_evaluated]
             self._known = data.whole, [Source(pool, analyser, text, table) for pool in pools]
         return self._known[1]
-
-    def _analyser(self) -> Analyser:
-        try:
-            return SpacyAnalyser()
-        except HeedError as error:
-            if ENTITIES in self.kinds and not self.all:
-                raise HeedError(f"--challenge.kinds {ENTITIES}: {error}") from None
-            return RuleAnalyser()
 
     def _perturbed(self, data: PairedData) -> list[str]:
         """The kinds of changes of hypotheses that can be made."""
@@ -135,7 +129,7 @@ class Challenge(Evaluation):
             of_titles = challenge_counts(rows, [TITLE], NEUTRAL)
             counts["titles"] = {k: n for k, n in of_titles.items() if "flipped" not in k}
             uids, swaps = strings(select(rows, intervention=BASE), "uid"), [self._swaps(s, data)[0] for s in sources]
-            reasons = Counter(swap.why_not(uid) for swap in swaps for uid in uids if uid in swap.source)
+            reasons = Counter(swap.why_not(uid) for swap in swaps for uid in uids if swap.source.holds(uid))
             counts["titles"]["without"] = {reason: n for reason, n in sorted(reasons.items()) if reason}
         return counts
 

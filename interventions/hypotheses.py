@@ -55,6 +55,14 @@ class Source:
                 f"{', '.join(pool.parts)}."
             )
 
+    def holds(self, uid: str) -> bool:
+        """Whether an example is one of the split."""
+        try:
+            self.pool.position(uid)
+        except KeyError:
+            return False
+        return True
+
     @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """Type of entity to the names in the split's hypotheses, as far as their own tables bear them out."""
@@ -75,12 +83,6 @@ class Source:
                 if has_clause(key):
                     found[key].update(readable(values))
         return {key: tuple(sorted(values)) for key, values in found.items()}
-
-    def __contains__(self, uid: str) -> bool:
-        try:
-            return self.pool.position(uid) >= 0
-        except KeyError:
-            return False
 
     def claim(self, uid: str) -> Claim | None:
         """The hypothesis of an example, or None where its label is neither entailment nor contradiction."""
@@ -147,7 +149,7 @@ class PerturbHypothesis:
         return (self.kind, self.direction, self.source.analyser.name)
 
     def eligible(self, uid: str, base: Prediction) -> bool:
-        return uid in self.source  # what counts is the gold label
+        return self.source.holds(uid)  # what counts besides is the gold label
 
     def edits(self, uid: str, draw: int, seed: int) -> tuple[Edit, ...]:
         """The edits of one draw; none where the hypothesis allows no such change."""

@@ -288,7 +288,7 @@ class KnowsLondon:
 
 def test_with_a_parser_names_change_as_well_and_the_manifest_says_which_one(monkeypatch):
     plain = measure(kinds=["numbers"])
-    monkeypatch.setattr("callbacks.challenge.SpacyAnalyser", KnowsLondon)
+    monkeypatch.setattr("callbacks.challenge.best_analyser", KnowsLondon)
     with_names, numbers = measure(), measure(kinds=["numbers"])
     assert with_names.results["counts"]["challenge/analyser"] == "london"
     assert with_names.results["counts"]["challenge/left_out"] == []
