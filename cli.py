@@ -44,7 +44,7 @@ from records import ExamplesBuilder, HeedError
 from runs import is_first
 
 IN_TRAINING = (Accuracy, Attentiveness, NaturalLogic)
-ONLY_AFTERWARDS = (TableRows, Evidence, Challenge, CounterfactualTables, TwoClass)
+ONLY_AFTERWARDS = (NaivePartial, TableRows, Evidence, Challenge, CounterfactualTables, TwoClass)
 EVALUATIONS = {kind.name: kind for kind in (*IN_TRAINING, *ONLY_AFTERWARDS)}
 
 warnings.filterwarnings("ignore", "The '.*_dataloader' does not have many workers")  # splicing token ids is cheap
@@ -210,7 +210,7 @@ class HeedCLI(LightningCLI):
     def _check_evaluations(self) -> None:
         """Have the pools read that evaluations bring; keeps those that have something to do."""
         callbacks = [Accuracy(), *map(self.config_init.get, self.parser.callback_keys)]
-        chosen = [c for c in callbacks if isinstance(c, Evaluation) and c.name in (self.only or EVALUATIONS)]
+        chosen = [c for c in callbacks if isinstance(c, Evaluation) and c.among(self.only)]
         for evaluation in chosen:
             if isinstance(evaluation, TwoClass):
                 evaluation.read(self._benchmark)

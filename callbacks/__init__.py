@@ -11,6 +11,7 @@ from callbacks.counterfactual_tables import CounterfactualTables
 from callbacks.engine import Engine
 from callbacks.evaluation import Evaluation
 from callbacks.evidence import Evidence
+from callbacks.naive_partial import NaivePartial
 from callbacks.natural_logic import NaturalLogic
 from callbacks.run_folder import RunFolder
 from callbacks.table_rows import TableRows
@@ -26,6 +27,7 @@ __all__ = [
     "Engine",
     "Evaluation",
     "Evidence",
+    "NaivePartial",
     "NaturalLogic",
     "RunFolder",
     "TableRows",

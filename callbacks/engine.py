@@ -44,7 +44,7 @@ class Engine(Callback):
     def evaluations(self, trainer: Trainer) -> list[Evaluation]:
         """Those that run, in the order of the callbacks."""
         found = [c for c in trainer.callbacks if isinstance(c, Evaluation) and c.pool(trainer.datamodule) is not None]
-        return [e for e in found if self.only is None or e.name in self.only]
+        return [e for e in found if e.among(self.only)]
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         for callback in trainer.callbacks:

@@ -21,12 +21,14 @@ class Evaluation(Callback):
         figure: The figure over epochs that shows its headlines: ``figures/<figure>.png``.
         needs: The setting without which it has nothing to do, for a message; "" if it always has.
         own: Whether it brings examples of its own, and does without those of the data module.
+        by_default: Whether it runs where nobody names it.
     """
 
     name: str
     figure: str = "attentiveness"
     needs: str = ""
     own: bool = False
+    by_default: bool = True
 
     def pool(self, data: PairedData) -> Examples | None:
         """The examples that it changes: the same object whenever it is asked; None where it has nothing to do.
@@ -34,6 +36,10 @@ class Evaluation(Callback):
         Those of the data module are predicted already. Others, of whatever data set, are predicted for this evaluation.
         """
         return data.pool
+
+    def among(self, only: Sequence[str] | None) -> bool:
+        """Whether it is one of these evaluations; of None, one of those that nobody needs to name."""
+        return self.by_default if only is None else self.name in only
 
     @property
     def title(self) -> str:

@@ -5,6 +5,7 @@ from interventions.base import Intervention, manifest_hash
 from interventions.counterparts import Counterparts, Design, counterparts
 from interventions.hypotheses import DIRECTIONS, KINDS, PerturbHypothesis, Source
 from interventions.hypothesis_analysis import Analyser, RuleAnalyser
+from interventions.keep_part import KeepPart
 from interventions.null import Null
 from interventions.randomness import generator
 from interventions.row_edits import RowEdits
@@ -25,6 +26,7 @@ __all__ = [
     "Donors",
     "Edit",
     "Intervention",
+    "KeepPart",
     "Null",
     "PerturbHypothesis",
     "RowEdits",

@@ -6,6 +6,7 @@ from metrics.causal_effects import causal_effects, disagreements
 from metrics.challenge import challenge, challenge_counts, eight_cells
 from metrics.evidence import evidence, evidence_counts
 from metrics.measurement import Measurement
+from metrics.naive_partial import naive_partial
 from metrics.transitions import Changes, invalid_transitions
 from metrics.two_class import two_class_accuracy
 
@@ -22,6 +23,7 @@ __all__ = [
     "evidence",
     "evidence_counts",
     "invalid_transitions",
+    "naive_partial",
     "noise",
     "two_class_accuracy",
 ]

@@ -1,0 +1,41 @@
+"""One part alone, for a model that was trained on all of them."""
+
+from dataclasses import dataclass, replace
+
+from interventions.base import Expectation
+from records import Changed, Examples, Prediction
+from records.examples import content_id
+
+
+@dataclass(frozen=True)
+class KeepPart:
+    """All parts but one are emptied: a text or a table becomes the empty text.
+
+    Source: CAT, §3.2. The model was never trained on such inputs.
+
+    Attributes:
+        kept: The part that stays.
+        emptied: The other parts.
+    """
+
+    kept: str
+    emptied: tuple[str, ...]
+    name: str = "keep"
+    version: int = 1
+    draws: int = 0
+    expectation: Expectation = "change"
+    limit: int | None = None
+    settings: tuple[str | int | bool, ...] = ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return self.emptied
+
+    def eligible(self, uid: str, base: Prediction) -> bool:
+        return True
+
+    def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
+        base = pool[uid]
+        parts = {**base.parts, **dict.fromkeys(self.emptied, "")}
+        groups = {**base.groups, **dict.fromkeys(self.emptied, content_id(""))}
+        return [Changed(replace(base, parts=parts, groups=groups), variant=self.kept, clusters=(uid,))]

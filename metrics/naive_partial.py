@@ -1,0 +1,41 @@
+"""Naive partial inputs (CAT, §3.2): how often a model says of one part alone what it says of all."""
+
+import numpy as np
+import pyarrow as pa
+
+from metrics.measurement import Measurement, bootstrap_interval, flagged
+from records.rows import same, where
+
+
+def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0) -> dict[str, Measurement]:
+    """Agreement of the predictions on one part with those on the whole input, and accuracy on the part.
+
+    Agreement may come from a model that ignores the other parts, or from what it does with inputs of a kind that it
+    never saw: the paper takes it for no measure of attentiveness.
+
+    Args:
+        rows: Rows of the intervention "keep", with ``part`` as their variant.
+        data: Name of the data set, for the metric names.
+        part: The part that was kept.
+        seed: Keys the bootstrap over uids.
+
+    Returns:
+        ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, of those
+        predicted as a label; ``.../accuracy``, the share of predictions on the part that are gold.
+    """
+    kept = where(rows, intervention="keep", variant=part)
+    stays, right = (same(rows, a, "y2")[kept].astype(np.float64) for a in ("y", "gold"))
+    rows = rows.select(["y", "gold"]).filter(pa.array(kept))
+    name = f"naive_partial/{data}/{part}"
+
+    def share(hits: np.ndarray, full: str) -> Measurement:
+        if not len(hits):
+            return Measurement(None, 0, reason="no example was predicted")
+        ci95 = bootstrap_interval(hits, np.ones_like(hits), (seed, full))
+        return Measurement(float(hits.mean()), len(hits), ci95=ci95, flags=flagged(ci95))
+
+    found = {name: share(stays, name)}
+    for label in sorted(set(rows["y"].to_pylist())):
+        full = f"{name}/from_{label}"
+        found[full] = share(stays[where(rows, y=label)], full)
+    return found | {f"{name}/accuracy": share(right, f"{name}/accuracy")}
