@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from callbacks.evaluation import Evaluation, fitted
 from datamodules import PairedData, load_counterfactuals
-from interventions import Annotated, Intervention
+from interventions import Annotated, Intervention, RuleAnalyser, Source, SwapTitle
 from interventions.base import Expectation
 from interventions.transitions import LABELS
 from metrics import Measurement, challenge, challenge_counts, eight_cells
@@ -16,13 +16,16 @@ from records import Examples, HeedError
 from records.rows import read_rows
 
 NEUTRAL = LABELS[1]
-INTERVENTIONS: dict[str, Expectation] = {"annotated/flipped": "change", "annotated/preserved": "stay"}
+ANNOTATED: dict[str, Expectation] = {"annotated/flipped": "change", "annotated/preserved": "stay"}
+TITLE = "title"
 
 
 class CounterfactualTables(Evaluation):
-    """Accuracy on annotated counterfactual tables and on what they were made of (tables 7 and 8 of Gupta et al. 2022).
+    """Accuracy on annotated counterfactual tables and on what they were made of.
 
-    It does for models of tables and for those that read the hypothesis alone.
+    Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §6, tables 7 and 8. What people changed flips
+    the label, as a rule; beside it the same originals get other titles, which preserves it. Models of tables are
+    measured, and those that read the hypothesis alone.
 
     Args:
         paths: Folders like those of TabProbe: each one tsv file of pairs, tables_json/ and tables_mod_json/. The name
@@ -46,6 +49,7 @@ class CounterfactualTables(Evaluation):
             )
         self._sets: dict[str, tuple[Examples, Examples]] = {}
         self._pool: Examples | None = None
+        self._changed: Examples | None = None
 
     @property
     def rows_file(self) -> Path:
@@ -63,31 +67,36 @@ class CounterfactualTables(Evaluation):
                 name = Path(path).resolve().name
                 if name in self._sets:
                     raise HeedError(f"--counterfactual_tables.paths {path}: another folder is called {name} as well.")
-                self._sets[name] = tuple(fitted(side, data) for side in load_counterfactuals(path, _prefix(name)))
-            self._pool = Examples.concatenate([originals for originals, _ in self._sets.values()])
+                self._sets[name] = load_counterfactuals(path, _prefix(name))
+            originals, changed = map(Examples.concatenate, zip(*self._sets.values(), strict=True))
+            self._pool, self._changed = fitted(originals, data), fitted(changed, data)
         return self._pool
 
     def headlines(self, data: PairedData) -> dict[str, str]:
         return {f"flipped: {name}": f"challenge/{_prefix(name)}/flipped" for name in self._sets}
 
     def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
-        changed = Examples.concatenate([modified for _, modified in self._sets.values()])
-        part = data.full_task.parts[0]
-        return [Annotated(name, changed, part, expectation) for name, expectation in INTERVENTIONS.items()]
+        table, hypothesis = data.full_task.parts
+        annotated = [Annotated(name, self._changed, table, expected) for name, expected in ANNOTATED.items()]
+        swaps = []
+        for name, (originals, _) in self._sets.items():  # tables of one set lend each other their titles
+            source = Source(originals.rename_parts((table, hypothesis)), RuleAnalyser(), hypothesis, table)
+            swaps.append(SwapTitle(source, self._pool.parts, name=f"{TITLE}/{name}"))
+        return [*annotated, *swaps]
 
     def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
         found: dict[str, Measurement] = {}
-        for name in map(_prefix, self._sets):
-            mine = _of(rows, name)
-            found |= challenge(mine, name, INTERVENTIONS, NEUTRAL, data.seed)
+        for name in self._sets:
+            prefix, chosen, mine = _prefix(name), _interventions(name), _of(rows, name)
+            found |= challenge(mine, prefix, chosen, NEUTRAL, data.seed)
             if self.hypothesis_only is not None:
                 partial = _of(read_rows(self.rows_file)[0], name)
-                found |= eight_cells(mine, partial, name, INTERVENTIONS, NEUTRAL, "flipped", data.seed)
+                found |= eight_cells(mine, partial, prefix, chosen, NEUTRAL, "flipped", data.seed)
         return found
 
     def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:
         """Of each set: how many examples its numbers rest on."""
-        return {name: challenge_counts(_of(rows, _prefix(name)), INTERVENTIONS, NEUTRAL) for name in self._sets}
+        return {name: challenge_counts(_of(rows, name), _interventions(name), NEUTRAL) for name in self._sets}
 
 
 def _prefix(name: str) -> str:
@@ -95,5 +104,11 @@ def _prefix(name: str) -> str:
     return f"counterfactuals-{name}"
 
 
+def _interventions(name: str) -> tuple[str, ...]:
+    """What changes the examples of a set."""
+    return *ANNOTATED, f"{TITLE}/{name}"
+
+
 def _of(rows: pa.Table, name: str) -> pa.Table:
-    return rows.filter(pc.starts_with(rows["uid"], f"{name}/"))
+    """The rows of a set."""
+    return rows.filter(pc.starts_with(rows["uid"], f"{_prefix(name)}/"))

@@ -13,7 +13,7 @@ from rich.progress import track
 
 from callbacks.predictions import BasePredictions, Predictions
 from datamodules import PairedData
-from datamodules.base import Collate
+from datamodules.batches import Collate
 from datamodules.sampler import evaluation_batches
 from interventions import Intervention, generator
 from records import Changed, Example, Examples, HeedError, Prediction, Spool

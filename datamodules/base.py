@@ -9,8 +9,9 @@ import numpy as np
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.utilities import rank_zero_info
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
+from datamodules.batches import Collate, Numbered
 from datamodules.sampler import EvaluationSampler, TrainingLoader, TrainingSampler, evaluation_batches
 from datamodules.sources import Counts
 from datamodules.splits import TrainingSet, counterfactual_partners, fold_out, partial, sample
@@ -28,44 +29,14 @@ class Inoculation:
         n: How many of its examples; those of a smaller n are among those of a larger one.
         by_group: Take all examples of one group (of one table, say) before those of the next, so that the others can be
             evaluated on.
+        perturbed: Without a path: of tables, hypotheses of the training set, each changed in one way that keeps its
+            label or flips it.
     """
 
     path: str | None = None
     n: int = 100
     by_group: bool = False
-
-
-class Numbered(Dataset):
-    """Pairs of (position, example)."""
-
-    def __init__(self, examples: Sequence[Example]) -> None:
-        self.examples = examples
-
-    def __len__(self) -> int:
-        return len(self.examples)
-
-    def __getitem__(self, i: int) -> tuple[int, Example]:
-        return i, self.examples[i]
-
-
-class Collate:
-    """Makes a batch of (position, example) pairs; picklable.
-
-    The batch holds ``inputs`` (from the processor), ``labels`` (int64 [examples]; -1 for none), ``positions`` (a list)
-    and ``size``.
-    """
-
-    def __init__(self, processor: Any, labels: Sequence[str]) -> None:
-        self.processor, self.index = processor, {label: i for i, label in enumerate(labels)}
-
-    def __call__(self, items: Sequence[tuple[int, Example]]) -> dict[str, Any]:
-        examples = [example for _, example in items]
-        return {
-            "inputs": self.processor(examples),
-            "labels": torch.tensor([self.index.get(example.label, -1) for example in examples], dtype=torch.int64),
-            "positions": [position for position, _ in items],
-            "size": len(items),
-        }
+    perturbed: bool = False
 
 
 class PairedData(pl.LightningDataModule):
@@ -202,6 +173,10 @@ class PairedData(pl.LightningDataModule):
         """The examples of a challenge set for inoculation."""
         raise HeedError(f"{self.name} cannot be inoculated: its data are not read from files.")
 
+    def perturbed(self, n: int, by_group: bool) -> Examples:
+        """So many hypotheses of the training set, perturbed; those of a smaller ``n`` are among them."""
+        raise HeedError(f"--data.inoculation.perturbed: only hypotheses about tables are perturbed, not {self.name}.")
+
     def setup(self, stage: str) -> None:
         if self.pool is None:
             self.whole = self._split("validation", self.max_validation)
@@ -215,11 +190,16 @@ class PairedData(pl.LightningDataModule):
     def _training_examples(self) -> Examples:
         if self.augment != "inoculation":
             return self._split("train", self.max_train)
-        if self.inoculation.path is None:
-            raise HeedError("--augment inoculation needs --data.inoculation.path, the file of the challenge set.")
-        examples = self.load_challenge(self.inoculation.path)
+        path, perturbed = self.inoculation.path, self.inoculation.perturbed
+        if (path is None) != perturbed:
+            raise HeedError(
+                "--augment inoculation needs --data.inoculation.path, the file of the challenge set, or of tables "
+                "--data.inoculation.perturbed true, and not both."
+            )
         n, by_group = self.inoculation.n, self.inoculation.by_group
-        return sample(examples, n, self.seed, "inoculation", by_group)
+        if perturbed:
+            return self.perturbed(n, by_group)
+        return sample(self.load_challenge(path), n, self.seed, "inoculation", by_group)
 
     def _split(self, split: Literal["train", "validation"], most: int | None) -> Examples:
         examples = self.load(split) if self.folds is None else self._fold(split)

@@ -10,10 +10,12 @@ from pytorch_lightning.utilities import rank_zero_info
 
 from datamodules.readers import SUFFIXES, read
 from datamodules.sources import Columns, Hub, Local, to_examples
+from datamodules.splits import by_hash
 from datamodules.table_files import TableFolder
 from datamodules.table_probes import LABELS, challenge_file, load_counterfactuals
 from datamodules.text import PairedText
-from records import Examples, HeedError, Table, TableForm
+from interventions import DIRECTIONS, KINDS, PerturbHypothesis, Source, best_analyser, generator
+from records import Example, Examples, HeedError, Table, TableForm
 
 PAIRS, TABLES, CATEGORIES = "maindata", "tables/json", "tables/table_categories.tsv"
 PREMISE = "premise"  # the column that the tables are put into
@@ -140,6 +142,31 @@ class PairedTables(PairedText):
         rows = self._source(self.path).with_tables(read(Path(path), self.quoting), path)
         examples, self.counts.no_gold["train"] = to_examples(rows, path, prefix, self.columns)
         return examples
+
+    def perturbed(self, n: int, by_group: bool) -> Examples:
+        """Hypotheses of the training set in the order of their hashes, each with one change of all that it allows.
+
+        Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §4 and §7.
+
+        Raises:
+            HeedError: Fewer than ``n`` can be changed.
+        """
+        examples = self.load("train")
+        (table,) = self.columns.tables
+        hypothesis = next(part for part in examples.parts if part != table)
+        source = Source(examples, best_analyser(), hypothesis, table)
+        kinds = [kind for kind in KINDS if kind != "entities" or source.analyser.knows_entities]
+        changes = [PerturbHypothesis(kind, way, source) for kind in kinds for way in DIRECTIONS]
+        found: list[Example] = []
+        for i in by_hash(examples, self.seed, "inoculation", by_group):
+            uid = examples.uid(i)
+            made = [c.example for change in changes for c in change.apply(examples, uid, 0, self.seed)]
+            if made:
+                chosen = made[int(generator(self.seed, "inoculation", "perturbed", uid).integers(len(made)))]
+                found.append(replace(chosen, uid=f"{uid}#perturbed"))
+            if len(found) == n:
+                return Examples.of(found)
+        raise HeedError(f"--data.inoculation.n {n}: only {len(found)} hypotheses of the training set can be perturbed.")
 
     def setup(self, stage: str) -> None:
         super().setup(stage)

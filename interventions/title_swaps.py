@@ -48,7 +48,7 @@ class SwapTitle:
     settings: tuple[str | int | bool, ...] = ()
 
     def eligible(self, uid: str, base: Prediction) -> bool:
-        return True  # what counts is the gold label
+        return self.source.holds(uid)  # what counts besides is the gold label
 
     def why_not(self, uid: str) -> str:
         """Why an example gets no other title: "neutral", "no_other_table" or "no_title_expression"; "" where it can."""

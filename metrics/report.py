@@ -39,6 +39,7 @@ FLAGS = {  # flag: mark in the table, explanation
     "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
     "few_tables": ("f", "fewer than 30 tables: the interval is too narrow"),
     "interval_unbounded": ("e", "the DCE is 0 in 2.5 % of resamples or more, so the ratio has no upper bound"),
+    "resamples_left_out": ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
 }
 
 

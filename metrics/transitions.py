@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from interventions.randomness import generator
 from interventions.transitions import LABELS, RELEVANCE, Rule, allowed, key_of, transitions
+from metrics.by_table import LEFT_OUT
 from metrics.measurement import RESAMPLES, Measurement, bootstrap_interval, flagged
 from metrics.multiway import interval
 from records import NO_LABEL, HeedError
@@ -142,7 +143,8 @@ def _of_split(share: _Share, changes: Changes, split: int, seed: int) -> Measure
 def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement], seed: int) -> Measurement:
     """The unweighted mean of what a share is in each split, with an interval that resamples the tables of all splits.
 
-    The interval is left out where more than 2.5 % of the resamples have no value.
+    Resamples without a value are left out; a flag says so where they are more than 2.5 %. Where all are, there is no
+    interval.
     """
     n = sum(m.n for m in of_split.values())
     undefined = [f"{split}: {m.reason}" for split, m in of_split.items() if m.value is None]
@@ -153,10 +155,12 @@ def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measuremen
     cell = changes.split[share.here] * labels + (changes.before[share.here] if share.label is None else 0)
     hit, table = share.hit[share.here].astype(np.float64), changes.table[share.here]
     averages = _averages(hit, cell, len(of_split) * labels, table, (seed, share.name))
-    if np.isnan(averages).mean() > 0.025:
-        return Measurement(value, n)
+    missing = np.isnan(averages)
+    flags = (LEFT_OUT,) if missing.mean() > 0.025 else ()
+    if missing.all():
+        return Measurement(value, n, flags=flags)
     ci95 = interval(averages)
-    return Measurement(value, n, ci95=ci95, flags=flagged(ci95))
+    return Measurement(value, n, ci95=ci95, flags=flagged(ci95, flags))
 
 
 def _averages(

@@ -169,7 +169,11 @@ def test_the_outcome_of_inoculation_is_printed(folder, capsys):
         written(measure(rule, module(folder), CounterfactualTables(sets)), folder / name) for name, rule in runs.items()
     )
     (test, found), *others = compare(before, after).items()
-    assert (test.source, test.kind, others) == ("counterfactuals-flips", "flipped", [])
+    assert (test.source, test.kind, others) == (
+        "counterfactuals-flips",
+        "flipped",
+        [],
+    )  # no title stands in a hypothesis
     right = sum(reads_the_hypothesis(None, h) == LABELS["ENC".index(label)] for _, h, label, _ in PAIRS)
     assert found[f"inoculation/{test}/original/before"].value == right / 7
     assert found[f"inoculation/{test}/original/after"].value == 1

@@ -68,6 +68,32 @@ def test_the_real_counterfactuals_inoculate(shared_data: Path) -> None:
         assert chosen[0] < chosen[1] < chosen[2]
 
 
+def perturbed(path: Path, n: int, **settings: Any) -> Examples:
+    data = PairedTables(
+        **SETTINGS | {"path": str(path)},
+        augment="inoculation",
+        inoculation=Inoculation(perturbed=True, n=n),
+        **settings,
+    )
+    data.setup("fit")
+    return data.train_examples
+
+
+def test_perturbed_hypotheses_of_the_training_set_inoculate(shared_data: Path) -> None:
+    path = shared_data / "infotabs"
+    train = load_tables(path, "train")
+    chosen = {n: list(perturbed(path, n)) for n in (10, 30)}
+    assert chosen[10] == chosen[30][:10]
+    assert perturbed(path, 10, partial="hypothesis").parts == ("hypothesis",)
+    for e in chosen[30]:
+        base = train[e.uid.removesuffix("#perturbed")]
+        assert e.parts["premise"] == base.parts["premise"]
+        assert e.parts["hypothesis"] != base.parts["hypothesis"]
+        assert (base.label, e.label) in [*zip(FLIP, FLIP, strict=True), ("entailment", "contradiction")]
+    assert len({e.uid for e in chosen[30]}) == 30
+    assert {e.label == train[e.uid.removesuffix("#perturbed")].label for e in chosen[30]} == {True, False}
+
+
 def table(folder: Path, name: str, **rows: Any) -> None:
     folder.mkdir(exist_ok=True, parents=True)
     (folder / f"{name}.json").write_text(json.dumps({"title": ["A"]} | rows))

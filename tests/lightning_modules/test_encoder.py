@@ -25,7 +25,7 @@ from transformers import (
 )
 
 from datamodules import Planted
-from datamodules.base import Collate
+from datamodules.batches import Collate
 from lightning_modules import Encoder
 from lightning_modules.linear import faster_on_cpu
 from records import Example, HeedError, TableForm, Task

@@ -22,7 +22,7 @@ from transformers.convert_slow_tokenizer import import_protobuf
 
 from callbacks import Accuracy, Attentiveness, Engine, TableRows
 from datamodules import PairedData, Planted
-from datamodules.base import Collate
+from datamodules.batches import Collate
 from lightning_modules import Encoder, Seq2Seq
 from lightning_modules.linear import faster_on_cpu
 from records import NO_LABEL, Example, Examples, HeedError, Table, TableForm, Task

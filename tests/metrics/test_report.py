@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from metrics import accuracy, attentiveness, causal_effects, challenge, noise, report
+from metrics import accuracy, attentiveness, causal_effects, challenge, invalid_transitions, noise, report
 from metrics.challenge import HALF_ERROR
 from metrics.measurement import Measurement
 from records import HeedError, write_json
@@ -193,6 +193,10 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     found |= causal_effects(rows, "d", ["entailment", "neutral", "contradiction"])
     change = {"uid": "u", "intervention": "change", "y2": "no", "clusters": ["u", "table t"]}
     found |= challenge(rows_of({"u": ("yes", "yes")}, [change]), "d", ["change"], "neutral")
+    edit = {"intervention": "delete", "y2": "neutral", "allowed": "delete/unknown"}
+    edits = [edit | {"uid": u, "clusters": [u, f"table {u}"], "slices": [f"split={u}"]} for u in "uv"]
+    rows = rows_of(dict.fromkeys("uv", ("entailment", "entailment")), edits)
+    found |= invalid_transitions(rows, "d", ["delete"], splits=["u", "v"])  # half of the resamples have one split only
     assert {flag for m in found.values() for flag in m.flags} == {HALF_ERROR, *report.FLAGS}
 
 
