@@ -15,8 +15,9 @@ from datamodules.batches import Collate, Numbered
 from datamodules.sampler import EvaluationSampler, TrainingLoader, TrainingSampler, evaluation_batches
 from datamodules.sources import Counts
 from datamodules.splits import TrainingSet, counterfactual_partners, fold_out, partial, sample
+from datamodules.wording import checked_words
 from interventions import Swap
-from records import Example, Examples, HeedError, TableForm, Task, parts_of, plain_template
+from records import Example, Examples, HeedError, TableForm, Task
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,7 @@ class PairedData(pl.LightningDataModule):
         self.folds, self.fold, self.max_train, self.max_validation = folds, fold, max_train, max_validation
         self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
         self.seed, self.note = seed, note
-        words = template or plain_template(parts, name), verbalisers or {}
-        self._check_words(*words, parts, labels)
+        words = checked_words(name, template, verbalisers, parts, labels)
         self.full_task = Task("classification", tuple(parts), tuple(labels), default_label, TableForm(), *words)
         swap = list(parts[:1]) if swap is None else swap
         for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
@@ -150,19 +150,6 @@ class PairedData(pl.LightningDataModule):
         return (
             f"inoculation-{self.inoculation.n}" if self.augment == "inoculation" else (self.augment or "plain") + fold
         )
-
-    @staticmethod
-    def _check_words(template: str, verbalisers: dict[str, str], parts: Sequence[str], labels: Sequence[str]) -> None:
-        if sorted(parts_of(template)) != sorted(parts):
-            raise HeedError(
-                f"--data.template {template!r} must name each of the parts {', '.join(parts)} once, in braces; null "
-                "stands for the usual words."
-            )
-        if unknown := [label for label in verbalisers if label not in labels]:
-            raise HeedError(f"--data.verbalisers {unknown[0]}: the labels are {', '.join(labels)}.")
-        texts = [verbalisers.get(label, label).strip() for label in labels]
-        if "" in texts or len(set(texts)) < len(texts):
-            raise HeedError(f"--data.verbalisers must give each label a text of its own, and give {texts}.")
 
     def _check_folds(self) -> None:
         if self.folds is None and self.fold is None:

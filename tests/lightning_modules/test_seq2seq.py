@@ -436,7 +436,6 @@ def test_a_backbone_without_weights_is_refused_before_training(backbones: dict[s
 
 def test_a_repository_that_holds_only_a_sentencepiece_file_is_read(tiny_t5: Path, tmp_path: Path) -> None:
     """As some published T5 are; the package sentencepiece is needed for it."""
-    pytest.importorskip("sentencepiece")
     model = import_protobuf().ModelProto()
     vocabulary = json.loads((tiny_t5 / "tokenizer.json").read_text())["model"]["vocab"]
     for i, (piece, score) in enumerate(vocabulary):
