@@ -29,6 +29,7 @@ from callbacks import (
     Engine,
     Evaluation,
     Evidence,
+    NaivePartial,
     NaturalLogic,
     RunFolder,
     TableRows,

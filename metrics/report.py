@@ -30,7 +30,7 @@ from metrics.natural_logic_report import (
 from records import HeedError, read_json
 from records.rows import BASE, read_rows, select, strings
 
-METRICS = ("accuracy", "attentiveness")
+METRICS = ("accuracy", "attentiveness", "naive_partial")
 ROWS = Path("rows", "accuracy.parquet")
 FLAGS = {  # flag: mark in the table, explanation
     "not_above_majority": ("a", "accuracy not above the majority share: one-sided exact binomial test, p >= 0.05"),
@@ -108,7 +108,7 @@ def print_table(
     section = None
     for name in names:
         kind, data, *rest = name.split("/")
-        main = len(rest) == (kind == "attentiveness")
+        main = len(rest) == (kind in ("attentiveness", "naive_partial"))
         known = [report.row_label(name, several) for report in (transition_report, challenge_report)]
         label = "".join(text or "" for text in known) or headline(name)
         hidden = left_out(name) or "" in known
@@ -119,7 +119,7 @@ def print_table(
             table.add_row(*(Text(t, "bold") for t in (section, *sizes)))
         cells = [found["metrics"].get(name) for found in columns]
         flags |= {flag for m in cells if m for flag in m["flags"]}
-        label = label or (" ".join([kind, *rest]) if main or kind == "null" else f"  {rest[-1]}")
+        label = label or (" ".join([kind.replace("_", " "), *rest]) if main or kind == "null" else f"  {rest[-1]}")
         texts = (_cell(m, "\n" if several else " ", is_ratio(name)) for m in cells)
         table.add_row(*(Text(t) for t in (label, *texts)))
     console.print()

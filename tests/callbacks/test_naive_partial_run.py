@@ -1,0 +1,49 @@
+"""One part alone for models of both, through the real engine."""
+
+from oracles import measure
+
+from callbacks import Accuracy, Attentiveness, NaivePartial
+from datamodules import PairedData
+from records import Example, Examples
+
+LABELS = ("entailment", "neutral", "contradiction")
+
+
+class Pairs(PairedData):
+    """Nine pairs of a letter and a letter."""
+
+    def __init__(self, **settings):
+        super().__init__("d", ("premise", "hypothesis"), LABELS, "neutral", swap=[], **settings)
+
+    def load(self, split):
+        pairs = [(a, b) for a in "abc" for b in "abc"]
+        return Examples.of(
+            [
+                Example(f"d/v/{i}", {"premise": a, "hypothesis": b}, LABELS[0 if a == b else 2], {})
+                for i, (a, b) in enumerate(pairs)
+            ]
+        )
+
+
+def of_text(hypothesis):
+    return LABELS[len(hypothesis) and "abc".index(hypothesis)]
+
+
+def test_a_model_that_reads_the_hypothesis_agrees_on_it_alone_and_nowhere_else():
+    def rule(table, hypothesis):
+        return of_text(hypothesis)
+
+    found = measure(rule, Pairs(), NaivePartial(), only=["accuracy", "naive_partial"]).measurements
+    assert found["naive_partial/d/hypothesis"].value == 1
+    assert found["naive_partial/d/premise"].value == 3 / 9  # the empty text is as "a"
+    assert not any("naive" in name for name in measure(rule, Pairs(), NaivePartial()).measurements)
+
+
+def test_it_runs_where_it_is_named():
+    assert NaivePartial().among(["naive_partial"])
+    assert not NaivePartial().among(None)
+    assert Attentiveness().among(None)
+    assert not Accuracy().among(["naive_partial"])
+    data = Pairs(partial="hypothesis")
+    data.setup("validate")
+    assert NaivePartial().pool(data) is None

@@ -1,0 +1,30 @@
+"""Agreement on one part alone against a plain count."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics import naive_partial
+
+labels = st.sampled_from(("yes", "no", "other"))
+
+
+@given(st.lists(st.tuples(labels, labels, labels, labels), max_size=8))
+def test_equals_the_reference(rows_of, answers):
+    base = {f"u{i}": (gold, y) for i, (gold, y, _, _) in enumerate(answers)}
+    kept = [
+        {"uid": f"u{i}", "intervention": "keep", "variant": part, "part": "", "draw": -1, "y2": answer[2 + k]}
+        for i, answer in enumerate(answers)
+        for k, part in enumerate("ab")
+    ]
+    found = naive_partial(rows_of(base, kept), "d", "b")
+    if not answers:
+        assert (found["naive_partial/d/b"].value, found["naive_partial/d/b"].n) == (None, 0)
+        return
+    assert found["naive_partial/d/b"].value == sum(y == b for _, y, _, b in answers) / len(answers)
+    assert found["naive_partial/d/b/accuracy"].value == sum(gold == b for gold, _, _, b in answers) / len(answers)
+    for label in {y for _, y, _, _ in answers}:
+        mine = [b == label for _, y, _, b in answers if y == label]
+        m = found[f"naive_partial/d/b/from_{label}"]
+        assert (m.value, m.n) == (sum(mine) / len(mine), len(mine))
+        assert m.ci95[0] <= m.value <= m.ci95[1]
+    assert {name.split("_")[-1] for name in found if "from_" in name} == {y for _, y, _, _ in answers}
