@@ -9,9 +9,10 @@ import pytest
 import yaml
 from oracles import measure
 
-from callbacks import CounterfactualTables, Evidence
+from callbacks import Challenge, CounterfactualTables, Evidence, TableRows
 from datamodules import PairedTables, Planted
 from interventions.transitions import LABELS
+from lightning_modules import Seq2Seq
 from metrics.inoculation_report import compare, main
 from records import HeedError
 from records.rows import write_rows
@@ -182,6 +183,16 @@ def test_the_outcome_of_inoculation_is_printed(folder, capsys):
     printed = capsys.readouterr().out
     assert "challenge: counterfactuals-flips, annotated, label flipped" in printed
     assert max(map(len, printed.splitlines())) <= max(80, len(f"before: {before}"))
+
+
+def test_a_model_that_writes_the_label_takes_every_probe(folder, tiny_t5):
+    probes = [Evidence(str(folder / "relevant.csv")), CounterfactualTables([str(folder / "flips")])]
+    engine = measure(Seq2Seq(str(tiny_t5)), module(folder), *probes, TableRows(), Challenge())
+    kinds = {name.split("/")[0] for name in engine.measurements}
+    assert kinds >= {"accuracy", "challenge", "evidence", "transitions"}
+    assert engine.results["counts"]["evidence/pairs"] == 5
+    assert values(engine, "challenge/counterfactuals-")["flips/flipped"][1] == 3
+    assert values(engine, "challenge/infotabs/")["hypotheses/original"][1] > 0
 
 
 @pytest.mark.parametrize(
