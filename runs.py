@@ -128,7 +128,8 @@ def _saved(config: Path, backbone: Path) -> dict[str, Any]:
     """
     try:
         saved = yaml.safe_load(config.read_text())
-        saved["model"]["init_args"] |= {"backbone": str(backbone), "labels": None}
+        settings = saved["model"]["init_args"]
+        settings |= {"backbone": str(backbone)} | ({"labels": None} if "labels" in settings else {})
         saved["data"]["init_args"]["max_validation"] = None  # an evaluation takes all examples
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
         raise HeedError(f"{config} is damaged: it is no configuration that train.py wrote.") from None

@@ -201,13 +201,16 @@ class PairedData(pl.LightningDataModule):
             raise HeedError("--augment inoculation needs --data.inoculation.path, the file of the challenge set.")
         examples = self.load_challenge(self.inoculation.path)
         n, by_group = self.inoculation.n, self.inoculation.by_group
-        examples = sample(examples, n, self.seed, "inoculation", by_group)
-        return partial(examples, self.partial) if self.partial else examples
+        return self._partial(sample(examples, n, self.seed, "inoculation", by_group))
 
     def _split(self, split: Literal["train", "validation"], most: int | None) -> Examples:
         examples = self.load(split) if self.folds is None else self._fold(split)
         if most is not None and most < len(examples):
             examples = sample(examples, most, self.seed, f"max_{split}")
+        return self._partial(examples)
+
+    def _partial(self, examples: Examples) -> Examples:
+        """The examples as ``partial`` demands."""
         return partial(examples, self.partial) if self.partial else examples
 
     def _fold(self, split: Literal["train", "validation"]) -> Examples:
@@ -220,7 +223,7 @@ class PairedData(pl.LightningDataModule):
         """The training examples with their counterfactuals, if any; ``draw`` is the epoch where each draws anew."""
         if self.augment != "counterfactual":
             return TrainingSet(self.train_examples)
-        swap = Swap(self.swap[0], self.default_label)
+        swap = Swap(self.swap[0], self.task.default_gold)  # of gold labels here, not of predictions
         partners = counterfactual_partners(self.train_examples, swap, self.seed, draw)
         return TrainingSet(self.train_examples, swap, partners)
 

@@ -1,6 +1,6 @@
 """Pairs of texts from files or from the hub: a new data set is a YAML file and no Python."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,6 +10,7 @@ from datamodules.splits import hold_out
 from records import Examples, HeedError
 
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
+Rows = Iterator[tuple[int, Mapping[str, Any]]]
 
 
 class PairedText(PairedData):
@@ -29,7 +30,14 @@ class PairedText(PairedData):
         meta: Columns that results are broken down by, as text; they may be empty.
         quoting: Whether fields of csv and tsv files may stand in double quotes.
         **kwargs: As for :class:`PairedData`.
+
+    Attributes:
+        aliases: What files of a split may be called.
+        whole_groups: Whether ``hold_out`` takes whole groups.
     """
+
+    aliases = ALIASES
+    whole_groups = False
 
     def __init__(
         self,
@@ -68,15 +76,14 @@ class PairedText(PairedData):
         if self.hold_out is None:
             return self._read(split)
         if self._halves is None:
-            self._halves = hold_out(self._read("train"), self.hold_out, seed=0)  # the same in every run
+            held_out = self.hold_out, 0, self.whole_groups  # the seed is the same in every run
+            self._halves = hold_out(self._read("train"), *held_out)
             self.counts.no_gold["validation"] = self.counts.no_gold["train"]  # of the file that both come from
         return self._halves[split == "validation"]
 
     def load_challenge(self, path: str) -> Examples:
-        where, rows = self._source(path).rows("train", ALIASES["train"])
-        examples, no_gold = to_examples(rows, where, f"{self.name}/challenge", self.columns)
-        self.counts.no_gold["train"] = no_gold
-        return examples
+        where, rows = self._source(path).rows("train", self.aliases["train"])
+        return self._examples(rows, where, f"{self.name}/challenge", "train")
 
     def setup(self, stage: str) -> None:
         source = self._source(self.path)
@@ -104,7 +111,11 @@ class PairedText(PairedData):
 
     def _read(self, split: Literal["train", "validation"]) -> Examples:
         taken = [name for other, name in self.splits.items() if other != split]  # never the other split's file
-        where, rows = self._source(self.path).rows(self.splits[split], [a for a in ALIASES[split] if a not in taken])
-        examples, no_gold = to_examples(rows, where, f"{self.name}/{self._called(split)}", self.columns)
-        self.counts.no_gold[split] = no_gold
+        aliases = [alias for alias in self.aliases[split] if alias not in taken]
+        where, rows = self._source(self.path).rows(self.splits[split], aliases)
+        return self._examples(rows, where, f"{self.name}/{self._called(split)}", split)
+
+    def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
+        """Make examples of rows, and count what is left out; the arguments are as for :func:`to_examples`."""
+        examples, self.counts.no_gold[split] = to_examples(rows, where, prefix, self.columns)
         return examples

@@ -5,5 +5,7 @@ import torchvision_fix  # noqa: F401
 from lightning_modules.classifier import Classifier
 from lightning_modules.encoder import Encoder
 from lightning_modules.processors import Processor, TextProcessor
+from lightning_modules.reader import Reader
+from lightning_modules.windows import WindowProcessor
 
-__all__ = ["Classifier", "Encoder", "Processor", "TextProcessor"]
+__all__ = ["Classifier", "Encoder", "Processor", "Reader", "TextProcessor", "WindowProcessor"]

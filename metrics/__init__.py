@@ -6,6 +6,7 @@ from metrics.causal_effects import causal_effects, disagreements
 from metrics.challenge import challenge, challenge_counts, eight_cells
 from metrics.evidence import evidence, evidence_counts
 from metrics.measurement import Measurement
+from metrics.reading import reading_scores, span_attentiveness
 from metrics.transitions import Changes, invalid_transitions
 from metrics.two_class import two_class_accuracy
 
@@ -23,5 +24,7 @@ __all__ = [
     "evidence_counts",
     "invalid_transitions",
     "noise",
+    "reading_scores",
+    "span_attentiveness",
     "two_class_accuracy",
 ]

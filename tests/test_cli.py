@@ -127,7 +127,7 @@ def test_every_data_config_is_instantiated(monkeypatch, name):
     assert isinstance(made.datamodule, PairedData)
     assert made.datamodule.name == name
     assert len(made.datamodule.task.parts) == 2
-    assert made.datamodule.task.default_label in made.datamodule.task.labels
+    assert made.datamodule.task.default_label in (made.datamodule.task.labels or [""])
     assert made.datamodule.swap == [made.datamodule.task.parts[0]]
 
 
@@ -223,7 +223,10 @@ def test_a_checkpoint_brings_the_model_and_the_data_of_its_run(tmp_path):
     (tmp_path / "checkpoints").mkdir()
     torch.save({}, tmp_path / "checkpoints" / "best.ckpt")
     saved = {
-        "model": {"class_path": "lightning_modules.Encoder", "init_args": {"backbone": "x", "max_length": 9}},
+        "model": {
+            "class_path": "lightning_modules.Encoder",
+            "init_args": {"backbone": "x", "max_length": 9, "labels": ["yes", "no"]},
+        },
         "data": {"class_path": "datamodules.Planted", "init_args": {"shortcut": 0.5, "seed": 3}},
     }
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(saved))
