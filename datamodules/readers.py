@@ -113,7 +113,7 @@ def _json(file: IO[bytes], path: Path) -> Iterator[tuple[int, Row]]:
             f"{path} is a list of more than {LONGEST_JSON >> 20} MiB: save it as .jsonl, one object a line."
         )
     rows = _parsed(content.decode("utf-8-sig"), f"{path} is")
-    if isinstance(rows, dict) and isinstance(rows.get("data"), list):  # with a version beside it, as SQuAD has it
+    if isinstance(rows, dict) and isinstance(rows.get("data"), list) and rows["data"]:  # beside a version, as in SQuAD
         rows = rows["data"]
     if not isinstance(rows, list):
         raise HeedError(f"{path} holds no list of rows but one {type(rows).__name__}; one object a line is .jsonl.")

@@ -33,7 +33,7 @@ from records.rows import BASE, read_rows, select, strings
 METRICS = ("accuracy", "exact_match", "f1", "attentiveness")
 ROWS = Path("rows", "accuracy.parquet")
 FLAGS = {  # flag: mark in the table, explanation
-    "not_above_majority": ("a", "accuracy, or exact match, not above the majority share: one-sided exact binomial test, p >= 0.05"),
+    "not_above_majority": ("a", "accuracy not above the majority share: one-sided exact binomial test, p >= 0.05"),
     "interval_without_width": ("b", "every resample gave the same value, so the interval has no width"),
     "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
     "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
