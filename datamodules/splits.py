@@ -92,11 +92,12 @@ def hold_out(examples: Examples, n: int, seed: int, by_group: bool = False) -> t
     order = by_hash(examples, seed, "hold_out", by_group)
     if by_group:
         group = np.array(list(examples.column(group_column(examples))), dtype=object)[order]
-        while n < len(order) and group[n] == group[n - 1]:
-            n += 1
-        if n == len(order):
+        ends = np.append(np.flatnonzero(group[1:] != group[:-1]) + 1, len(order))
+        whole = int(ends[np.searchsorted(ends, n)])
+        if whole == len(order):
             what = group_column(examples).removeprefix("groups.")
             raise HeedError(f"--data.hold_out {n} leaves nothing to train on, since no {what} is split.")
+        n = whole
     return examples.take(np.sort(order[n:])), examples.take(np.sort(order[:n]))
 
 

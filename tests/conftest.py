@@ -92,11 +92,11 @@ def write_squad() -> Callable[[Path, int], Path]:
                 k = 10 * a + 5 * p
                 people = [who[(k + i) % len(who)] for i in range(5)]
                 places = [where[(k + 7 * i) % len(where)] for i in range(3)]
-                text = " ".join(f"The {x} stayed {y} ." for x, y in zip(people, places, strict=False))
+                text = " ".join(f"The {x} in the {y} ." for x, y in zip(people, places, strict=False))
                 questions = []
                 for i, person in enumerate(people):
                     answers = [{"text": places[i], "answer_start": text.index(places[i])}] if i < 3 else []
-                    asked = {"id": f"q{a}{p}{i}", "question": f"where is the {person} ?", "answers": answers}
+                    asked = {"id": f"q{a}{p}{i}", "question": f"the {person} in the", "answers": answers}
                     questions.append(asked | {"is_impossible": not answers})
                 paragraphs.append({"context": text, "qas": questions})
             data.append({"title": f"Article_{a}", "paragraphs": paragraphs})

@@ -116,7 +116,7 @@ def test_no_place_is_lost_at_a_seam(tokenizers: dict[str, PreTrainedTokenizerBas
     processor = WindowProcessor(tokenizers["minilm"], PARTS, 64, OVERLAP)
     places = range(len(words) - tokens + 1)
     inputs = processor([example(" ".join(words), "what ?", [gold], [5 * k]) for k in places])
-    found = {k: 0 for k in places}
+    found = dict.fromkeys(places, 0)
     for (i, first, begin, count), target in zip(inputs["windows"].tolist(), inputs["targets"].tolist(), strict=True):
         whole = set(range(i, i + tokens)) <= set(range(first, first + count))
         assert target == ([begin + i - first, begin + i - first + tokens - 1] if whole else [0, 0])
