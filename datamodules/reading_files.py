@@ -131,6 +131,9 @@ def to_questions(
         parts = [_text(values[column], where, row, column) for column in columns.parts.values()]
         answers = answers_of(values[columns.label], where, row, columns.label)
         if no_answer is not None:
+            if values[no_answer] not in (True, False):
+                shown = f"should be true or false, and is {brief(values[no_answer])}"
+                raise HeedError(f"{where}, row {row}: the column {no_answer!r} {shown}.")
             if values[no_answer]:
                 answers = {}
             elif not answers:

@@ -124,6 +124,8 @@ def test_answers_of_duorc_need_not_stand_in_the_text() -> None:
     assert [e.meta["starts"] for e in examples] == ["[14, 10]", "[null]", "[]"]
     assert known(examples).tolist() == [True, False, True]
     assert (found.no_gold, found.moved) == (1, 0)
+    with pytest.raises(HeedError, match="f, row 1: the column 'no_answer' should be true or false, and is 'False'"):
+        read(rows[0] | {"no_answer": "False"}, columns=columns, no_answer="no_answer")
 
 
 def test_what_cannot_be_learned_is_left_out_of_training_alone(tmp_path: Path, capsys: Any) -> None:
