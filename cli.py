@@ -21,6 +21,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from callbacks import (
     Accuracy,
+    Answers,
     Attentiveness,
     BestCheckpoint,
     Board,
@@ -44,7 +45,7 @@ from mistakes import Parser, one_sentence, user_mistake
 from records import ExamplesBuilder, HeedError
 from runs import is_first
 
-IN_TRAINING = (Accuracy, Attentiveness, NaturalLogic)
+IN_TRAINING = (Accuracy, Answers, Attentiveness, NaturalLogic)
 ONLY_AFTERWARDS = (NaivePartial, TableRows, Evidence, Challenge, CounterfactualTables, TwoClass)
 EVALUATIONS = {kind.name: kind for kind in (*IN_TRAINING, *ONLY_AFTERWARDS)}
 
@@ -210,14 +211,15 @@ class HeedCLI(LightningCLI):
 
     def _check_evaluations(self) -> None:
         """Have the pools read that evaluations bring; keeps those that have something to do."""
-        callbacks = [Accuracy(), *map(self.config_init.get, self.parser.callback_keys)]
+        callbacks = [Accuracy(), Answers(), *map(self.config_init.get, self.parser.callback_keys)]
         chosen = [c for c in callbacks if isinstance(c, Evaluation) and c.among(self.only)]
         for evaluation in chosen:
             if isinstance(evaluation, TwoClass):
                 evaluation.read(self._benchmark)
         self.evaluations = [e for e in chosen if e.pool(self.datamodule) is not None]
         if self.only and (idle := [e for e in chosen if e not in self.evaluations]):
-            raise HeedError(f"--evaluations {idle[0].name} needs --{idle[0].name}.{idle[0].needs}.")
+            wanted = f"needs --{idle[0].name}.{idle[0].needs}" if idle[0].needs else "has nothing to do with these data"
+            raise HeedError(f"--evaluations {idle[0].name} {wanted}.")
         if not self.evaluating:
             self.config_init["checkpoint"].require_known(self.datamodule, self.evaluations)
 
@@ -245,7 +247,7 @@ class HeedCLI(LightningCLI):
         config = self.config_init["trainer"]
         folder = self.make_folder(self) if is_first() else None
         engine = Engine(self.evaluating, self.only)
-        heed = [Accuracy(), engine, RunFolder(folder, self.save_config)]
+        heed = [Accuracy(), Answers(), engine, RunFolder(folder, self.save_config)]
         if self.evaluating:
             kwargs["logger"] = config["logger"] or False
         else:

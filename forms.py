@@ -11,6 +11,9 @@ from records import HeedError
 CONFIGS = Path(__file__).parent / "configs"
 FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
 DEFAULTS = {"data": "planted", "model": "minilm"}
+FAMILIES = {  # (data, model that a short form names): the model that is meant for such data
+    ("datamodules.Reading", "lightning_modules.Encoder"): "lightning_modules.Reader"
+}
 
 
 def names(kind: str) -> list[str]:
@@ -66,6 +69,20 @@ def kinds_named(path: str) -> set[str]:
     return {kind for kind, section in sections.items() if isinstance(section, str) or "class_path" in (section or {})}
 
 
+def class_named(value: str, kind: str | None = None) -> str | None:
+    """The class that a YAML file (or its section ``kind``), JSON or a class path names; None if none is."""
+    config = value
+    if value.startswith("{") or Path(value).is_file():
+        try:
+            config = yaml.safe_load(value if value.startswith("{") else Path(value).read_text())
+        except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
+            return None  # the parser says what is wrong
+        if kind is not None:
+            config = config.get(kind) if isinstance(config, dict) else None
+        config = config.get("class_path") if isinstance(config, dict) else config
+    return config if isinstance(config, str) else None
+
+
 def expand(argv: Sequence[str]) -> list[str]:
     """Short forms to LightningCLI's own arguments: configs, then the files of short forms, then single settings.
 
@@ -89,6 +106,10 @@ def expand(argv: Sequence[str]) -> list[str]:
     short = {kind: name for kind, name in DEFAULTS.items() if kind not in set().union(*classes.values())} | short
     first = [a for path in configs if classes[path] for a in ("--config", path)]
     first += [a for kind in ("data", "model") if kind in short for a in (f"--{kind}", config_path(kind, short[kind]))]
+    named = {kind: [class_named(path, kind) for path in configs if kind in classes[path]] for kind in DEFAULTS}
+    named |= {kind: [class_named(config_path(kind, short[kind]))] for kind in DEFAULTS if kind in short}
+    if meant := FAMILIES.get(tuple(found[-1] for found in named.values())):
+        first += ["--model", meant]  # which keeps the settings
     if "augment" in short:
         first += ["--config", config_path("augment", short["augment"])]
     first += [a for path in configs if not classes[path] for a in ("--config", path)]  # settings, on top of the classes

@@ -3,6 +3,7 @@
 import torchvision_fix  # noqa: F401
 
 from callbacks.accuracy import Accuracy
+from callbacks.answers import Answers
 from callbacks.attentiveness import Attentiveness
 from callbacks.board import Board
 from callbacks.challenge import Challenge
@@ -19,6 +20,7 @@ from callbacks.two_class import TwoClass
 
 __all__ = [
     "Accuracy",
+    "Answers",
     "Attentiveness",
     "BestCheckpoint",
     "Board",

@@ -6,6 +6,7 @@ from callbacks.evaluation import Evaluation
 from datamodules import PairedData
 from interventions import Intervention, Null
 from metrics import Measurement, accuracy, noise
+from records import Examples
 
 
 class Accuracy(Evaluation):
@@ -16,9 +17,13 @@ class Accuracy(Evaluation):
     """
 
     name = "accuracy"
+    kind = "classification"  # of the tasks that it is about
 
     def __init__(self, max_null: int = 512) -> None:
         self.max_null = max_null
+
+    def pool(self, data: PairedData) -> Examples | None:
+        return data.pool if data.full_task.kind == self.kind else None
 
     def headlines(self, data: PairedData) -> dict[str, str]:
         return {"accuracy": f"accuracy/{data.name}"}

@@ -89,10 +89,11 @@ class Board(Callback):
             " and ".join(dict.fromkeys(curve.split(":")[0] for curve in curves)): ["Multiline", list(curves.values())]
             for curves in self._curves(trainer).values()
         }
-        for part in data.swap:
+        for part in data.swap if data.task.labels else ():
             labels = [f"attentiveness/{data.name}/{part}/from_{label}" for label in data.task.labels]
             page[f"attentiveness to {part} by predicted label"] = ["Multiline", labels]
-        page["accuracy by label"] = ["Multiline", [f"accuracy/{data.name}/{label}" for label in data.task.labels]]
+        if data.task.labels:
+            page["accuracy by label"] = ["Multiline", [f"accuracy/{data.name}/{label}" for label in data.task.labels]]
         page["null control: must stay at 0"] = ["Multiline", [f"null/{data.name}/flips"]]
         exact = {title: [kind, [f"^{re.escape(tag)}$" for tag in tags]] for title, (kind, tags) in page.items()}
         writer.add_custom_scalars({data.name: exact})  # which takes patterns, not names

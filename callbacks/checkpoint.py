@@ -20,14 +20,15 @@ from callbacks.evaluation import Evaluation, is_known
 from datamodules import PairedData
 from records import HeedError
 
-ACCURACY = "accuracy"  # stands for the accuracy on the data set, whose name is not known yet
+QUALITY = {"classification": "accuracy", "span": "f1"}  # by kind of task: what the best epoch is best in
+ACCURACY = "accuracy"  # stands for that on the data set, whose name is not known yet
 
 
 class BestCheckpoint(ModelCheckpoint):
     """Lightning's ModelCheckpoint with ``best.ckpt`` and ``last.ckpt``, and metrics that may be undefined.
 
     Args:
-        monitor: A metric by its name in results.json; None for the accuracy on the data set.
+        monitor: A metric by its name in results.json; None for the accuracy on the data set, or the F1 of answers.
         mode: "max" or "min".
         filename: Name of the best checkpoint, without ``.ckpt``; give it fields such as {epoch} to keep several.
         save_last: Whether to keep ``last.ckpt``.
@@ -74,7 +75,7 @@ class BestCheckpoint(ModelCheckpoint):
             HeedError: No evaluation yields the metric; the message lists what there is.
         """
         if self.monitor == ACCURACY:
-            self.monitor = f"accuracy/{data.name}"
+            self.monitor = f"{QUALITY[data.full_task.kind]}/{data.name}"
         if self.monitor != "loss/train" and not is_known(self.monitor, data, evaluations):
             known = [*(name for e in evaluations for name in e.monitors(data)), "loss/train"]
             raise HeedError(f"--checkpoint.monitor {self.monitor}: unknown; there are {', '.join(known)}.")

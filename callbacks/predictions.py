@@ -17,8 +17,7 @@ class Predictions:
     """
 
     def __init__(self, labels: int) -> None:
-        probs = pa.list_(pa.float32(), labels)
-        self.schema = pa.schema([("position", pa.int64()), ("answer", pa.string()), ("p", probs)])
+        self.schema = pa.schema([("position", pa.int64()), ("answer", pa.string()), ("p", r.probs_type(labels))])
         self._pending: list[tuple[int, Prediction]] = []
         self._tables = [self.schema.empty_table()]
 

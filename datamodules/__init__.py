@@ -5,6 +5,7 @@ import torchvision_fix  # noqa: F401
 from datamodules.base import PairedData
 from datamodules.natural_logic import NaturalLogic, load_natural_logic
 from datamodules.planted import Planted
+from datamodules.reading import Reading
 from datamodules.table_probes import Evidence, load_counterfactuals, load_evidence
 from datamodules.tables import PairedTables, load_tables
 from datamodules.text import PairedText
@@ -16,6 +17,7 @@ __all__ = [
     "PairedTables",
     "PairedText",
     "Planted",
+    "Reading",
     "load_counterfactuals",
     "load_evidence",
     "load_natural_logic",

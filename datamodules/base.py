@@ -180,11 +180,12 @@ class PairedData(pl.LightningDataModule):
     def setup(self, stage: str) -> None:
         if self.pool is None:
             self.whole = self._split("validation", self.max_validation)
-            self.pool = self._read_of(self.whole)
+            self.pool = self._partial(self.whole)
         if stage == "fit" and self.train_examples is None:
-            self.train_examples = self._read_of(self._training_examples())
+            self.train_examples = self._partial(self._training_examples())
 
-    def _read_of(self, examples: Examples) -> Examples:
+    def _partial(self, examples: Examples) -> Examples:
+        """What the model reads of examples: with ``partial``, that part."""
         return partial(examples, self.partial) if self.partial else examples
 
     def _training_examples(self) -> Examples:
@@ -217,7 +218,7 @@ class PairedData(pl.LightningDataModule):
         """The training examples with their counterfactuals, if any; ``draw`` is the epoch where each draws anew."""
         if self.augment != "counterfactual":
             return TrainingSet(self.train_examples)
-        swap = Swap(self.swap[0], self.default_label)
+        swap = Swap(self.swap[0], self.task.default_gold)  # of gold labels here, not of predictions
         partners = counterfactual_partners(self.train_examples, swap, self.seed, draw)
         return TrainingSet(self.train_examples, swap, partners)
 

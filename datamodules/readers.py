@@ -52,8 +52,9 @@ def read(path: Path, quoting: bool = True) -> Iterator[tuple[int, Row]]:
     """Yield (row, columns) of a file; rows count from 1, without the header.
 
     Args:
-        path: A csv or tsv file with a header, a json list of objects, a jsonl or a parquet file. The first column of
-            a csv or tsv file, and the last ones, are left out if they have no name.
+        path: A csv or tsv file with a header, a json list of objects (or an object that has it under "data"), a
+            jsonl or a parquet file. The first column of a csv or tsv file, and the last ones, are left out if they
+            have no name.
         quoting: Whether fields of a csv or tsv file may stand in double quotes. If not, a quote is a character.
 
     Raises:
@@ -112,6 +113,8 @@ def _json(file: IO[bytes], path: Path) -> Iterator[tuple[int, Row]]:
             f"{path} is a list of more than {LONGEST_JSON >> 20} MiB: save it as .jsonl, one object a line."
         )
     rows = _parsed(content.decode("utf-8-sig"), f"{path} is")
+    if isinstance(rows, dict) and isinstance(rows.get("data"), list) and rows["data"]:  # beside a version, as in SQuAD
+        rows = rows["data"]
     if not isinstance(rows, list):
         raise HeedError(f"{path} holds no list of rows but one {type(rows).__name__}; one object a line is .jsonl.")
     for row, columns in enumerate(rows, 1):

@@ -77,8 +77,10 @@ def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examp
     return examples.take(np.flatnonzero(~held)), examples.take(np.flatnonzero(held))
 
 
-def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]:
+def hold_out(examples: Examples, n: int, seed: int, by_group: bool = False) -> tuple[Examples, Examples]:
     """Split off ``n`` examples for validation: (rest, held out).
+
+    With ``by_group``, whole groups (:func:`group_column`) are split off, until ``n`` examples are or more.
 
     Raises:
         HeedError: Nothing would be left to train on.
@@ -87,7 +89,15 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
         raise HeedError(f"--data.hold_out {n} leaves nothing to validate on.")
     if n >= len(examples):
         raise HeedError(f"--data.hold_out {n} leaves nothing of the {len(examples)} training examples.")
-    order = by_hash(examples, seed, "hold_out")
+    order = by_hash(examples, seed, "hold_out", by_group)
+    if by_group:
+        group = np.array(list(examples.column(group_column(examples))), dtype=object)[order]
+        ends = np.append(np.flatnonzero(group[1:] != group[:-1]) + 1, len(order))
+        whole = int(ends[np.searchsorted(ends, n)])
+        if whole == len(order):
+            what = group_column(examples).removeprefix("groups.")
+            raise HeedError(f"--data.hold_out {n} leaves nothing to train on, since no {what} is split.")
+        n = whole
     return examples.take(np.sort(order[n:])), examples.take(np.sort(order[:n]))
 
 

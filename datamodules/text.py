@@ -1,6 +1,6 @@
 """Pairs of texts from files or from the hub: a new data set is a YAML file and no Python."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from records import Examples, HeedError
 
 SPLIT = "split"  # the meta column that several splits are told apart by
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
+Rows = Iterator[tuple[int, Mapping[str, Any]]]
 
 
 class PairedText(PairedData):
@@ -31,7 +32,14 @@ class PairedText(PairedData):
         meta: Columns that results are broken down by, as text; they may be empty.
         quoting: Whether fields of csv and tsv files may stand in double quotes.
         **kwargs: As for :class:`PairedData`.
+
+    Attributes:
+        aliases: What files of a split may be called.
+        whole_groups: Whether ``hold_out`` takes whole groups.
     """
+
+    aliases = ALIASES
+    whole_groups = False
 
     def __init__(
         self,
@@ -101,15 +109,14 @@ class PairedText(PairedData):
         if self.hold_out is None:
             return self._read(split)
         if self._halves is None:
-            self._halves = hold_out(self._read("train"), self.hold_out, seed=0)  # the same in every run
+            held_out = self.hold_out, 0, self.whole_groups  # the seed is the same in every run
+            self._halves = hold_out(self._read("train"), *held_out)
             self.counts.no_gold["validation"] = self.counts.no_gold["train"]  # of the file that both come from
         return self._halves[split == "validation"]
 
     def load_challenge(self, path: str) -> Examples:
-        where, rows = self._source(path).rows("train", ALIASES["train"])
-        examples, no_gold = to_examples(rows, where, f"{self.name}/challenge", self.columns)
-        self.counts.no_gold["train"] = no_gold
-        return examples
+        where, rows = self._source(path).rows("train", self.aliases["train"])
+        return self._examples(rows, where, f"{self.name}/challenge", "train")
 
     def setup(self, stage: str) -> None:
         source = self._source(self.path)
@@ -140,21 +147,25 @@ class PairedText(PairedData):
         self.counts.no_gold[split] = 0
         if isinstance(names, str):
             taken = {name for other in self.splits if other != split for name in _listed(self.splits[other])}
-            return self._examples(source, split, names, [a for a in ALIASES[split] if a not in taken])
+            return self._read_one(source, split, names, [a for a in self.aliases[split] if a not in taken])
         if isinstance(source, Local) and source.path.exists() and not source.has_splits:
             raise HeedError(f"--data.path {self.path} has no splits, and --data.splits names {', '.join(names)} of it.")
         several = [
-            self._examples(source, split, name, ()).with_meta(SPLIT, self._called(split, name)) for name in names
+            self._read_one(source, split, name, ()).with_meta(SPLIT, self._called(split, name)) for name in names
         ]
         return Examples.concatenate(several)
 
-    def _examples(
+    def _read_one(
         self, source: Local | Hub, split: Literal["train", "validation"], name: str, aliases: Sequence[str]
     ) -> Examples:
-        """The examples of a split, or of one of several, by its name in the source; adds to ``counts``."""
+        """The examples of a split, or of one of several, by its name in the source."""
         where, rows = source.rows(name, aliases)
-        examples, no_gold = to_examples(rows, where, f"{self.name}/{self._called(split, name)}", self.columns)
-        self.counts.no_gold[split] += no_gold
+        return self._examples(rows, where, f"{self.name}/{self._called(split, name)}", split)
+
+    def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
+        """Make examples of rows, and count what is left out; the arguments are as for :func:`to_examples`."""
+        examples, no_gold = to_examples(rows, where, prefix, self.columns)
+        self.counts.no_gold[split] = self.counts.no_gold.get(split, 0) + no_gold
         return examples
 
 

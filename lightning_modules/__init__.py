@@ -5,7 +5,18 @@ import torchvision_fix  # noqa: F401
 from lightning_modules.classifier import Classifier
 from lightning_modules.encoder import Encoder
 from lightning_modules.processors import Processor, TextProcessor
+from lightning_modules.reader import Reader
 from lightning_modules.seq2seq import Seq2Seq
 from lightning_modules.seq2seq_processor import TemplateProcessor
+from lightning_modules.windows import WindowProcessor
 
-__all__ = ["Classifier", "Encoder", "Processor", "Seq2Seq", "TemplateProcessor", "TextProcessor"]
+__all__ = [
+    "Classifier",
+    "Encoder",
+    "Processor",
+    "Reader",
+    "Seq2Seq",
+    "TemplateProcessor",
+    "TextProcessor",
+    "WindowProcessor",
+]

@@ -1,11 +1,18 @@
 """Encoders with a classification head: BERT, RoBERTa, DeBERTa, ELECTRA and whatever AutoModel knows."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
-from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer, PretrainedConfig
+from transformers import (
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    PretrainedConfig,
+    PreTrainedTokenizerBase,
+)
 
 from lightning_modules.backbones import has_weights, load, quiet, resolve
 from lightning_modules.classifier import Classifier
@@ -29,7 +36,14 @@ class Encoder(Classifier):
         learning_rate: Peak learning rate of AdamW.
         weight_decay: Decoupled weight decay; biases and normalisation weights have none.
         warmup: Share of all steps over which the learning rate rises.
+
+    Attributes:
+        kind: The kind of task that it is for.
+        auto: Makes the network.
     """
+
+    kind = "classification"
+    auto: Any = AutoModelForSequenceClassification
 
     def __init__(
         self,
@@ -50,7 +64,16 @@ class Encoder(Classifier):
     def description(self) -> str:
         return self.backbone
 
-    def prepare(self, task: Task) -> None:
+    def _open(self, task: Task) -> PreTrainedTokenizerBase:
+        """Read the config, kept as ``config``, and return the tokenizer.
+
+        Raises:
+            HeedError: The model is for tasks of another kind, or reads less than ``max_length``.
+        """
+        if task.kind != self.kind:
+            raise HeedError(
+                f"--model {type(self).__name__} is for data of the kind {self.kind}, and these are of {task.kind}."
+            )
         self.task = task
         self.folder = resolve(self.backbone, self.sha256)
         config: PretrainedConfig = load(AutoConfig.from_pretrained, self.folder)
@@ -59,9 +82,13 @@ class Encoder(Classifier):
             longest -= config.pad_token_id + 1
         if self.max_length > longest:
             raise HeedError(f"--model.max_length {self.max_length} is more than the {longest} positions of the model.")
-        tokenizer = load(AutoTokenizer.from_pretrained, self.folder)
-        self.processor = TextProcessor(tokenizer, task.parts, self.max_length, task.form)
-        self.trained = any("ForSequenceClassification" in name for name in config.architectures or [])
+        self.trained = any(self.auto.__name__.removeprefix("AutoModel") in n for n in config.architectures or [])
+        self.config = config
+        return load(AutoTokenizer.from_pretrained, self.folder)
+
+    def prepare(self, task: Task) -> None:
+        self.processor = TextProcessor(self._open(task), task.parts, self.max_length, task.form)
+        config = self.config
         if self.labels and self.trained and len(self.labels) != len(config.id2label):
             raise HeedError(
                 f"--model.labels names {len(self.labels)} outputs, and {self.backbone} has {len(config.id2label)}."
@@ -75,7 +102,7 @@ class Encoder(Classifier):
             self.order = list(range(len(task.labels)))
         config.id2label = dict(enumerate(outputs if self.has_head else task.labels))
         config.label2id = {label: i for i, label in config.id2label.items()}
-        self.outputs, self.config = outputs, config
+        self.outputs = outputs
 
     def require_head(self) -> None:
         """For a model that is not trained here.
@@ -104,10 +131,9 @@ class Encoder(Classifier):
     def configure_model(self) -> None:
         if self.network is not None or self.task is None:  # load_from_checkpoint calls this before it knows the task
             return
-        auto = AutoModelForSequenceClassification
         if has_weights(self.folder):
             self.network = load(
-                auto.from_pretrained,
+                self.auto.from_pretrained,
                 self.folder,
                 config=self.config,
                 dtype=torch.float32,
@@ -119,7 +145,7 @@ class Encoder(Classifier):
                     outputs, labels = ", ".join(self.outputs), ", ".join(self.task.labels)
                     rank_zero_info(f"{self.backbone}: its head ({outputs}) gives way to a new one ({labels}).")
         else:  # the folder beside a checkpoint: the weights follow from there
-            self.network = auto.from_config(self.config, dtype=torch.float32, trust_remote_code=False)
+            self.network = self.auto.from_config(self.config, dtype=torch.float32, trust_remote_code=False)
         faster_on_cpu(self.network).train()  # transformers loads models in eval mode
 
     def _new_head(self) -> None:

@@ -33,14 +33,19 @@ class Processor(Protocol):
 
 
 class TokenStore:
-    """Token ids of texts: each text is tokenised once, and its ids are kept in a memory-mapped file, not in memory."""
+    """Token ids of texts: each text is tokenised once, and its ids are kept in a memory-mapped file, not in memory.
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
-        self.tokenizer = tokenizer
+    Args:
+        tokenizer: A fast Hugging Face tokenizer.
+        offsets: Whether to keep, too, which characters each token stands for.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, offsets: bool = False) -> None:
+        self.tokenizer, self.offsets = tokenizer, offsets
         self._keys = np.zeros(0, dtype=np.uint64)  # of all texts, sorted
         self._number = np.zeros(0, dtype=np.int32)  # of the text with each key, in the order of adding
         self._starts = np.zeros(1, dtype=np.int64)
-        self._ids = np.zeros(0, dtype=np.int32)
+        self._ids = np.zeros((0, 3 if offsets else 1), dtype=np.int32)  # id, first character, character behind the last
         self._file, self._owner = None, os.getpid()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -63,9 +68,14 @@ class TokenStore:
         return place, known
 
     def _add(self, texts: list[str]) -> None:
-        encoded = self.tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)
+        settings = {"return_attention_mask": False, "return_offsets_mapping": self.offsets, "verbose": False}
+        encoded = self.tokenizer(texts, add_special_tokens=False, **settings)
         lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(texts))
-        ids = np.fromiter(chain.from_iterable(encoded["input_ids"]), np.int32, lengths.sum())
+        ids = np.empty((lengths.sum(), self._ids.shape[1]), np.int32)
+        ids[:, 0] = np.fromiter(chain.from_iterable(encoded["input_ids"]), np.int32, len(ids))
+        if self.offsets:
+            flat = chain.from_iterable(chain.from_iterable(encoded["offset_mapping"]))
+            ids[:, 1:] = np.fromiter(flat, np.int32, 2 * len(ids)).reshape(-1, 2)
         added = keys(texts)
         order = np.argsort(added)
         at = np.searchsorted(self._keys, added[order])
@@ -82,9 +92,9 @@ class TokenStore:
             self._file.seek(0, os.SEEK_END)
             self._file.write(ids)  # numpy's tofile may say nothing of a full disk
             self._file.flush()
-        size = self._file.tell() // 4
-        if size:
-            self._ids = np.memmap(self._file, np.int32, "r", shape=(size,)).view(np.ndarray)
+        width = self._ids.shape[1]
+        if size := self._file.tell() // (4 * width):
+            self._ids = np.memmap(self._file, np.int32, "r", shape=(size, width)).view(np.ndarray)
 
     def lengths(self, numbers: np.ndarray) -> np.ndarray:
         """Number of tokens of each text: int64 [texts]."""
@@ -93,7 +103,11 @@ class TokenStore:
     def ids(self, number: int, limit: int) -> np.ndarray:
         """The first ``limit`` token ids of a text: int32 [tokens]."""
         start = self._starts[number]
-        return self._ids[start : min(self._starts[number + 1], start + limit)]
+        return self._ids[start : min(self._starts[number + 1], start + limit), 0]
+
+    def characters(self, number: int) -> np.ndarray:
+        """Of each token of a text its first character and the one behind its last: int32 [tokens, 2]."""
+        return self._ids[self._starts[number] : self._starts[number + 1], 1:]
 
 
 def share_budget(lengths: Sequence[int], budget: int) -> list[int]:
@@ -133,6 +147,7 @@ class TextProcessor:
 
     PROBES = ("The dog's 2nd walk (today)!", " a", "È vero — 100 %")
     REFUSAL = "The tokenizer {} encodes a pair differently from its parts: it cannot be used as an encoder here."
+    offsets = False  # whether it must be known which characters a token stands for
 
     def __init__(
         self,
@@ -144,7 +159,7 @@ class TextProcessor:
         self.tokenizer, self.parts, self.max_length = tokenizer, tuple(parts), max_length
         self.form = form or TableForm()
         self.truncated = 0
-        self.store = TokenStore(tokenizer)
+        self.store = TokenStore(tokenizer, self.offsets)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         self.token_types = "token_type_ids" in tokenizer.model_input_names
         self._read_template()

@@ -7,6 +7,7 @@ from metrics.challenge import challenge, challenge_counts, eight_cells
 from metrics.evidence import evidence, evidence_counts
 from metrics.measurement import Measurement
 from metrics.naive_partial import naive_partial
+from metrics.reading import reading_scores, span_attentiveness
 from metrics.transitions import Changes, invalid_transitions
 from metrics.two_class import two_class_accuracy
 
@@ -25,5 +26,7 @@ __all__ = [
     "invalid_transitions",
     "naive_partial",
     "noise",
+    "reading_scores",
+    "span_attentiveness",
     "two_class_accuracy",
 ]

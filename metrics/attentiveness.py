@@ -10,7 +10,7 @@ from metrics.measurement import Measurement, bootstrap_interval, flagged
 from records.rows import BASE, runs, same, where
 
 
-def _mean_over_draws(
+def mean_over_draws(
     hit: np.ndarray, uid: np.ndarray, draw: np.ndarray, key: tuple[str | int, ...], flags: tuple[str, ...], reason: str
 ) -> Measurement:
     """Mean over draws of the share of hits, with an interval clustered by uid."""
@@ -66,9 +66,7 @@ def attentiveness(
 
     def measure(suffix: str, hit: np.ndarray, kept: np.ndarray, reason: str) -> None:
         full = name + suffix
-        result[full] = _mean_over_draws(
-            hit[kept].astype(np.float64), uid[kept], draw[kept], (seed, full), flags, reason
-        )
+        result[full] = mean_over_draws(hit[kept].astype(np.float64), uid[kept], draw[kept], (seed, full), flags, reason)
 
     every = np.ones(len(changed), dtype=bool)
     only_default = f"every prediction is the default label {default_label!r}"

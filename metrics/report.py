@@ -30,7 +30,7 @@ from metrics.natural_logic_report import (
 from records import HeedError, read_json
 from records.rows import BASE, read_rows, select, strings
 
-METRICS = ("accuracy", "attentiveness", "naive_partial")
+METRICS = ("accuracy", "exact_match", "f1", "attentiveness", "naive_partial")
 ROWS = Path("rows", "accuracy.parquet")
 FLAGS = {  # flag: mark in the table, explanation
     "not_above_majority": ("a", "accuracy not above the majority share: one-sided exact binomial test, p >= 0.05"),

@@ -19,16 +19,16 @@ class Task:
     """What is to be decided, and about which parts.
 
     Attributes:
-        kind: "classification".
+        kind: "classification", or "span": the answer is cut out of the first part, or there is none.
         parts: Names of the parts, in the order in which a model reads them.
-        labels: Names of the labels, in the order of every probability vector.
-        default_label: The label of parts that have nothing to do with each other, or None.
+        labels: Names of the labels, in the order of every probability vector; a span task has none.
+        default_label: The label of parts that have nothing to do with each other, or None; "" (no answer) for spans.
         form: How tables among the parts are put into words.
         template: The words around the parts, for a model that reads one text; it may name parts that are missing here.
         verbalisers: What a model writes for a label, where that is not the label's name.
     """
 
-    kind: Literal["classification"]
+    kind: Literal["classification", "span"]
     parts: tuple[str, ...]
     labels: tuple[str, ...]
     default_label: str | None = None
@@ -39,8 +39,14 @@ class Task:
     def __post_init__(self) -> None:
         if NO_LABEL in self.labels:
             raise HeedError(f"No label may be called {NO_LABEL!r}, which is kept for an answer that is none.")
-        if self.default_label is not None and self.default_label not in self.labels:
-            raise HeedError(f"The default label {self.default_label!r} is none of the labels {list(self.labels)}.")
+        known = ("",) if self.kind == "span" else self.labels
+        if self.default_label is not None and self.default_label not in known:
+            raise HeedError(f"The default label {self.default_label!r} is none of the labels {list(known)}.")
+
+    @property
+    def default_gold(self) -> str | None:
+        """The gold label of parts that have nothing to do with each other: for spans, a list of no answers."""
+        return "[]" if self.kind == "span" and self.default_label is not None else self.default_label
 
     @property
     def wording(self) -> str:
@@ -60,7 +66,7 @@ class Example:
     Attributes:
         uid: ``<data>/<split>/<source id or row>``; unique, and the same in every run.
         parts: Part name to content, in the order of the task.
-        label: Gold label by name, or None.
+        label: Gold label by name, or None; of a span task, a JSON list of the right answers, [] for no answer.
         groups: What the example must not share with a partner: each part's content (by hash), and every group column
             that the data set's YAML names.
         meta: Other columns, as text; results are broken down by them.
@@ -78,7 +84,7 @@ class Prediction:
     """What a model says of one example.
 
     Attributes:
-        answer: The predicted label by name, or ``NO_LABEL``.
+        answer: The predicted label by name, or ``NO_LABEL``; of a span task, the answer's text, "" for no answer.
         probs: float32, shape [labels], in the order of ``Task.labels``; None where the model has no distribution.
     """
 

@@ -28,9 +28,14 @@ KEY = ("uid", "intervention", "part", "variant", "draw")
 STRINGS = ("uid", "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
 
 
+def probs_type(labels: int) -> pa.DataType:
+    """Of a column of probability vectors. Without labels all are null; Arrow's lists of length 0 end the process."""
+    return pa.list_(pa.float32(), max(1, labels))
+
+
 def schema(labels: int) -> pa.Schema:
     """The columns of rows about a task with this many labels."""
-    probs = pa.list_(pa.float32(), labels)
+    probs = probs_type(labels)
     return pa.schema(
         [(name, pa.string()) for name in STRINGS]
         + [("version", pa.int16()), ("draw", pa.int16()), ("p", probs), ("p2", probs)]

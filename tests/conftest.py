@@ -1,5 +1,6 @@
 """Fixtures: tiny models and tokenizers of the real classes, and the real data where they are to be had."""
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -89,5 +90,35 @@ def write_nlixy() -> Callable[[Path, Sequence[tuple[str, str]], Sequence[tuple[s
         rows = [f"s\t{x}\t{y}\ts\t{relation}\n" for x, y, relation in pairs]
         (folder / "insertions.tsv").write_text("x_grammar\tx\ty\ty_grammar\tinsertion_rel\n" + "".join(rows))
         return folder
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def write_squad() -> Callable[[Path, int], Path]:
+    """Writes a file as SQuAD 2.0 has it, of so many articles with two texts and five questions about each.
+
+    Who is where is said in three sentences of a text; of two questions nobody knows the answer.
+    """
+
+    def write(path: Path, articles: int) -> Path:
+        who, where = planted.SUBJECTS, planted.CHOICES["place"]
+        data = []
+        for a in range(articles):
+            paragraphs = []
+            for p in range(2):
+                k = 10 * a + 5 * p
+                people = [who[(k + i) % len(who)] for i in range(5)]
+                places = [where[(k + 7 * i) % len(where)] for i in range(3)]
+                text = " ".join(f"The {x} in the {y} ." for x, y in zip(people, places, strict=False))
+                questions = []
+                for i, person in enumerate(people):
+                    answers = [{"text": places[i], "answer_start": text.index(places[i])}] if i < 3 else []
+                    asked = {"id": f"q{a}{p}{i}", "question": f"the {person} in the", "answers": answers}
+                    questions.append(asked | {"is_impossible": not answers})
+                paragraphs.append({"context": text, "qas": questions})
+            data.append({"title": f"Article_{a}", "paragraphs": paragraphs})
+        path.write_text(json.dumps({"version": "v2.0", "data": data}))
+        return path
 
     return write

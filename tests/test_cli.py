@@ -127,7 +127,7 @@ def test_every_data_config_is_instantiated(monkeypatch, name):
     assert isinstance(made.datamodule, PairedData)
     assert made.datamodule.name == name
     assert len(made.datamodule.task.parts) == 2
-    assert made.datamodule.task.default_label in made.datamodule.task.labels
+    assert made.datamodule.task.default_label in (made.datamodule.task.labels or [""])
     assert made.datamodule.swap == [made.datamodule.task.parts[0]]
 
 

@@ -26,12 +26,21 @@ import os, socket, sys
 import torchvision_fix
 import torch
 from pytorch_lightning import Trainer
-from callbacks import Accuracy, Attentiveness, Engine, NaturalLogic, RunFolder
-from datamodules import Planted
-from lightning_modules import Encoder
+from callbacks import Accuracy, Answers, Attentiveness, Engine, NaturalLogic, RunFolder
+from datamodules import Planted, Reading
+from lightning_modules import Encoder, Reader
 from pathlib import Path
 
-sizes, batch, backbone, nlixy, output = eval(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5], Path(sys.argv[5])
+sizes, batch, backbone, nlixy = eval(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5]
+squad, output = sys.argv[5], Path(sys.argv[6])
+
+
+def validate(world, module, data, folder, *evaluations):
+    Trainer(
+        accelerator="cpu", devices=world, strategy="ddp" if world > 1 else "auto", logger=False,
+        use_distributed_sampler=False, enable_progress_bar=False, enable_model_summary=False,
+        enable_checkpointing=False, callbacks=[*evaluations, Engine(), RunFolder(folder, lambda path: None)],
+    ).validate(module, data, verbose=False)
 
 
 def rank_of(rank, world, port):
@@ -47,12 +56,17 @@ def rank_of(rank, world, port):
         with torch.no_grad():  # answers of every kind, each with a probability of its own
             module.network.classifier.weight.mul_(100)
         effects = NaturalLogic(nlixy, seeds=9) if n in (1, 5) else NaturalLogic()
-        folder = RunFolder(output / f"{world}-{n}", lambda path: None)
-        Trainer(
-            accelerator="cpu", devices=world, strategy="ddp" if world > 1 else "auto", logger=False,
-            use_distributed_sampler=False, enable_progress_bar=False, enable_model_summary=False,
-            enable_checkpointing=False, callbacks=[Accuracy(), Attentiveness(), effects, Engine(), folder],
-        ).validate(module, data, verbose=False)
+        validate(world, module, data, output / f"{world}-{n}", Accuracy(), Attentiveness(), effects)
+    torch.manual_seed(0)
+    parts = {"context": "context", "question": "question"}
+    data = Reading("squad2", parts, path=squad, uid="id", groups=["title"], hold_out=20, eval_batch_size=3)
+    module = Reader(backbone, max_length=24, overlap=6, longest_answer=4)
+    module.prepare(data.task)
+    module.configure_model()
+    with torch.no_grad():  # answers that depend on the words
+        module.network.qa_outputs.weight.mul_(100)
+        module.network.bert.embeddings.word_embeddings.weight.mul_(50)
+    validate(world, module, data, output / f"{world}-squad", Answers(), Attentiveness())
 
 
 def main():
@@ -82,15 +96,17 @@ main()
 
 
 @pytest.fixture(scope="module")
-def results(tiny_bert, tmp_path_factory, write_nlixy):
+def results(tiny_bert, tmp_path_factory, write_nlixy, write_squad):
     """A folder with the results of every size on every number of processes, ``<processes>-<size>``."""
     folder = tmp_path_factory.mktemp("processes")
     contexts = [("A x ran.", "up"), ("No x ran.", "down"), ("A x sat.", "up"), ("No x sat here.", "down")]
     nlixy = write_nlixy(
         folder / "nlixy", contexts, [("boy", "child", "leq"), ("dog", "animal", "leq"), ("a", "b", "none")]
     )
+    squad = write_squad(folder / "squad.json", 4)
+    paths = map(str, (tiny_bert, nlixy, squad, folder))
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, repr(SIZES), str(BATCH), str(tiny_bert), str(nlixy), str(folder)],
+        [sys.executable, "-c", SCRIPT, repr(SIZES), str(BATCH), *paths],
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -108,6 +124,17 @@ def test_the_same_bytes_on_several_processes(results, processes, size):
     assert len(names) == (4 if size in (1, 5) else 3)
     for name in names:
         assert (one / name).read_bytes() == (several / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_answers_from_windows_are_the_same_bytes(results, processes):
+    one, several = results / "1-squad", results / f"{processes}-squad"
+    for name in ["results.json", "rows/answers.parquet", "rows/attentiveness.parquet"]:
+        assert (one / name).read_bytes() == (several / name).read_bytes(), name
+    rows, _ = read_rows(several / "rows" / "attentiveness.parquet")
+    base = select(rows, intervention="base")["y"].to_pylist()
+    assert len(set(base)) > 3
+    assert len(select(rows, intervention="swap")) == 5 * sum(answer != "" for answer in base) > 20
 
 
 def test_no_example_is_lost_or_repeated(results):

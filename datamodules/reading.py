@@ -1,0 +1,149 @@
+"""Reading comprehension: questions about texts, of which some have no answer (CAT, §4.1)."""
+
+import json
+import re
+from typing import Any, Literal
+
+import numpy as np
+from pytorch_lightning.utilities import rank_zero_info
+
+from datamodules.reading_files import STARTS, Found, to_questions
+from datamodules.text import ALIASES, PairedText, Rows
+from interventions import Swap, generator
+from records import Examples, ExamplesBuilder, HeedError, Task
+
+
+class Reading(PairedText):
+    """Questions about texts; the answer is a piece of the text, or there is none.
+
+    The files may be SQuAD's own (json), MRQA's (jsonl), or have a row for each question, with the answers as a list of
+    texts, or as texts with offsets (``{text: [...], answer_start: [...]}``). ``partial`` trains on one part as Kaushik
+    and Lipton (2018) do: see :func:`without_part`.
+
+    Args:
+        name: Name of the data set.
+        parts: The text that answers are cut out of and the question, each with its column, in this order.
+        answers: Column of the answers.
+        no_answer: Column that says whether there is no answer. Without one, an empty list says so.
+        **kwargs: As for :class:`PairedText`; where no group is named, it is the text. ``hold_out`` takes whole groups.
+    """
+
+    aliases = {
+        split: (*names, *(f"{name}-v2.0" for name in names), *(f"{name}-v1.1" for name in names))
+        for split, names in ALIASES.items()
+    }
+    whole_groups = True
+
+    def __init__(
+        self,
+        name: str,
+        parts: dict[str, str],
+        answers: str = "answers",
+        no_answer: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name, parts, labels={}, label=answers, default_label=None, **kwargs)
+        if len(parts) != 2:
+            raise HeedError(f"--data.parts names {len(parts)} parts, and should name a text and a question.")
+        self.full_task, self.default_label = Task("span", tuple(parts), (), ""), ""
+        self.no_answer = no_answer
+        self.found: dict[str, Found] = {}
+        self.absent = 0  # validation questions of which no answer stands in the text
+
+    @property
+    def task(self) -> Task:
+        """A model reads both parts; with ``partial``, one of them is another's."""
+        return self.full_task
+
+    def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
+        examples, self.found[split] = to_questions(rows, where, prefix, self.columns, self.no_answer)
+        self.counts.no_gold[split] = self.counts.no_gold.get(split, 0) + self.found[split].no_gold
+        return examples
+
+    def _split(self, split: Literal["train", "validation"], most: int | None) -> Examples:
+        examples = super()._split(split, most)
+        if split == "train":
+            return examples
+        self.absent = int((~known(examples)).sum()) if self.partial != self.full_task.parts[1] else 0
+        return Examples(examples.table.drop_columns([f"meta.{STARTS}"]))  # for training alone
+
+    def _partial(self, examples: Examples) -> Examples:
+        examples = without_part(examples, self.partial, self.seed) if self.partial else examples
+        return self._trainable(examples) if STARTS in examples.meta else examples
+
+    def _trainable(self, examples: Examples) -> Examples:
+        kept = np.flatnonzero(known(examples))
+        if not len(kept):
+            raise HeedError(f"{self.name}: no answer stands in its text, so that there is nothing to train on.")
+        if missing := len(examples) - len(kept):
+            rank_zero_info(f"{self.name}: {missing:,} training questions are left out: no answer stands in their text.")
+        return examples.take(kept) if missing else examples
+
+    def _asides(self, split: str, processor: Any) -> str:
+        found = self.found.get(split) or self.found.get("train") or Found()
+        text = super()._asides(split, processor)
+        if found.moved:
+            text += f" {found.moved:,} answers are not at their offset and were searched."
+        if split == "validation" and self.absent:
+            text += f" Of {self.absent:,} questions no answer stands in the text."
+        return text
+
+
+def known(examples: Examples) -> np.ndarray:
+    """Which questions can be trained on, since an answer stands in the text, or there is none: bool [examples]."""
+    starts = (json.loads(starts) for starts in examples.column(f"meta.{STARTS}"))
+    return np.array([not places or any(place is not None for place in places) for places in starts], dtype=bool)
+
+
+def without_part(examples: Examples, part: str, seed: int) -> Examples:
+    """Questions that one part alone is left of (CAT, footnote 16, after Kaushik and Lipton, 2018).
+
+    For the question alone, its first gold answer is put between two words of the text of a random other example, at a
+    random place; where there is no answer, nothing is put in (the paper does not say). For the text alone, the question
+    is that of a random other example. Others never share a group. Gold answers stay.
+
+    Args:
+        examples: With the parts (text, question), and the meta column ``starts`` or not.
+        part: The part that stays.
+        seed: The run's seed; what an example becomes depends on it, its uid and the others alone.
+
+    Raises:
+        HeedError: An example has no other, since all are of one group.
+    """
+    text, question = examples.parts
+    other = question if part == text else text
+    groups = [group for group in examples.groups if group not in examples.parts]
+    builder = ExamplesBuilder(examples.parts, groups, examples.meta)
+    swap = Swap(other, None, name="partial")
+    for i, example in enumerate(examples):
+        j = swap.partner(examples, i, 0, seed)
+        if j is None:
+            raise HeedError(f"--partial {part} needs a {other} of another group, and {example.uid} finds none.")
+        parts, meta = {**example.parts, other: examples.value(f"parts.{other}", j)}, dict(example.meta)
+        if other == text:
+            golds = json.loads(example.label)
+            starts: list[int | None] = [None] * len(golds)
+            if golds:
+                parts[text], starts[0] = inserted(golds[0], parts[text], generator(seed, "insert", example.uid))
+            meta |= {STARTS: json.dumps(starts)} if STARTS in meta else {}
+        builder.add(
+            example.uid,
+            [parts[name] for name in examples.parts],
+            example.label,
+            [example.groups[group] for group in groups],
+            [meta[name] for name in examples.meta],
+        )
+    return builder.finish()
+
+
+def inserted(answer: str, text: str, rng: np.random.Generator) -> tuple[str, int]:
+    """A text with an answer put in before a random word or behind the last, and where the answer begins.
+
+    Example:
+        >>> inserted("Rome", "It is hot.", np.random.default_rng(0))
+        ('It is hot. Rome', 11)
+    """
+    places = [match.start() for match in re.finditer(r"\S+", text)]
+    k = int(rng.integers(len(places) + 1))
+    before, after = (text[: places[k]], f" {text[places[k] :]}") if k < len(places) else (f"{text.rstrip()} ", "")
+    return f"{before}{answer}{after}", len(before)

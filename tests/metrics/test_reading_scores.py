@@ -1,0 +1,145 @@
+"""Exact match, F1 and attentiveness of answers, against another implementation of the published definitions."""
+
+import json
+import re
+import string
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics import reading_scores, span_attentiveness
+from metrics.reading import exact_match, f1, normalised
+from records import rows as r
+
+WORDS = ["the", "The", "an", "A", "Rome", "rome", "Roman", "Empire", "U.S.", "1,000", "don't", "—", "it's", ".", "café"]
+ANSWER = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
+GOLDS = st.lists(ANSWER, max_size=3)
+QUESTION = st.tuples(st.integers(0, 3), GOLDS, ANSWER, st.lists(ANSWER, min_size=3, max_size=3))
+
+
+def words(text: str) -> list[str]:
+    """Words of an answer, letter by letter: lower case, no ASCII punctuation, no articles."""
+    kept = "".join(c for c in text.lower() if c not in string.punctuation)
+    kept = re.sub(r"(?<!\w)(?:a|an|the)(?!\w)", " ", kept)
+    return [word for word in re.split(r"\s+", kept) if word]
+
+
+def scores(golds: list[str], answer: str) -> tuple[int, float]:
+    """(Exact match, F1) of an answer, by counting words off."""
+    golds = [gold for gold in golds if words(gold)]
+    best = 0, 0.0
+    for gold in golds or [""]:
+        left, hits = words(gold), 0
+        for word in words(answer):
+            if word in left:
+                left.remove(word)
+                hits += 1
+        if words(gold) and words(answer):
+            f = 2 * hits / (len(words(gold)) + len(words(answer)))
+        else:
+            f = float(words(gold) == words(answer))
+        best = max(best[0], int(words(gold) == words(answer))), max(best[1], f)
+    return best
+
+
+def rows_of(questions: list[tuple[int, list[str], str, list[str]]]) -> pa.Table:
+    """Rows of (text, gold answers, answer, answers after each draw); only what has an answer is swapped."""
+    entries: list[dict[str, Any]] = []
+    for i, (text, golds, answer, changed) in enumerate(questions):
+        common = {"uid": f"q{i:03}", "gold": json.dumps(golds), "y": answer, "slices": [f"passage={text}"], "p": None}
+        common |= {"variant": "", "allowed": "", "expectation": "", "version": 1, "p2": None}
+        entries.append(common | {"intervention": r.BASE, "part": "", "y2": None, "draw": -1, "partner": ""})
+        for draw, after in enumerate(changed if answer else ()):
+            swapped = {"intervention": "swap", "part": "context", "y2": after, "draw": draw, "partner": "x"}
+            entries.append(common | swapped)
+    columns = {name: [entry.get(name, []) for entry in entries] for name in r.schema(0).names}
+    return r.sort_rows(r.make_rows(columns, 0))
+
+
+@given(golds=GOLDS, answer=ANSWER)
+def test_one_answer_is_scored_as_defined(golds: list[str], answer: str) -> None:
+    assert (exact_match(answer, golds), f1(answer, golds)) == pytest.approx(scores(golds, answer), abs=1e-12)
+
+
+@given(text=st.text(max_size=20))
+def test_any_text_is_normalised_once(text: str) -> None:
+    assert normalised(text) == " ".join(words(text))
+
+
+def test_definitions_at_their_edges() -> None:
+    assert exact_match("", []) == f1("", []) == 1
+    assert exact_match("Rome", []) == f1("Rome", []) == 0
+    assert exact_match("The.", []) == 1  # what is nothing when normalised is no answer
+    assert exact_match("", ["The"]) == 1  # a gold answer of nothing but an article is none
+    assert exact_match("the U.S.", ["us"]) == 1
+    assert f1("a b b c", ["b b b"]) == pytest.approx(2 * 2 / (3 + 3))  # "a" is an article
+    assert exact_match("ROME", ["Paris", "rome!"]) == 1
+
+
+@given(questions=st.lists(QUESTION, min_size=1, max_size=12))
+def test_every_number_follows_from_the_questions(questions: list[tuple[int, list[str], str, list[str]]]) -> None:
+    found = reading_scores(rows_of(questions), "d", seed=3)
+    each = [(bool(golds), *scores(golds, answer)) for _, golds, answer, _ in questions]
+    for k, name in enumerate(("exact_match", "f1"), 1):
+        for suffix, kept in (("", each), ("/has_answer", [e for e in each if e[0]])):
+            measured = found[f"{name}/d{suffix}"]
+            assert measured.n == len(kept)
+            assert measured.value == (pytest.approx(np.mean([e[k] for e in kept])) if kept else None)
+        without = [e[k] for e in each if not e[0]]
+        assert found[f"{name}/d/no_answer"].value == (pytest.approx(np.mean(without)) if without else None)
+        majority = np.mean([scores(golds, "")[k - 1] for _, golds, _, _ in questions])
+        assert found[f"{name}/d/majority"].value == pytest.approx(majority)
+
+
+def test_intervals_resample_texts_with_all_their_questions() -> None:
+    """Ten questions about a text are right together or wrong together: the interval is that of 20 texts."""
+    questions = [(k, ["Rome"], "Rome" if k % 2 else "Paris", []) for k in range(20) for _ in range(10)]
+    low, high = reading_scores(rows_of([(*q[:3], ["", "", ""]) for q in questions]), "d")["f1/d"].ci95
+    drawn = np.random.default_rng(0).binomial(20, 0.5, 10_000) / 20
+    assert (low, high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])), abs=0.051)
+
+
+def test_exact_match_not_above_that_of_no_answer_is_flagged() -> None:
+    never = [(k, [], "", []) for k in range(30)] + [(k, ["Rome"], "", []) for k in range(30)]
+    good = [(k, [], "", []) for k in range(30)] + [(k, ["Rome"], "Rome", []) for k in range(30)]
+    assert "not_above_majority" in reading_scores(rows_of(never), "d")["exact_match/d"].flags
+    found = reading_scores(rows_of([(*q[:3], ["", "", "x"]) for q in good]), "d")
+    assert "not_above_majority" not in found["exact_match/d"].flags
+    assert found["exact_match/d/majority"].value == 0.5
+
+
+def test_nothing_predicted_is_undefined() -> None:
+    found = reading_scores(rows_of([]), "d")
+    assert {m.value for m in found.values()} == {None}
+    assert {m.value for m in span_attentiveness(rows_of([]), "d", "context").values()} == {None}
+
+
+@given(questions=st.lists(QUESTION, min_size=1, max_size=12))
+def test_attentiveness_is_the_share_that_becomes_no_answer(questions: list[Any]) -> None:
+    found = span_attentiveness(rows_of(questions), "d", "context")
+    answered = [(answer, changed) for _, _, answer, changed in questions if answer]
+    assert found["attentiveness/d/context/eligible"].value == pytest.approx(len(answered) / len(questions))
+    name = "attentiveness/d/context"
+    if not answered:
+        assert found[name].value is None
+        assert "every prediction is no answer" in found[name].reason
+        return
+    none = [np.mean([changed[draw] == "" for _, changed in answered]) for draw in range(3)]
+    other = [np.mean([not c[draw] or words(c[draw]) != words(a) for a, c in answered]) for draw in range(3)]
+    for suffix, per_draw in (("", none), ("/changed", other)):
+        assert found[name + suffix].per_draw == pytest.approx(tuple(per_draw))
+        assert found[name + suffix].value == pytest.approx(np.mean(per_draw))
+        assert found[name + suffix].std == pytest.approx(np.std(per_draw, ddof=1))
+        assert found[name + suffix].n == len(answered)
+
+
+def test_another_spelling_is_no_other_answer() -> None:
+    found = span_attentiveness(rows_of([(0, ["Rome"], "The Rome", ["rome!", "", "Paris"])]), "d", "context")
+    assert found["attentiveness/d/context"].per_draw == (0, 1, 0)
+    assert found["attentiveness/d/context/changed"].per_draw == (0, 1, 1)

@@ -1,0 +1,158 @@
+"""Reading comprehension from the command line: a run, its evaluation, its baselines, and several processes."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import numpy as np
+import pytest
+
+import evaluate
+import train
+from cli import HeedCLI
+from forms import expand
+from metrics.reading import exact_match, normalised
+from mistakes import guarded
+from records.rows import read_rows, select
+from runs import initialised
+
+QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
+SHORT = ["--model.max_length", "24", "--model.overlap", "6", "--model.longest_answer", "4", "--data.batch_size", "10"]
+
+
+def run(main: Callable[[], None], *argv: str | Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["heed.py", *map(str, argv), *QUIET])
+        main()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory, write_squad: Callable[[Path, int], Path]) -> list[str]:
+    """Forty questions, of which twenty are held out."""
+    file = write_squad(tmp_path_factory.mktemp("squad") / "squad.json", 4)
+    return ["--data", "squad2", "--data.path", str(file), "--data.hold_out", "20", "--data.eval_batch_size", "4"]
+
+
+@pytest.fixture(scope="module")
+def trained(data: list[str], tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run."""
+    folder = tmp_path_factory.mktemp("runs") / "plain"
+    argv = [*data, "--model.backbone", tiny_bert, *SHORT, "--model.learning_rate", "0.003"]
+    run(train.main, *argv, "--trainer.max_epochs", "2", "--output", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def answering(trained: Path) -> Path:
+    """The folder of an evaluation of a reader that always answers."""
+    checkpoint = trained / "checkpoints" / "best.ckpt"
+    run(evaluate.main, "--checkpoint", checkpoint, "--model.threshold", "1e6", "--output", trained.parent / "answering")
+    return trained.parent / "answering"
+
+
+def test_a_run_leaves_scores_and_rows(trained: Path) -> None:
+    results = json.loads((trained / "results.json").read_text())
+    names = {"f1/squad2", "exact_match/squad2/has_answer", "null/squad2/flips", "attentiveness/squad2/context/eligible"}
+    assert names <= set(results["metrics"])
+    assert not [name for name in results["metrics"] if name.startswith("accuracy")]
+    assert results["metrics"]["exact_match/squad2/majority"]["value"] == 0.4
+    assert set(results["rows"]) == {"answers", "attentiveness"}
+    assert results["counts"]["answers/not_in_text"] == 0
+    assert (trained / "checkpoints" / "best.ckpt").is_file()
+    assert (trained / "figures" / "attentiveness.png").is_file()
+    assert "lightning_modules.Reader" in (trained / "config.yaml").read_text()
+
+
+def test_an_evaluation_repeats_the_numbers_of_the_run(trained: Path, tmp_path: Path) -> None:
+    run(evaluate.main, "--checkpoint", trained / "checkpoints" / "best.ckpt", "--output", tmp_path / "again")
+    assert (tmp_path / "again" / "results.json").read_bytes() == (trained / "results.json").read_bytes()
+    backbone = trained / "checkpoints" / "backbone"
+    assert (backbone / "model.safetensors").is_file()
+
+
+def test_results_follow_from_the_rows(answering: Path) -> None:
+    rows, meta = read_rows(answering / "rows" / "attentiveness.parquet")
+    base, swapped = (select(rows, intervention=name).to_pylist() for name in ("base", "swap"))
+    assert meta["task"] == []
+    assert {row["p"] for row in base} == {row["p2"] for row in swapped} == {None}
+    assert len(swapped) == 5 * len(base) == 100
+    found = json.loads((answering / "results.json").read_text())["metrics"]
+    scores = [exact_match(row["y"], json.loads(row["gold"])) for row in base]
+    assert found["exact_match/squad2"]["value"] == pytest.approx(np.mean(scores))
+    for suffix, hit in (
+        ("", lambda row: row["y2"] == ""),
+        ("/changed", lambda row: normalised(row["y2"]) != normalised(row["y"])),
+    ):
+        shares = [np.mean([hit(row) for row in swapped if row["draw"] == draw]) for draw in range(5)]
+        assert found[f"attentiveness/squad2/context{suffix}"]["per_draw"] == pytest.approx(shares)
+    assert found["attentiveness/squad2/context"]["value"] == 0  # it always answers
+    assert found["attentiveness/squad2/context/changed"]["value"] > 0.5
+    null, _ = read_rows(answering / "rows" / "answers.parquet")
+    null = select(null, intervention="null").to_pylist()
+    assert [row["y"] for row in null] == [row["y2"] for row in null]
+    assert found["null/squad2/flips"]["n"] == 20
+
+
+def test_partners_are_of_other_articles(answering: Path) -> None:
+    rows, _ = read_rows(answering / "rows" / "attentiveness.parquet")
+    swapped = select(rows, intervention="swap").to_pylist()
+    assert all(row["uid"].split("/")[-1][:2] != row["partner"].split("/")[-1][:2] for row in swapped)
+
+
+@pytest.mark.parametrize(
+    "flags", [["--partial", "question"], ["--partial", "context"], ["--augment", "counterfactual"]]
+)
+def test_baselines_and_augmentation(data: list[str], tiny_bert: Path, tmp_path: Path, flags: list[str]) -> None:
+    argv = [*data, "--model.backbone", tiny_bert, *SHORT, *flags, "--trainer.max_epochs", "1"]
+    run(train.main, *argv, "--output", tmp_path / "run")
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert results["metrics"]["f1/squad2"]["n"] == 20
+    assert ("attentiveness/squad2/context" in results["metrics"]) == (flags[0] == "--augment")
+
+
+def made(*argv: str | Path) -> HeedCLI:
+    """The modules of a command line, checked, and no trainer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
+        patch.setattr(sys, "argv", ["train.py", *map(str, argv)])
+        cli = HeedCLI(False, folder=None, args=expand(initialised([*map(str, argv)])))
+        cli.check()
+    return cli
+
+
+def test_a_short_form_names_a_reader_with_its_settings(data: list[str], tiny_bert: Path) -> None:
+    cli = made(*data, "--model", "bert", "--model.backbone", tiny_bert, *SHORT)
+    assert type(cli.model).__name__ == "Reader"
+    assert (cli.model.learning_rate, cli.model.overlap) == (3e-5, 6)
+
+
+def test_a_run_on_pairs_goes_on_with_questions(data: list[str], tiny_bert: Path, tmp_path: Path) -> None:
+    pairs = ["--data.n_train", "32", "--data.n_validation", "9", "--trainer.max_epochs", "1", "--output", tmp_path]
+    run(train.main, "--model.backbone", tiny_bert, "--model.max_length", "24", *pairs)
+    cli = made("--init_from", tmp_path, *data, "--model.overlap", "6", "--model.longest_answer", "4")
+    assert type(cli.model).__name__ == "Reader"
+    assert (cli.model.max_length, cli.model.backbone) == (24, str(tmp_path / "checkpoints" / "backbone"))
+    cli.model.configure_model()
+    assert cli.model.network.qa_outputs.out_features == 2
+
+
+def test_what_is_watched_is_f1(data: list[str], tiny_bert: Path) -> None:
+    cli = made(*data, "--model.backbone", tiny_bert, *SHORT)
+    assert cli.config_init["checkpoint"].monitor == "f1/squad2"
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["--evaluations", "accuracy"], "--evaluations accuracy has nothing to do with these data."),
+        (["--data", "planted"], "--model Reader is for data of the kind span, and these are of classification."),
+    ],
+)
+def test_what_does_not_fit_is_one_sentence(trained: Path, capsys: Any, argv: list[str], message: str) -> None:
+    with pytest.raises(SystemExit):
+        guarded(lambda: run(evaluate.main, "--checkpoint", trained / "checkpoints" / "best.ckpt", *argv))
+    assert capsys.readouterr().err.strip().splitlines()[-1].endswith(message)
