@@ -25,7 +25,7 @@ def output_folder(cli: HeedCLI) -> Path:
         return run_folder(cli, "pretrained")
     checkpoint = Path(cli.config.checkpoint)
     parts = [] if cli.without_data else [cli.datamodule.name, cli.datamodule.evaluated]
-    parts += [checkpoint.stem, *(e.title for e in cli.evaluations if e.own or cli.only)]
+    parts += [checkpoint.stem, *(e.title for e in cli.evaluations if e.own or cli.only or e.title != e.name)]
     name = "-".join(part for part in parts if part != "best")
     return checkpoint.absolute().parent.parent / "evaluations" / name
 

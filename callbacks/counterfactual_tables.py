@@ -13,7 +13,7 @@ from interventions.base import Expectation
 from interventions.transitions import LABELS
 from metrics import Measurement, challenge, challenge_counts, eight_cells
 from records import Examples, HeedError
-from records.rows import read_rows
+from records.rows import BASE, read_rows, same, select, strings
 
 NEUTRAL = LABELS[1]
 ANNOTATED: dict[str, Expectation] = {"annotated/flipped": "change", "annotated/preserved": "stay"}
@@ -52,6 +52,11 @@ class CounterfactualTables(Evaluation):
         self._changed: Examples | None = None
 
     @property
+    def title(self) -> str:
+        sets = [Path(path).resolve().name for path in self.paths]
+        return "-".join([self.name, *sets, *(["cells"] if self.hypothesis_only else [])])
+
+    @property
     def rows_file(self) -> Path:
         """The rows of the hypothesis-only model."""
         return Path(self.hypothesis_only) / "rows" / f"{self.name}.parquet"
@@ -67,10 +72,26 @@ class CounterfactualTables(Evaluation):
                 name = Path(path).resolve().name
                 if name in self._sets:
                     raise HeedError(f"--counterfactual_tables.paths {path}: another folder is called {name} as well.")
-                self._sets[name] = load_counterfactuals(path, _prefix(name))
+                self._sets[name] = load_counterfactuals(path, _prefix(name), flag="--counterfactual_tables.paths")
             originals, changed = map(Examples.concatenate, zip(*self._sets.values(), strict=True))
             self._pool, self._changed = fitted(originals, data), fitted(changed, data)
+            if self.hypothesis_only is not None:
+                self._partial = self._rows_of_partial(originals, changed)
         return self._pool
+
+    def _rows_of_partial(self, originals: Examples, changed: Examples) -> pa.Table:
+        """The rows of the hypothesis-only model, which must be of one, and hold all of these originals."""
+        flag, rows = f"--counterfactual_tables.hypothesis_only {self.hypothesis_only}", read_rows(self.rows_file)[0]
+        predicted = set(strings(select(rows, intervention=BASE), "uid"))
+        if missing := next((uid for uid in originals.column("uid") if uid not in predicted), None):
+            raise HeedError(f"{flag}: {missing} was not predicted; evaluate that model with the same folders.")
+        hypotheses = (pool.column(f"parts.{pool.parts[1]}") for pool in (originals, changed))
+        same_text = {uid for uid, a, b in zip(originals.column("uid"), *hypotheses, strict=True) if a == b}
+        annotated = pa.concat_tables([select(rows, intervention=name) for name in ANNOTATED])
+        for uid, stays in zip(strings(annotated, "uid"), same(annotated, "y", "y2"), strict=True):
+            if uid in same_text and not stays:
+                raise HeedError(f"{flag}: that model reads the table, for its answer to {uid} follows it.")
+        return rows
 
     def headlines(self, data: PairedData) -> dict[str, str]:
         return {f"flipped: {name}": f"challenge/{_prefix(name)}/flipped" for name in self._sets}
@@ -90,7 +111,7 @@ class CounterfactualTables(Evaluation):
             prefix, chosen, mine = _prefix(name), _interventions(name), _of(rows, name)
             found |= challenge(mine, prefix, chosen, NEUTRAL, data.seed)
             if self.hypothesis_only is not None:
-                partial = _of(read_rows(self.rows_file)[0], name)
+                partial = _of(self._partial, name)
                 found |= eight_cells(mine, partial, prefix, chosen, NEUTRAL, "flipped", data.seed)
         return found
 

@@ -96,7 +96,10 @@ class Engine(Callback):
                 counts[f"{name}/no_label"] = int(unlabelled.sum())
         for evaluation in evaluations:
             rows, _ = self.rows[evaluation.name]
-            self.measurements |= evaluation.metrics(rows, data)
+            found = evaluation.metrics(rows, data)
+            if twice := sorted(found.keys() & self.measurements.keys()):
+                raise HeedError(f"{evaluation.name} is not the only evaluation with the metric {twice[0]}.")
+            self.measurements |= found
             counts |= {f"{evaluation.name}/{k}": v for k, v in evaluation.counts(rows, data).items()}
         self.results = {
             "format": r.FORMAT,

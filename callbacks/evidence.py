@@ -1,5 +1,7 @@
 """Evidence: does a model use the rows of a table that people find relevant?"""
 
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +12,6 @@ from interventions import Donors, Intervention, RowEdits, SwapValues
 from interventions.transitions import LABELS
 from metrics import Measurement, challenge, evidence, evidence_counts, invalid_transitions
 from records import Examples, HeedError
-from records.rows import where
 
 NEUTRAL = LABELS[1]
 DELETE, VALUES = "delete", "values"
@@ -42,6 +43,10 @@ class Evidence(Evaluation):
         self._relevant: dict[str, frozenset[str]] = {}
         self._left_out: dict[str, int] = {}
 
+    @property
+    def title(self) -> str:
+        return "-".join([self.name, Path(self.path or "").stem, self.split])
+
     def pool(self, data: PairedData) -> Examples | None:
         if self._pool is None and self.path is not None:
             self._require(data)
@@ -59,35 +64,38 @@ class Evidence(Evaluation):
         flag = f"--evidence.path {self.path}"
         if not isinstance(data, PairedTables) or data.path is None:
             raise HeedError(f"{flag} is about tables: it needs --data infotabs --data.path DIR, or other tables.")
-        if data.partial and data.partial not in data.columns.tables:
-            raise HeedError(f"{flag}: a model of the {data.partial} alone reads no table, so that no row is evidence.")
+        if data.partial:
+            raise HeedError(f"{flag} takes a model of tables and hypotheses; this one reads the {data.partial} alone.")
         if set(data.full_task.labels) != set(LABELS):
             raise HeedError(f"{flag} needs the labels {', '.join(LABELS)}; there are {', '.join(data.task.labels)}.")
 
     def headlines(self, data: PairedData) -> dict[str, str]:
-        return {f"evidence: {what}": f"evidence/{data.name}/{what}" for what in ("precision", "recall")}
+        return {f"evidence: {what}": f"evidence/{self._of}/{what}" for what in ("precision", "recall")}
+
+    @property
+    def _of(self) -> str:
+        """What the annotated examples are called, whatever else is evaluated."""
+        return self._pool.uid(0).partition("/")[0]
 
     def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
         part = _table(self._pool)
         hypothesis = next(name for name in self._pool.parts if name != part)
-        return [
-            RowEdits(DELETE, part, Donors(self._pool, part), relevant=self._relevant),
-            SwapValues(self._relevant, self._lenders, part, hypothesis),
-        ]
+        self._swap = SwapValues(self._relevant, self._lenders, part, hypothesis)
+        return [RowEdits(DELETE, part, Donors(self._pool, part), relevant=self._relevant), self._swap]
 
     def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
-        found = evidence(rows, data.name, _table(self._pool), self._relevant, NEUTRAL, data.seed)
-        name = f"{data.name}-evidence"
+        found = evidence(rows, self._of, _table(self._pool), self._relevant, NEUTRAL, data.seed)
+        name = f"{self._of}-evidence"
         moved = invalid_transitions(rows, name, [DELETE], data.seed)
         found |= {k: m for k, m in moved.items() if k.split("/")[2] != DELETE}  # where the relevance is known
-        swapped = challenge(rows, f"{data.name}/values", [VALUES], NEUTRAL, data.seed)
+        swapped = challenge(rows, f"{self._of}/values", [VALUES], NEUTRAL, data.seed)
         return found | {k: m for k, m in swapped.items() if "/flipped" not in k}
 
     def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:
         """How many pairs and tables count, and how many annotated ones do not, for which reason."""
         counted = evidence_counts(rows, _table(self._pool), self._relevant, NEUTRAL)
-        swapped = int(where(rows, intervention=VALUES).sum())
-        return {"split": self.split, **counted, "left_out": self._left_out, "values_swapped": swapped}
+        reasons = Counter(self._swap.why_not(self._pool, uid) or "swapped" for uid in self._pool.column("uid"))
+        return {"split": self.split, **counted, "left_out": self._left_out, "values": dict(sorted(reasons.items()))}
 
 
 def _table(pool: Examples) -> str:

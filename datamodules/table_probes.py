@@ -46,7 +46,10 @@ def challenge_file(path: str | Path, flag: str = "path") -> Path | None:
 
 
 def load_counterfactuals(
-    path: str | Path, prefix: str | None = None, labels: Mapping[str, Sequence[str | int]] = LABELS
+    path: str | Path,
+    prefix: str | None = None,
+    labels: Mapping[str, Sequence[str | int]] = LABELS,
+    flag: str = "path",
 ) -> tuple[Examples, Examples]:
     """Examples on original tables, and the same on modified ones, with their labels.
 
@@ -54,6 +57,7 @@ def load_counterfactuals(
         path: A folder with one tsv file, tables_json/ and tables_mod_json/, or the tsv file.
         prefix: The start of each uid; ``counterfactuals/<folder>`` if not given.
         labels: Label name to its spellings.
+        flag: What messages call the path.
 
     Returns:
         (originals, modified): as many, in the same order, with the same uids (``<prefix>/<row>``). Both have the
@@ -64,9 +68,9 @@ def load_counterfactuals(
     Raises:
         HeedError: A file is missing or broken, or a row has no label.
     """
-    file = challenge_file(path)
+    file = challenge_file(path, flag)
     if file is None:
-        raise HeedError(f"{path} has no {MODIFIED}/ beside it.")
+        raise HeedError(f"{flag} {path} has no {MODIFIED}/ beside it.")
     where = str(file)
     folders = [TableFolder(file.parent / name) for name in (ORIGINALS, MODIFIED)]
     sides: tuple[list[tuple[int, dict[str, Any]]], ...] = ([], [])

@@ -29,6 +29,7 @@ COLUMNS = Columns(
     meta=(TABLE, "category"),
     tables=(PREMISE,),
 )
+PERTURBED = "#perturbed"  # the end of uids
 NAMES_OF_IDS = ("table_id", "Table ID", "original_tableid")
 
 
@@ -163,8 +164,13 @@ class PairedTables(PairedText):
             made = [c.example for change in changes for c in change.apply(examples, uid, 0, self.seed)]
             if made:
                 chosen = made[int(generator(self.seed, "inoculation", "perturbed", uid).integers(len(made)))]
-                found.append(replace(chosen, uid=f"{uid}#perturbed"))
+                found.append(replace(chosen, uid=f"{uid}{PERTURBED}"))
             if len(found) == n:
+                flipped = sum(e.label != examples.value("label", examples.position(_base(e.uid))) for e in found)
+                rank_zero_info(
+                    f"{self.name}: {n} hypotheses of the training set are perturbed, {flipped} of them to the opposite "
+                    f"label, in {', '.join(kinds)} ({source.analyser.name})."
+                )
                 return Examples.of(found)
         raise HeedError(f"--data.inoculation.n {n}: only {len(found)} hypotheses of the training set can be perturbed.")
 
@@ -210,6 +216,10 @@ class PairedTables(PairedText):
                 "github.com/infotabs/infotabs."
             )
         return TablePairs(Path(path), self.quoting)
+
+
+def _base(uid: str) -> str:
+    return uid.removesuffix(PERTURBED)
 
 
 def _short(split: str) -> str:

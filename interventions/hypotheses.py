@@ -146,7 +146,7 @@ class PerturbHypothesis:
 
     @property
     def settings(self) -> tuple[str | int | bool, ...]:
-        return (self.kind, self.direction, self.source.analyser.name)
+        return (self.kind, self.direction, self.source.analyser.name, self.source.pool.fingerprint)
 
     def eligible(self, uid: str, base: Prediction) -> bool:
         return self.source.holds(uid)  # what counts besides is the gold label

@@ -45,7 +45,10 @@ class SwapTitle:
     version: int = 1
     limit: int | None = None
     expectation: Expectation = "stay"
-    settings: tuple[str | int | bool, ...] = ()
+
+    @property
+    def settings(self) -> tuple[str | int | bool, ...]:
+        return (self.source.pool.fingerprint,)
 
     def eligible(self, uid: str, base: Prediction) -> bool:
         return self.source.holds(uid)  # what counts besides is the gold label

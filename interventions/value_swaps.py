@@ -2,6 +2,7 @@
 table go to another one with the same keys, and the hypothesis goes with them. The label stays.
 """
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -42,7 +43,8 @@ class SwapValues:
 
     @property
     def settings(self) -> tuple[str | int | bool, ...]:
-        return (self.lenders.fingerprint,)
+        relevant = json.dumps({uid: sorted(keys) for uid, keys in self.relevant.items()}, sort_keys=True)
+        return (self.lenders.fingerprint, content_id(relevant))
 
     @cached_property
     def _tables(self) -> list[tuple[str, Table]]:
@@ -56,11 +58,20 @@ class SwapValues:
     def eligible(self, uid: str, base: Prediction) -> bool:
         return uid in self.relevant
 
-    def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
+    def why_not(self, pool: Examples, uid: str) -> str:
+        """Why an example goes to no other table ("no_other_table" has the keys, "no_title_expression", ...), or ""."""
+        statement = self._statement(pool, uid)
+        reasons = {why_not(statement, other, "values") for _, other in self._tables}
+        return "" if "" in reasons else min(reasons - {"key_missing", "same_title"}, default="no_other_table")
+
+    def _statement(self, pool: Examples, uid: str) -> Statement:
         base = pool[uid]
         table = base.parts[self.part]
         keys = tuple(key for key in table.keys if key in self.relevant[uid])
-        statement = Statement(uid, table, base.parts[self.hypothesis], base.label, keys)
+        return Statement(uid, table, base.parts[self.hypothesis], base.label, keys)
+
+    def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
+        base, statement = pool[uid], self._statement(pool, uid)
         possible = [lender for lender in self._tables if not why_not(statement, lender[1], "values")]
         if not possible:
             return []

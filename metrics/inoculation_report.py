@@ -1,8 +1,9 @@
 """What inoculation did: ``python -m metrics.inoculation_report BEFORE AFTER [AFTER ...]``.
 
 Each is a folder that evaluate.py wrote: of the model before inoculation, and of models after it, on the same data with
-the same settings. The original test is all of these data; a challenge test is what one kind of change made of them
-(:mod:`metrics.challenge`), or of a set of its own.
+the same settings. The original test is these data; a challenge test is what one kind of change made of them
+(:mod:`metrics.challenge`), or a set of its own. Of several splits each is a test of its own; a set is compared with the
+split of its name, and with all of them where there is none.
 """
 
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,10 +21,10 @@ from metrics.challenge import KINDS, challenge_pairs
 from metrics.inoculation import inoculation, inoculation_outcome
 from metrics.measurement import Measurement
 from records import HeedError, read_json
-from records.rows import BASE, read_rows, strings
+from records.rows import BASE, read_rows, sliced, strings
 
 NEUTRAL = LABELS[1]
-ORIGINAL, CHALLENGES = "accuracy", ("challenge", "counterfactual_tables")  # evaluations
+ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
 
 
 class Test(NamedTuple):
@@ -33,66 +35,100 @@ class Test(NamedTuple):
         source: What its uids begin with; "" for all.
         interventions: What made its examples.
         kind: "preserved" or "flipped".
+        split: The split that it is of, where there are several; "" for all.
     """
 
     evaluation: str
     source: str
     interventions: tuple[str, ...]
     kind: str
+    split: str = ""
 
     def __str__(self) -> str:
         family = self.interventions[0].partition("/")[0]
-        return f"{self.source or self.evaluation}, {family}, label {self.kind}"
+        of = f", {self.split}" if self.split and not self.source else ""
+        return f"{self.source or self.evaluation}{of}, {family}, label {self.kind}"
 
 
-def _rows(folder: Path, evaluation: str) -> pa.Table | None:
+def _rows(folder: Path, evaluation: str) -> tuple[pa.Table, int] | None:
+    """The rows of an evaluation and the seed that their challenge examples are drawn by."""
     file = folder / "rows" / f"{evaluation}.parquet"
-    return read_rows(file)[0] if file.is_file() else None
+    if not file.is_file():
+        return None
+    rows, metadata = read_rows(file)
+    return rows, metadata["seed"]
 
 
 def _of(rows: pa.Table, source: str) -> pa.Table:
     return rows.filter(pc.starts_with(rows["uid"], f"{source}/")) if source else rows
 
 
-def challenge_tests(rows: pa.Table, evaluation: str) -> Iterator[Test]:
+def _in(rows: pa.Table, split: str) -> pa.Table:
+    if not split:
+        return rows
+    of, names = sliced(rows, "split")
+    return rows.filter(pa.array(np.array([name == split for name in names])[of]))
+
+
+def challenge_tests(rows: pa.Table, evaluation: str, splits: Sequence[str] = ()) -> Iterator[Test]:
     """The challenge tests in the rows of an evaluation.
 
-    Interventions belong together where their names begin alike ("perturb/numbers/flipped"). Sets that people have made
-    are kept apart; what was made of the evaluated data is one.
+    Interventions belong together where their names begin alike ("perturb/numbers/flipped").
+
+    Args:
+        rows: The rows.
+        evaluation: Its name.
+        splits: The splits of the evaluated data, where there are several.
     """
     families: dict[str, list[str]] = {}
     for name in sorted(set(strings(rows, "intervention")) - {BASE}):
         families.setdefault(name.partition("/")[0], []).append(name)
-    apart = evaluation == "counterfactual_tables"
-    for source in sorted({uid.partition("/")[0] for uid in strings(rows, "uid")}) if apart else [""]:
+    places = [("", split) for split in splits or [""]]
+    if evaluation == SETS:
+        sources = sorted({uid.partition("/")[0] for uid in strings(rows, "uid")})
+        places = [(source, next((s for s in splits if source.endswith(f"-{s}")), "")) for source in sources]
+    for source, split in places:
+        mine = _of(rows, source) if source else _in(rows, split)
         for names in families.values():
-            pairs = challenge_pairs(_of(rows, source), names, NEUTRAL)
-            yield from (Test(evaluation, source, tuple(names), kind) for kind in KINDS if pairs[kind])
+            pairs = challenge_pairs(mine, names, NEUTRAL)
+            yield from (Test(evaluation, source, tuple(names), kind, split) for kind in KINDS if pairs[kind])
 
 
-def compare(before: Path, after: Path, seed: int = 0) -> dict[Test, dict[str, Measurement]]:
+def compare(before: Path, after: Path) -> dict[Test, dict[str, Measurement]]:
     """:func:`metrics.inoculation.inoculation` for each challenge test of two evaluations.
 
     Raises:
         HeedError: One of them has no rows of the original test, or they have no challenge test in common, or the
-            examples are not the same.
+            examples or the seeds are not the same.
     """
-    original = tuple(_rows(folder, ORIGINAL) for folder in (before, after))
-    for folder, rows in zip((before, after), original, strict=True):
+    found = [_rows(folder, ORIGINAL) for folder in (before, after)]
+    for folder, rows in zip((before, after), found, strict=True):
         if rows is None:
             raise HeedError(
                 f"{folder} has no rows/{ORIGINAL}.parquet: name folders that evaluate.py wrote, without --evaluations "
                 f"or with {ORIGINAL} among them."
             )
-    found = {}
-    for evaluation in CHALLENGES:
-        runs = tuple(_rows(folder, evaluation) for folder in (before, after))
-        for test in challenge_tests(runs[0], evaluation) if all(runs) else ():
-            both = tuple(_of(rows, test.source) for rows in runs)
-            found[test] = inoculation(original, both, str(test), test.interventions, NEUTRAL, test.kind, seed)
-    if not found:
-        raise HeedError(f"{before} and {after} have no rows of {' or '.join(CHALLENGES)} in common.")
-    return found
+    original, seeds = zip(*found, strict=True)
+    if len(set(seeds)) > 1:
+        raise HeedError(f"{before} was evaluated with the seed {seeds[0]} and {after} with {seeds[1]}: use one.")
+    splits = sorted({s.partition("=")[2] for cell in original[0]["slices"].to_pylist() for s in cell if _is_split(s)})
+    compared = {}
+    for evaluation in (MADE, SETS):
+        runs = [_rows(folder, evaluation) for folder in (before, after)]
+        if None in runs:
+            continue
+        for test in challenge_tests(runs[0][0], evaluation, splits):
+            first = tuple(_in(rows, test.split) for rows in original)
+            both = tuple(_of(rows, test.source) if test.source else _in(rows, test.split) for rows, _ in runs)
+            chosen = str(test), test.interventions, NEUTRAL, test.kind
+            compared[test] = inoculation(first, both, *chosen, seeds[0])
+    if not compared:
+        raise HeedError(f"{before} and {after} have no rows of {MADE} or {SETS} in common.")
+    return compared
+
+
+def _is_split(slice_: str) -> bool:
+    return slice_.startswith("split=")
 
 
 def _points(m: Measurement, sign: str = "") -> str:

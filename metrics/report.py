@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from metrics import challenge_report, transition_report
-from metrics.measurement import Measurement, bootstrap_interval
+from metrics.measurement import NO_WIDTH, Measurement, bootstrap_interval
 from metrics.natural_logic_report import (
     DIFFERENT_PAIRS,
     different_pairs,
@@ -66,20 +66,27 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         results: Contents of results.json, two or more.
 
     Returns:
-        The same, with ``n`` the number of runs and ``per_draw`` the value of each. Names without a value in some run
-        stay without one, and say in how many.
+        The same, with ``n`` the number of runs, ``per_draw`` the value of each, and the flags of any. Names without a
+        value in some run stay without one, and say in how many.
+
+    Raises:
+        HeedError: The runs have no metric in common.
     """
     metrics, n = {}, len(results)
     for name in results[0]["metrics"]:
-        found = [result["metrics"][name]["value"] for result in results if name in result["metrics"]]
-        values = [value for value in found if value is not None]
+        found = [result["metrics"][name] for result in results if name in result["metrics"]]
+        values = [m["value"] for m in found if m["value"] is not None]
+        flags = tuple(dict.fromkeys(flag for m in found for flag in m["flags"] if flag != NO_WIDTH))
         if len(found) < n:
             continue
         if len(values) < n:
-            metrics[name] = Measurement(None, n, reason=f"undefined in {n - len(values)} of {n} runs").as_dict()
-            continue
-        std = float(np.std(values, ddof=1))
-        metrics[name] = Measurement(float(np.mean(values)), n, n, std, per_draw=tuple(values)).as_dict()
+            mean = Measurement(None, n, flags=flags, reason=f"in {n - len(values)} of {n} runs")
+        else:
+            std = float(np.std(values, ddof=1))
+            mean = Measurement(float(np.mean(values)), n, n, std, per_draw=tuple(values), flags=flags)
+        metrics[name] = mean.as_dict()
+    if not metrics:
+        raise HeedError("These runs have no metric in common, so there is no mean.")
     shared = {key: ", ".join(dict.fromkeys(str(r.get(key)) for r in results)) for key in ("data", "split")}
     return {**shared, "metrics": metrics, "note": results[0].get("note")}
 
@@ -188,9 +195,10 @@ def main(arguments: list[str]) -> None:
     if len(folders) < len(arguments):
         if len(results) < 2:
             raise HeedError("--mean needs the folders of two runs or more")
-        print_table(
-            {" ".join(results): averaged(list(results.values()))}, title=f"mean of {len(results)} runs, in %, ± std"
-        )
+        mean = averaged(list(results.values()))
+        print_table({" ".join(results): mean}, title=f"mean of {len(results)} runs, in %, ± std")
+        if left := len(set().union(*(found["metrics"] for found in results.values())) - set(mean["metrics"])):
+            print(f"Metrics that not all of these runs have: {left}.")
         return
     print_table(results)
     if len(results) != 2 or not _both_accurate(results):

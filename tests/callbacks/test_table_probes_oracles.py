@@ -61,7 +61,7 @@ def folder(tmp_path: Path) -> Path:
     (made / "maindata").mkdir(parents=True)
     (made / "tables" / "json").mkdir(parents=True)
     rows = ["annotater_id\ttable_id\thypothesis\tlabel", *(f"GW1\t{t}\t{h}\t{label}" for t, h, label, _ in PAIRS)]
-    for name in ("infotabs_train", "infotabs_dev"):
+    for name in ("infotabs_train", "infotabs_dev", "infotabs_test_alpha1"):
         (made / "maindata" / f"{name}.tsv").write_text("\n".join([*rows, ""]))
     for name, table in TABLES.items():
         (made / "tables" / "json" / f"{name}.json").write_text(json.dumps(table))
@@ -163,6 +163,51 @@ def test_eight_cells_need_the_rows_of_a_model_of_the_hypothesis(folder):
     assert found["right_right_right"][0] + found["right_right_wrong"][0] == pytest.approx(1)
 
 
+def test_eight_cells_are_refused_where_the_other_rows_do_not_fit(folder):
+    paths = [str(folder / "flips")]
+    reads = measure(reads_the_rows, module(folder), CounterfactualTables(paths))
+    with pytest.raises(HeedError, match="that model reads the table"):
+        CounterfactualTables(paths, str(written(reads, folder / "full"))).pool(module(folder))
+    partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis"), CounterfactualTables(paths))
+    rows, meta = partial.rows["counterfactual_tables"]
+    partial.rows["counterfactual_tables"] = rows.slice(2), meta
+    with pytest.raises(HeedError, match="was not predicted; evaluate that model with the same folders"):
+        CounterfactualTables(paths, str(written(partial, folder / "partial"))).pool(module(folder))
+
+
+def test_names_do_not_depend_on_the_data_that_are_evaluated_beside(folder):
+    alone = module(folder)
+    alone.name = "evidence"  # as where nothing else is evaluated
+    names = [
+        set(measure(reads_the_rows, data, Evidence(str(folder / "relevant.csv"))).measurements)
+        for data in (module(folder), alone)
+    ]
+    evidence = [{name for name in found if name.split("/")[0] not in ("accuracy", "null")} for found in names]
+    assert evidence[0] == evidence[1]
+    titles = {e.title for e in (Evidence("a/b.csv"), Evidence("a/c.csv"), Evidence("a/b.csv", "dev"))}
+    assert titles == {"evidence-b-train", "evidence-c-train", "evidence-b-dev"}
+    assert CounterfactualTables([str(folder / "flips")]).title == "counterfactual_tables-flips"
+
+
+def test_the_outcome_of_each_split_rests_on_the_seed_of_the_rows(folder):
+    several = {"splits": {"train": "train", "validation": ["dev", "alpha1"]}, "seed": 3}
+    runs = {"before": reads_the_hypothesis, "after": reads_the_rows}
+    found = {name: measure(rule, module(folder, **several), Challenge()) for name, rule in runs.items()}
+    before, after = (written(engine, folder / name) for name, engine in found.items())
+    compared = compare(before, after)
+    assert {test.split for test in compared} == {"dev", "alpha1"}
+    for test, measured in compared.items():
+        what = {"perturb": "hypotheses", "title": "titles"}[test.interventions[0].partition("/")[0]]
+        shown = f"challenge/infotabs/{what}/split={test.split}/{test.kind}"
+        for time, engine in found.items():
+            in_report = measured[f"inoculation/{test}/challenge/{time}"]
+            assert (in_report.value, in_report.n) == (engine.measurements[shown].value, engine.measurements[shown].n)
+        assert measured[f"inoculation/{test}/original/after"].n == len(PAIRS)
+    other = written(measure(reads_the_rows, module(folder, **several | {"seed": 4}), Challenge()), folder / "other")
+    with pytest.raises(HeedError, match="with the seed 3 and .* with 4: use one"):
+        compare(before, other)
+
+
 def test_the_outcome_of_inoculation_is_printed(folder, capsys):
     sets = [str(folder / "flips")]
     runs = {"before": reads_the_hypothesis, "after": reads_the_rows}
@@ -198,7 +243,8 @@ def test_a_model_that_writes_the_label_takes_every_probe(folder, tiny_t5):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"partial": "hypothesis"}, "a model of the hypothesis alone reads no table"),
+        ({"partial": "hypothesis"}, "this one reads the hypothesis alone"),
+        ({"partial": "premise"}, "this one reads the premise alone"),
         ({"labels": {E: ["E"], "other": ["N", "C"]}}, "needs the labels entailment, neutral, contradiction"),
     ],
 )

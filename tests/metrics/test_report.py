@@ -345,7 +345,7 @@ def test_the_mean_of_runs(values):
     m = report.averaged(runs)["metrics"]["accuracy/d"]
     if None in values:
         assert (m["value"], m["std"]) == (None, None)
-        assert m["reason"] == f"undefined in {values.count(None)} of {len(values)} runs"
+        assert m["reason"] == f"in {values.count(None)} of {len(values)} runs"
         return
     mean = sum(values) / len(values)
     std = (sum((v - mean) ** 2 for v in values) / (len(values) - 1)) ** 0.5
@@ -364,5 +364,6 @@ def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
     assert "accuracy 70.00 ± 28.28 n=2" in " ".join(text.split())
     assert "fold-a, fold-b" in text
     assert "attentiveness" not in text
+    assert "Metrics that not all of these runs have: 1." in text
     with pytest.raises(HeedError, match="two runs or more"):
         report.main(["--mean", str(tmp_path / "a")])
