@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -45,7 +46,7 @@ class Reading(PairedText):
         super().__init__(name, parts, labels={}, label=answers, default_label=None, **kwargs)
         if len(parts) != 2:
             raise HeedError(f"--data.parts names {len(parts)} parts, and should name a text and a question.")
-        self.full_task, self.default_label = Task("span", tuple(parts), (), ""), ""
+        self.full_task, self.default_label = replace(self.full_task, kind="span", default_label=""), ""
         self.no_answer = no_answer
         self.found: dict[str, Found] = {}
         self.absent = 0  # validation questions of which no answer stands in the text

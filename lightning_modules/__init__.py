@@ -9,6 +9,7 @@ from lightning_modules.reader import Reader
 from lightning_modules.seq2seq import Seq2Seq
 from lightning_modules.seq2seq_processor import TemplateProcessor
 from lightning_modules.windows import WindowProcessor
+from lightning_modules.writer import Writer
 
 __all__ = [
     "Classifier",
@@ -19,4 +20,5 @@ __all__ = [
     "TemplateProcessor",
     "TextProcessor",
     "WindowProcessor",
+    "Writer",
 ]

@@ -1,5 +1,6 @@
 """Encoder-decoders that write the label: T5, T5-v1.1, Flan-T5 and whatever AutoModelForSeq2SeqLM knows."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -7,7 +8,13 @@ import torch
 from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, PretrainedConfig
+from transformers import (
+    AutoConfig,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    PretrainedConfig,
+    PreTrainedTokenizerBase,
+)
 from transformers.modeling_outputs import BaseModelOutput
 
 from lightning_modules.backbones import has_weights, load, quiet, resolve
@@ -58,8 +65,12 @@ class Seq2Seq(Classifier):
     def description(self) -> str:
         return self.backbone
 
-    def prepare(self, task: Task) -> None:
-        self.task = task
+    def _open(self) -> tuple[PretrainedConfig, PreTrainedTokenizerBase]:
+        """The config and the tokenizer of the backbone.
+
+        Raises:
+            HeedError: It writes no text, or reads less than ``max_length``.
+        """
         self.folder = resolve(self.backbone)
         config: PretrainedConfig = load(AutoConfig.from_pretrained, self.folder)
         if not config.is_encoder_decoder:
@@ -70,7 +81,11 @@ class Seq2Seq(Classifier):
         longest = getattr(config, "max_position_embeddings", self.max_length)
         if self.max_length > longest:
             raise HeedError(f"--model.max_length {self.max_length} is more than the {longest} positions of the model.")
-        tokenizer = load(AutoTokenizer.from_pretrained, self.folder)
+        return config, load(AutoTokenizer.from_pretrained, self.folder)
+
+    def prepare(self, task: Task) -> None:
+        self.task = task
+        config, tokenizer = self._open()
         self.outputs = [config.id2label[i] for i in range(len(config.id2label))]
         self.answers = self.outputs if is_named(self.outputs) else None
         template, targets = self._wording(task, getattr(config, LEARNED, None))
@@ -103,11 +118,7 @@ class Seq2Seq(Classifier):
         ids = [tokenizer(text_target=text)["input_ids"] for text in targets]
         if len(set(map(tuple, ids))) < len(ids):
             raise HeedError(f"The tokenizer of {self.backbone} cannot tell apart the texts {', '.join(targets)}.")
-        start = config.decoder_start_token_id
-        rows = [torch.tensor(row) for row in ids]
-        written = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=IGNORED)
-        read = torch.full_like(written, tokenizer.pad_token_id if start is None else start)
-        read[:, 1:] = written[:, :-1].masked_fill(written[:, :-1] == IGNORED, tokenizer.pad_token_id)
+        written, read = teach(ids, tokenizer.pad_token_id, config.decoder_start_token_id)
         self.register_buffer("written", written, persistent=False)
         self.register_buffer("read", read, persistent=False)
         self._label_of = {self._text(row): label for row, label in zip(ids, self.task.labels, strict=True)}
@@ -214,13 +225,13 @@ class Seq2Seq(Classifier):
         answers = [self._label_of.get(text, NO_LABEL) for text in self._generated(hidden, mask)]
         return [Prediction(answer, row) for answer, row in zip(answers, probs, strict=True)]
 
-    def _generated(self, hidden: Tensor, mask: Tensor) -> list[str]:
-        """What the model writes, token after token, as far as a label can reach."""
+    def _generated(self, hidden: Tensor, mask: Tensor, longest: int | None = None) -> list[str]:
+        """What the model writes, token after token, at most so many; by default as far as a label can reach."""
         with quiet():
             ids = self.network.generate(
                 encoder_outputs=BaseModelOutput(last_hidden_state=hidden),
                 attention_mask=mask,
-                max_new_tokens=self.written.shape[1],
+                max_new_tokens=longest or self.written.shape[1],
                 num_beams=1,
                 do_sample=False,
             )
@@ -242,3 +253,18 @@ class Seq2Seq(Classifier):
         else:
             Path(folder).mkdir(parents=True, exist_ok=True)
             self.config.save_pretrained(folder)
+
+
+def teach(ids: Sequence[Sequence[int]], pad: int, start: int | None) -> tuple[Tensor, Tensor]:
+    """What a decoder is to write, and what it reads while it does: each int64 [texts, tokens].
+
+    Args:
+        ids: The tokens of each text, with the end of the text.
+        pad: Id of the padding token.
+        start: Id of the token that comes before the first one; that of padding if None.
+    """
+    rows = [torch.tensor(row) for row in ids]
+    written = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=IGNORED)
+    read = torch.full_like(written, pad if start is None else start)
+    read[:, 1:] = written[:, :-1].masked_fill(written[:, :-1] == IGNORED, pad)
+    return written, read

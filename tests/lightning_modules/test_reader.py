@@ -24,7 +24,7 @@ from transformers import (
 )
 
 from datamodules import Reading
-from datamodules.base import Collate
+from datamodules.batches import Collate
 from lightning_modules import Encoder, Reader
 from lightning_modules import reader as reader_module
 from records import HeedError, Task
