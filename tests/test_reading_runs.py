@@ -156,3 +156,25 @@ def test_what_does_not_fit_is_one_sentence(trained: Path, capsys: Any, argv: lis
     with pytest.raises(SystemExit):
         guarded(lambda: run(evaluate.main, "--checkpoint", trained / "checkpoints" / "best.ckpt", *argv))
     assert capsys.readouterr().err.strip().splitlines()[-1].endswith(message)
+
+
+def test_a_model_that_writes_answers_is_measured_as_one_that_cuts_them_out(
+    data: list[str], tiny_t5: Path, tmp_path: Path
+) -> None:
+    argv = [*data, "--model", "t5", "--model.backbone", tiny_t5, "--model.longest_answer", "4"]
+    run(train.main, *argv, "--trainer.max_epochs", "1", "--output", tmp_path / "t5")
+    assert "lightning_modules.Writer" in (tmp_path / "t5" / "config.yaml").read_text()
+    results = json.loads((tmp_path / "t5" / "results.json").read_text())
+    assert {"f1/squad2", "attentiveness/squad2/context/eligible"} <= set(results["metrics"])
+    assert results["metrics"]["null/squad2/flips"]["value"] == 0
+    run(evaluate.main, "--checkpoint", tmp_path / "t5" / "checkpoints" / "best.ckpt", "--output", tmp_path / "again")
+    assert (tmp_path / "again" / "results.json").read_bytes() == (tmp_path / "t5" / "results.json").read_bytes()
+
+
+def test_one_part_alone_is_put_to_a_reader_of_both(answering: Path, trained: Path, tmp_path: Path) -> None:
+    checkpoint = trained / "checkpoints" / "best.ckpt"
+    run(evaluate.main, "--checkpoint", checkpoint, "--evaluations", "naive_partial", "--output", tmp_path / "naive")
+    metrics = json.loads((tmp_path / "naive" / "results.json").read_text())["metrics"]
+    assert metrics["naive_partial/squad2/question"]["n"] == metrics["naive_partial/squad2/context"]["n"] == 20
+    rows, _ = read_rows(tmp_path / "naive" / "rows" / "naive_partial.parquet")
+    assert set(select(rows, variant="question")["y2"].to_pylist()) == {""}  # there is no text to cut an answer out of
