@@ -294,7 +294,7 @@ def test_it_says_what_it_is_and_refuses_what_it_does_not_know():
     source = Source(make_pool(), RuleAnalyser())
     flipped, kept = (PerturbHypothesis("numbers", direction, source) for direction in ("flipped", "preserved"))
     assert (flipped.expectation, kept.expectation, flipped.parts) == ("change", "stay", ("hypothesis",))
-    assert flipped.settings == ("numbers", "flipped", "rules-1")
+    assert flipped.settings == ("numbers", "flipped", "rules-1", source.pool.fingerprint)
     assert flipped.eligible("t/dev/0", Prediction("neutral"))
     assert len({flipped, kept}) == 2
     assert (flipped.name, kept.name) == ("perturb/numbers/flipped", "perturb/numbers/preserved")

@@ -106,7 +106,7 @@ def test_what_is_saved_answers_as_before(learned: tuple[Reader, Path], squad: Re
     assert type(own).__name__ == "BertForQuestionAnswering"
     expected = answers(reader, squad.pool)
     assert answers(loaded, squad.pool) == answers(exported, squad.pool) == expected
-    assert (loaded.overlap, loaded.task) == (6, SQUAD)
+    assert (loaded.overlap, loaded.task) == (6, squad.task)
 
 
 def test_the_threshold_says_how_often_nothing_is_answered(learned: tuple[Reader, Path], squad: Reading) -> None:
