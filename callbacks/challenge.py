@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from pytorch_lightning.utilities import rank_zero_info
 
-from callbacks.evaluation import Evaluation
+from callbacks.evaluation import Evaluation, by_split
 from datamodules import PairedData
 from interventions import (
     DIRECTIONS,
@@ -86,10 +85,7 @@ class Challenge(Evaluation):
             analyser, (table, text) = best_analyser(), _parts(data.whole)
             if ENTITIES in self.kinds and not analyser.knows_entities:
                 rank_zero_info(f"Challenge hypotheses get no other names, which only spaCy finds: {INSTALL}")
-            pools = [data.whole]
-            if data.splits_evaluated:
-                of = np.array(list(data.whole.column("meta.split")))
-                pools = [data.whole.take(np.flatnonzero(of == split)) for split in data.splits_evaluated]
+            pools = by_split(data.whole, data)
             self._known = data.whole, [Source(pool, analyser, text, table) for pool in pools]
         return self._known[1]
 

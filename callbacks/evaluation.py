@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pytorch_lightning import Callback
 
@@ -83,6 +84,19 @@ def fitted(pool: Examples, data: PairedData) -> Examples:
         raise HeedError(f"Examples of {', '.join(pool.parts)} do not fit a model of {', '.join(parts)}.")
     pool = pool.rename_parts(parts)
     return partial(pool, data.partial) if data.partial else pool
+
+
+def by_split(pool: Examples, data: PairedData) -> list[Examples]:
+    """The examples of each split, where several are evaluated together; else all of them."""
+    if not data.splits_evaluated:
+        return [pool]
+    of = np.array(list(pool.column("meta.split")))
+    return [pool.take(np.flatnonzero(of == split)) for split in data.splits_evaluated]
+
+
+def table_of(pool: Examples) -> str:
+    """The part that is a table, the first of several."""
+    return next(part for part in pool.parts if f"parts.{part}" in pool.tables)
 
 
 def require_entailment(labels: Sequence[str], named: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from callbacks.evaluation import Evaluation, fitted
+from callbacks.evaluation import Evaluation, fitted, table_of
 from datamodules import PairedData, PairedTables, load_evidence, load_tables
 from interventions import Donors, Intervention, RowEdits, SwapValues
 from interventions.transitions import LABELS
@@ -78,13 +78,13 @@ class Evidence(Evaluation):
         return self._pool.uid(0).partition("/")[0]
 
     def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
-        part = _table(self._pool)
+        part = table_of(self._pool)
         hypothesis = next(name for name in self._pool.parts if name != part)
         self._swap = SwapValues(self._relevant, self._lenders, part, hypothesis)
         return [RowEdits(DELETE, part, Donors(self._pool, part), relevant=self._relevant), self._swap]
 
     def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
-        found = evidence(rows, self._of, _table(self._pool), self._relevant, NEUTRAL, data.seed)
+        found = evidence(rows, self._of, table_of(self._pool), self._relevant, NEUTRAL, data.seed)
         name = f"{self._of}-evidence"
         moved = invalid_transitions(rows, name, [DELETE], data.seed)
         found |= {k: m for k, m in moved.items() if k.split("/")[2] != DELETE}  # where the relevance is known
@@ -93,11 +93,6 @@ class Evidence(Evaluation):
 
     def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:
         """How many pairs and tables count, and how many annotated ones do not, for which reason."""
-        counted = evidence_counts(rows, _table(self._pool), self._relevant, NEUTRAL)
+        counted = evidence_counts(rows, table_of(self._pool), self._relevant, NEUTRAL)
         reasons = Counter(self._swap.why_not(self._pool, uid) or "swapped" for uid in self._pool.column("uid"))
         return {"split": self.split, **counted, "left_out": self._left_out, "values": dict(sorted(reasons.items()))}
-
-
-def _table(pool: Examples) -> str:
-    """The part that is the table."""
-    return next(part for part in pool.parts if f"parts.{part}" in pool.tables)

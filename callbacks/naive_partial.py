@@ -16,7 +16,6 @@ class NaivePartial(Evaluation):
     """
 
     name = "naive_partial"
-    needs = "data with several parts"
     by_default = False
 
     def pool(self, data: PairedData) -> Examples | None:

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from callbacks.evaluation import Evaluation
+from callbacks.evaluation import Evaluation, by_split, table_of
 from datamodules import PairedData
 from datamodules.splits import by_hash
 from interventions import Donors, Intervention, RowEdits
@@ -57,7 +56,7 @@ class TableRows(Evaluation):
 
     def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
         return [
-            RowEdits(name, _table(data.pool), donors, self.rows_per_table, only=only)
+            RowEdits(name, table_of(data.pool), donors, self.rows_per_table, only=only)
             for donors, only in self._of_splits(data)
             for name in self.operations
         ]
@@ -68,11 +67,8 @@ class TableRows(Evaluation):
         Each split is edited as if it were evaluated alone.
         """
         if self._prepared is None or self._prepared[0] is not data.pool:
-            pools = [data.pool]
-            if data.splits_evaluated:
-                of = np.array(list(data.pool.column("meta.split")))
-                pools = [data.pool.take(np.flatnonzero(of == split)) for split in data.splits_evaluated]
-            self._prepared = data.pool, [(Donors(p, _table(p)), self._chosen(p, data)) for p in pools]
+            pools = by_split(data.pool, data)
+            self._prepared = data.pool, [(Donors(p, table_of(p)), self._chosen(p, data)) for p in pools]
         return self._prepared[1]
 
     def _chosen(self, pool: Examples, data: PairedData) -> frozenset[str] | None:
@@ -100,8 +96,3 @@ class TableRows(Evaluation):
                 },
             }
         return counts
-
-
-def _table(pool: Examples) -> str:
-    """The part that is a table, the first of several."""
-    return next(part for part in pool.parts if f"parts.{part}" in pool.tables)
