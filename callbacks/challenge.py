@@ -132,7 +132,7 @@ class Challenge(Evaluation):
 
 def _parts(pool: Examples) -> tuple[str | None, str | None]:
     """Which part is the table and which the hypothesis; None where there is not one of each."""
-    tables = [part for part in pool.parts if f"parts.{part}" in pool.tables]
+    tables = pool.tables
     texts = [part for part in pool.parts if part not in tables]
     return (tables[0], texts[0]) if (len(tables), len(texts)) == (1, 1) else (None, None)
 

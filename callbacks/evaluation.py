@@ -96,7 +96,7 @@ def by_split(pool: Examples, data: PairedData) -> list[Examples]:
 
 def table_of(pool: Examples) -> str:
     """The part that is a table, the first of several."""
-    return next(part for part in pool.parts if f"parts.{part}" in pool.tables)
+    return pool.tables[0]
 
 
 def require_entailment(labels: Sequence[str], named: str) -> None:

@@ -19,17 +19,17 @@ class NaivePartial(Evaluation):
     by_default = False
 
     def pool(self, data: PairedData) -> Examples | None:
-        return data.pool if len(data.task.parts) > 1 else None
+        return data.pool if len(data.sides) > 1 else None
 
     def headlines(self, data: PairedData) -> dict[str, str]:
-        return {f"{part} alone": f"naive_partial/{data.name}/{part}" for part in data.task.parts}
+        return {f"{side} alone": f"naive_partial/{data.name}/{side}" for side in data.sides}
 
     def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
         parts = data.task.parts
-        return [KeepPart(kept, tuple(part for part in parts if part != kept)) for kept in parts]
+        return [KeepPart(side, tuple(p for p in parts if p not in side.split("+"))) for side in data.sides]
 
     def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
         found: dict[str, Measurement] = {}
-        for part in data.task.parts:
-            found |= naive_partial(rows, data.name, part, data.seed)
+        for side in data.sides:
+            found |= naive_partial(rows, data.name, side, data.seed)
         return found

@@ -3,6 +3,7 @@
 import torchvision_fix  # noqa: F401
 
 from datamodules.base import PairedData
+from datamodules.images import PairedImages
 from datamodules.natural_logic import NaturalLogic, load_natural_logic
 from datamodules.planted import Planted
 from datamodules.reading import Reading
@@ -14,6 +15,7 @@ __all__ = [
     "Evidence",
     "NaturalLogic",
     "PairedData",
+    "PairedImages",
     "PairedTables",
     "PairedText",
     "Planted",

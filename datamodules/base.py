@@ -49,8 +49,8 @@ class PairedData(pl.LightningDataModule):
         parts: Names of the parts, in reading order.
         labels: Names of the labels, in order.
         default_label: The label of parts that have nothing to do with each other.
-        swap: Parts that the attentiveness test swaps, each in turn.
-        partial: Train and evaluate on this part alone.
+        swap: Parts that the attentiveness test swaps, each in turn; "left+right" are two that come from one partner.
+        partial: Train and evaluate on this part alone, or on "left+right".
         augment: "counterfactual" adds one instance with the default label for each training pair of another label;
             "inoculation" trains on a few examples of a challenge set instead of the training set.
         inoculation: Which examples, and how many.
@@ -108,10 +108,11 @@ class PairedData(pl.LightningDataModule):
         self.seed, self.note = seed, note
         words = checked_words(name, template, verbalisers, parts, labels)
         self.full_task = Task("classification", tuple(parts), tuple(labels), default_label, TableForm(), *words)
+        if joined := [part for part in parts if "+" in part]:
+            raise HeedError(f"--data.parts: {joined[0]!r} may not be a name, for + joins names.")
         swap = list(parts[:1]) if swap is None else swap
         for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
-            unknown = [part for part in named if part not in parts]
-            if unknown:
+            if unknown := [part for joined in named for part in joined.split("+") if part not in parts]:
                 raise HeedError(f"--data.{option} {unknown[0]}: {name} has the parts {', '.join(parts)}.")
         if partial and augment == "counterfactual":
             raise HeedError("--partial leaves one part, and --augment counterfactual swaps one of two: use either.")
@@ -129,7 +130,15 @@ class PairedData(pl.LightningDataModule):
     def task(self) -> Task:
         """The task that a model sees: with ``partial``, of one part."""
         full = self.full_task
-        return replace(full, parts=(self.partial,)) if self.partial else full
+        if not self.partial:
+            return full
+        kept = tuple(self.partial.split("+"))
+        return replace(full, parts=kept, pictures=tuple(part for part in full.pictures if part in kept))
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The parts of the task; those that make sense together alone are joined by "+"."""
+        return self.task.parts
 
     @property
     def evaluated(self) -> str:

@@ -48,14 +48,15 @@ def kind(path: Path) -> str:
     return parts[1]
 
 
-def read(path: Path, quoting: bool = True) -> Iterator[tuple[int, Row]]:
+def read(path: Path, quoting: bool = True, fields: Sequence[str] = ()) -> Iterator[tuple[int, Row]]:
     """Yield (row, columns) of a file; rows count from 1, without the header.
 
     Args:
-        path: A csv or tsv file with a header, a json list of objects (or an object that has it under "data"), a
-            jsonl or a parquet file. The first column of a csv or tsv file, and the last ones, are left out if they
-            have no name.
+        path: A csv or tsv file with a header, a json list of objects (or an object that has it under "data"), json or
+            jsonl with an object in each line, or a parquet file. The first column of a csv or tsv file, and the last
+            ones, are left out if they have no name.
         quoting: Whether fields of a csv or tsv file may stand in double quotes. If not, a quote is a character.
+        fields: Names of the columns, where the rows of a json file are lists and no objects.
 
     Raises:
         HeedError: The file is missing, empty, not UTF-8, or broken; the message names the row where one is known.
@@ -69,7 +70,7 @@ def read(path: Path, quoting: bool = True) -> Iterator[tuple[int, Row]]:
             rows = _parquet(path)
         else:
             opened = gzip.open if path.name.lower().endswith(".gz") else open
-            rows = _text_file(opened(path, "rb"), path, form, quoting)
+            rows = _text_file(opened(path, "rb"), path, form, quoting, fields)
         for row, columns in rows:
             yield row, columns
     except UnicodeDecodeError as error:
@@ -80,12 +81,14 @@ def read(path: Path, quoting: bool = True) -> Iterator[tuple[int, Row]]:
         raise HeedError(f"{path} has no rows.")
 
 
-def _text_file(file: IO[bytes], path: Path, form: str, quoting: bool) -> Iterator[tuple[int, Row]]:
+def _text_file(
+    file: IO[bytes], path: Path, form: str, quoting: bool, fields: Sequence[str]
+) -> Iterator[tuple[int, Row]]:
     with file:
         if form == "jsonl":
             yield from _jsonl(file, path)
         elif form == "json":
-            yield from _json(file, path)
+            yield from _json(file, path, fields)
         else:
             yield from _delimited(file, path, "\t" if form == "tsv" else ",", quoting)
 
@@ -106,7 +109,12 @@ def _jsonl(file: IO[bytes], path: Path) -> Iterator[tuple[int, Row]]:
             yield row, _object(_parsed(line, f"{path}, row {row}:"), path, row)
 
 
-def _json(file: IO[bytes], path: Path) -> Iterator[tuple[int, Row]]:
+def _json(file: IO[bytes], path: Path, fields: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    if _is_object(file.readline(LONGEST_LINE)) and file.readline(LONGEST_LINE).strip():
+        file.seek(0)
+        yield from _jsonl(file, path)
+        return
+    file.seek(0)
     content = file.read(LONGEST_JSON + 1)
     if len(content) > LONGEST_JSON:
         raise HeedError(
@@ -118,7 +126,19 @@ def _json(file: IO[bytes], path: Path) -> Iterator[tuple[int, Row]]:
     if not isinstance(rows, list):
         raise HeedError(f"{path} holds no list of rows but one {type(rows).__name__}; one object a line is .jsonl.")
     for row, columns in enumerate(rows, 1):
+        if fields and isinstance(columns, list):
+            if len(columns) != len(fields):
+                raise HeedError(f"{path}, row {row}: {len(columns)} fields, and --data.fields names {len(fields)}.")
+            columns = dict(zip(fields, columns, strict=True))
         yield row, _object(columns, path, row)
+
+
+def _is_object(line: bytes) -> bool:
+    """Whether a line is a JSON object of its own."""
+    try:
+        return line.lstrip(b"\xef\xbb\xbf").startswith(b"{") and isinstance(json.loads(line.decode("utf-8-sig")), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _parsed(text: str, where: str) -> Any:
@@ -216,9 +236,11 @@ def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
             names = file.schema_arrow.names
             if len(set(names)) < len(names):
                 raise HeedError(f"{path}: the header {brief(names)} has a repeated column.")
+            large = any(pa.types.is_nested(kind) or pa.types.is_binary(kind) for kind in file.schema_arrow.types)
+            size = 64 if large else 4096  # pictures, say
             for group in range(file.num_row_groups):
                 where = f"row group {group}"
-                for batch in file.iter_batches(4096, row_groups=[group]):
+                for batch in file.iter_batches(size, row_groups=[group]):
                     batch.validate(full=True)
                     for columns in batch.to_pylist():
                         row += 1

@@ -29,7 +29,7 @@ class Columns:
         uid: Column of a unique id; None to number the rows.
         groups: Columns whose equal values make two examples related: they are never partners.
         meta: Columns that results are broken down by; they may be empty.
-        tables: Parts whose columns hold tables, not texts.
+        kinds: Part to "table" or "picture", where its column holds such a thing and no text.
     """
 
     parts: Mapping[str, str]
@@ -38,7 +38,7 @@ class Columns:
     uid: str | None = None
     groups: Sequence[str] = ()
     meta: Sequence[str] = ()
-    tables: Sequence[str] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for option, names in (("groups", self.groups), ("meta", self.meta)):
@@ -90,7 +90,7 @@ def to_examples(
         HeedError: A missing column, an empty part, an unknown label, or a repeated uid; the message names the row.
     """
     spellings = columns.spellings()
-    builder = ExamplesBuilder(tuple(columns.parts), columns.groups, columns.meta, columns.tables)
+    builder = ExamplesBuilder(tuple(columns.parts), columns.groups, columns.meta, columns.kinds)
     wanted = [*columns.parts.values(), columns.label, *columns.groups, *columns.meta, *filter(None, [columns.uid])]
     kept, no_gold = array("q"), 0  # the rows that became examples
     for row, values in rows:
@@ -110,7 +110,7 @@ def to_examples(
         if label is None:
             raise HeedError(f"{where}, row {row}: unknown label {brief(gold)}; known are {', '.join(spellings)}.")
         parts = [
-            values[column] if part in columns.tables else _text(values[column], where, row, column)
+            values[column] if part in columns.kinds else _text(values[column], where, row, column)
             for part, column in columns.parts.items()
         ]
         groups = [_text(values[column], where, row, column) for column in columns.groups]
@@ -272,7 +272,7 @@ def _arrow_rows(saved: Any, where: str) -> Iterator[tuple[int, Mapping[str, Any]
     are not decoded, and the format that the data set was saved with does not matter."""
     row = 0
     try:
-        for batch in saved.with_format("arrow").iter(1024):
+        for batch in saved.with_format("arrow").iter(256):
             batch.validate(full=True)
             for values in batch.to_pylist():
                 row += 1

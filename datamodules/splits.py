@@ -102,10 +102,10 @@ def hold_out(examples: Examples, n: int, seed: int, by_group: bool = False) -> t
 
 
 def partial(examples: Examples, part: str) -> Examples:
-    """The examples with one part alone (CAT, §3.1: the partial-input baseline)."""
-    if part not in examples.parts:
-        raise HeedError(f"--partial {part}: the data has the parts {', '.join(examples.parts)}.")
-    return examples.keep_parts([part])
+    """The examples with one part alone, or several joined by "+" (CAT, §3.1: the partial-input baseline)."""
+    if unknown := [name for name in part.split("+") if name not in examples.parts]:
+        raise HeedError(f"--partial {unknown[0]}: the data has the parts {', '.join(examples.parts)}.")
+    return examples.keep_parts(part.split("+"))
 
 
 def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int = 0) -> np.ndarray:
@@ -153,7 +153,7 @@ class TrainingSet(Sequence[Example]):
     def column(self, name: str) -> Iterator[str | None]:
         """Values of the column ``parts.<name>``, as in :meth:`Examples.column`."""
         yield from self.examples.column(name)
-        swapped = self.swap is not None and name == f"parts.{self.swap.part}"
+        swapped = self.swap is not None and name.removeprefix("parts.") in self.swap.parts
         for i in self.partner if swapped else self.base:
             yield self.examples.value(name, i)
 

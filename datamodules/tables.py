@@ -27,7 +27,7 @@ COLUMNS = Columns(
     LABELS,
     groups=(TABLE,),
     meta=(TABLE, "category"),
-    tables=(PREMISE,),
+    kinds={PREMISE: "table"},
 )
 PERTURBED = "#perturbed"  # the end of uids
 NAMES_OF_IDS = ("table_id", "Table ID", "original_tableid")
@@ -129,7 +129,7 @@ class PairedTables(PairedText):
             self.columns,
             groups=tuple(dict.fromkeys((TABLE, *self.columns.groups))),
             meta=tuple(dict.fromkeys((TABLE, *self.columns.meta))),
-            tables=tuple(part for part, column in self.columns.parts.items() if column == PREMISE),
+            kinds={part: "table" for part, column in self.columns.parts.items() if column == PREMISE},
         )
 
     def load(self, split: Literal["train", "validation"]) -> Examples:
@@ -153,7 +153,7 @@ class PairedTables(PairedText):
             HeedError: Fewer than ``n`` can be changed.
         """
         examples = self.load("train")
-        (table,) = self.columns.tables
+        (table,) = self.columns.kinds
         hypothesis = next(part for part in examples.parts if part != table)
         source = Source(examples, best_analyser(), hypothesis, table)
         kinds = [kind for kind in KINDS if kind != "entities" or source.analyser.knows_entities]
@@ -177,7 +177,7 @@ class PairedTables(PairedText):
     def setup(self, stage: str) -> None:
         super().setup(stage)
         for split, examples in (("train", self.train_examples), ("validation", self.pool)):
-            parts = [part for part in self.columns.tables if examples is not None and part in examples.parts]
+            parts = [part for part in self.columns.kinds if examples is not None and part in examples.parts]
             tables = [Table.decode(t) for part in parts for t in examples.table[f"parts.{part}"].unique().to_pylist()]
             self.counts.shortened[split] = sum(map(self.form.shortens, tables))
 

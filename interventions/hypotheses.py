@@ -49,7 +49,7 @@ class Source:
     ) -> None:
         self.pool, self.analyser, self.hypothesis, self.table, self.labels = pool, analyser, hypothesis, table, labels
         self._claim: tuple[str, Claim | None] = "", None  # the last one: each kind of change asks for it again
-        if hypothesis not in pool.parts or f"parts.{table}" not in pool.tables:
+        if hypothesis not in pool.parts or table not in pool.tables:
             raise HeedError(
                 f"Hypotheses are perturbed where {table!r} is a table and {hypothesis!r} a text; the parts are "
                 f"{', '.join(pool.parts)}."

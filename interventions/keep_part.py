@@ -3,18 +3,18 @@
 from dataclasses import dataclass, replace
 
 from interventions.base import Expectation
-from records import Changed, Examples, Prediction
+from records import Changed, Examples, Prediction, emptied
 from records.examples import content_id
 
 
 @dataclass(frozen=True)
 class KeepPart:
-    """All parts but one are emptied: a text or a table becomes the empty text.
+    """All parts but some are emptied: a text or a table becomes the empty text, a picture one that shows nothing.
 
     Source: CAT, §3.2. The model was never trained on such inputs.
 
     Attributes:
-        kept: The part that stays.
+        kept: The part that stays, or several, joined by "+".
         emptied: The other parts.
     """
 
@@ -36,6 +36,6 @@ class KeepPart:
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         base = pool[uid]
-        parts = {**base.parts, **dict.fromkeys(self.emptied, "")}
-        groups = {**base.groups, **dict.fromkeys(self.emptied, content_id(""))}
-        return [Changed(replace(base, parts=parts, groups=groups), variant=self.kept, clusters=(uid,))]
+        new = {part: emptied(base.parts[part]) for part in self.emptied}
+        groups = {**base.groups, **{part: content_id(value) for part, value in new.items()}}
+        return [Changed(replace(base, parts={**base.parts, **new}, groups=groups), variant=self.kept, clusters=(uid,))]

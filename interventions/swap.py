@@ -11,14 +11,14 @@ from records import Changed, Example, Examples, Prediction
 
 @dataclass(frozen=True)
 class Swap:
-    """Replace one part by that of a random partner.
+    """Replace a part by that of a random partner.
 
     The paper draws a partner at random and excludes nothing. Here a partner never shares a group with the example: not
     the content of the swapped part (nothing would change), not the content of a kept part (the pair could be a real
     one), and none of the groups that the data set names. Partners are uniform over all others; draws are independent.
 
     Attributes:
-        part: The part to swap.
+        part: The part to swap, or several that come from one partner, joined by "+".
         default_label: Examples predicted as this label are left alone; None makes every example eligible.
         draws: Counterfactuals for each example (the paper's k).
 
@@ -41,7 +41,7 @@ class Swap:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        return (self.part,)
+        return tuple(self.part.split("+"))
 
     def eligible(self, uid: str, base: Prediction) -> bool:
         return base.answer != self.default_label
@@ -74,7 +74,7 @@ class Swap:
         """The base example with the partner's part."""
         example = replace(
             base,
-            parts={**base.parts, self.part: partner.parts[self.part]},
-            groups={**base.groups, self.part: partner.groups[self.part]},
+            parts={**base.parts, **{part: partner.parts[part] for part in self.parts}},
+            groups={**base.groups, **{part: partner.groups[part] for part in self.parts}},
         )
         return Changed(example, partner=partner.uid, clusters=(base.uid, partner.uid))

@@ -126,7 +126,7 @@ class Donors:
     """
 
     def __init__(self, pool: Examples, part: str) -> None:
-        if f"parts.{part}" not in pool.tables:
+        if part not in pool.tables:
             raise HeedError(f"The part {part} is no table.")
         self._name = table_column(pool, part)
         ids = list(pool.column(self._name))

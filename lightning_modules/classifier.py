@@ -73,7 +73,8 @@ class Classifier(pl.LightningModule):
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         saved = checkpoint["task"]
         form = TableForm(**saved.get("form", {}))
-        trained = Task(**saved | {"parts": tuple(saved["parts"]), "labels": tuple(saved["labels"]), "form": form})
+        names = {key: tuple(saved[key]) for key in ("parts", "labels", "pictures") if key in saved}
+        trained = Task(**saved | names | {"form": form})
         if self.task is None:  # loaded outside a Trainer: the checkpoint says what the task was
             self.prepare(trained)
             self.configure_model()

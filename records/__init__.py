@@ -2,9 +2,10 @@
 
 from records.errors import HeedError
 from records.example import NO_LABEL, Changed, Example, Part, Prediction, Task
-from records.examples import BATCH, Examples, ExamplesBuilder, keys
+from records.examples import BATCH, Examples, ExamplesBuilder, emptied, keys
 from records.files import Spool, atomic_path, read_json, spooling, write_json
 from records.labels import is_entailment, same_name
+from records.picture import Picture
 from records.table import Table, TableForm
 from records.template import parts_of, plain_template, rename_parts
 
@@ -17,12 +18,14 @@ __all__ = [
     "ExamplesBuilder",
     "HeedError",
     "Part",
+    "Picture",
     "Prediction",
     "Spool",
     "Table",
     "TableForm",
     "Task",
     "atomic_path",
+    "emptied",
     "is_entailment",
     "keys",
     "parts_of",

@@ -7,10 +7,11 @@ from typing import Literal
 import numpy as np
 
 from records.errors import HeedError
+from records.picture import Picture
 from records.table import Table, TableForm
 from records.template import keep_parts, plain_template
 
-Part = str | Table  # one part of an input
+Part = str | Table | Picture  # one part of an input
 NO_LABEL = "(no label)"  # the answer of a model that wrote something else than a label
 
 
@@ -26,6 +27,7 @@ class Task:
         form: How tables among the parts are put into words.
         template: The words around the parts, for a model that reads one text; it may name parts that are missing here.
         verbalisers: What a model writes for a label, where that is not the label's name.
+        pictures: Which of the parts are pictures.
     """
 
     kind: Literal["classification", "span"]
@@ -35,6 +37,7 @@ class Task:
     form: TableForm = TableForm()
     template: str | None = None
     verbalisers: Mapping[str, str] = field(default_factory=dict)
+    pictures: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if NO_LABEL in self.labels:

@@ -2,8 +2,9 @@
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -12,17 +13,30 @@ import pyarrow.compute as pc
 from records.errors import HeedError
 from records.example import Example, Part
 from records.files import Spool
+from records.picture import Picture
 from records.table import Table
 
 BATCH = 4096  # examples that are Python objects at a time
-IS_TABLE = {b"heed": b"table"}  # metadata of a column
+KINDS = {"table": Table, "picture": Picture}  # of parts that are no texts; a column's metadata names its kind
 CHARACTERS = 2**24  # of these examples together; one Arrow column holds less than 2 GiB
 
 
 def content_id(part: Part) -> str:
     """Identity of a part's content: its sha256 as hexadecimal text. Raises UnicodeEncodeError on half a surrogate."""
+    if isinstance(part, Picture):
+        return part.key
     text = part.encode() if isinstance(part, Table) else part
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def emptied(part: Part) -> Part:
+    """What stands for a part that is taken away: the empty text, or a picture that shows nothing."""
+    return Picture() if isinstance(part, Picture) else ""
+
+
+def kinds_of(parts: Mapping[str, Part]) -> dict[str, str]:
+    """Name to kind of those parts that are no texts."""
+    return {name: kind for name, part in parts.items() for kind, made in KINDS.items() if isinstance(part, made)}
 
 
 def keys(texts: Iterable[str]) -> np.ndarray:
@@ -38,6 +52,12 @@ class ExamplesBuilder:
     """Spool examples to an Arrow file on disk, batch by batch, and map it into memory.
 
     Examples pass through; they are never all held at once.
+
+    Args:
+        parts: Names of the parts.
+        groups: Names of the groups that are no part's content.
+        meta: Names of the meta columns.
+        kinds: Name to kind (of :data:`KINDS`) of the parts that are no texts.
     """
 
     BATCH = BATCH
@@ -47,12 +67,12 @@ class ExamplesBuilder:
         parts: Sequence[str],
         groups: Sequence[str] = (),
         meta: Sequence[str] = (),
-        tables: Sequence[str] = (),
+        kinds: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.parts, self.groups, self.meta = tuple(parts), (*parts, *groups), tuple(meta)
         names = [f"parts.{p}" for p in parts] + [f"groups.{g}" for g in self.groups] + [f"meta.{m}" for m in meta]
-        kinds = dict.fromkeys((f"parts.{part}" for part in tables), IS_TABLE)
-        self.schema = pa.schema([pa.field(n, pa.string(), metadata=kinds.get(n)) for n in ["uid", "label", *names]])
+        metadata = {f"parts.{part}": {b"heed": kind.encode()} for part, kind in kinds.items()}
+        self.schema = pa.schema([pa.field(n, pa.string(), metadata=metadata.get(n)) for n in ["uid", "label", *names]])
         self._rows: list[tuple[str | None, ...]] = []
         self._characters = 0
         self._spool = Spool(self.schema)
@@ -66,8 +86,9 @@ class ExamplesBuilder:
         meta: Sequence[str] = (),
     ) -> None:
         """Append one example; values stand in the order of the names given to the builder."""
-        texts = [part.encode() if isinstance(part, Table) else part for part in parts]
-        self._rows.append((uid, label, *texts, *map(content_id, texts), *groups, *meta))
+        texts = [part if isinstance(part, str) else part.encode() for part in parts]
+        ids = [content_id(p if isinstance(p, Picture) else text) for p, text in zip(parts, texts, strict=True)]
+        self._rows.append((uid, label, *texts, *ids, *groups, *meta))
         self._characters += sum(map(len, (*texts, *groups, *meta)))
         if len(self._rows) == self.BATCH or self._characters > CHARACTERS:
             self._flush()
@@ -90,7 +111,10 @@ class Examples(Sequence[Example]):
 
     Args:
         table: Columns ``uid``, ``label``, ``parts.<name>``, ``groups.<name>``, ``meta.<name>``, all strings; those of
-            tables hold what :meth:`Table.encode` makes of them, and say so in their metadata.
+            tables and pictures hold what their ``encode`` makes of them, and say so in their metadata.
+
+    Attributes:
+        kinds: Name to kind (of :data:`KINDS`) of the parts that are no texts.
     """
 
     def __init__(self, table: pa.Table) -> None:
@@ -99,7 +123,16 @@ class Examples(Sequence[Example]):
         self.parts = tuple(c.removeprefix("parts.") for c in columns if c.startswith("parts."))
         self.groups = tuple(c.removeprefix("groups.") for c in columns if c.startswith("groups."))
         self.meta = tuple(c.removeprefix("meta.") for c in columns if c.startswith("meta."))
-        self.tables = frozenset(field.name for field in table.schema if field.metadata == IS_TABLE)
+        self.kinds = {
+            field.name.removeprefix("parts."): field.metadata[b"heed"].decode()
+            for field in table.schema
+            if b"heed" in (field.metadata or {})
+        }
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The parts that are tables."""
+        return tuple(part for part, kind in self.kinds.items() if kind == "table")
 
     @classmethod
     def of(cls, examples: Iterable[Example]) -> "Examples":
@@ -109,8 +142,7 @@ class Examples(Sequence[Example]):
             raise HeedError("A pool of examples needs at least one example to know its parts.")
         parts = tuple(examples[0].parts)
         extra = tuple(g for g in examples[0].groups if g not in parts)
-        tables = [name for name, part in examples[0].parts.items() if isinstance(part, Table)]
-        builder = ExamplesBuilder(parts, extra, tuple(examples[0].meta), tables)
+        builder = ExamplesBuilder(parts, extra, tuple(examples[0].meta), kinds_of(examples[0].parts))
         for e in examples:
             values, meta = [e.parts[p] for p in parts], [e.meta[m] for m in builder.meta]
             builder.add(e.uid, values, e.label, [e.groups[g] for g in extra], meta)
@@ -141,8 +173,14 @@ class Examples(Sequence[Example]):
     def __iter__(self) -> Iterator[Example]:
         return (self[i] for i in range(len(self)))
 
+    def _decoder(self, name: str) -> Callable[[str], Part] | None:
+        """What reads the values of a table column, if they are no texts."""
+        kind = self.kinds.get(name.removeprefix("parts.")) if name.startswith("parts.") else None
+        return kind and KINDS[kind].decode
+
     def _part(self, name: str, text: str | None) -> Part | None:
-        return Table.decode(text) if name in self.tables else text
+        decode = self._decoder(name)
+        return decode(text) if decode else text
 
     def _row(self, i: int) -> dict[str, str]:
         batch, offset = self._place(i)
@@ -224,9 +262,10 @@ class Examples(Sequence[Example]):
 
     def column(self, name: str) -> Iterator[Part | None]:
         """Values of a table column (``uid``, ``label``, ``parts.<name>``, ...), in the order of positions."""
+        decode = self._decoder(name)
         for batch in self.table.select([name]).to_batches(max_chunksize=BATCH):
             values = batch[0].to_pylist()
-            yield from map(Table.decode, values) if name in self.tables else values
+            yield from map(decode, values) if decode else values
 
     def sharing(self, i: int) -> np.ndarray:
         """Positions that share any group with position ``i``, itself included: sorted, unique, int32."""

@@ -254,4 +254,4 @@ def test_whole_pools_keep_their_groups_and_meta_columns_and_may_say_whose_they_a
     assert list(both) == [e for pool in pools for e in pool]
     assert (both.groups, both.meta) == (("a", "g"), ("m", "split"))
     assert [e.meta for e in both] == [{"m": u, "split": u} for u in "uv"]
-    assert both.tables == frozenset()
+    assert both.tables == ()

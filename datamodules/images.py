@@ -1,0 +1,105 @@
+"""Pictures with texts: questions about them, sentences that are true of them or not (CAT, §4)."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from datamodules.image_files import STARRED, PictureFolder, Pictures, is_pattern
+from datamodules.sources import Hub, Local
+from datamodules.text import PairedText, Rows
+from records import Examples, HeedError
+
+
+class PairedImages(PairedText):
+    """One or several pictures with a text, from files, from parquet or from the hub.
+
+    Pictures that stand in the same file or byte for byte elsewhere are one content, and never partners.
+
+    Args:
+        name: Name of the data set.
+        parts: Part name to column, in reading order. A picture's column holds a path or its bytes; instead of a column
+            there may be a pattern of file names: ``images/{id}.png``. In the file name, ``*`` stands for letters and
+            digits, and every file that matches makes an example of its own, with the uid ``<uid>-<what * stands for>``.
+        pictures: Which parts are pictures.
+        labels: Label name to its spellings in the sources, in label order.
+        answers: Instead of ``labels``, a file that lists them: a line for each (.txt), or json, as a list or under
+            ``id2label``; it is looked for in ``path`` first.
+        image_folder: Where paths and patterns begin, if not at the file that names them.
+        fields: Names of the columns, where the rows of a json file are lists.
+        swap: As for :class:`PairedData`; by default the pictures together, then each text.
+        **kwargs: As for :class:`PairedText`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parts: dict[str, str],
+        pictures: Sequence[str] = ("image",),
+        labels: dict[str, list[str | int]] | None = None,
+        answers: str | None = None,
+        image_folder: str | None = None,
+        fields: Sequence[str] = (),
+        swap: list[str] | None = None,
+        path: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if unknown := [part for part in pictures if part not in parts]:
+            raise HeedError(f"--data.pictures {unknown[0]}: {name} has the parts {', '.join(parts)}.")
+        if not pictures:
+            raise HeedError(f"--data.pictures: {name} needs a part that is a picture.")
+        if (labels is None) == (answers is None):
+            raise HeedError(f"{name} needs its labels: give either --data.labels or --data.answers FILE.")
+        labels = {answer: [] for answer in listed(answers, path)} if labels is None else labels
+        sides = ["+".join(pictures), *(part for part in parts if part not in pictures)]
+        super().__init__(name, parts, labels, path=path, swap=sides if swap is None else swap, **kwargs)
+        self.full_task = replace(self.full_task, pictures=tuple(pictures))
+        columns = {part: parts[part] for part in pictures}
+        self.found = Pictures(columns, self.columns.uid, Path(image_folder) if image_folder else None)
+        starred = any(is_pattern(column) and "*" in column for column in columns.values())
+        self.columns = replace(
+            self.columns, kinds=dict.fromkeys(pictures, "picture"), uid=STARRED if starred else self.columns.uid
+        )
+        self.fields = tuple(fields)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        task = self.task
+        joined = ("+".join(task.pictures),) if task.pictures else ()
+        return (*joined, *(part for part in task.parts if part not in task.pictures))
+
+    def _source(self, path: str | None) -> Local | Hub:
+        source = super()._source(path)
+        return PictureFolder(source.path, source.quoting, self.fields) if isinstance(source, Local) else source
+
+    def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
+        return super()._examples(self.found.rows(rows, where), where, prefix, split)
+
+
+def listed(answers: str, path: str | None) -> list[str]:
+    """The labels in a file; see :class:`PairedImages`.
+
+    Raises:
+        HeedError: There is no such file, or it lists none.
+    """
+    file = Path(answers)
+    if path is not None and (Path(path) / answers).is_file():
+        file = Path(path) / answers
+    if not file.is_file():
+        hint = "" if path else "; --data.path names the folder of the data"
+        raise HeedError(f"--data.answers {answers}: there is no such file{hint}.")
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        found = json.loads(text) if file.suffix == ".json" else text.splitlines()
+    except ValueError as error:
+        raise HeedError(f"--data.answers {file} cannot be read: {error}.") from None
+    if isinstance(found, dict):
+        found = found.get("id2label", found)
+        found = [found[key] for key in sorted(found, key=lambda key: int(key) if key.isdigit() else -1)]
+    labels = [label.strip() for label in found if isinstance(label, str) and label.strip()]
+    if twice := [label for label in labels if labels.count(label) > 1]:
+        raise HeedError(f"--data.answers {file} lists {twice[0]!r} twice.")
+    if not labels:
+        raise HeedError(f"--data.answers {file} lists no labels.")
+    return labels
