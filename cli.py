@@ -201,6 +201,7 @@ class HeedCLI(LightningCLI):
             self.datamodule.name = "-".join(self.only)
             self.datamodule.pool = ExamplesBuilder(self.datamodule.task.parts).finish()
         self.datamodule.setup("validate" if self.evaluating else "fit")
+        self.model.require_parts(self.datamodule.task)
         self.model.prepare(self.datamodule.task)
         if self.without_data and self.model.answers:
             labels = tuple(self.model.answers)

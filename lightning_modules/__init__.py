@@ -4,6 +4,8 @@ import torchvision_fix  # noqa: F401
 
 from lightning_modules.classifier import Classifier
 from lightning_modules.encoder import Encoder
+from lightning_modules.late_fusion import LateFusion
+from lightning_modules.pictures import PictureProcessor, PictureStore
 from lightning_modules.processors import Processor, TextProcessor
 from lightning_modules.reader import Reader
 from lightning_modules.seq2seq import Seq2Seq
@@ -14,6 +16,9 @@ from lightning_modules.writer import Writer
 __all__ = [
     "Classifier",
     "Encoder",
+    "LateFusion",
+    "PictureProcessor",
+    "PictureStore",
     "Processor",
     "Reader",
     "Seq2Seq",

@@ -41,6 +41,18 @@ class Classifier(pl.LightningModule):
         """Make the processor for a task; the network follows in ``configure_model``."""
         raise NotImplementedError
 
+    def require_parts(self, task: Task) -> None:
+        """It must be able to read the parts of a task.
+
+        Raises:
+            HeedError: There is a picture among them, and this model reads none.
+        """
+        if task.pictures:
+            raise HeedError(
+                f"--model {type(self).__name__} reads no pictures, and {task.pictures[0]} is one: take --model timm, "
+                "vilt or blip."
+            )
+
     def require_head(self) -> None:
         """For a model that is not trained here: it must know the labels already."""
 

@@ -88,6 +88,10 @@ class Encoder(Classifier):
 
     def prepare(self, task: Task) -> None:
         self.processor = TextProcessor(self._open(task), task.parts, self.max_length, task.form)
+        self._match_labels(task)
+
+    def _match_labels(self, task: Task) -> None:
+        """Find out whether the backbone has a head for the labels of the task, and in which order its outputs are."""
         config = self.config
         if self.labels and self.trained and len(self.labels) != len(config.id2label):
             raise HeedError(

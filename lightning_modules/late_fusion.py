@@ -1,0 +1,275 @@
+"""Late fusion: any timm backbone beside any text encoder; the baseline that a laptop can train."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import timm
+import torch
+from PIL import Image
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoModel
+
+from lightning_modules.backbones import has_weights, load, quiet
+from lightning_modules.encoder import Encoder
+from lightning_modules.linear import faster_on_cpu
+from lightning_modules.packaged_vision import PACKAGED, packaged_weights
+from lightning_modules.pictures import PictureProcessor, PictureStore, normalised, require_pictures
+from records import HeedError, Task
+
+SETTINGS = "vision.json"  # beside an exported model: what is known of the network but for its text encoder
+BATCH = 32  # pictures that are encoded together
+
+
+class Fusion(nn.Module):
+    """Text and pictures, each encoded alone; a hidden layer over both and their product.
+
+    Args:
+        text: Gives the states of tokens.
+        vision: Gives the features of a picture.
+        width: Their number.
+        pictures: Of an example.
+        labels: Number of outputs.
+        hidden: Width of the layers that join them.
+    """
+
+    def __init__(self, text: nn.Module, vision: nn.Module, width: int, pictures: int, labels: int, hidden: int) -> None:
+        super().__init__()
+        self.text, self.vision = text, vision
+        self.of_text = nn.Sequential(nn.Linear(text.config.hidden_size, hidden), nn.LayerNorm(hidden))
+        self.of_pictures = nn.Sequential(nn.Linear(pictures * width, hidden), nn.LayerNorm(hidden))
+        self.head = nn.Sequential(nn.Dropout(0.1), nn.Linear(3 * hidden, hidden), nn.GELU(), nn.Linear(hidden, labels))
+
+    def forward(self, text: dict[str, Tensor], features: Tensor) -> Tensor:
+        """Scores [examples, labels].
+
+        Args:
+            text: Token ids and masks.
+            features: float32 [examples, pictures, features].
+        """
+        states, mask = self.text(**text).last_hidden_state, text["attention_mask"].unsqueeze(-1)
+        t = self.of_text((states * mask).sum(dim=1) / mask.sum(dim=1))
+        v = self.of_pictures(features.flatten(start_dim=1))
+        return self.head(torch.cat([t, v, t * v], dim=-1))
+
+
+class LateFusion(Encoder):
+    """Any timm backbone beside any text encoder of transformers; the two meet in the last layers.
+
+    Each picture is encoded once: for the whole run while the backbone is frozen, and once in each evaluation otherwise.
+
+    Args:
+        backbone: Of the text: hub id, folder, or ``package:MODULE/FOLDER``.
+        vision: "effnet-lite0" (from a Python package), or any of timm's model names, with weights from the hub.
+        freeze_vision: Whether the weights of the picture's backbone stay as they are.
+        image_size: Height and width to which pictures are resized, whatever their shape; by default the backbone's own.
+        hidden: Width of the layers that join text and pictures.
+        cache: GiB of resized pictures that each process keeps on disk (TMPDIR); others are decoded again and again.
+        max_length: Most tokens of a text.
+        labels: Names of the head's outputs in their order, for an exported model that only calls them LABEL_0, ...
+        sha256: What the weights of a backbone from a package must hash to.
+        learning_rate: Peak learning rate of AdamW.
+        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
+        warmup: Share of all steps over which the learning rate rises.
+    """
+
+    auto = AutoModel
+
+    def __init__(
+        self,
+        backbone: str,
+        vision: str = "effnet-lite0",
+        freeze_vision: bool = True,
+        image_size: list[int] | None = None,
+        hidden: int = 512,
+        cache: float = 8.0,
+        max_length: int = 128,
+        labels: list[str] | None = None,
+        sha256: str | None = None,
+        learning_rate: float = 5e-5,
+        weight_decay: float = 0.01,
+        warmup: float = 0.1,
+    ) -> None:
+        super().__init__(backbone, max_length, labels, sha256, learning_rate, weight_decay, warmup)
+        if image_size is not None and (len(image_size) != 2 or min(image_size) < 1):
+            raise HeedError(f"--model.image_size {image_size} should be a height and a width, as in '[224, 224]'.")
+        self.vision, self.freeze_vision, self.hidden, self.cache = vision, freeze_vision, hidden, cache
+        self.image_size = image_size
+        self._features = torch.zeros(0, 0)  # by number of the picture
+        self._known = torch.zeros(0, dtype=torch.bool)
+
+    @property
+    def description(self) -> str:
+        return f"{self.backbone} and {self.vision}"
+
+    def require_parts(self, task: Task) -> None:
+        require_pictures(task, type(self).__name__)
+
+    def prepare(self, task: Task) -> None:
+        tokenizer = self._open(task)
+        self.settings = self._read_settings(max(1, len(task.pictures)))
+        height, width = self.settings["image_size"]
+        how = getattr(Image.Resampling, self.settings["interpolation"].upper())
+        store = PictureStore(_Resize(width, height, how), (height, width), self.cache)
+        self.processor = PictureProcessor(tokenizer, task, self.max_length, store)
+        self._match_labels(task)
+
+    def _read_settings(self, pictures: int) -> dict[str, Any]:
+        """What is known of the network but for its text encoder: of an exported one, or of a new one."""
+        file = Path(self.folder) / SETTINGS
+        self.trained = file.is_file()
+        if self.trained:
+            found = json.loads(file.read_text())
+            if found["pictures"] != pictures:
+                raise HeedError(f"{self.backbone} reads {found['pictures']} pictures, and the data have {pictures}.")
+            return found
+        name = PACKAGED[self.vision].architecture if self.vision in PACKAGED else self.vision
+        if not timm.is_model(name):
+            raise HeedError(f"--model.vision {self.vision}: neither {', '.join(PACKAGED)} nor a name that timm knows.")
+        known = timm.get_pretrained_cfg(name)
+        _, *size = (224, 224, 224) if known is None else known.input_size
+        return {
+            "architecture": name,
+            "image_size": list(self.image_size or size),
+            "interpolation": known.interpolation if known else "bicubic",
+            "mean": list(known.mean),
+            "std": list(known.std),
+            "hidden": self.hidden,
+            "pictures": pictures,
+        }
+
+    def configure_model(self) -> None:
+        if self.network is not None or self.task is None:
+            return
+        new = has_weights(self.folder) and not self.trained
+        config = load(AutoConfig.from_pretrained, self.folder)
+        text = (
+            load(AutoModel.from_pretrained, self.folder, dtype=torch.float32)
+            if new
+            else AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
+        )
+        vision = self._vision(new)
+        outputs, found = len(self.config.id2label), self.settings
+        network = Fusion(text, vision, vision.num_features, found["pictures"], outputs, found["hidden"])
+        if self.trained and has_weights(self.folder):
+            self._load(network)
+        vision.requires_grad_(not self.freeze_vision)
+        self.network = faster_on_cpu(network).train()
+        self.train()
+
+    def _vision(self, new: bool) -> nn.Module:
+        name, packaged = self.settings["architecture"], PACKAGED.get(self.vision)
+        from_hub = new and packaged is None
+        try:
+            vision = timm.create_model(name, pretrained=from_hub, num_classes=0)
+        except Exception as error:
+            reason = str(error).strip().splitlines() or [type(error).__name__]
+            raise HeedError(
+                f"--model.vision {name} could not be loaded ({reason[0]}): take {' or '.join(PACKAGED)}, which needs "
+                "no hub."
+            ) from error
+        if new and packaged is not None:
+            vision.load_state_dict(packaged_weights(self.vision, vision))
+        return vision.to(memory_format=torch.channels_last)
+
+    def _load(self, network: Fusion) -> None:
+        state = load_file(Path(self.folder) / "model.safetensors")
+        if not self.has_head:  # the last layer is for other labels
+            state = {name: value for name, value in state.items() if not name.startswith("head.3.")}
+        missing, unexpected = network.load_state_dict(state, strict=False)
+        if unexpected or any(not name.startswith("head.3.") for name in missing):
+            raise HeedError(f"{self.backbone}: its weights are not those of such a network.")
+
+    def train(self, mode: bool = True) -> "LateFusion":
+        super().train(mode)
+        if self.freeze_vision and self.network is not None:
+            self.network.vision.eval()  # the statistics of its normalisation stay as well
+        return self
+
+    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
+        text = {name: values for name, values in inputs.items() if name != "pictures"}
+        numbers = inputs["pictures"]
+        flat = numbers.flatten().tolist()
+        if self.freeze_vision or not self.training:
+            features = self._encoded(flat)
+        else:
+            features = self.network.vision(self._read(flat))
+        scores = self.network(text, features.view(*numbers.shape, -1))
+        return scores if self.order == sorted(self.order) else scores[:, self.order]
+
+    def _read(self, numbers: list[int]) -> Tensor:
+        pixels = self.processor.store.pixels(numbers)
+        found = normalised(pixels, self.settings["mean"], self.settings["std"], self.device)
+        return found.contiguous(memory_format=torch.channels_last)
+
+    def _encoded(self, numbers: list[int]) -> Tensor:
+        """Features of pictures [pictures, features]; one that is not known yet is encoded alone, so that its features
+        do not depend on its company."""
+        self._make_room()
+        for number in {n for n in numbers if not self._known[n]}:
+            self._features[number] = self._encode([number])[0]
+            self._known[number] = True
+        return self._features[numbers].to(self.device)
+
+    @torch.no_grad()
+    def _encode(self, numbers: list[int]) -> Tensor:
+        return self.network.vision(self._read(numbers)).float().cpu()
+
+    def _make_room(self) -> None:
+        more = len(self.processor.store) - len(self._known)
+        if more:
+            width = self.network.vision.num_features
+            kept = self._features.view(-1, width)
+            self._features = torch.cat([kept, torch.zeros(more, width)])
+            self._known = torch.cat([self._known, torch.zeros(more, dtype=torch.bool)])
+
+    def _encode_all(self, numbers: Tensor) -> None:
+        """Encode pictures that are not known, in batches by number, of which the processes share the work."""
+        self._make_room()
+        numbers = numbers[~self._known[numbers]]
+        if not len(numbers):  # of any process
+            return
+        was_training = self.network.vision.training
+        self.network.vision.eval()
+        batches = numbers.split(BATCH)
+        found = torch.zeros(len(numbers), self._features.shape[1])
+        for j in range(self.trainer.global_rank, len(batches), self.trainer.world_size):
+            with self.trainer.precision_plugin.forward_context():
+                found[j * BATCH : j * BATCH + len(batches[j])] = self._encode(batches[j].tolist())
+        if self.trainer.world_size > 1:  # all others have zeros in these places
+            found = self.trainer.strategy.reduce(found.to(self.device), reduce_op="sum").cpu()
+        self._features[numbers], self._known[numbers] = found, True
+        self.network.vision.train(was_training)
+
+    def on_train_start(self) -> None:
+        if self.freeze_vision:
+            self._encode_all(torch.arange(len(self.processor.store)))
+
+    def on_validation_start(self) -> None:
+        if self.freeze_vision:
+            self._encode_all(torch.arange(len(self.processor.store)))
+            return
+        self._known.zero_()  # the backbone has learned since
+        self._encode_all(torch.from_numpy(self.processor.numbers(self.trainer.datamodule.pool)).unique())
+
+    def export(self, folder: str, weights: bool) -> None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        self.config.architectures = [type(self).__name__]
+        self.config.save_pretrained(folder)
+        self.processor.tokenizer.save_pretrained(folder)
+        (Path(folder) / SETTINGS).write_text(json.dumps(self.settings, indent=2, sort_keys=True) + "\n")
+        if weights:
+            with quiet():
+                state = {name: value.contiguous() for name, value in self.network.state_dict().items()}
+                save_file(state, Path(folder) / "model.safetensors", {"format": "pt"})
+
+
+class _Resize:
+    """Resizes to one size, whatever the shape; picklable."""
+
+    def __init__(self, width: int, height: int, how: Image.Resampling) -> None:
+        self.size, self.how = (width, height), how
+
+    def __call__(self, picture: Image.Image) -> Image.Image:
+        return picture.resize(self.size, self.how)

