@@ -1,7 +1,9 @@
 """Pictures that rows name: as files, as patterns of file names, or as bytes in the row itself."""
 
+import atexit
 import hashlib
 import io
+import os
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -52,7 +54,7 @@ class PictureFolder(Local):
 class Pictures:
     """Finds the pictures of rows, looks at the head of each, and says where its bytes lie.
 
-    Bytes that stand in the rows go to a temporary file, each picture once; it is removed with this object.
+    Bytes that stand in the rows go to a temporary file, each picture once; it is removed when the process ends.
 
     Args:
         columns: Part to the column of its picture (a path, bytes, or both as the hub has them), or to a pattern:
@@ -64,8 +66,7 @@ class Pictures:
 
     def __init__(self, columns: Mapping[str, str], uid: str | None, folder: Path | None = None) -> None:
         self.columns, self.uid, self.folder = dict(columns), uid, folder
-        self._folder = tempfile.TemporaryDirectory(prefix="heed-")
-        self._bytes = Path(self._folder.name) / "pictures"
+        self._bytes: Path | None = None
         self._found: dict[str, Picture] = {}  # by path, or by sha256 where the bytes stand in the row
         self._names: dict[Path, list[str]] = {}
         starred = [pattern for pattern in self.columns.values() if is_pattern(pattern) and "*" in pattern]
@@ -150,10 +151,26 @@ class Pictures:
     def _keep(self, picture: Picture, data: bytes | None) -> Picture:
         name = picture.key if data is not None else picture.path
         if data is not None and name not in self._found:
+            self._bytes = self._bytes or temporary_file()
             with spooling(), self._bytes.open("ab") as file:
                 picture = replace(picture, path=str(self._bytes), start=file.tell())
                 file.write(data)
         return self._found.setdefault(name, picture)
+
+
+def temporary_file() -> Path:
+    """A new file that other processes can open by its name, and that is removed when this process ends."""
+    with spooling():
+        handle, name = tempfile.mkstemp(prefix="heed-")
+    os.close(handle)
+    owner = os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == owner:  # and no child that was forked
+            Path(name).unlink(missing_ok=True)
+
+    atexit.register(remove)
+    return Path(name)
 
 
 def is_pattern(column: str) -> bool:

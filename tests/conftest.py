@@ -10,6 +10,7 @@ import torchvision_fix  # noqa: F401
 import pytest
 import torch
 from hypothesis import settings
+from PIL import Image
 from transformers import BertConfig, BertModel, BertTokenizer, T5Config, T5ForConditionalGeneration, T5Tokenizer
 
 from datamodules import planted
@@ -120,5 +121,27 @@ def write_squad() -> Callable[[Path, int], Path]:
             data.append({"title": f"Article_{a}", "paragraphs": paragraphs})
         path.write_text(json.dumps({"version": "v2.0", "data": data}))
         return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def write_squares() -> Callable[..., Path]:
+    """Writes a folder of pictures of one coloured square, with questions about them, a file for each split."""
+    colours = {"red": (220, 20, 20), "green": (20, 200, 20), "blue": (20, 20, 230), "white": (250, 250, 250)}
+
+    def write(folder: Path, train: int = 48, validation: int = 24) -> Path:
+        (folder / "pictures").mkdir(parents=True, exist_ok=True)
+        for split, n in (("train", train), ("validation", validation)):
+            rows = []
+            for i in range(n):
+                colour, asked = list(colours)[i % 4], list(colours)[(i // 4) % 4]
+                picture = Image.new("RGB", (20, 16), colours[colour])
+                picture.putpixel((i % 20, i // 20 % 16), (i % 256, len(split), 0))  # no two are byte for byte the same
+                picture.save(folder / "pictures" / f"{split}-{i}.png")
+                answer = "yes" if colour == asked else "no"
+                rows.append({"id": f"q{i}", "file": f"{split}-{i}.png", "text": f"is it {asked} ?", "answer": answer})
+            (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return folder
 
     return write

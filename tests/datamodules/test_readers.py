@@ -151,7 +151,7 @@ def test_a_file_is_read_row_by_row(tmp_path: Path) -> None:
         ("a.json", '[{"a": 1}, {"a": 1]', "not valid JSON"),
         ("a.json", '{"data": []}', "one dict"),
         ("a.json", '[{"a": 1}, "b"]', "row 2: expected an object with columns, found str"),
-        ("a.json", '{"a": 1}\n{"a": 2}\n', "not valid JSON"),
+        ("a.json", '{"a": 1}\n{"a": 2\n', "row 2: not valid JSON"),
         ("a.csv", "a,b\n1,2\n1,2,3\n", "row 2: 3 fields where the header has 2"),
         ("a.csv", "a,b\n1,2\n1\n", "row 2: 1 fields where the header has 2"),
         ("a.tsv", "a\tb\n1\t2\n\n1 2\n", "row 3: 1 fields"),

@@ -1,0 +1,200 @@
+"""Data sets of pictures and texts: from files, parquet and save_to_disk; swaps, groups and partial inputs."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from datamodules import PairedImages
+from datamodules.images import listed
+from interventions import KeepPart, Swap
+from records import HeedError, Picture
+
+SQUARES = {
+    "name": "squares",
+    "parts": {"image": "pictures/{file}", "question": "text"},
+    "labels": {"no": [], "yes": []},
+    "label": "answer",
+    "default_label": "no",
+    "uid": "id",
+}
+TWO = {
+    "name": "two",
+    "parts": {"left": "image0", "right": "image1", "sentence": "sentence"},
+    "pictures": ["left", "right"],
+    "labels": {"False": [], "True": []},
+    "default_label": "False",
+    "uid": "identifier",
+}
+
+
+def module(path: Path, **settings) -> PairedImages:
+    data = PairedImages(**{**SQUARES, "path": str(path), **settings})
+    data.setup("fit")
+    return data
+
+
+@pytest.fixture(scope="module")
+def squares(write_squares, tmp_path_factory) -> Path:
+    return write_squares(tmp_path_factory.mktemp("squares"))
+
+
+@pytest.fixture(scope="module")
+def two(squares: Path, tmp_path_factory) -> Path:
+    """Two pictures and a sentence, as the hub's parquet files have them."""
+    folder = tmp_path_factory.mktemp("two")
+    for split, n in (("train", 12), ("validation", 8)):
+        data = [(squares / "pictures" / f"{split}-{i}.png").read_bytes() for i in range(n)]
+        rows = [
+            {
+                "identifier": f"{split}-{i}",
+                "sentence": f"sentence {i}",
+                "label": str(i % 2 == 0),
+                "image0": {"bytes": data[i], "path": None},
+                "image1": {"bytes": data[(i + 1) % n], "path": "x.png"},
+            }
+            for i in range(n)
+        ]
+        pq.write_table(pa.Table.from_pylist(rows), folder / f"{split}.parquet")
+    return folder
+
+
+def test_examples_hold_pictures_by_content(squares: Path) -> None:
+    data = module(squares)
+    assert (len(data.train_examples), len(data.pool)) == (48, 24)
+    example = data.pool["squares/validation/q3"]
+    assert example.parts["image"].read() == (squares / "pictures" / "validation-3.png").read_bytes()
+    assert example.groups["image"] == example.parts["image"].key
+    assert (data.task.pictures, data.swap, data.sides) == (("image",), ["image", "question"], ("image", "question"))
+
+
+def test_a_swapped_picture_is_that_of_an_unrelated_partner(squares: Path) -> None:
+    pool = module(squares).pool
+    for i in range(len(pool)):
+        (changed,) = Swap("image", "no").apply(pool, pool.uid(i), 0, 0)
+        base, partner = pool[i], pool[changed.partner]
+        assert changed.example.parts == {"image": partner.parts["image"], "question": base.parts["question"]}
+        assert partner.parts["question"] != base.parts["question"]
+
+
+def test_two_pictures_are_swapped_together_or_one_alone(two: Path) -> None:
+    data = PairedImages(**TWO, path=str(two))
+    data.setup("fit")
+    assert (data.swap, data.sides) == (["left+right", "sentence"], ("left+right", "sentence"))
+    pool = data.pool
+    assert pool[0].parts["right"] == pool[1].parts["left"]  # of two rows, kept once
+    for i in range(len(pool)):
+        (both,) = Swap("left+right", None).apply(pool, pool.uid(i), 0, 0)
+        partner = pool[both.partner]
+        assert both.example.parts == {**partner.parts, "sentence": pool[i].parts["sentence"]}
+        assert both.example.groups["left"] == partner.groups["left"]
+        assert not {pool[i].groups[p] for p in ("left", "right")} & {partner.groups[p] for p in ("left", "right")}
+        (one,) = Swap("left", None).apply(pool, pool.uid(i), 0, 0)
+        assert one.example.parts["right"] == pool[i].parts["right"] != one.example.parts["left"]
+    with pytest.raises(HeedError, match="--data.swap middle: two has the parts left, right, sentence"):
+        PairedImages(**TWO, path=str(two), swap=["left+middle"])
+
+
+def test_augmentation_swaps_both_pictures_and_leaves_the_rest(two: Path) -> None:
+    data = PairedImages(**TWO, path=str(two), augment="counterfactual")
+    data.setup("fit")
+    made = data.training_set()
+    assert len(made) == 18
+    for k in range(12, 18):
+        added = made[k]
+        assert added.uid.endswith("#left+right")
+        assert added.label == "False"
+        assert added.parts["sentence"] == data.train_examples[added.uid.split("#")[0]].parts["sentence"]
+        assert added.parts["left"] != data.train_examples[added.uid.split("#")[0]].parts["left"]
+    for part in made[0].parts:
+        assert list(made.column(f"parts.{part}")) == [made[i].parts[part] for i in range(len(made))]
+
+
+@pytest.mark.parametrize(("partial", "parts", "pictures"), [
+    ("left+right", ("left", "right"), ("left", "right")),
+    ("sentence", ("sentence",), ()),
+    ("right", ("right",), ("right",)),
+])  # fmt: skip
+def test_partial_inputs_keep_one_side(two: Path, partial: str, parts: tuple, pictures: tuple) -> None:
+    data = PairedImages(**TWO, path=str(two), partial=partial)
+    data.setup("fit")
+    assert (data.task.parts, data.task.pictures, data.pool.parts) == (parts, pictures, parts)
+    assert data.whole.parts == ("left", "right", "sentence")
+    with pytest.raises(HeedError, match="--data.partial above"):
+        PairedImages(**TWO, path=str(two), partial="left+above")
+
+
+def test_one_side_alone_leaves_pictures_that_show_nothing(two: Path) -> None:
+    data = PairedImages(**TWO, path=str(two))
+    data.setup("validate")
+    (changed,) = KeepPart("sentence", ("left", "right")).apply(data.pool, data.pool.uid(0), -1, 0)
+    assert changed.example.parts == {"left": Picture(), "right": Picture(), "sentence": "sentence 0"}
+    (changed,) = KeepPart("left+right", ("sentence",)).apply(data.pool, data.pool.uid(0), -1, 0)
+    assert changed.example.parts["sentence"] == ""
+    assert changed.example.parts["left"] == data.pool[0].parts["left"]
+
+
+def test_a_saved_data_set_gives_the_same_examples_as_its_parquet_files(two: Path, tmp_path: Path) -> None:
+    import datasets
+
+    kinds = {name: datasets.Value("string") for name in ("identifier", "sentence", "label")}
+    features = datasets.Features(kinds | dict.fromkeys(("image0", "image1"), datasets.Image()))
+    splits = {s: datasets.Dataset(pq.read_table(two / f"{s}.parquet")).cast(features) for s in ("train", "validation")}
+    datasets.DatasetDict(splits).save_to_disk(tmp_path / "saved")
+    pools = []
+    for path in (two, tmp_path / "saved"):
+        data = PairedImages(**TWO, path=str(path))
+        data.setup("validate")
+        pools.append(data.pool)
+    assert pools[0].fingerprint == pools[1].fingerprint
+    assert [p.read() for p in pools[0].column("parts.left")] == [p.read() for p in pools[1].column("parts.left")]
+
+
+def test_labels_may_stand_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "answers.txt").write_text("red\n\n blue \n")
+    (tmp_path / "config.json").write_text(json.dumps({"id2label": {"10": "c", "2": "b", "0": "a"}}))
+    (tmp_path / "list.json").write_text('["x", "y"]')
+    (tmp_path / "twice.txt").write_text("red\nred\n")
+    (tmp_path / "empty.txt").write_text("\n")
+    assert listed("answers.txt", str(tmp_path)) == ["red", "blue"]
+    assert listed(str(tmp_path / "config.json"), None) == ["a", "b", "c"]
+    assert listed("list.json", str(tmp_path)) == ["x", "y"]
+    for name, message in [("twice.txt", "'red' twice"), ("empty.txt", "no labels"), ("none.txt", "no such file")]:
+        with pytest.raises(HeedError, match=message):
+            listed(name, str(tmp_path))
+
+
+def test_what_is_wrong_with_the_settings_is_said(squares: Path) -> None:
+    for settings, message in [
+        ({"pictures": ["photo"]}, "--data.pictures photo: squares has the parts image, question"),
+        ({"pictures": []}, "needs a part that is a picture"),
+        ({"labels": None}, "either --data.labels or --data.answers"),
+        ({"answers": "a.txt"}, "either --data.labels or --data.answers"),
+        ({"parts": {"image": "pictures/*-{file}", "question": "text"}, "uid": None}, "--data.uid"),
+    ]:
+        with pytest.raises(HeedError, match=message):
+            module(squares, **settings)
+
+
+def test_the_permutations_of_an_nlvr_scene_are_one_group(shared_data: Path) -> None:
+    from datamodules import PairedData
+    from mistakes import Parser
+
+    parser = Parser()
+    parser.add_subclass_arguments(PairedData, "data", required=True)
+    config = parser.parse_args(["--data", "configs/data/nlvr.yaml", f"--data.path={shared_data / 'nlvr'}"])
+    data = parser.instantiate_classes(config).data
+    data.setup("validate")
+    pool = data.pool
+    assert len(pool) == 6 * 989
+    scenes = np.array(list(pool.column("groups.identifier")))
+    sentences = np.array(list(pool.column("parts.sentence")))
+    for i in range(0, len(pool), 400):
+        related = set(pool.sharing(i))
+        assert related >= set(np.flatnonzero((scenes == scenes[i]) | (sentences == sentences[i])))
+        assert pool.uid(i).startswith(f"nlvr/validation/{scenes[i]}-")
+        (changed,) = Swap("image", None).apply(pool, pool.uid(i), 0, 0)
+        assert pool.position(changed.partner) not in related
