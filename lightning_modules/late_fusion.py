@@ -155,8 +155,9 @@ class LateFusion(Encoder):
         if self.trained and has_weights(self.folder):
             self._load(network)
         vision.requires_grad_(not self.freeze_vision)
+        if getattr(text, "pooler", None) is not None:
+            text.pooler.requires_grad_(False)  # what it gives is not used
         self.network = faster_on_cpu(network).train()
-        self.train()
 
     def _vision(self, new: bool) -> nn.Module:
         name, packaged = self.settings["architecture"], PACKAGED.get(self.vision)
@@ -180,12 +181,6 @@ class LateFusion(Encoder):
         missing, unexpected = network.load_state_dict(state, strict=False)
         if unexpected or any(not name.startswith("head.3.") for name in missing):
             raise HeedError(f"{self.backbone}: its weights are not those of such a network.")
-
-    def train(self, mode: bool = True) -> "LateFusion":
-        super().train(mode)
-        if self.freeze_vision and self.network is not None:
-            self.network.vision.eval()  # the statistics of its normalisation stay as well
-        return self
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
         text = {name: values for name, values in inputs.items() if name != "pictures"}
@@ -214,7 +209,11 @@ class LateFusion(Encoder):
 
     @torch.no_grad()
     def _encode(self, numbers: list[int]) -> Tensor:
-        return self.network.vision(self._read(numbers)).float().cpu()
+        vision = self.network.vision
+        was_training = vision.training
+        found = vision.eval()(self._read(numbers)).float().cpu()
+        vision.train(was_training)
+        return found
 
     def _make_room(self) -> None:
         more = len(self.processor.store) - len(self._known)
@@ -230,8 +229,6 @@ class LateFusion(Encoder):
         numbers = numbers[~self._known[numbers]]
         if not len(numbers):  # of any process
             return
-        was_training = self.network.vision.training
-        self.network.vision.eval()
         batches = numbers.split(BATCH)
         found = torch.zeros(len(numbers), self._features.shape[1])
         for j in range(self.trainer.global_rank, len(batches), self.trainer.world_size):
@@ -240,7 +237,6 @@ class LateFusion(Encoder):
         if self.trainer.world_size > 1:  # all others have zeros in these places
             found = self.trainer.strategy.reduce(found.to(self.device), reduce_op="sum").cpu()
         self._features[numbers], self._known[numbers] = found, True
-        self.network.vision.train(was_training)
 
     def on_train_start(self) -> None:
         if self.freeze_vision:
