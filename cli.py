@@ -136,9 +136,11 @@ class HeedCLI(LightningCLI):
     def model_name(self) -> str:
         """The short name of the backbone, or its id as a folder name."""
         backbone = str(self.config.model.init_args.get("backbone", type(self.model).__name__))
-        for path in sorted((CONFIGS / "model").glob("*.yaml")):
-            if yaml.safe_load(path.read_text())["init_args"].get("backbone") == backbone:
-                return path.stem
+        known = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((CONFIGS / "model").glob("*.yaml"))}
+        fitting = [name for name, config in known.items() if config["init_args"].get("backbone") == backbone]
+        same = [name for name in fitting if known[name]["class_path"] == self.config.model.class_path]
+        if same or fitting:
+            return (same or fitting)[0]
         run = Path(backbone).resolve()
         if run.parts[-2:] == ("checkpoints", "backbone"):  # exported by a run: named as that run
             of_run = run.parents[1].name
