@@ -27,12 +27,13 @@ import torchvision_fix
 import torch
 from pytorch_lightning import Trainer
 from callbacks import Accuracy, Answers, Attentiveness, Engine, NaturalLogic, RunFolder
-from datamodules import Planted, Reading
-from lightning_modules import Encoder, Reader
+from datamodules import PairedImages, Planted, Reading
+from lightning_modules import Encoder, LateFusion, Reader, late_fusion
 from pathlib import Path
 
 sizes, batch, backbone, nlixy = eval(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5]
-squad, output = sys.argv[5], Path(sys.argv[6])
+squad, squares, output = *sys.argv[5:7], Path(sys.argv[7])
+late_fusion.BATCH = 5  # so that several processes share the pictures
 
 
 def validate(world, module, data, folder, *evaluations):
@@ -67,6 +68,16 @@ def rank_of(rank, world, port):
         module.network.qa_outputs.weight.mul_(100)
         module.network.bert.embeddings.word_embeddings.weight.mul_(50)
     validate(world, module, data, output / f"{world}-squad", Answers(), Attentiveness())
+    for frozen in (True, False):
+        torch.manual_seed(0)
+        parts, labels = {"image": "pictures/{file}", "question": "text"}, {"no": [], "yes": []}
+        data = PairedImages("squares", parts, labels=labels, label="answer", path=squares, eval_batch_size=3)
+        module = LateFusion(backbone, freeze_vision=frozen, image_size=[32, 32], hidden=16)
+        module.prepare(data.task)
+        module.configure_model()
+        with torch.no_grad():
+            module.network.head[-1].weight.mul_(20)
+        validate(world, module, data, output / f"{world}-squares-{frozen}", Accuracy(), Attentiveness())
 
 
 def main():
@@ -96,7 +107,7 @@ main()
 
 
 @pytest.fixture(scope="module")
-def results(tiny_bert, tmp_path_factory, write_nlixy, write_squad):
+def results(tiny_bert, tmp_path_factory, write_nlixy, write_squad, write_squares):
     """A folder with the results of every size on every number of processes, ``<processes>-<size>``."""
     folder = tmp_path_factory.mktemp("processes")
     contexts = [("A x ran.", "up"), ("No x ran.", "down"), ("A x sat.", "up"), ("No x sat here.", "down")]
@@ -104,7 +115,7 @@ def results(tiny_bert, tmp_path_factory, write_nlixy, write_squad):
         folder / "nlixy", contexts, [("boy", "child", "leq"), ("dog", "animal", "leq"), ("a", "b", "none")]
     )
     squad = write_squad(folder / "squad.json", 4)
-    paths = map(str, (tiny_bert, nlixy, squad, folder))
+    paths = map(str, (tiny_bert, nlixy, squad, write_squares(folder / "squares", 0, 23), folder))
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, repr(SIZES), str(BATCH), *paths],
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
@@ -135,6 +146,17 @@ def test_answers_from_windows_are_the_same_bytes(results, processes):
     base = select(rows, intervention="base")["y"].to_pylist()
     assert len(set(base)) > 3
     assert len(select(rows, intervention="swap")) == 5 * sum(answer != "" for answer in base) > 20
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+@pytest.mark.parametrize("frozen", [True, False])
+def test_pictures_that_are_encoded_by_several_give_the_same_bytes(results, processes, frozen):
+    one, several = results / f"1-squares-{frozen}", results / f"{processes}-squares-{frozen}"
+    for name in ["results.json", "rows/accuracy.parquet", "rows/attentiveness.parquet"]:
+        assert (one / name).read_bytes() == (several / name).read_bytes(), name
+    rows, _ = read_rows(several / "rows" / "attentiveness.parquet")
+    assert len({tuple(p) for p in rows["p"].to_pylist()}) == 23
+    assert len({tuple(p) for p in select(rows, part="image")["p2"].to_pylist()}) > 23
 
 
 def test_no_example_is_lost_or_repeated(results):
