@@ -13,8 +13,8 @@ import yaml
 from pytorch_lightning import Callback, LightningModule, Trainer
 
 from callbacks import Engine, Evaluation, RunFolder
-from datamodules import PairedText
-from lightning_modules import Encoder
+from datamodules import PairedImages, PairedText
+from lightning_modules import Encoder, LateFusion
 from records import HeedError
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -28,6 +28,19 @@ def from_config(kind: str, name: str) -> dict[str, Any]:
 def mnli(path: str, **settings: Any) -> PairedText:
     """The data module of ``--data mnli --data.path PATH``."""
     return PairedText(**from_config("data", "mnli") | {"hub": None, "path": path} | settings)
+
+
+def questions(path: str, **settings: Any) -> PairedImages:
+    """The data module of ``--data easy_vqa --data.path PATH``, of which the pictures alone are swapped."""
+    return PairedImages(**from_config("data", "easy_vqa") | {"path": path, "swap": ["image"]} | settings)
+
+
+def fusion(folder: str | None, **settings: Any) -> LateFusion:
+    """The model of ``--model timm``, its text encoder from a folder if one is named."""
+    chosen = from_config("model", "timm")
+    if folder:
+        chosen |= {"backbone": folder, "sha256": None}
+    return LateFusion(**chosen | settings)
 
 
 def encoder(folder: str | None, **settings: Any) -> Encoder:

@@ -156,11 +156,18 @@ class Help(argparse.ArgumentDefaultsHelpFormatter):
         return action.help if action.default in (None, False) else super()._get_help_string(action)
 
 
-def arguments(description: str, examples: int | None, repeats: int = 5) -> argparse.ArgumentParser:
-    """A parser with what most benchmarks take; with no ``examples`` for one that repeats nothing over a sample."""
+def arguments(
+    description: str, examples: int | None, repeats: int = 5, folder: str = "mnli"
+) -> argparse.ArgumentParser:
+    """A parser with what most benchmarks take; with no ``examples`` for one that repeats nothing over a sample.
+
+    ``folder`` is that of the data within ``HEED_DATA``.
+    """
     parser = argparse.ArgumentParser(description=description, formatter_class=Help)
     data = os.environ.get("HEED_DATA")
-    parser.add_argument("--data", default=f"{data}/mnli" if data else None, required=not data, help="folder of MNLI")
+    parser.add_argument(
+        "--data", default=f"{data}/{folder}" if data else None, required=not data, help=f"folder of {folder}"
+    )
     if examples is not None:
         parser.add_argument("--examples", type=int, default=examples, help="a fixed random sample of this size")
         parser.add_argument("--repeats", type=int, default=repeats, help="of every variant, interleaved")
