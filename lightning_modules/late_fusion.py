@@ -1,6 +1,5 @@
 """Late fusion: any timm backbone beside any text encoder; the baseline that a laptop can train."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from lightning_modules.encoder import Encoder
 from lightning_modules.linear import faster_on_cpu
 from lightning_modules.packaged_vision import PACKAGED, packaged_weights
 from lightning_modules.pictures import PictureProcessor, PictureStore, normalised, require_pictures
-from records import HeedError, Task
+from records import HeedError, Task, read_json, write_json
 
 SETTINGS = "vision.json"  # beside an exported model: what is known of the network but for its text encoder
 BATCH = 32  # pictures that are encoded together
@@ -120,7 +119,11 @@ class LateFusion(Encoder):
         file = Path(self.folder) / SETTINGS
         self.trained = file.is_file()
         if self.trained:
-            found = json.loads(file.read_text())
+            found = read_json(file)
+            if {"architecture", "image_size", "pictures", "hidden"} - found.keys() or not timm.is_model(
+                found["architecture"]
+            ):
+                raise HeedError(f"{file} is damaged: export the model again.")
             if found["pictures"] != pictures:
                 raise HeedError(f"{self.backbone} reads {found['pictures']} pictures, and the data have {pictures}.")
             return found
@@ -254,7 +257,7 @@ class LateFusion(Encoder):
         self.config.architectures = [type(self).__name__]
         self.config.save_pretrained(folder)
         self.processor.tokenizer.save_pretrained(folder)
-        (Path(folder) / SETTINGS).write_text(json.dumps(self.settings, indent=2, sort_keys=True) + "\n")
+        write_json(Path(folder) / SETTINGS, self.settings)
         if weights:
             with quiet():
                 state = {name: value.contiguous() for name, value in self.network.state_dict().items()}
