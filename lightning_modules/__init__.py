@@ -10,6 +10,7 @@ from lightning_modules.processors import Processor, TextProcessor
 from lightning_modules.reader import Reader
 from lightning_modules.seq2seq import Seq2Seq
 from lightning_modules.seq2seq_processor import TemplateProcessor
+from lightning_modules.vilt import Vilt
 from lightning_modules.windows import WindowProcessor
 from lightning_modules.writer import Writer
 
@@ -24,6 +25,7 @@ __all__ = [
     "Seq2Seq",
     "TemplateProcessor",
     "TextProcessor",
+    "Vilt",
     "WindowProcessor",
     "Writer",
 ]

@@ -16,7 +16,7 @@ from transformers import (
 
 from lightning_modules.backbones import has_weights, load, quiet, resolve
 from lightning_modules.classifier import Classifier
-from lightning_modules.labels import head_order, is_named, match_labels
+from lightning_modules.labels import head_order, is_named, match_labels, some
 from lightning_modules.linear import faster_on_cpu
 from lightning_modules.processors import TextProcessor
 from records import HeedError, Task
@@ -146,11 +146,15 @@ class Encoder(Classifier):
             if not self.has_head:
                 self._new_head()
                 if self.trained:
-                    outputs, labels = ", ".join(self.outputs), ", ".join(self.task.labels)
+                    outputs, labels = some(self.outputs), some(self.task.labels)
                     rank_zero_info(f"{self.backbone}: its head ({outputs}) gives way to a new one ({labels}).")
         else:  # the folder beside a checkpoint: the weights follow from there
-            self.network = self.auto.from_config(self.config, dtype=torch.float32, trust_remote_code=False)
+            self.network = self._unfilled()
         faster_on_cpu(self.network).train()  # transformers loads models in eval mode
+
+    def _unfilled(self) -> torch.nn.Module:
+        """The network with weights that mean nothing."""
+        return self.auto.from_config(self.config, dtype=torch.float32, trust_remote_code=False)
 
     def _new_head(self) -> None:
         """Outputs that mean something else are no start for labels that happen to stand at their positions."""

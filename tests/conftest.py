@@ -11,7 +11,17 @@ import pytest
 import torch
 from hypothesis import settings
 from PIL import Image
-from transformers import BertConfig, BertModel, BertTokenizer, T5Config, T5ForConditionalGeneration, T5Tokenizer
+from transformers import (
+    BertConfig,
+    BertModel,
+    BertTokenizer,
+    T5Config,
+    T5ForConditionalGeneration,
+    T5Tokenizer,
+    ViltConfig,
+    ViltForMaskedLM,
+    ViltImageProcessorPil,
+)
 
 from datamodules import planted
 
@@ -57,6 +67,31 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
         max_position_embeddings=128,
     )
     BertModel(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_vilt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a two-layer ViLT of random weights, as it leaves pretraining: 32 pixels, patches of 8."""
+    folder = tmp_path_factory.mktemp("tiny_vilt")
+    letters = [chr(c) for c in range(ord("a"), ord("z") + 1)]
+    words = "is it red green blue yes no the left right picture both are what color shape image in there a ? .".split()
+    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters, *(f"##{c}" for c in letters)]
+    vocab = list(dict.fromkeys(vocab))
+    BertTokenizer(vocab={token: i for i, token in enumerate(vocab)}).save_pretrained(folder)
+    torch.manual_seed(0)
+    config = ViltConfig(
+        vocab_size=len(vocab),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        image_size=32,
+        patch_size=8,
+        initializer_range=0.1,
+    )
+    ViltForMaskedLM(config).save_pretrained(folder)
+    ViltImageProcessorPil(size={"shortest_edge": 32}, size_divisor=8).save_pretrained(folder)
     return folder
 
 

@@ -37,6 +37,19 @@ def test_case_spaces_hyphens_and_underscores_do_not_matter(name: str) -> None:
     assert match_labels([name, "ENTAILMENT"], ["entailment", "not_entailment"]) == [1, 0]
 
 
+def test_answers_that_differ_in_a_space_are_two() -> None:
+    assert match_labels(["hotdog", "hot dog", "yes"], ["yes", "hot dog", "hotdog"]) == [2, 1, 0]
+    assert match_labels(["hotdog", "hot dog", "yes"], ["Yes", "Hot dog", "Hotdog"]) is None  # which is which is a guess
+
+
+def test_a_message_does_not_list_thousands_of_answers() -> None:
+    answers = [f"answer {i}" for i in range(3129)]
+    with pytest.raises(HeedError) as caught:
+        head_order(answers, answers[::2], "m")
+    assert "answer 9 and 3,119 more" in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
 @pytest.mark.parametrize(
     ("head", "says"),
     [
