@@ -79,7 +79,7 @@ def tiny_blip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tiny_blip")
     letters = [chr(c) for c in (*range(ord("a"), ord("z") + 1), *range(ord("0"), ord("9") + 1), ord("."), ord("?"))]
     words = "is there a the what in this it does contain shape color present picture image not any no yes and".split()
-    words += "red green blue yellow black gray brown teal circle square triangle rectangle".split()
+    words += "left right red green blue white yellow black gray brown teal circle square triangle rectangle".split()
     vocab = list(dict.fromkeys(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters]))
     vocab += [f"##{c}" for c in letters]
     BertTokenizer(vocab={token: i for i, token in enumerate(vocab)}).save_pretrained(folder)
@@ -89,7 +89,8 @@ def tiny_blip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokens = {"vocab_size": len(vocab) + 2, "bos_token_id": len(vocab), "pad_token_id": 0, "sep_token_id": 3}
     text = sizes | tokens | {"max_position_embeddings": 128}
     torch.manual_seed(0)
-    config = BlipConfig(text_config=text, vision_config=sizes | {"image_size": 32, "patch_size": 8})
+    vision = sizes | {"image_size": 32, "patch_size": 8}
+    config = BlipConfig(text_config=text, vision_config=vision, initializer_range=0.3)
     BlipForQuestionAnswering(config).save_pretrained(folder)
     return folder
 
