@@ -2,6 +2,8 @@
 
 import torchvision_fix  # noqa: F401
 
+from lightning_modules.blip import Blip
+from lightning_modules.blip_answers import BlipAnswers
 from lightning_modules.classifier import Classifier
 from lightning_modules.encoder import Encoder
 from lightning_modules.late_fusion import LateFusion
@@ -15,6 +17,8 @@ from lightning_modules.windows import WindowProcessor
 from lightning_modules.writer import Writer
 
 __all__ = [
+    "Blip",
+    "BlipAnswers",
     "Classifier",
     "Encoder",
     "LateFusion",

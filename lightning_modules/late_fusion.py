@@ -14,7 +14,7 @@ from lightning_modules.backbones import has_weights, load, quiet
 from lightning_modules.encoder import Encoder
 from lightning_modules.linear import faster_on_cpu
 from lightning_modules.packaged_vision import PACKAGED, packaged_weights
-from lightning_modules.pictures import PictureProcessor, PictureStore, normalised, require_pictures
+from lightning_modules.pictures import PictureProcessor, PictureStore, ResizeTo, normalised, require_pictures
 from records import HeedError, Task, read_json, write_json
 
 SETTINGS = "vision.json"  # beside an exported model: what is known of the network but for its text encoder
@@ -110,7 +110,7 @@ class LateFusion(Encoder):
         self.settings = self._read_settings(max(1, len(task.pictures)))
         height, width = self.settings["image_size"]
         how = getattr(Image.Resampling, self.settings["interpolation"].upper())
-        store = PictureStore(_Resize(width, height, how), (height, width), self.cache)
+        store = PictureStore(ResizeTo(width, height, how), (height, width), self.cache)
         self.processor = PictureProcessor(tokenizer, task, self.max_length, store)
         self._match_labels(task)
 
@@ -262,13 +262,3 @@ class LateFusion(Encoder):
             with quiet():
                 state = {name: value.contiguous() for name, value in self.network.state_dict().items()}
                 save_file(state, Path(folder) / "model.safetensors", {"format": "pt"})
-
-
-class _Resize:
-    """Resizes to one size, whatever the shape; picklable."""
-
-    def __init__(self, width: int, height: int, how: Image.Resampling) -> None:
-        self.size, self.how = (width, height), how
-
-    def __call__(self, picture: Image.Image) -> Image.Image:
-        return picture.resize(self.size, self.how)

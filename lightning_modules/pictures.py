@@ -21,6 +21,16 @@ BLOCK = 64  # pictures that are decoded side by side
 GIB = 2**30
 
 
+class ResizeTo:
+    """Resizes to one size, whatever the shape; picklable."""
+
+    def __init__(self, width: int, height: int, how: Image.Resampling) -> None:
+        self.size, self.how = (width, height), how
+
+    def __call__(self, picture: Image.Image) -> Image.Image:
+        return picture.resize(self.size, self.how)
+
+
 class PictureStore:
     """Resized pictures by number, in memory-mapped Arrow files: each content is decoded once.
 

@@ -15,6 +15,9 @@ from transformers import (
     BertConfig,
     BertModel,
     BertTokenizer,
+    BlipConfig,
+    BlipForQuestionAnswering,
+    BlipImageProcessorPil,
     T5Config,
     T5ForConditionalGeneration,
     T5Tokenizer,
@@ -92,6 +95,31 @@ def tiny_vilt(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     ViltForMaskedLM(config).save_pretrained(folder)
     ViltImageProcessorPil(size={"shortest_edge": 32}, size_divisor=8).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_blip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a two-layer BLIP for question answering, of random weights, that reads pictures of 32 x 32.
+
+    As in the released ones, two embeddings follow those that the tokenizer knows: of [DEC] and of [ENC].
+    """
+    folder = tmp_path_factory.mktemp("tiny_blip")
+    letters = [chr(c) for c in (*range(ord("a"), ord("z") + 1), *range(ord("0"), ord("9") + 1), ord("."), ord("?"))]
+    words = "is there a the what in this it does contain shape color present picture image not any no yes and".split()
+    words += "left right red green blue white yellow black gray brown teal circle square triangle rectangle".split()
+    vocab = list(dict.fromkeys(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters]))
+    vocab += [f"##{c}" for c in letters]
+    BertTokenizer(vocab={token: i for i, token in enumerate(vocab)}).save_pretrained(folder)
+    BlipImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(folder)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2}
+    sizes["initializer_range"] = 0.1  # that of released vision encoders is next to nothing: pictures would look alike
+    tokens = {"vocab_size": len(vocab) + 2, "bos_token_id": len(vocab), "pad_token_id": 0, "sep_token_id": 3}
+    text = sizes | tokens | {"max_position_embeddings": 128}
+    torch.manual_seed(0)
+    vision = sizes | {"image_size": 32, "patch_size": 8}
+    config = BlipConfig(text_config=text, vision_config=vision, initializer_range=0.3)
+    BlipForQuestionAnswering(config).save_pretrained(folder)
     return folder
 
 
