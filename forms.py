@@ -13,6 +13,7 @@ FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
 DEFAULTS = {"data": "planted", "model": "minilm"}
 FAMILIES = {  # (data, model that a short form names): the model that is meant for such data
     ("datamodules.PairedImages", "lightning_modules.Encoder"): "lightning_modules.LateFusion",
+    ("datamodules.VisualQuestions", "lightning_modules.Encoder"): "lightning_modules.LateFusion",
     ("datamodules.Reading", "lightning_modules.Encoder"): "lightning_modules.Reader",
     ("datamodules.Reading", "lightning_modules.Seq2Seq"): "lightning_modules.Writer",
 }

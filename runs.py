@@ -130,7 +130,10 @@ def _saved(config: Path, backbone: Path) -> dict[str, Any]:
         saved = yaml.safe_load(config.read_text())
         settings = saved["model"]["init_args"]
         settings |= {"backbone": str(backbone)} | dict.fromkeys({"labels"} & settings.keys())
-        saved["data"]["init_args"]["max_validation"] = None  # an evaluation takes all examples
+        data = saved["data"]["init_args"]
+        data["max_validation"] = None  # an evaluation takes all examples
+        if isinstance(data.get("answers"), int):  # that many of the training split, which need not be at hand
+            data["answers"] = str(backbone / "config.json")
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
         raise HeedError(f"{config} is damaged: it is no configuration that train.py wrote.") from None
     return saved

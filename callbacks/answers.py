@@ -17,7 +17,7 @@ class Answers(Accuracy):
     """
 
     name = "answers"
-    kind = "span"
+    kinds = ("span",)
 
     def headlines(self, data: PairedData) -> dict[str, str]:
         return {"F1": f"f1/{data.name}", "exact match": f"exact_match/{data.name}"}

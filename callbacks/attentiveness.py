@@ -7,7 +7,7 @@ import pyarrow as pa
 from callbacks.evaluation import Evaluation
 from datamodules import PairedData
 from interventions import Intervention, Swap
-from metrics import Measurement, attentiveness, span_attentiveness
+from metrics import Measurement, attentiveness, soft_flags, span_attentiveness
 from records import BATCH, HeedError
 from records.rows import BASE, where
 
@@ -37,11 +37,13 @@ class Attentiveness(Evaluation):
 
     def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
         found: dict[str, Measurement] = {}
+        label, labels = data.default_label, data.full_task.labels
+        flags = soft_flags(rows, data.seed) if data.full_task.kind == "soft" else None
         for part in data.swap:
             if data.full_task.kind == "span":
                 found |= span_attentiveness(rows, data.name, part, data.seed)
                 continue
-            found |= attentiveness(rows, data.name, part, data.default_label, data.full_task.labels, data.seed)
+            found |= attentiveness(rows, data.name, part, label, labels, data.seed, flags)
         return found
 
     def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from callbacks.engine import Engine
 from callbacks.run_folder import RunFolder
 from metrics import Measurement
+from records import MANY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,11 +90,12 @@ class Board(Callback):
             " and ".join(dict.fromkeys(curve.split(":")[0] for curve in curves)): ["Multiline", list(curves.values())]
             for curves in self._curves(trainer).values()
         }
-        for part in data.swap if data.task.labels else ():
-            labels = [f"attentiveness/{data.name}/{part}/from_{label}" for label in data.task.labels]
-            page[f"attentiveness to {part} by predicted label"] = ["Multiline", labels]
-        if data.task.labels:
-            page["accuracy by label"] = ["Multiline", [f"accuracy/{data.name}/{label}" for label in data.task.labels]]
+        labels = data.task.labels if len(data.task.labels) <= MANY else ()
+        for part in data.swap if labels else ():
+            tags = [f"attentiveness/{data.name}/{part}/from_{label}" for label in labels]
+            page[f"attentiveness to {part} by predicted label"] = ["Multiline", tags]
+        if labels and data.task.kind == "classification":
+            page["accuracy by label"] = ["Multiline", [f"accuracy/{data.name}/{label}" for label in labels]]
         page["null control: must stay at 0"] = ["Multiline", [f"null/{data.name}/flips"]]
         exact = {title: [kind, [f"^{re.escape(tag)}$" for tag in tags]] for title, (kind, tags) in page.items()}
         writer.add_custom_scalars({data.name: exact})  # which takes patterns, not names

@@ -20,7 +20,7 @@ from callbacks.evaluation import Evaluation, is_known
 from datamodules import PairedData
 from records import HeedError
 
-QUALITY = {"classification": "accuracy", "span": "f1"}  # by kind of task: what the best epoch is best in
+QUALITY = {"classification": "accuracy", "soft": "accuracy", "span": "f1"}  # by kind: what the best epoch is best in
 ACCURACY = "accuracy"  # stands for that on the data set, whose name is not known yet
 
 

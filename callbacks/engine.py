@@ -54,7 +54,7 @@ class Engine(Callback):
                 callback.strict = False  # an undefined score is not a missing one
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self._predicted = Predictions(len(trainer.datamodule.task.labels))
+        self._predicted = Predictions(len(trainer.datamodule.task.distribution))
 
     def on_validation_batch_end(
         self,
@@ -88,6 +88,7 @@ class Engine(Callback):
             for name, rows in experiment.rows(plans).items():
                 manifest = manifest_hash(plans[name], pool, data.seed)
                 meta = {"task": list(data.task.labels), "seed": data.seed, "data": data.name, "manifest": manifest}
+                meta |= {"kind": "soft"} if data.task.kind == "soft" else {}  # gold says what answers are worth
                 self.rows[name] = rows, meta
                 unlabelled = r.where(rows, y2=NO_LABEL)
                 if own:

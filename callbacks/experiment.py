@@ -83,7 +83,8 @@ class Experiment:
         base: BasePredictions | None = None,
     ) -> None:
         self.trainer, self.module, self.pool = trainer, module, pool
-        self.labels, self.seed, self.batch_size = data.task.labels, data.seed, data.eval_batch_size
+        self.task, self.seed, self.batch_size = data.task, data.seed, data.eval_batch_size
+        self.width = len(data.task.distribution)  # of the probabilities
         self.truncated = 0
         self.base = self._base() if base is None else base
 
@@ -91,7 +92,7 @@ class Experiment:
         lengths = self.module.processor.lengths(self.pool)
         self.truncated = self.module.processor.truncated
         batches = evaluation_batches(lengths, np.argsort(self.pool.uid_order), self.batch_size)
-        predicted = Predictions(len(self.labels))
+        predicted = Predictions(self.width)
         for positions, predictions in self._predict(self.pool, batches, "Base examples"):
             predicted.add(positions, predictions)
         return gather_predictions(predicted)
@@ -100,7 +101,7 @@ class Experiment:
         self, examples: Sequence[Example], batches: Sequence[np.ndarray], what: str
     ) -> Iterator[tuple[list[int], list[Prediction]]]:
         """This process's share of the batches: (positions, predictions) of each."""
-        trainer, collate = self.trainer, Collate(self.module.processor, self.labels)
+        trainer, collate = self.trainer, Collate(self.module.processor, self.task.labels, self.task.kind == "soft")
         shown = trainer.progress_bar_callback is not None and trainer.is_global_zero
         mine = batches[trainer.global_rank :: trainer.world_size]
         for positions in track(mine, what, transient=True, disable=not shown):
@@ -116,7 +117,7 @@ class Experiment:
             plans: Evaluation name to its interventions.
         """
         plan = [intervention for interventions in plans.values() for intervention in interventions]
-        spools = {name: Spool(r.schema(len(self.labels))) for name in plans}
+        spools = {name: Spool(r.schema(self.width)) for name in plans}
         for positions, items in self._blocks(plan):
             base_rows = self._base_rows(positions)
             changed = iter(self._changed_rows(plan, items))
@@ -178,7 +179,7 @@ class Experiment:
         columns |= {"y": [p.answer for p in predictions], "p": [p.probs for p in predictions]}
         columns |= {"y2": [None] * n, "p2": [None] * n, "clusters": [[uid] for uid in uids]}
         columns |= {"version": [0] * n, "draw": [r.NO_DRAW] * n, "slices": [self._slices(i) for i in positions]}
-        return r.make_rows(columns, len(self.labels))
+        return r.make_rows(columns, self.width)
 
     def _rows(self, intervention: Intervention, pairs: Sequence[tuple[Item, Prediction]]) -> pa.Table:
         """Rows of those changed examples of an intervention that this process has."""
@@ -202,7 +203,7 @@ class Experiment:
             "clusters": [list(c.clusters) for c in changed],
             "slices": [self._slices(i) for i in positions],
         }
-        return r.make_rows(columns, len(self.labels))
+        return r.make_rows(columns, self.width)
 
     def _gold(self, changed: Changed) -> str | None:
         if changed.example is not None:

@@ -10,6 +10,7 @@ from datamodules.reading import Reading
 from datamodules.table_probes import Evidence, load_counterfactuals, load_evidence
 from datamodules.tables import PairedTables, load_tables
 from datamodules.text import PairedText
+from datamodules.vqa import VisualQuestions
 
 __all__ = [
     "Evidence",
@@ -20,6 +21,7 @@ __all__ = [
     "PairedText",
     "Planted",
     "Reading",
+    "VisualQuestions",
     "load_counterfactuals",
     "load_evidence",
     "load_natural_logic",

@@ -151,6 +151,11 @@ class PairedData(pl.LightningDataModule):
         return ()
 
     @property
+    def new_label(self) -> str:
+        """For a message: the default label that may be named though it is none of the labels."""
+        return ""
+
+    @property
     def regime(self) -> str:
         """What the training does differently: plain, counterfactual, partial-<part> or inoculation-<n>; -fold-<k>."""
         fold = "" if self.fold is None else f"-fold-{self.fold}"
@@ -187,6 +192,11 @@ class PairedData(pl.LightningDataModule):
         raise HeedError(f"--data.inoculation.perturbed: only hypotheses about tables are perturbed, not {self.name}.")
 
     def setup(self, stage: str) -> None:
+        if self.augment == "counterfactual" and self.default_label is None:
+            raise HeedError(
+                "--augment counterfactual needs a label for parts that have nothing to do with each other, and "
+                f"{self.name} has none: name it with --data.default_label{self.new_label}."
+            )
         if self.pool is None:
             self.whole = self._split("validation", self.max_validation)
             self.pool = self._partial(self.whole)
@@ -292,10 +302,11 @@ class PairedData(pl.LightningDataModule):
 
     def _loading(self, examples: Sequence[Example], sampler: Any) -> dict[str, Any]:
         """The arguments of a DataLoader."""
+        processor = self.trainer.lightning_module.processor
         return {
             "dataset": Numbered(examples),
             "batch_sampler": sampler,
-            "collate_fn": Collate(self.trainer.lightning_module.processor, self.task.labels),
+            "collate_fn": Collate(processor, self.task.labels, self.task.kind == "soft"),
             "num_workers": self.num_workers,
             "persistent_workers": False,
             "pin_memory": torch.cuda.is_available(),

@@ -22,6 +22,7 @@ from records import HeedError, Picture, spooling
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 MOST_PIXELS = 2**26  # of one picture; a small file can claim to hold more than fits into the memory
 STARRED = "*"  # the column of uids, where a pattern makes several examples of a row
+FIELD = re.compile(r"{(\w+)(\?|-\d+)?(?::(\w+))?}")  # of a pattern
 ROWS = 64  # whose pictures are read side by side
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
 
@@ -58,7 +59,8 @@ class Pictures:
 
     Args:
         columns: Part to the column of its picture (a path, bytes, or both as the hub has them), or to a pattern:
-            ``images/{id}.png``, with columns in braces, formatted as Python does; ``*`` in the file name stands for
+            ``images/{id}.png``, with columns in braces, formatted as Python does; ``{id-3}`` is what stands before the
+            third hyphen, and ``{folder?}`` nothing where there is no such column. ``*`` in the file name stands for
             letters and digits, and makes an example of every file that matches.
         uid: Column of a unique id.
         folder: Where paths and patterns begin; by default where the file of the rows lies.
@@ -119,17 +121,17 @@ class Pictures:
         """(File, what ``*`` stands for) of those that a pattern names; without ``*``, one that may not be there."""
         if folder is None:
             raise HeedError(f"{where}: --data.image_folder must say where {pattern} begins.")
-        filled = _filled(pattern, values, where)
+        path = filled(pattern, values, where)
         if "*" not in pattern:
-            return [(inside(folder, filled), "")]
-        parent, _, name = filled.rpartition("/")
+            return [(inside(folder, path), "")]
+        parent, _, name = path.rpartition("/")
         within = inside(folder, parent) if parent else folder
         if within not in self._names:
             self._names[within] = sorted(f.name for f in within.iterdir()) if within.is_dir() else []
         expected = re.compile("([A-Za-z0-9]+)".join(map(re.escape, name.split("*"))))
         found = [(within / n, m.groups()[-1]) for n in self._names[within] if (m := expected.fullmatch(n))]
         if not found:
-            raise HeedError(f"{where}: there is no picture {folder / filled}.")
+            raise HeedError(f"{where}: there is no picture {folder / path}.")
         return found
 
     def _read(self, content: Path | bytes, where: str, column: str) -> tuple[Picture, bytes | None]:
@@ -211,15 +213,27 @@ def _content(value: Any, where: str, column: str, folder: Path | None) -> Path |
     return inside(folder, value)
 
 
-def _filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
-    """A pattern with the values of a row, in which a ``*`` would stand for itself."""
-    wanted = re.findall(r"{(\w+)(?::(\w+))?}", pattern)
-    if missing := [name for name, _ in wanted if name not in values]:
+def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
+    """A pattern with the values of a row, in which a ``*`` would stand for itself.
+
+    Example:
+        >>> filled("{id-1}/{folder?}/{id-3}-img0.png", {"id": "dev-850-0-1"}, "dev.json, row 1")
+        'dev//dev-850-0-img0.png'
+    """
+    if missing := [name for name, how, _ in FIELD.findall(pattern) if name not in values and how != "?"]:
         raise HeedError(f"{where}: no column {missing[0]!r}; the columns are {', '.join(values)}.")
+
+    def fill(field: re.Match) -> str:
+        name, how, form = field.groups()
+        if how == "?":
+            return "" if values.get(name) is None else format(values[name], form or "")
+        value = format(values[name], form or "")
+        return "-".join(value.split("-")[: int(how[1:])]) if how else value
+
     try:
-        filled = re.sub(r"{(\w+)(?::(\w+))?}", lambda m: format(values[m[1]], m[2] or ""), pattern)
-    except ValueError as error:
+        text = FIELD.sub(fill, pattern)
+    except (TypeError, ValueError) as error:
         raise HeedError(f"{where}: {pattern} does not fit the row ({reason(error)}).") from None
-    if "*" in pattern and filled.count("*") != pattern.count("*"):
+    if "*" in pattern and text.count("*") != pattern.count("*"):
         raise HeedError(f"{where}: a column of {pattern} holds a *.")
-    return filled
+    return text

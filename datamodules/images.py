@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from datamodules.image_files import STARRED, PictureFolder, Pictures, is_pattern
+from pytorch_lightning.utilities import rank_zero_info
+
+from datamodules.image_files import STARRED, PictureFolder, Pictures, filled, is_pattern
 from datamodules.sources import Hub, Local
 from datamodules.text import PairedText, Rows
 from records import Examples, HeedError
@@ -26,8 +28,11 @@ class PairedImages(PairedText):
         labels: Label name to its spellings in the sources, in label order.
         answers: Instead of ``labels``, a file that lists them: a line for each (.txt), or json, as a list or under
             ``id2label``; it is looked for in ``path`` first.
+        default_label: The label of parts that have nothing to do with each other; where it is none of ``answers``, it
+            is added to them.
         image_folder: Where paths and patterns begin, if not at the file that names them.
         fields: Names of the columns, where the rows of a json file are lists.
+        groups: Columns, or patterns as those of file names, whose equal values make two examples related.
         swap: As for :class:`PairedData`; by default the pictures together, then each text.
         **kwargs: As for :class:`PairedText`.
     """
@@ -39,6 +44,7 @@ class PairedImages(PairedText):
         pictures: Sequence[str] = ("image",),
         labels: dict[str, list[str | int]] | None = None,
         answers: str | None = None,
+        default_label: str | None = None,
         image_folder: str | None = None,
         fields: Sequence[str] = (),
         swap: list[str] | None = None,
@@ -51,10 +57,13 @@ class PairedImages(PairedText):
             raise HeedError(f"--data.pictures: {name} needs a part that is a picture.")
         if (labels is None) == (answers is None):
             raise HeedError(f"{name} needs its labels: give either --data.labels or --data.answers FILE.")
-        labels = {answer: [] for answer in listed(answers, path)} if labels is None else labels
+        if labels is None:
+            labels = {answer: [] for answer in with_default(listed(answers, path), default_label, name)}
         sides = ["+".join(pictures), *(part for part in parts if part not in pictures)]
-        super().__init__(name, parts, labels, path=path, swap=sides if swap is None else swap, **kwargs)
+        swap = sides if swap is None else swap
+        super().__init__(name, parts, labels, path=path, swap=swap, default_label=default_label, **kwargs)
         self.full_task = replace(self.full_task, pictures=tuple(pictures))
+        self.answers = answers
         columns = {part: parts[part] for part in pictures}
         self.found = Pictures(columns, self.columns.uid, Path(image_folder) if image_folder else None)
         starred = any(is_pattern(column) and "*" in column for column in columns.values())
@@ -69,12 +78,30 @@ class PairedImages(PairedText):
         joined = ("+".join(task.pictures),) if task.pictures else ()
         return (*joined, *(part for part in task.parts if part not in task.pictures))
 
+    @property
+    def new_label(self) -> str:
+        return " '(unrelated)', which is added to the answers" if self.answers else ""
+
     def _source(self, path: str | None) -> Local | Hub:
         source = super()._source(path)
         return PictureFolder(source.path, source.quoting, self.fields) if isinstance(source, Local) else source
 
     def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
-        return super()._examples(self.found.rows(rows, where), where, prefix, split)
+        return super()._examples(self._whole_rows(rows, where, split), where, prefix, split)
+
+    def _whole_rows(self, rows: Rows, where: str, split: Literal["train", "validation"]) -> Rows:
+        """The rows with their pictures, and with the groups that are patterns."""
+        patterns = [group for group in self.columns.groups if is_pattern(group)]
+        for row, values in self.found.rows(rows, where):
+            yield row, values | {pattern: filled(pattern, values, f"{where}, row {row}") for pattern in patterns}
+
+
+def with_default(answers: Sequence[str], default_label: str | None, name: str) -> list[str]:
+    """The labels that are answers, and the default label, which may be none of them."""
+    if default_label is None or default_label in answers:
+        return list(answers)
+    rank_zero_info(f"{name}: {default_label!r} is a label beside the {len(answers):,} answers.")
+    return [*answers, default_label]
 
 
 def listed(answers: str, path: str | None) -> list[str]:

@@ -7,7 +7,7 @@ import re
 import reprlib
 import zlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Any
 
 import pyarrow as pa
@@ -34,6 +34,30 @@ def reason(error: Exception) -> str:
     """The first line of what a library says of an error, without a full stop."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in lines[0][:200]).rstrip(".")
+
+
+def inside(folder: Path, path: Any) -> Path:
+    """The file or folder that a path written inside a data file names; it must lie below ``folder``.
+
+    Such a path comes from whoever made the data, so it may be neither absolute nor lead out of the folder, not even
+    through a symbolic link. Separators are "/" everywhere.
+
+    Raises:
+        HeedError: It leaves the folder, or is no path.
+    """
+    refused = HeedError(f"{folder}: the path {brief(path)} in its files does not lead to something in this folder.")
+    if not isinstance(path, str) or "\0" in path or "\\" in path:
+        raise refused
+    if PurePosixPath(path).is_absolute() or PureWindowsPath(path).drive:
+        raise refused
+    try:
+        root = folder.resolve()
+        found = (root / path).resolve()
+    except (OSError, RuntimeError, ValueError):  # a name that is too long, links in a circle
+        raise refused from None
+    if found == root or not found.is_relative_to(root):
+        raise refused
+    return found
 
 
 def kind(path: Path) -> str:

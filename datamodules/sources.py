@@ -6,14 +6,14 @@ import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamodules.readers import SUFFIXES, brief, read, reason
-from records import Examples, ExamplesBuilder, HeedError
+from datamodules.readers import SUFFIXES, brief, inside, read, reason
+from records import Examples, ExamplesBuilder, HeedError, listing
 
 NO_GOLD = ("", "-", "-1", "none", "null", "nan")
 
@@ -25,7 +25,8 @@ class Columns:
     Attributes:
         parts: Part name to column.
         label: Column of the label.
-        labels: Label name to its spellings in the source (its own name is always one).
+        labels: Label name to its spellings in the source (its own name is always one); None where gold is no name of a
+            label but taken as it stands.
         uid: Column of a unique id; None to number the rows.
         groups: Columns whose equal values make two examples related: they are never partners.
         meta: Columns that results are broken down by; they may be empty.
@@ -34,7 +35,7 @@ class Columns:
 
     parts: Mapping[str, str]
     label: str
-    labels: Mapping[str, Sequence[str | int]]
+    labels: Mapping[str, Sequence[str | int]] | None
     uid: str | None = None
     groups: Sequence[str] = ()
     meta: Sequence[str] = ()
@@ -50,7 +51,7 @@ class Columns:
     def spellings(self) -> dict[str, str]:
         """Spelling to label name."""
         found: dict[str, str] = {}
-        for name, others in self.labels.items():
+        for name, others in (self.labels or {}).items():
             for spelling in map(str, (name, *others)):
                 if found.setdefault(spelling, name) != name:
                     raise HeedError(f"--data.labels: {spelling!r} is a spelling of both {found[spelling]} and {name}.")
@@ -104,11 +105,13 @@ def to_examples(
         if not isinstance(gold, str | int | float | None):
             raise HeedError(f"{where}, row {row}: the label is a {type(gold).__name__} ({brief(gold)}).")
         label = spellings.get(str(gold).strip()) or spellings.get(_label_text(gold))
+        if columns.labels is None and isinstance(gold, str):
+            label = gold
         if label is None and _label_text(gold).lower() in NO_GOLD:
             no_gold += 1
             continue
         if label is None:
-            raise HeedError(f"{where}, row {row}: unknown label {brief(gold)}; known are {', '.join(spellings)}.")
+            raise HeedError(f"{where}, row {row}: unknown label {brief(gold)}; known are {listing(list(spellings))}.")
         parts = [
             values[column] if part in columns.kinds else _text(values[column], where, row, column)
             for part, column in columns.parts.items()
@@ -164,30 +167,6 @@ def _text(value: Any, where: str, row: int, column: str) -> str:
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
         raise HeedError(f"{where}, row {row}: the column {column!r} holds half of a surrogate pair.")
     return text
-
-
-def inside(folder: Path, path: Any) -> Path:
-    """The file or folder that a path written inside a data file names; it must lie below ``folder``.
-
-    Such a path comes from whoever made the data, so it may be neither absolute nor lead out of the folder, not even
-    through a symbolic link. Separators are "/" everywhere.
-
-    Raises:
-        HeedError: It leaves the folder, or is no path.
-    """
-    refused = HeedError(f"{folder}: the path {brief(path)} in its files does not lead to something in this folder.")
-    if not isinstance(path, str) or "\0" in path or "\\" in path:
-        raise refused
-    if PurePosixPath(path).is_absolute() or PureWindowsPath(path).drive:
-        raise refused
-    try:
-        root = folder.resolve()
-        found = (root / path).resolve()
-    except (OSError, RuntimeError, ValueError):  # a name that is too long, links in a circle
-        raise refused from None
-    if found == root or not found.is_relative_to(root):
-        raise refused
-    return found
 
 
 @dataclass(frozen=True)
@@ -283,11 +262,19 @@ def _arrow_rows(saved: Any, where: str) -> Iterator[tuple[int, Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Hub:
-    """A data set on the Hugging Face hub, of plain files (no loading script)."""
+    """A data set on the Hugging Face hub, of plain files (no loading script).
+
+    Attributes:
+        id: Its repository.
+        subset: Which of several.
+        revision: Which version of the repository.
+        train: Another repository, which has the split "train" where this one has none.
+    """
 
     id: str
     subset: str | None = None
     revision: str | None = None
+    train: str | None = None
 
     def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
         """(Name for errors, rows) of a split.
@@ -297,15 +284,18 @@ class Hub:
         """
         import datasets
 
+        id_, subset, revision = self.id, self.subset, self.revision
+        if self.train is not None and split == "train":
+            id_, subset, revision = self.train, None, None
         try:
-            found = datasets.load_dataset(self.id, self.subset, split=split, revision=self.revision)
+            found = datasets.load_dataset(id_, subset, split=split, revision=revision)
         except Exception as error:
             raise HeedError(
-                f"The data set {self.id} could not be loaded from the hub ({reason(error)}). Give local files with "
+                f"The data set {id_} could not be loaded from the hub ({reason(error)}). Give local files with "
                 "--data.path DIR, take the embedded data (--data planted), or set HF_HUB_OFFLINE=1 to use only what "
                 "is cached."
             ) from error
-        where = f"{self.id} ({split})"
+        where = f"{id_} ({split})"
         return where, _arrow_rows(found, where)
 
 

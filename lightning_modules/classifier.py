@@ -104,7 +104,12 @@ class Classifier(pl.LightningModule):
         torch.manual_seed(int(generator(*key).integers(2**63)))
 
     def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
-        loss = F.cross_entropy(self.logits(batch["inputs"]).float(), batch["labels"])
+        """Cross-entropy; of soft labels the binary one, summed over labels, as ViLT was trained (Kim et al. 2021)."""
+        scores, labels = self.logits(batch["inputs"]).float(), batch["labels"]
+        if self.task.kind == "soft":
+            loss = F.binary_cross_entropy_with_logits(scores, labels) * labels.shape[1]
+        else:
+            loss = F.cross_entropy(scores, labels)
         self.log("loss/train", loss, prog_bar=True, batch_size=len(batch["labels"]))
         return loss
 
@@ -115,8 +120,10 @@ class Classifier(pl.LightningModule):
         """Predict a batch, whose ``inputs`` come from the processor; a batch of no example gives no prediction."""
         if not batch["size"]:
             return []
-        probs = self.logits(batch["inputs"]).float().softmax(dim=-1).cpu().numpy()
-        labels = self.task.labels
+        scores, labels = self.logits(batch["inputs"]).float(), self.task.labels
+        if self.task.kind == "soft":
+            return [Prediction(labels[best]) for best in _finite(scores).argmax(dim=-1).tolist()]
+        probs = scores.softmax(dim=-1).cpu().numpy()
         return [Prediction(labels[best], row) for best, row in zip(probs.argmax(axis=1), probs, strict=True)]
 
     def configure_optimizers(self) -> dict[str, Any]:
@@ -136,3 +143,10 @@ class Classifier(pl.LightningModule):
 
         scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
+
+
+def _finite(scores: Tensor) -> Tensor:
+    """The scores, where no probabilities show that they are none."""
+    if not scores.isfinite().all():
+        raise HeedError("The model's outputs are not finite: try a lower --model.learning_rate.")
+    return scores

@@ -16,10 +16,10 @@ from transformers import (
 
 from lightning_modules.backbones import has_weights, load, quiet, resolve
 from lightning_modules.classifier import Classifier
-from lightning_modules.labels import head_order, is_named, match_labels, some
+from lightning_modules.labels import head_order, is_named, match_labels
 from lightning_modules.linear import faster_on_cpu
 from lightning_modules.processors import TextProcessor
-from records import HeedError, Task
+from records import HeedError, Task, listing
 
 # models that count positions from the one after padding's
 OFFSET = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer", "mpnet")
@@ -38,7 +38,7 @@ class Encoder(Classifier):
         warmup: Share of all steps over which the learning rate rises.
 
     Attributes:
-        kind: The kind of task that it is for.
+        kind: The kind of task that it is for; what is for classification takes soft labels as well.
         auto: Makes the network.
     """
 
@@ -70,7 +70,7 @@ class Encoder(Classifier):
         Raises:
             HeedError: The model is for tasks of another kind, or reads less than ``max_length``.
         """
-        if task.kind != self.kind:
+        if self.kind != ("classification" if task.kind == "soft" else task.kind):
             raise HeedError(
                 f"--model {type(self).__name__} is for data of the kind {self.kind}, and these are of {task.kind}."
             )
@@ -146,7 +146,7 @@ class Encoder(Classifier):
             if not self.has_head:
                 self._new_head()
                 if self.trained:
-                    outputs, labels = some(self.outputs), some(self.task.labels)
+                    outputs, labels = listing(self.outputs), listing(self.task.labels)
                     rank_zero_info(f"{self.backbone}: its head ({outputs}) gives way to a new one ({labels}).")
         else:  # the folder beside a checkpoint: the weights follow from there
             self.network = self._unfilled()

@@ -84,6 +84,10 @@ class Seq2Seq(Classifier):
         return config, load(AutoTokenizer.from_pretrained, self.folder)
 
     def prepare(self, task: Task) -> None:
+        if task.kind != "classification":
+            raise HeedError(
+                f"--model {type(self).__name__} writes one of a few labels, and these data are of the kind {task.kind}."
+            )
         self.task = task
         config, tokenizer = self._open()
         self.outputs = [config.id2label[i] for i in range(len(config.id2label))]

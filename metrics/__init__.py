@@ -8,6 +8,7 @@ from metrics.evidence import evidence, evidence_counts
 from metrics.measurement import Measurement
 from metrics.naive_partial import naive_partial
 from metrics.reading import reading_scores, span_attentiveness
+from metrics.soft import soft_accuracy, soft_flags
 from metrics.transitions import Changes, invalid_transitions
 from metrics.two_class import two_class_accuracy
 
@@ -27,6 +28,8 @@ __all__ = [
     "naive_partial",
     "noise",
     "reading_scores",
+    "soft_accuracy",
+    "soft_flags",
     "span_attentiveness",
     "two_class_accuracy",
 ]

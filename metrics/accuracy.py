@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from metrics.measurement import Measurement, bootstrap_interval, flagged, majority_flag
+from records import MANY
 from records.rows import BASE, GROUP, codes, probabilities, same, select, sliced, where
 
 
@@ -34,8 +35,9 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0, splits: Sequence[str] = (
         splits: Names of the splits, where several are evaluated together; the slice "split" of each row is one of them.
 
     Returns:
-        ``accuracy/<data>``; ``accuracy/<data>/majority``; ``accuracy/<data>/<label>`` (recall) for each gold label; and
-        ``accuracy/<data>/split=<split>``, what the first is when that split is evaluated alone.
+        ``accuracy/<data>``; ``accuracy/<data>/majority``; ``accuracy/<data>/<label>`` (recall) for each gold label, if
+        they are at most :data:`~records.MANY`; and ``accuracy/<data>/split=<split>``, what the first is when that split
+        is evaluated alone.
     """
     correct, of_label = _base(rows)
     correct, name = correct.astype(np.float64), f"accuracy/{data}"
@@ -49,7 +51,7 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0, splits: Sequence[str] = (
     result = {name: share(correct, (seed, name), majority_flags(rows))}
     most = max(int(here.sum()) for here in of_label.values())
     result[f"{name}/majority"] = Measurement(most / len(correct), len(correct))
-    for label in sorted(of_label):
+    for label in sorted(of_label) if len(of_label) <= MANY else ():
         result[f"{name}/{label}"] = share(correct[of_label[label]], (seed, name, label))
     if splits:
         base = select(rows, intervention=BASE)

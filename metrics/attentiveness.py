@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from metrics.accuracy import majority_flags
 from metrics.measurement import Measurement, bootstrap_interval, flagged
+from records import MANY
 from records.rows import BASE, runs, same, where
 
 
@@ -32,7 +33,13 @@ def mean_over_draws(
 
 
 def attentiveness(
-    rows: pa.Table, data: str, part: str, default_label: str | None, labels: Sequence[str], seed: int = 0
+    rows: pa.Table,
+    data: str,
+    part: str,
+    default_label: str | None,
+    labels: Sequence[str],
+    seed: int = 0,
+    flags: tuple[str, ...] | None = None,
 ) -> dict[str, Measurement]:
     """Attentiveness to one part.
 
@@ -47,14 +54,15 @@ def attentiveness(
         default_label: The label of unrelated parts; None where the task has none, and then every uid counts.
         labels: All labels.
         seed: Keys the bootstrap.
+        flags: What a reader must know of all numbers; by default, that accuracy is not above the majority share.
 
     Returns:
         With ``name`` = ``attentiveness/<data>/<part>``: ``name``; ``name/to_default``, the share that changes to the
-        default label; ``name/from_<label>``, the share that changes among the uids predicted as that label;
-        ``name/eligible``, the share of uids with a base prediction that counts.
+        default label; ``name/from_<label>``, the share that changes among the uids predicted as that label, if labels
+        are at most :data:`~records.MANY`; ``name/eligible``, the share of uids with a base prediction that counts.
     """
     name = f"attentiveness/{data}/{part}"
-    flags = majority_flags(rows)
+    flags = majority_flags(rows) if flags is None else flags
     swapped, base = where(rows, intervention="swap", part=part), where(rows, intervention=BASE)
     if default_label is not None:
         other = ~where(rows, y=default_label)
@@ -75,7 +83,7 @@ def attentiveness(
     measure("", changed, every, none)
     if default_label is not None:
         measure("/to_default", where(rows, y2=default_label)[swapped], every, none)
-    for label in labels:
+    for label in labels if len(labels) <= MANY else ():
         if label != default_label:
             reason = f"no example that was swapped is predicted as {label!r}"
             measure(f"/from_{label}", changed, where(rows, y=label)[swapped], reason)

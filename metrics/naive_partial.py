@@ -4,10 +4,12 @@ import numpy as np
 import pyarrow as pa
 
 from metrics.measurement import Measurement, bootstrap_interval, flagged
+from metrics.soft import worth
+from records import MANY
 from records.rows import same, where
 
 
-def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0) -> dict[str, Measurement]:
+def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, soft: bool = False) -> dict[str, Measurement]:
     """Agreement of the predictions on one part with those on the whole input, and accuracy on the part.
 
     Agreement may come from a model that ignores the other parts, or from what it does with inputs of a kind that it
@@ -18,14 +20,17 @@ def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0) -> dict[s
         data: Name of the data set, for the metric names.
         part: The part that was kept.
         seed: Keys the bootstrap over uids.
+        soft: Whether gold says what each answer is worth.
 
     Returns:
         ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, of those
-        predicted as a label; ``.../accuracy``, the share of predictions on the part that are gold.
+        predicted as a label, if these are at most :data:`~records.MANY`; ``.../accuracy``, the share of predictions on
+        the part that are gold, or what they are worth.
     """
     kept = where(rows, intervention="keep", variant=part)
-    stays, right = (same(rows, a, "y2")[kept].astype(np.float64) for a in ("y", "gold"))
-    rows = rows.select(["y", "gold"]).filter(pa.array(kept))
+    rows = rows.select(["y", "y2", "gold"]).filter(pa.array(kept))
+    stays = same(rows, "y", "y2").astype(np.float64)
+    right = worth(rows, "y2") if soft else same(rows, "gold", "y2").astype(np.float64)
     name = f"naive_partial/{data}/{part}"
 
     def share(hits: np.ndarray, full: str) -> Measurement:
@@ -35,7 +40,8 @@ def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0) -> dict[s
         return Measurement(float(hits.mean()), len(hits), ci95=ci95, flags=flagged(ci95))
 
     found = {name: share(stays, name)}
-    for label in sorted(set(rows["y"].to_pylist())):
+    labels = sorted(set(rows["y"].to_pylist()))
+    for label in labels if len(labels) <= MANY else ():
         full = f"{name}/from_{label}"
         found[full] = share(stays[where(rows, y=label)], full)
     return found | {f"{name}/accuracy": share(right, f"{name}/accuracy")}

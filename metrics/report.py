@@ -27,13 +27,15 @@ from metrics.natural_logic_report import (
     print_categories,
     print_left_out,
 )
+from metrics.soft import by_picture, sums, worth
 from records import HeedError, read_json
 from records.rows import BASE, read_rows, select, strings
 
 METRICS = ("accuracy", "exact_match", "f1", "attentiveness", "naive_partial")
 ROWS = Path("rows", "accuracy.parquet")
+FEW = 2  # labels that are never predicted and still have a line each
 FLAGS = {  # flag: mark in the table, explanation
-    "not_above_majority": ("a", "accuracy not above the majority share: one-sided exact binomial test, p >= 0.05"),
+    "not_above_majority": ("a", "accuracy not above the majority share: one-sided exact test, p >= 0.05"),
     "interval_without_width": ("b", "every resample gave the same value, so the interval has no width"),
     "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
     "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
@@ -91,6 +93,26 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {**shared, "metrics": metrics, "note": results[0].get("note")}
 
 
+def never_predicted(metrics: Mapping[str, Mapping[str, Any]]) -> tuple[set[str], dict[str, int]]:
+    """Names of numbers that need an example predicted as some label and have none, where they are many of one part.
+
+    Returns:
+        These names; and how many they are, under the name behind which that is said, the last of a label.
+    """
+    parts: dict[str, list[str]] = {}
+    for name in metrics:
+        part, from_, _ = name.partition("/from_")
+        if from_ and name.startswith("attentiveness/"):
+            parts.setdefault(part, []).append(name)
+    never, numbers = set(), {}
+    for names in parts.values():
+        undefined = [name for name in names if metrics[name]["value"] is None]
+        if len(undefined) > FEW:
+            never.update(undefined)
+            numbers[names[-1]] = len(undefined)
+    return never, numbers
+
+
 def print_table(
     results: Mapping[str, Mapping[str, Any]], console: Console | None = None, title: str = "% ± std over draws [95 %]"
 ) -> None:
@@ -113,6 +135,7 @@ def print_table(
     flags: set[str] = set()
     names = challenge_report.in_order(ordered(dict.fromkeys(name for found in columns for name in found["metrics"])))
     section = None
+    never, numbers = (set(), {}) if several else never_predicted(columns[0]["metrics"])
     for name in names:
         kind, data, *rest = name.split("/")
         main = len(rest) == (kind in ("attentiveness", "naive_partial"))
@@ -128,7 +151,10 @@ def print_table(
         flags |= {flag for m in cells if m for flag in m["flags"]}
         label = label or (" ".join([kind.replace("_", " "), *rest]) if main or kind == "null" else f"  {rest[-1]}")
         texts = (_cell(m, "\n" if several else " ", is_ratio(name)) for m in cells)
-        table.add_row(*(Text(t) for t in (label, *texts)))
+        if name not in never:
+            table.add_row(*(Text(t) for t in (label, *texts)))
+        if name in numbers:
+            table.add_row(Text("  from_..."), Text(f"undefined: {numbers[name]} labels are never predicted"))
     console.print()
     own = dict.fromkeys(found["data"] for found in columns if found.get("counts", {}).get("examples", 1))
     if own:  # else nothing but other data was predicted
@@ -159,20 +185,23 @@ def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> M
     Args:
         first: Folder of a run.
         second: Folder of another, evaluated on the same examples.
-        seed: Keys the bootstrap over uids.
+        seed: Keys the bootstrap over uids, or over pictures, where gold says what answers are worth.
 
     Raises:
         UnpairedError: The runs were evaluated on different examples.
     """
     correct = []
     for folder in (first, second):
-        base = select(read_rows(Path(folder) / ROWS)[0], intervention=BASE)
-        correct.append((strings(base, "uid"), (strings(base, "y") == strings(base, "gold")).astype(np.float64)))
+        rows, meta = read_rows(Path(folder) / ROWS)
+        base, soft = select(rows, intervention=BASE), meta.get("kind") == "soft"
+        right = worth(base) if soft else (strings(base, "y") == strings(base, "gold")).astype(np.float64)
+        correct.append((strings(base, "uid"), right))
     (uids, before), (others, after) = correct
     if not np.array_equal(uids, others):
         raise UnpairedError(f"{first} and {second} were evaluated on different examples: they cannot be paired.")
     change = after - before
-    interval = bootstrap_interval(change, np.ones_like(change), (seed, "paired"))
+    totals, counts = sums(change, by_picture(base)) if soft else (change, np.ones_like(change))
+    interval = bootstrap_interval(totals, counts, (seed, "paired"))
     return Measurement(float(change.mean()), len(change), ci95=interval)
 
 

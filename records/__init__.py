@@ -4,13 +4,14 @@ from records.errors import HeedError
 from records.example import NO_LABEL, Changed, Example, Part, Prediction, Task
 from records.examples import BATCH, Examples, ExamplesBuilder, emptied, keys
 from records.files import Spool, atomic_path, read_json, spooling, write_json
-from records.labels import is_entailment, same_name
+from records.labels import MANY, is_entailment, listing, same_name
 from records.picture import Picture
 from records.table import Table, TableForm
 from records.template import parts_of, plain_template, rename_parts
 
 __all__ = [
     "BATCH",
+    "MANY",
     "NO_LABEL",
     "Changed",
     "Example",
@@ -28,6 +29,7 @@ __all__ = [
     "emptied",
     "is_entailment",
     "keys",
+    "listing",
     "parts_of",
     "plain_template",
     "read_json",

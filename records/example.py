@@ -1,5 +1,6 @@
 """What goes into a model and what comes out of it: tasks, examples, predictions."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -7,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from records.errors import HeedError
+from records.labels import listing
 from records.picture import Picture
 from records.table import Table, TableForm
 from records.template import keep_parts, plain_template
@@ -20,9 +22,10 @@ class Task:
     """What is to be decided, and about which parts.
 
     Attributes:
-        kind: "classification", or "span": the answer is cut out of the first part, or there is none.
+        kind: "classification"; "soft": classification with several right labels, each of its worth; or "span": the
+            answer is cut out of the first part, or there is none.
         parts: Names of the parts, in the order in which a model reads them.
-        labels: Names of the labels, in the order of every probability vector; a span task has none.
+        labels: Names of the labels, in the order of a model's outputs; a span task has none.
         default_label: The label of parts that have nothing to do with each other, or None; "" (no answer) for spans.
         form: How tables among the parts are put into words.
         template: The words around the parts, for a model that reads one text; it may name parts that are missing here.
@@ -30,7 +33,7 @@ class Task:
         pictures: Which of the parts are pictures.
     """
 
-    kind: Literal["classification", "span"]
+    kind: Literal["classification", "soft", "span"]
     parts: tuple[str, ...]
     labels: tuple[str, ...]
     default_label: str | None = None
@@ -44,12 +47,20 @@ class Task:
             raise HeedError(f"No label may be called {NO_LABEL!r}, which is kept for an answer that is none.")
         known = ("",) if self.kind == "span" else self.labels
         if self.default_label is not None and self.default_label not in known:
-            raise HeedError(f"The default label {self.default_label!r} is none of the labels {list(known)}.")
+            raise HeedError(f"The default label {self.default_label!r} is none of the labels {listing(known)}.")
 
     @property
     def default_gold(self) -> str | None:
         """The gold label of parts that have nothing to do with each other: for spans, a list of no answers."""
-        return "[]" if self.kind == "span" and self.default_label is not None else self.default_label
+        if self.default_label is None or self.kind == "classification":
+            return self.default_label
+        return "[]" if self.kind == "span" else json.dumps({self.default_label: 1.0}, ensure_ascii=False)
+
+    @property
+    def distribution(self) -> tuple[str, ...]:
+        """What the probabilities of a prediction are of: the labels; nothing for spans, nor for soft labels, which are
+        thousands and not exclusive."""
+        return self.labels if self.kind == "classification" else ()
 
     @property
     def wording(self) -> str:
@@ -69,7 +80,8 @@ class Example:
     Attributes:
         uid: ``<data>/<split>/<source id or row>``; unique, and the same in every run.
         parts: Part name to content, in the order of the task.
-        label: Gold label by name, or None; of a span task, a JSON list of the right answers, [] for no answer.
+        label: Gold label by name, or None; of a span task, a JSON list of the right answers, [] for no answer; of a
+            soft task, a JSON object of label to worth, from 0 to 1, with sorted keys.
         groups: What the example must not share with a partner: each part's content (by hash), and every group column
             that the data set's YAML names.
         meta: Other columns, as text; results are broken down by them.
@@ -88,7 +100,7 @@ class Prediction:
 
     Attributes:
         answer: The predicted label by name, or ``NO_LABEL``; of a span task, the answer's text, "" for no answer.
-        probs: float32, shape [labels], in the order of ``Task.labels``; None where the model has no distribution.
+        probs: float32, shape [labels], in the order of ``Task.labels``; None where ``Task.distribution`` is empty.
     """
 
     answer: str

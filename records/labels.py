@@ -1,11 +1,26 @@
-"""When two names of a label are the same."""
+"""Names of labels: when two are the same, and how many are shown."""
 
 import re
+from collections.abc import Sequence
+
+MANY = 20  # labels; of more, there are no numbers for each
 
 
 def same_name(name: str) -> str:
     """A label name without case, spaces, hyphens and underscores."""
     return re.sub(r"[\s_-]+", "", name).lower()
+
+
+def listing(labels: Sequence[str]) -> str:
+    """Labels for a message: all of them, or the first few of many.
+
+    Example:
+        >>> listing(["yes", "no"]), listing([str(i) for i in range(3129)])
+        ('yes, no', '0, 1, 2, 3, 4, ... (3,129 in all)')
+    """
+    if len(labels) <= MANY:
+        return ", ".join(labels)
+    return f"{', '.join(labels[:5])}, ... ({len(labels):,} in all)"
 
 
 def is_entailment(label: str) -> bool:

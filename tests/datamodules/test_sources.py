@@ -388,6 +388,15 @@ def test_the_revision_reaches_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fake.asked == [("o/x", None, "train", "abc")]
 
 
+def test_the_training_split_may_be_in_another_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeHub({("o/y", None, "train"): saved("a"), ("o/x", "s", "validation"): saved("b")})
+    monkeypatch.setattr(datasets, "load_dataset", fake)
+    hub = Hub("o/x", "s", "abc", train="o/y")
+    assert (texts(hub, "train"), texts(hub, "validation")) == (["a"], ["b"])
+    assert fake.asked == [("o/y", None, "train", None), ("o/x", "s", "validation", "abc")]
+    assert hub.rows("train", ())[0] == "o/y (train)"
+
+
 @pytest.mark.parametrize(
     "error",
     [

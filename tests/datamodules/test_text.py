@@ -226,9 +226,8 @@ def test_counterfactuals_without_a_part_to_swap_are_refused(folder: Path) -> Non
 
 def test_counterfactuals_without_a_default_label_are_refused(folder: Path) -> None:
     data = PairedText(**NLI | {"default_label": None}, path=str(folder), augment="counterfactual")
-    data.setup("fit")
-    with pytest.raises(HeedError, match="default label"):
-        data.training_set()
+    with pytest.raises(HeedError, match="has none: name it with --data.default_label"):
+        data.setup("fit")
 
 
 def test_a_default_label_that_is_none_of_the_labels_is_refused() -> None:

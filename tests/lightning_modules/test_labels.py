@@ -68,6 +68,11 @@ def test_other_sets_of_names_do_not_match(head: list[str], says: str) -> None:
     assert all(name in str(caught.value) for name in ("some/model", *head, *NLI))
 
 
+def test_names_that_are_the_same_but_for_a_blank_are_told_apart() -> None:
+    assert match_labels(["hot dog", "hotdog", "Yes"], ["hotdog", "hot dog", "Yes"]) == [1, 0, 2]
+    assert match_labels(["hot dog", "hotdog", "Yes"], ["hotdog", "hot dog", "yes"]) is None
+
+
 @pytest.mark.parametrize(
     ("labels", "named"),
     [

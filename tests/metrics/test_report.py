@@ -367,3 +367,21 @@ def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
     assert "Metrics that not all of these runs have: 1." in text
     with pytest.raises(HeedError, match="two runs or more"):
         report.main(["--mean", str(tmp_path / "a")])
+
+
+def test_labels_that_are_never_predicted_share_a_line():
+    none = {
+        label: Measurement(None, 0, reason=f"no example that was swapped is predicted as {label!r}") for label in "abc"
+    }
+    name = "attentiveness/d/image"
+    found = results((name, SCORE), (f"{name}/from_x", PLAIN), *((f"{name}/from_{k}", m) for k, m in none.items()))
+    found["metrics"][f"{name}/from_y"] = PLAIN.as_dict()
+    found["metrics"][f"{name}/eligible"] = PLAIN.as_dict()
+    lines = table_of(printed({"run": found}))
+    assert [line.split()[0] for line in lines[1:]] == ["attentiveness", "from_x", "from_y", "from_...", "eligible"]
+    assert words(lines[4:5]) == "from_... undefined: 3 labels are never predicted"
+    del found["metrics"][f"{name}/from_b"]
+    text = words(table_of(printed({"run": found})))
+    assert "predicted as 'a'" in text
+    assert "predicted as 'c'" in text
+    assert "from_..." not in text

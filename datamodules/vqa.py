@@ -1,0 +1,172 @@
+"""Questions about pictures that several people answered: the labels are frequent answers, gold is what each is worth.
+
+Source: Goyal et al. (2017), VQA 2.0.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from pytorch_lightning.utilities import rank_zero_info
+
+from datamodules.images import PairedImages, with_default
+from datamodules.readers import brief
+from datamodules.sources import Local, _is_empty, _text
+from datamodules.text import Rows
+from datamodules.vqa_answers import most_frequent, normalised, spelled, worth
+from records import Examples, HeedError
+
+GOLD = "gold"  # the column that is made of what people answered
+PICTURE = "picture"  # the meta column that says which questions are about the same picture
+
+
+class VisualQuestions(PairedImages):
+    """Questions about pictures, a task of the kind "soft": an answer is worth more, the more people gave it.
+
+    Args:
+        name: Name of the data set.
+        parts: Part name to column, in reading order.
+        answers: The labels: a file, as for :class:`PairedImages` (the config.json of a model will do), or how many of
+            the most frequent answers of the training split.
+        given: Column of what people answered: a list of texts, or of objects with a text under ``answer``.
+        label: Column of the most frequent answer of each question; it is gold where ``given`` is missing or empty.
+        default_label: The label of parts that have nothing to do with each other; where it is no answer, it is added.
+        meta: Columns that results are broken down by.
+        **kwargs: As for :class:`PairedImages`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parts: dict[str, str],
+        answers: int | str = 3129,
+        given: str = "answers",
+        label: str = "multiple_choice_answer",
+        default_label: str | None = None,
+        meta: Sequence[str] = (),
+        **kwargs: Any,
+    ) -> None:
+        from_file = isinstance(answers, str)
+        super().__init__(
+            name,
+            parts,
+            labels=None if from_file else {},
+            answers=answers if from_file else None,
+            default_label=default_label if from_file else None,
+            label=GOLD,
+            meta=(PICTURE, *meta),
+            **kwargs,
+        )
+        if not from_file and answers < 1:
+            raise HeedError(f"--data.answers {answers} must be at least 1, or a file.")
+        self.answers, self.given, self.frequent, self.default_label = answers, given, label, default_label
+        self.columns = replace(self.columns, labels=None)
+        self.full_task = replace(self.full_task, kind="soft")
+        self.spelled = spelled([answer for answer in self.full_task.labels if answer != default_label])
+        self.counted: Counter[str] = Counter()  # the answers of the training split
+        self.unanswerable = 0  # evaluated questions none of whose answers is a label
+        self.left_out = 0  # training questions of that kind
+        if not from_file and self.augment == "inoculation":
+            raise HeedError(f"--augment inoculation reads no training split to count answers in: {FROM_A_RUN}")
+
+    def setup(self, stage: str) -> None:
+        if not self.full_task.labels and self.pool is None and stage != "fit":
+            self._count()
+        super().setup(stage)
+        if self.pool is not None and len(self.pool):
+            self.unanswerable = int((~answerable(self.pool, self.full_task.labels)).sum())
+
+    def _count(self) -> None:
+        """Count the answers of the training split without looking at its pictures.
+
+        Raises:
+            HeedError: It is not among local files.
+        """
+        split, source = self.splits["train"], self._source(self.path)
+        refused = f"--data.answers {self.answers} counts the answers of the training split, which is not at hand: "
+        if not isinstance(source, Local) or not source.has_splits:
+            raise HeedError(refused + FROM_A_RUN)
+        try:
+            where, rows = source.rows(split, self.aliases["train"])
+        except HeedError:
+            raise HeedError(refused + FROM_A_RUN) from None
+        for row, values in rows:
+            self.counted[self._frequent(values, where, row)] += 1
+        self._label()
+
+    def _label(self) -> None:
+        """Make the frequent answers the labels."""
+        labels = most_frequent(self.counted, self.answers)
+        if len(labels) < self.answers:
+            rank_zero_info(f"{self.name}: the training split has only {len(labels):,} different answers.")
+        labels = tuple(with_default(labels, self.default_label, self.name))
+        self.full_task = replace(self.full_task, labels=labels, default_label=self.default_label)
+
+    def _training_examples(self) -> Examples:
+        examples = super()._training_examples()
+        if not self.full_task.labels:
+            self._label()
+        kept = answerable(examples, self.full_task.labels)
+        self.left_out = int((~kept).sum())
+        if not kept.any():
+            raise HeedError(f"{self.name}: none of the answers to training questions is a label (--data.answers).")
+        return examples.take(np.flatnonzero(kept)) if self.left_out else examples
+
+    def _whole_rows(self, rows: Rows, where: str, split: Literal["train", "validation"]) -> Rows:
+        pictures = [self.columns.parts[part] for part in self.full_task.pictures]
+        for row, values in super()._whole_rows(rows, where, split):
+            if split == "train" and isinstance(self.answers, int):
+                self.counted[self._frequent(values, where, row)] += 1
+            shown = "+".join(values[column].key[:16] for column in pictures)
+            yield row, values | {GOLD: self._gold(values, where, row), PICTURE: shown}
+
+    def _frequent(self, values: Mapping[str, Any], where: str, row: int) -> str:
+        """The most frequent answer to a question, normalised; "" for none."""
+        if self.frequent not in values:
+            raise HeedError(f"{where}, row {row}: no column {self.frequent!r}; the columns are {', '.join(values)}.")
+        answer = values[self.frequent]
+        return "" if _is_empty(answer) else normalised(_text(answer, where, row, self.frequent))
+
+    def _gold(self, values: Mapping[str, Any], where: str, row: int) -> str | None:
+        """What each answer is worth, as JSON; None where there is no answer."""
+        given = [normalised(answer) for answer in self._given(values, where, row)]
+        found = worth(given if any(given) else [self._frequent(values, where, row)])
+        named = {label: value for answer, value in found.items() for label in self.spelled.get(answer, [answer])}
+        return json.dumps(named, sort_keys=True, ensure_ascii=False) if named else None
+
+    def _given(self, values: Mapping[str, Any], where: str, row: int) -> list[str]:
+        """What each person answered, "" for nothing."""
+        given = values.get(self.given)
+        if given is None:
+            return []
+        if isinstance(given, Mapping):  # as some tools write lists of objects
+            given = given.get("answer")
+        if not isinstance(given, list) or any(
+            isinstance(answer, Mapping) and "answer" not in answer for answer in given
+        ):
+            raise HeedError(
+                f"{where}, row {row}: the column {self.given!r} should be a list of texts, or of objects with an "
+                f"answer, and is {brief(values[self.given])}."
+            )
+        answers = [answer["answer"] if isinstance(answer, Mapping) else answer for answer in given]
+        return ["" if _is_empty(answer) else _text(answer, where, row, self.given) for answer in answers]
+
+    def _asides(self, split: str, processor: Any) -> str:
+        text = super()._asides(split, processor)
+        if split == "train" and self.left_out:
+            text += f" {self.left_out:,} questions none of whose answers is a label were left out."
+        if split == "validation" and self.unanswerable:
+            text += f" Of {self.unanswerable:,} questions no answer is a label: none can be right."
+        return text
+
+
+FROM_A_RUN = "give the answers of the model, as in --data.answers RUN/checkpoints/backbone/config.json."
+
+
+def answerable(examples: Examples, labels: tuple[str, ...]) -> np.ndarray:
+    """Which questions have an answer among the labels: bool [examples]."""
+    known = set(labels)
+    return np.array([not known.isdisjoint(json.loads(gold)) for gold in examples.column("label")], dtype=bool)
