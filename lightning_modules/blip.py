@@ -19,6 +19,7 @@ from transformers.models.blip.modeling_blip_text import BlipTextAttention
 
 from lightning_modules.backbones import has_weights, load
 from lightning_modules.encoder import Encoder
+from lightning_modules.labels import some
 from lightning_modules.linear import faster_on_cpu
 from lightning_modules.pictures import PictureProcessor, PictureStore, ResizeTo, normalised, require_pictures
 from lightning_modules.seq2seq import LEARNED
@@ -199,6 +200,8 @@ class Blip(Encoder):
             network = self._fitted(self.config, not self.has_head)
             if not self.has_head:  # its outputs mean something else
                 network.new_head()
+                outputs, labels = some(self.outputs), some(self.task.labels)
+                rank_zero_info(f"{self.backbone}: its head ({outputs}) gives way to a new one ({labels}).")
             return network
         config = copy.deepcopy(self.config)
         setattr(config, LEARNED, {"pictures": 1})
