@@ -19,11 +19,10 @@ from transformers.models.blip.modeling_blip_text import BlipTextAttention
 
 from lightning_modules.backbones import has_weights, load
 from lightning_modules.encoder import Encoder
-from lightning_modules.labels import some
 from lightning_modules.linear import faster_on_cpu
 from lightning_modules.pictures import PictureProcessor, PictureStore, ResizeTo, normalised, require_pictures
 from lightning_modules.seq2seq import LEARNED
-from records import HeedError, Task
+from records import HeedError, Task, listing
 
 ENCODE = "[ENC]"  # the first token of a text that is read with a picture
 TEXT = {  # where a released model without a text encoder keeps what can be one
@@ -200,7 +199,7 @@ class Blip(Encoder):
             network = self._fitted(self.config, not self.has_head)
             if not self.has_head:  # its outputs mean something else
                 network.new_head()
-                outputs, labels = some(self.outputs), some(self.task.labels)
+                outputs, labels = listing(self.outputs), listing(self.task.labels)
                 rank_zero_info(f"{self.backbone}: its head ({outputs}) gives way to a new one ({labels}).")
             return network
         config = copy.deepcopy(self.config)

@@ -8,7 +8,7 @@ from transformers import BlipForQuestionAnswering
 from transformers.models.blip.modeling_blip_text import BlipTextSelfAttention
 
 from lightning_modules.blip import Blip
-from lightning_modules.labels import head_order, is_named, match_labels, some
+from lightning_modules.labels import head_order, is_named, match_labels
 from lightning_modules.seq2seq import IGNORED, LEARNED, teach
 from records import HeedError, Task
 
@@ -80,7 +80,7 @@ class BlipAnswers(Blip):
         if order is not None:
             targets = tuple(learned[i] for i in order)
         if targets != task.targets:
-            rank_zero_info(f"{self.backbone} was trained with the answers {some(targets)}: kept.")
+            rank_zero_info(f"{self.backbone} was trained with the answers {listing(targets)}: kept.")
         self._encode_targets(targets)
         config.id2label = dict(enumerate(task.labels))
         config.label2id = {label: i for i, label in config.id2label.items()}
@@ -91,7 +91,7 @@ class BlipAnswers(Blip):
         tokenizer, config = self.processor.tokenizer, self.config.text_config
         ids = [[*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.sep_token_id] for text in targets]
         if twins := [text for row, text in zip(ids, targets, strict=True) if ids.count(row) > 1]:
-            raise HeedError(f"The tokenizer of {self.backbone} cannot tell apart the texts {some(twins)}.")
+            raise HeedError(f"The tokenizer of {self.backbone} cannot tell apart the texts {listing(twins)}.")
         if (longest := max(map(len, ids))) > config.max_position_embeddings:
             raise HeedError(f"{self.backbone} writes no answer of {longest} tokens, as the longest label has.")
         written, read = teach(ids, tokenizer.pad_token_id, config.bos_token_id)

@@ -46,7 +46,7 @@ def test_a_message_does_not_list_thousands_of_answers() -> None:
     answers = [f"answer {i}" for i in range(3129)]
     with pytest.raises(HeedError) as caught:
         head_order(answers, answers[::2], "m")
-    assert "answer 9 and 3,119 more" in str(caught.value)
+    assert "answer 4, ... (3,129 in all)" in str(caught.value)
     assert len(str(caught.value)) < 500
 
 
@@ -66,11 +66,6 @@ def test_other_sets_of_names_do_not_match(head: list[str], says: str) -> None:
     with pytest.raises(HeedError, match=says) as caught:
         head_order(head, NLI, "some/model")
     assert all(name in str(caught.value) for name in ("some/model", *head, *NLI))
-
-
-def test_names_that_are_the_same_but_for_a_blank_are_told_apart() -> None:
-    assert match_labels(["hot dog", "hotdog", "Yes"], ["hotdog", "hot dog", "Yes"]) == [1, 0, 2]
-    assert match_labels(["hot dog", "hotdog", "Yes"], ["hotdog", "hot dog", "yes"]) is None
 
 
 @pytest.mark.parametrize(
