@@ -20,7 +20,7 @@ from datamodules.vqa_answers import most_frequent, normalised, spelled, worth
 from records import Examples, HeedError
 
 GOLD = "gold"  # the column that is made of what people answered
-PICTURE = "picture"  # the meta column that says which questions are about the same picture
+CLUSTER = "cluster"  # the meta column that says which questions are about the same picture
 
 
 class VisualQuestions(PairedImages):
@@ -57,7 +57,7 @@ class VisualQuestions(PairedImages):
             answers=answers if from_file else None,
             default_label=default_label if from_file else None,
             label=GOLD,
-            meta=(PICTURE, *meta),
+            meta=(CLUSTER, *meta),
             **kwargs,
         )
         if not from_file and answers < 1:
@@ -121,7 +121,7 @@ class VisualQuestions(PairedImages):
             if split == "train" and isinstance(self.answers, int):
                 self.counted[self._frequent(values, where, row)] += 1
             shown = "+".join(values[column].key[:16] for column in pictures)
-            yield row, values | {GOLD: self._gold(values, where, row), PICTURE: shown}
+            yield row, values | {GOLD: self._gold(values, where, row), CLUSTER: shown}
 
     def _frequent(self, values: Mapping[str, Any], where: str, row: int) -> str:
         """The most frequent answer to a question, normalised; "" for none."""

@@ -10,7 +10,7 @@ from transformers.models.blip.modeling_blip_text import BlipTextSelfAttention
 from lightning_modules.blip import Blip
 from lightning_modules.labels import head_order, is_named, match_labels
 from lightning_modules.seq2seq import IGNORED, LEARNED, teach
-from records import HeedError, Task
+from records import HeedError, Task, listing
 
 SEQUENCES = 256  # answers that the decoder reads together; each takes the scores of a whole vocabulary
 
@@ -147,9 +147,18 @@ class BlipAnswers(Blip):
         return none.scatter(1, labels, torch.cat(found).view(labels.shape))
 
     def training_step(self, batch: dict, batch_idx: int) -> Tensor:
-        """The usual loss: cross-entropy of the tokens of the gold answer, given those before."""
-        inputs, written = batch["inputs"], self.written[batch["labels"]]
-        scores = self._written(self._encoded(inputs), inputs["attention_mask"], self.read[batch["labels"]])
-        loss = F.cross_entropy(scores.flatten(0, 1), written.flatten(), ignore_index=IGNORED)
-        self.log("loss/train", loss, prog_bar=True, batch_size=len(written))
+        """Cross-entropy of the tokens of the gold answer, given those before; of soft labels, that of every answer
+        times its worth, as BLIP was trained."""
+        labels, inputs = batch["labels"], batch["inputs"]
+        states, mask = self._encoded(inputs), inputs["attention_mask"]
+        if labels.ndim == 1:
+            scores = self._written(states, mask, self.read[labels])
+            loss = F.cross_entropy(scores.flatten(0, 1), self.written[labels].flatten(), ignore_index=IGNORED)
+        else:
+            example, answer = labels.nonzero(as_tuple=True)
+            written = self.written[answer]
+            scores = self._written(states[example], mask[example], self.read[answer])
+            losses = F.cross_entropy(scores.flatten(0, 1), written.flatten(), ignore_index=IGNORED, reduction="none")
+            loss = (losses.view(written.shape).sum(dim=1) * labels[example, answer]).sum() / max(1, len(labels))
+        self.log("loss/train", loss, prog_bar=True, batch_size=len(labels))
         return loss

@@ -27,7 +27,7 @@ from metrics.natural_logic_report import (
     print_categories,
     print_left_out,
 )
-from metrics.soft import by_picture, sums, worth
+from metrics.soft import by_cluster, sums, worth
 from records import HeedError, read_json
 from records.rows import BASE, read_rows, select, strings
 
@@ -185,7 +185,7 @@ def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> M
     Args:
         first: Folder of a run.
         second: Folder of another, evaluated on the same examples.
-        seed: Keys the bootstrap over uids, or over pictures, where gold says what answers are worth.
+        seed: Keys the bootstrap over uids, or over clusters, where gold says what answers are worth.
 
     Raises:
         UnpairedError: The runs were evaluated on different examples.
@@ -200,7 +200,7 @@ def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> M
     if not np.array_equal(uids, others):
         raise UnpairedError(f"{first} and {second} were evaluated on different examples: they cannot be paired.")
     change = after - before
-    totals, counts = sums(change, by_picture(base)) if soft else (change, np.ones_like(change))
+    totals, counts = sums(change, by_cluster(base)) if soft else (change, np.ones_like(change))
     interval = bootstrap_interval(totals, counts, (seed, "paired"))
     return Measurement(float(change.mean()), len(change), ci95=interval)
 

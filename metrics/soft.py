@@ -15,7 +15,7 @@ from metrics.measurement import NOT_ABOVE_MAJORITY, RESAMPLES, Measurement, boot
 from records import MANY, HeedError
 from records.rows import BASE, select, sliced, strings
 
-PICTURE = "picture"  # the slice that says which examples are about the same picture
+CLUSTER = "cluster"  # the slice that says which examples share what they are about
 
 
 def golds(rows: pa.Table) -> list[dict[str, float]]:
@@ -30,16 +30,16 @@ def worth(rows: pa.Table, answer: str = "y") -> np.ndarray:
     return np.array([gold.get(found, 0.0) for gold, found in pairs], dtype=np.float64)
 
 
-def by_picture(rows: pa.Table) -> np.ndarray:
-    """The number of the picture that each row is about: int [rows]; of the row itself, where no slice says it."""
+def by_cluster(rows: pa.Table) -> np.ndarray:
+    """The number of the cluster of each row: int [rows]; of the row itself, where no slice says it."""
     try:
-        return sliced(rows, PICTURE)[0]
+        return sliced(rows, CLUSTER)[0]
     except HeedError:
         return np.arange(rows.num_rows)
 
 
 def soft_accuracy(rows: pa.Table, data: str, seed: int = 0) -> dict[str, Measurement]:
-    """Mean worth of base predictions; intervals resample pictures with all that is asked about them.
+    """Mean worth of base predictions; intervals resample clusters with all that is asked about them.
 
     Args:
         rows: Rows; the base rows among them count.
@@ -54,10 +54,10 @@ def soft_accuracy(rows: pa.Table, data: str, seed: int = 0) -> dict[str, Measure
     base, full = select(rows, intervention=BASE), f"accuracy/{data}"
     if not base.num_rows:
         return {full: Measurement(None, 0, reason="no example was predicted")}
-    values, picture = worth(base), by_picture(base)
+    values, cluster = worth(base), by_cluster(base)
 
     def mean(kept: np.ndarray, name: str, flags: tuple[str, ...] = ()) -> Measurement:
-        totals, counts = sums(values[kept], picture[kept])
+        totals, counts = sums(values[kept], cluster[kept])
         interval = bootstrap_interval(totals, counts, (seed, name))
         return Measurement(float(values[kept].mean()), int(kept.sum()), ci95=interval, flags=flagged(interval, flags))
 
@@ -65,7 +65,7 @@ def soft_accuracy(rows: pa.Table, data: str, seed: int = 0) -> dict[str, Measure
     result[f"{full}/majority"] = Measurement(float(_best_answer(base).mean()), len(values))
     for name in [text.partition("=")[0] for text in base["slices"][0].as_py()]:
         of, found = sliced(base, name)
-        for k in sorted(range(len(found)), key=found.__getitem__) if name != PICTURE and len(found) <= MANY else ():
+        for k in sorted(range(len(found)), key=found.__getitem__) if name != CLUSTER and len(found) <= MANY else ():
             part = f"{full}/{name}={(found[k] or 'none').replace('/', '-')}"
             result[part] = mean(of == k, part)
     return result
@@ -74,7 +74,7 @@ def soft_accuracy(rows: pa.Table, data: str, seed: int = 0) -> dict[str, Measure
 def soft_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
     """The flag of results whose accuracy is not above that of the best single answer (p < 0.05), or nothing."""
     base = select(rows, intervention=BASE)
-    more, _ = sums(worth(base) - _best_answer(base), by_picture(base))
+    more, _ = sums(worth(base) - _best_answer(base), by_cluster(base))
     return () if above_zero(more, (seed, "majority")) < 0.05 else (NOT_ABOVE_MAJORITY,)
 
 

@@ -191,6 +191,14 @@ def test_the_loss_is_that_of_the_tokens_of_the_gold_answers(tiny_blip, examples,
     assert all(p.grad is not None for p in model.parameters() if p.requires_grad)
 
 
+def test_soft_labels_weigh_the_loss_of_every_answer(tiny_blip, examples, expected) -> None:
+    model = model_of(tiny_blip)
+    worth = torch.tensor(np.random.default_rng(0).choice([0, 0, 0.3, 1], (12, len(LABELS))), dtype=torch.float32)
+    model.log = lambda *args, **settings: None
+    loss = model.training_step(batch_of(model, examples) | {"labels": worth}, 0)
+    assert loss.item() == pytest.approx(-(expected * worth.numpy()).sum() / 12, abs=1e-4)
+
+
 def test_it_learns_and_is_measured(write_squares, tiny_blip, tmp_path) -> None:
     folder = write_squares(tmp_path / "squares", 64, 24)
     data = PairedImages(**SQUARES, path=str(folder), batch_size=8, eval_batch_size=7)

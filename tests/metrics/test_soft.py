@@ -26,7 +26,7 @@ def rows_with(
     base = {f"u{i:03}": (json.dumps(gold, sort_keys=True), y) for i, (gold, y, _) in enumerate(found)}
     rows = rows_of(base)
     made = [
-        [f"picture={picture}", *(f"{name}={values[i]}" for name, values in slices.items())]
+        [f"cluster={picture}", *(f"{name}={values[i]}" for name, values in slices.items())]
         for i, (_, _, picture) in enumerate(found)
     ]
     return rows.set_column(rows.column_names.index("slices"), "slices", pa.array(made))
