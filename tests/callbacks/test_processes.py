@@ -26,7 +26,7 @@ import os, socket, sys
 import torchvision_fix
 import torch
 from pytorch_lightning import Trainer
-from callbacks import Accuracy, Answers, Attentiveness, Engine, NaturalLogic, RunFolder
+from callbacks import Accuracy, Answers, Attentiveness, ContactSheet, Engine, NaturalLogic, RunFolder
 from datamodules import Planted, Reading
 from lightning_modules import Encoder, Reader
 from pathlib import Path
@@ -39,7 +39,8 @@ def validate(world, module, data, folder, *evaluations):
     Trainer(
         accelerator="cpu", devices=world, strategy="ddp" if world > 1 else "auto", logger=False,
         use_distributed_sampler=False, enable_progress_bar=False, enable_model_summary=False,
-        enable_checkpointing=False, callbacks=[*evaluations, Engine(), RunFolder(folder, lambda path: None)],
+        enable_checkpointing=False,
+        callbacks=[*evaluations, Engine(), RunFolder(folder, lambda path: None), ContactSheet()],
     ).validate(module, data, verbose=False)
 
 
@@ -135,6 +136,14 @@ def test_answers_from_windows_are_the_same_bytes(results, processes):
     base = select(rows, intervention="base")["y"].to_pylist()
     assert len(set(base)) > 3
     assert len(select(rows, intervention="swap")) == 5 * sum(answer != "" for answer in base) > 20
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_the_same_examples_are_shown_on_several_processes(results, processes):
+    names = [f"{case}/figures/unchanged-{part}.md" for case in SIZES for part in ("premise", "hypothesis")]
+    for name in [*names, "squad/figures/unchanged-context.md"]:
+        assert (results / f"1-{name}").read_bytes() == (results / f"{processes}-{name}").read_bytes(), name
+    assert (results / f"{processes}-64" / "figures" / "unchanged-premise.md").read_text().count("\n## ") > 3
 
 
 def test_no_example_is_lost_or_repeated(results):
