@@ -26,6 +26,7 @@ from callbacks import (
     BestCheckpoint,
     Board,
     Challenge,
+    ContactSheet,
     CounterfactualTables,
     Engine,
     Evaluation,
@@ -250,7 +251,7 @@ class HeedCLI(LightningCLI):
         config = self.config_init["trainer"]
         folder = self.make_folder(self) if is_first() else None
         engine = Engine(self.evaluating, self.only)
-        heed = [Accuracy(), Answers(), engine, RunFolder(folder, self.save_config)]
+        heed = [Accuracy(), Answers(), engine, RunFolder(folder, self.save_config), ContactSheet()]
         if self.evaluating:
             kwargs["logger"] = config["logger"] or False
         else:

@@ -190,9 +190,9 @@ def tidy(run: Path) -> None:
 
     Otherwise the damaged file would become ``previous.ckpt`` when the next one is written.
     """
-    for folder in (run, run / "rows", run / "checkpoints"):
+    for folder in (run, run / "rows", run / "figures", run / "checkpoints"):
         for path in folder.glob(".*"):
-            if re.fullmatch(r"\..+\.(ckpt|json|parquet|yaml)\.\w{8}", path.name):
+            if re.fullmatch(r"\..+\.(ckpt|json|md|parquet|png|yaml)\.\w{8}", path.name):
                 path.unlink()
     if newest(run / "checkpoints")[1]:
         (run / "checkpoints" / LAST).replace(run / "checkpoints" / "damaged.ckpt")

@@ -8,6 +8,7 @@ from callbacks.attentiveness import Attentiveness
 from callbacks.board import Board
 from callbacks.challenge import Challenge
 from callbacks.checkpoint import BestCheckpoint
+from callbacks.contact_sheet import ContactSheet
 from callbacks.counterfactual_tables import CounterfactualTables
 from callbacks.engine import Engine
 from callbacks.evaluation import Evaluation
@@ -25,6 +26,7 @@ __all__ = [
     "BestCheckpoint",
     "Board",
     "Challenge",
+    "ContactSheet",
     "CounterfactualTables",
     "Engine",
     "Evaluation",

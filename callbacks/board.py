@@ -51,6 +51,14 @@ def history_figure(history: list[tuple[int, dict[str, Measurement]]], title: str
     return figure
 
 
+def tensorboard_of(trainer: Trainer) -> Any:
+    """The TensorBoard writer on rank 0, else None."""
+    for logger in trainer.loggers:
+        if trainer.is_global_zero and isinstance(logger, TensorBoardLogger):
+            return logger.experiment
+    return None
+
+
 class Board(Callback):
     """Feeds TensorBoard; stands behind the run folder among the callbacks.
 
@@ -79,7 +87,7 @@ class Board(Callback):
         self._start = checkpoint["global_step"]
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        writer = self._writer(trainer)
+        writer = tensorboard_of(trainer)
         if writer is None:
             return
         # what a stopped run logged after the step that it goes on from is hidden, and comes once more
@@ -112,12 +120,12 @@ class Board(Callback):
             path = Path(folder) / "figures" / f"{name}.png"
             path.parent.mkdir(exist_ok=True)
             figure.savefig(path, dpi=150)
-            if writer := self._writer(trainer):
+            if writer := tensorboard_of(trainer):
                 writer.add_figure(f"figures/{name}", figure, trainer.global_step - 1)  # as Lightning logs the rest
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """Write out what was logged up to here: from here a killed run goes on."""
-        if writer := self._writer(trainer):
+        if writer := tensorboard_of(trainer):
             writer.flush()
 
     def final(self, trainer: Trainer) -> None:
@@ -146,11 +154,3 @@ class Board(Callback):
             if headlines := evaluation.headlines(trainer.datamodule):
                 figures.setdefault(evaluation.figure, {}).update(headlines)
         return figures
-
-    @staticmethod
-    def _writer(trainer: Trainer) -> Any:
-        """The TensorBoard writer on rank 0, else None."""
-        for logger in trainer.loggers:
-            if trainer.is_global_zero and isinstance(logger, TensorBoardLogger):
-                return logger.experiment
-        return None

@@ -13,7 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from PIL import Image
+import numpy as np
+from PIL import Image, ImageOps
 
 from datamodules.readers import SUFFIXES, Row, brief, read, reason
 from datamodules.sources import Local, inside
@@ -198,6 +199,23 @@ def require_picture(data: bytes, what: str) -> None:
         raise HeedError(
             f"{what} claims to have {width:,} x {height:,} pixels, more than {MOST_PIXELS:,}, which is refused."
         )
+
+
+def thumbnail(picture: Picture, size: int = 480) -> np.ndarray:
+    """A picture for people to look at, upright: uint8 [height, width, 3], neither of them above ``size``.
+
+    Raises:
+        HeedError: Its file is not what it was when the data were read.
+    """
+    data = picture.read()
+    try:
+        with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
+            opened.draft("RGB", (size, size))  # a JPEG can be decoded small
+            shown = ImageOps.exif_transpose(opened).convert("RGB")
+    except Exception as error:  # as above
+        raise HeedError(f"{picture.where}: the picture {picture.path} is damaged ({reason(error)}).") from None
+    shown.thumbnail((size, size))
+    return np.asarray(shown)
 
 
 def _content(value: Any, where: str, column: str, folder: Path | None) -> Path | bytes:

@@ -98,6 +98,8 @@ def test_the_exported_weights_are_those_of_the_best_checkpoint(trained):
 def test_evaluation_of_the_checkpoint_repeats_the_numbers_of_the_run(trained, evaluated):
     assert (evaluated[0] / "results.json").read_bytes() == (trained[0] / "results.json").read_bytes()
     assert max(map(len, evaluated[1].splitlines()[:-1])) <= 80
+    sheets = [(folder / "figures" / "unchanged-premise.md").read_bytes() for folder, _ in (trained, evaluated)]
+    assert sheets[0] == sheets[1]
 
 
 def test_results_follow_from_the_rows(evaluated):

@@ -26,7 +26,7 @@ import os, socket, sys
 import torchvision_fix
 import torch
 from pytorch_lightning import Trainer
-from callbacks import Accuracy, Answers, Attentiveness, Engine, NaturalLogic, RunFolder
+from callbacks import Accuracy, Answers, Attentiveness, ContactSheet, Engine, NaturalLogic, RunFolder
 from datamodules import PairedImages, Planted, Reading
 from lightning_modules import Encoder, LateFusion, Reader, late_fusion
 from pathlib import Path
@@ -40,7 +40,8 @@ def validate(world, module, data, folder, *evaluations):
     Trainer(
         accelerator="cpu", devices=world, strategy="ddp" if world > 1 else "auto", logger=False,
         use_distributed_sampler=False, enable_progress_bar=False, enable_model_summary=False,
-        enable_checkpointing=False, callbacks=[*evaluations, Engine(), RunFolder(folder, lambda path: None)],
+        enable_checkpointing=False,
+        callbacks=[*evaluations, Engine(), RunFolder(folder, lambda path: None), ContactSheet()],
     ).validate(module, data, verbose=False)
 
 
@@ -157,6 +158,14 @@ def test_pictures_that_are_encoded_by_several_give_the_same_bytes(results, proce
     rows, _ = read_rows(several / "rows" / "attentiveness.parquet")
     assert len({tuple(p) for p in rows["p"].to_pylist()}) == 23
     assert len({tuple(p) for p in select(rows, part="image")["p2"].to_pylist()}) > 23
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_the_same_examples_are_shown_on_several_processes(results, processes):
+    names = [f"{case}/figures/unchanged-{part}.md" for case in SIZES for part in ("premise", "hypothesis")]
+    for name in [*names, "squad/figures/unchanged-context.md"]:
+        assert (results / f"1-{name}").read_bytes() == (results / f"{processes}-{name}").read_bytes(), name
+    assert (results / f"{processes}-64" / "figures" / "unchanged-premise.md").read_text().count("\n## ") > 3
 
 
 def test_no_example_is_lost_or_repeated(results):
