@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -124,9 +125,9 @@ class Pictures:
             raise HeedError(f"{where}: --data.image_folder must say where {pattern} begins.")
         path = filled(pattern, values, where)
         if "*" not in pattern:
-            return [(inside(folder, path), "")]
+            return [(_place(folder, path), "")]
         parent, _, name = path.rpartition("/")
-        within = inside(folder, parent) if parent else folder
+        within = _place(folder, parent) if parent else folder
         if within not in self._names:
             self._names[within] = sorted(f.name for f in within.iterdir()) if within.is_dir() else []
         expected = re.compile("([A-Za-z0-9]+)".join(map(re.escape, name.split("*"))))
@@ -174,6 +175,12 @@ def temporary_file() -> Path:
 
     atexit.register(remove)
     return Path(name)
+
+
+@lru_cache(2**16)
+def _place(folder: Path, path: str) -> Path:
+    """:func:`inside`, which asks the disk about every folder on the way; many rows name the same picture."""
+    return inside(folder, path)
 
 
 def is_pattern(column: str) -> bool:
@@ -228,7 +235,7 @@ def _content(value: Any, where: str, column: str, folder: Path | None) -> Path |
         raise HeedError(f"{where}: the column {column!r} holds no picture but {brief(value)}.")
     if folder is None:
         raise HeedError(f"{where}: --data.image_folder must say where the picture {brief(value)} lies.")
-    return inside(folder, value)
+    return _place(folder, value)
 
 
 def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
