@@ -95,7 +95,7 @@ def load_counterfactuals(
         for found, values in zip(sides, pair, strict=True):
             found.append((row, values))
     parts = {"premise": "premise", "hypothesis": "hypothesis"}
-    columns = Columns(parts, "label", labels, None, ("table",), ("table", "modified"), ("premise",))
+    columns = Columns(parts, "label", labels, None, ("table",), ("table", "modified"), {"premise": "table"})
     prefix = prefix or f"counterfactuals/{file.parent.name}"
     (originals, a), (modified, b) = (to_examples(iter(rows), where, prefix, columns) for rows in sides)
     if a or b:
