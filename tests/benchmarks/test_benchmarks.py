@@ -7,6 +7,7 @@ import torchvision_fix  # noqa: F401
 
 import pytest
 import torch
+from PIL import Image
 
 from benchmarks import gpu, measure, memory, monitoring
 from datamodules import Planted
@@ -161,3 +162,23 @@ def test_a_table_fits_a_terminal() -> None:
     text = measure.table("Title", rows)
     assert "2.0 [1.0, 3.0]" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_counterfactual_pictures_are_neither_decoded_nor_encoded_again(tiny_bert: Path, tmp_path: Path) -> None:
+    from benchmarks import pictures
+
+    n = 10
+    (tmp_path / "test" / "images").mkdir(parents=True)
+    for i in range(n):
+        Image.new("RGB", (9, 9), (i, 0, 0)).save(tmp_path / "test" / "images" / f"{i}.png")
+    rows = [[f"what is {i} ?", "yes", i] for i in range(n)]
+    (tmp_path / "test" / "questions.json").write_text(json.dumps(rows))
+    (tmp_path / "answers.txt").write_text("yes\nno\n")
+    sizes = ["--examples", str(n), "--repeats", "1", "--size", "32", "--threads", str(torch.get_num_threads())]
+    found = pictures.main(["--data", str(tmp_path), "--model", str(tiny_bert), *sizes])
+    counts = {name: (v["decoded"], v["encoded"]) for name, v in found["variants"].items()}
+    anew = n * (1 + 1 + 5)  # base, null control, draws
+    assert counts == {"0": (n, n + 1), "1": (n, n + 1), "5": (n, n + 1), "n": counts["n"]}  # one is grey
+    assert counts["n"][1] == anew
+    assert n < counts["n"][0] <= anew
+    assert 0 < found["variants"]["5"]["forward"]["median"] < 1
