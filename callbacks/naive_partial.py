@@ -31,5 +31,5 @@ class NaivePartial(Evaluation):
     def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
         found: dict[str, Measurement] = {}
         for side in data.sides:
-            found |= naive_partial(rows, data.name, side, data.seed, data.full_task.kind == "soft")
+            found |= naive_partial(rows, data.name, side, data.seed, data.full_task.kind)
         return found

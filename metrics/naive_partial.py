@@ -1,15 +1,20 @@
 """Naive partial inputs (CAT, §3.2): how often a model says of one part alone what it says of all."""
 
+import json
+
 import numpy as np
 import pyarrow as pa
 
 from metrics.measurement import Measurement, bootstrap_interval, flagged
+from metrics.reading import exact_match, normalised
 from metrics.soft import worth
 from records import MANY
-from records.rows import same, where
+from records.rows import same, strings, where
 
 
-def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, soft: bool = False) -> dict[str, Measurement]:
+def naive_partial(
+    rows: pa.Table, data: str, part: str, seed: int = 0, kind: str = "classification"
+) -> dict[str, Measurement]:
     """Agreement of the predictions on one part with those on the whole input, and accuracy on the part.
 
     Agreement may come from a model that ignores the other parts, or from what it does with inputs of a kind that it
@@ -20,17 +25,25 @@ def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, soft: boo
         data: Name of the data set, for the metric names.
         part: The part that was kept.
         seed: Keys the bootstrap over uids.
-        soft: Whether gold says what each answer is worth.
+        kind: Of the task: of soft labels gold says what each answer is worth; answers of spans are compared as for exact
+            match.
 
     Returns:
         ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, of those
-        predicted as a label, if these are at most :data:`~records.MANY`; ``.../accuracy``, the share of predictions on
-        the part that are gold, or what they are worth.
+        predicted as a label, if these are at most :data:`~records.MANY` and labels at all; ``.../accuracy``, the share
+        of predictions on the part that are gold, or what they are worth.
     """
     kept = where(rows, intervention="keep", variant=part)
     rows = rows.select(["y", "y2", "gold"]).filter(pa.array(kept))
     stays = same(rows, "y", "y2").astype(np.float64)
-    right = worth(rows, "y2") if soft else same(rows, "gold", "y2").astype(np.float64)
+    if kind == "span":
+        answers, golds = strings(rows, "y2"), [json.loads(gold) for gold in strings(rows, "gold")]
+        stays = np.array(
+            [normalised(a) == normalised(b) for a, b in zip(strings(rows, "y"), answers, strict=True)], float
+        )
+        right = np.array([exact_match(a, gold) for a, gold in zip(answers, golds, strict=True)], dtype=np.float64)
+    else:
+        right = worth(rows, "y2") if kind == "soft" else same(rows, "gold", "y2").astype(np.float64)
     name = f"naive_partial/{data}/{part}"
 
     def share(hits: np.ndarray, full: str) -> Measurement:
@@ -41,7 +54,7 @@ def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, soft: boo
 
     found = {name: share(stays, name)}
     labels = sorted(set(rows["y"].to_pylist()))
-    for label in labels if len(labels) <= MANY else ():
+    for label in labels if len(labels) <= MANY and kind != "span" else ():
         full = f"{name}/from_{label}"
         found[full] = share(stays[where(rows, y=label)], full)
     return found | {f"{name}/accuracy": share(right, f"{name}/accuracy")}

@@ -28,3 +28,15 @@ def test_equals_the_reference(rows_of, answers):
         assert (m.value, m.n) == (sum(mine) / len(mine), len(mine))
         assert m.ci95[0] <= m.value <= m.ci95[1]
     assert {name.split("_")[-1] for name in found if "from_" in name} == {y for _, y, _, _ in answers}
+
+
+def test_answers_that_are_texts_are_compared_as_for_exact_match(rows_of):
+    gold = ['["the Empire", "Rome"]', "[]", '["Rome"]', "[]"]
+    answers = [("Empire", "an empire!"), ("", ""), ("Rome", ""), ("x", "y")]
+    base = {f"u{i}": (g, y) for i, (g, (y, _)) in enumerate(zip(gold, answers, strict=True))}
+    kept = [
+        {"uid": f"u{i}", "intervention": "keep", "variant": "a", "part": "", "draw": -1, "y2": y2}
+        for i, (_, y2) in enumerate(answers)
+    ]
+    found = {name: m.value for name, m in naive_partial(rows_of(base, kept), "d", "a", kind="span").items()}
+    assert found == {"naive_partial/d/a": 0.5, "naive_partial/d/a/accuracy": 0.5}

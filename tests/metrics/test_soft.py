@@ -124,6 +124,6 @@ def test_other_metrics_do_without_probabilities(rows_of):
     assert found["attentiveness/d/image"].value == 0.5
     assert found["attentiveness/d/image"].flags == ("f",)
     assert "attentiveness/d/image/from_yes" in attentiveness(rows, "d", "image", None, labels[1:], flags=())
-    alone = naive_partial(rows, "d", "image", soft=True)
+    alone = naive_partial(rows, "d", "image", kind="soft")
     assert alone["naive_partial/d/image/accuracy"].value == pytest.approx(0.6)
     assert alone["naive_partial/d/image"].value == 0.5
