@@ -25,8 +25,8 @@ def naive_partial(
         data: Name of the data set, for the metric names.
         part: The part that was kept.
         seed: Keys the bootstrap over uids.
-        kind: Of the task: of soft labels gold says what each answer is worth; answers of spans are compared as for exact
-            match.
+        kind: Of the task: of soft labels gold says what each answer is worth, and answers of spans are compared as for
+            exact match.
 
     Returns:
         ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, of those
