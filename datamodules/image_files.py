@@ -19,9 +19,8 @@ from PIL import Image, ImageOps
 
 from datamodules.readers import SUFFIXES, Row, brief, read, reason
 from datamodules.sources import Local, inside
-from records import HeedError, Picture, spooling
+from records import FORMATS, HeedError, Picture, spooling
 
-FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 MOST_PIXELS = 2**26  # of one picture; a small file can claim to hold more than fits into the memory
 STARRED = "*"  # the column of uids, where a pattern makes several examples of a row
 FIELD = re.compile(r"{(\w+)(\?|-\d+)?(?::(\w+))?}")  # of a pattern

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from lightning_modules.processors import TextProcessor
-from records import Example, HeedError, Picture, Spool, Task
+from records import FORMATS, Example, HeedError, Picture, Spool, Task
 
 Resize = Callable[[Image.Image], Image.Image]
 SCHEMA = pa.schema([("height", pa.int32()), ("width", pa.int32()), ("pixels", pa.binary())])
@@ -116,7 +116,7 @@ def decode(picture: Picture, resize: Resize) -> np.ndarray:
     """
     data = picture.read()
     try:
-        with Image.open(io.BytesIO(data)) as opened:
+        with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
             return np.asarray(resize(ImageOps.exif_transpose(opened).convert("RGB")))
     except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
         raise HeedError(f"{picture.where}: the picture {picture.path} is damaged ({error}).") from None

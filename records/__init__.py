@@ -5,12 +5,13 @@ from records.example import NO_LABEL, Changed, Example, Part, Prediction, Task
 from records.examples import BATCH, Examples, ExamplesBuilder, emptied, keys
 from records.files import Spool, atomic_path, read_json, spooling, write_json
 from records.labels import MANY, is_entailment, listing, same_name
-from records.picture import Picture
+from records.picture import FORMATS, Picture
 from records.table import Table, TableForm
 from records.template import parts_of, plain_template, rename_parts
 
 __all__ = [
     "BATCH",
+    "FORMATS",
     "MANY",
     "NO_LABEL",
     "Changed",

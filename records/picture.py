@@ -5,6 +5,16 @@ from pathlib import Path
 
 from records.errors import HeedError
 
+FORMATS = (
+    "PNG",
+    "JPEG",
+    "WEBP",
+    "GIF",
+    "BMP",
+    "TIFF",
+    "PPM",
+)  # that are opened, by Pillow's names: others run programs
+
 
 @dataclass(frozen=True)
 class Picture:
