@@ -5,7 +5,7 @@ from pathlib import Path
 
 from records.errors import HeedError
 
-FORMATS = (
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # in Pillow's words; for others it may run programs
     "PNG",
     "JPEG",
     "WEBP",
