@@ -6,14 +6,6 @@ from pathlib import Path
 from records.errors import HeedError
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # in Pillow's words; for others it may run programs
-    "PNG",
-    "JPEG",
-    "WEBP",
-    "GIF",
-    "BMP",
-    "TIFF",
-    "PPM",
-)  # that are opened, by Pillow's names: others run programs
 
 
 @dataclass(frozen=True)
