@@ -227,7 +227,7 @@ class LateFusion(Encoder):
             self._known = torch.cat([self._known, torch.zeros(more, dtype=torch.bool)])
 
     def _encode_all(self, numbers: Tensor) -> None:
-        """Encode pictures that are not known, in batches by number, of which the processes share the work."""
+        """Encode pictures that are not known, in batches of this order, of which the processes share the work."""
         self._make_room()
         numbers = numbers[~self._known[numbers]]
         if not len(numbers):  # of any process
@@ -241,16 +241,20 @@ class LateFusion(Encoder):
             found = self.trainer.strategy.reduce(found.to(self.device), reduce_op="sum").cpu()
         self._features[numbers], self._known[numbers] = found, True
 
+    def _encode_pool(self) -> None:
+        """Encode what is evaluated, in the order of contents: in training and in evaluate.py in the same batches."""
+        numbers = torch.from_numpy(self.processor.numbers(self.trainer.datamodule.pool)).unique().tolist()
+        self._encode_all(torch.tensor(sorted(numbers, key=self.processor.store.content), dtype=torch.int64))
+
     def on_train_start(self) -> None:
         if self.freeze_vision:
+            self._encode_pool()
             self._encode_all(torch.arange(len(self.processor.store)))
 
     def on_validation_start(self) -> None:
-        if self.freeze_vision:
-            self._encode_all(torch.arange(len(self.processor.store)))
-            return
-        self._known.zero_()  # the backbone has learned since
-        self._encode_all(torch.from_numpy(self.processor.numbers(self.trainer.datamodule.pool)).unique())
+        if not self.freeze_vision:
+            self._known.zero_()  # the backbone has learned since
+        self._encode_pool()
 
     def export(self, folder: str, weights: bool) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
