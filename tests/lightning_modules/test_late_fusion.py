@@ -115,13 +115,18 @@ def test_a_backbone_that_is_not_frozen_learns_and_is_encoded_anew(squares, tiny_
 
 
 def test_an_evaluation_gives_the_bits_of_the_training_run(squares, tiny_bert) -> None:
-    """Where training pictures were encoded as well, those that are evaluated are in the same batches."""
-    data, model = data_of(squares), model_of(tiny_bert)
+    """Where training pictures were encoded as well, those that are evaluated were in the same batches."""
+    data, other = data_of(squares), data_of(squares)
+    model, again = prepared(model_of(tiny_bert), data, "fit"), prepared(model_of(tiny_bert), other)
+    read: tuple[list, list] = [], []
+    for network, seen in zip((model, again), read, strict=True):
+        network.network.vision.register_forward_pre_hook(lambda _, given, seen=seen: seen.append(given[0]))
     training, alone = Engine(), Engine()
     Trainer(**QUIET, max_epochs=1, callbacks=[Accuracy(), training]).fit(model, data)
-    again = prepared(model_of(tiny_bert), other := data_of(squares))
     again.load_state_dict(model.state_dict())
     Trainer(**QUIET, callbacks=[Accuracy(), alone]).validate(again, other, verbose=False)
+    assert len(read[0]) > len(read[1]) == 2
+    assert all(torch.equal(a, b) for a, b in zip(*read, strict=False))
     assert training.rows["accuracy"][0].equals(alone.rows["accuracy"][0])
 
 
