@@ -18,6 +18,7 @@ from lightning_modules.pictures import PictureProcessor, PictureStore, ResizeTo,
 from records import HeedError, Task, read_json, write_json
 
 SETTINGS = "vision.json"  # beside an exported model: what is known of the network but for its text encoder
+KNOWN = {"architecture", "image_size", "interpolation", "mean", "std", "hidden", "pictures"}  # in that file
 BATCH = 32  # pictures that are encoded together
 
 
@@ -120,9 +121,7 @@ class LateFusion(Encoder):
         self.trained = file.is_file()
         if self.trained:
             found = read_json(file)
-            if {"architecture", "image_size", "pictures", "hidden"} - found.keys() or not timm.is_model(
-                found["architecture"]
-            ):
+            if KNOWN - found.keys() or not timm.is_model(found["architecture"]):
                 raise HeedError(f"{file} is damaged: export the model again.")
             if found["pictures"] != pictures:
                 raise HeedError(f"{self.backbone} reads {found['pictures']} pictures, and the data have {pictures}.")
@@ -131,11 +130,10 @@ class LateFusion(Encoder):
         if not timm.is_model(name):
             raise HeedError(f"--model.vision {self.vision}: neither {', '.join(PACKAGED)} nor a name that timm knows.")
         known = timm.get_pretrained_cfg(name)
-        _, *size = (224, 224, 224) if known is None else known.input_size
         return {
             "architecture": name,
-            "image_size": list(self.image_size or size),
-            "interpolation": known.interpolation if known else "bicubic",
+            "image_size": list(self.image_size or known.input_size[1:]),
+            "interpolation": known.interpolation,
             "mean": list(known.mean),
             "std": list(known.std),
             "hidden": self.hidden,

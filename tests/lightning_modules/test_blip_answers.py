@@ -19,10 +19,10 @@ from transformers import (
 
 from callbacks import Accuracy, Attentiveness, Engine
 from datamodules import PairedImages
-from datamodules.batches import Collate
 from lightning_modules import Blip, BlipAnswers, blip_answers
 from records import Example, HeedError, Picture, Task
 from tests.datamodules.test_images import SQUARES
+from tests.lightning_modules.test_blip import batch_of
 
 PARTS = ("image", "question")
 LABELS = ("no", "yes", "red", "red circle", "blue", "not red", "green triangle", "0", "teal", "teal and green", "it")
@@ -57,10 +57,6 @@ def model_of(folder: Path, task: Task | None = None, **settings) -> BlipAnswers:
     model.prepare(task)
     model.configure_model()
     return model
-
-
-def batch_of(model: BlipAnswers, pool: list[Example]) -> dict:
-    return Collate(model.processor, model.task.labels)(list(enumerate(pool)))
 
 
 def scores(model: BlipAnswers, pool: list[Example]) -> np.ndarray:

@@ -147,6 +147,11 @@ def test_what_is_exported_gives_the_same_answers(squares, tiny_bert, tmp_path: P
     fresh.configure_model()
     assert not fresh.has_head
     assert torch.equal(fresh.network.of_text[0].weight, model.network.of_text[0].weight)
+    (tmp_path / "damaged").mkdir()
+    for file in (tmp_path / "out").iterdir():
+        (tmp_path / "damaged" / file.name).write_bytes(file.read_bytes().replace(b'"interpolation"', b'"other"'))
+    with pytest.raises(HeedError, match=r"vision\.json is damaged"):
+        LateFusion(str(tmp_path / "damaged")).prepare(data.task)
     with pytest.raises(HeedError, match="reads 1 pictures, and the data have 2"):
         LateFusion(str(tmp_path / "out")).prepare(Task("classification", ("l", "r", "t"), ("x",), pictures=("l", "r")))
 
