@@ -1,17 +1,23 @@
-"""Where pretrained weights come from: an installed package, a folder, or the hub."""
+"""Where pretrained weights come from: an installed package, a folder, or the hub; and whether they are whole."""
 
 import contextlib
 import hashlib
 import importlib.util
 import logging
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any
+from typing import Any, Literal
 
+import torch
+from pytorch_lightning.utilities import rank_zero_info
+from torch import nn
 from transformers.utils import logging as transformers_logging
 
 from records import HeedError
+
+Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
 
 PACKAGE = "package:"
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
@@ -86,3 +92,103 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
             "--model.backbone DIR, take the one that needs no hub (--model minilm), or set HF_HUB_OFFLINE=1 to use "
             "only what is cached."
         ) from error
+
+
+def load_weights(
+    loader: Callable[..., nn.Module], backbone: str, head: Head, head_name: str | None = None, **kwargs: Any
+) -> nn.Module:
+    """Load a network in float32 with a ``from_pretrained``, and refuse weights that do not fill it.
+
+    Args:
+        loader: A ``from_pretrained``.
+        backbone: A folder or a hub id, as :func:`resolve` returns it.
+        head: Whether the head of the backbone is kept, replaced, or was never there.
+        head_name: As for :func:`require_fit`.
+        **kwargs: For the loader.
+
+    Raises:
+        HeedError: The weights cannot be loaded, or they are not those of such a network.
+    """
+    settings = {"dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
+    network, found = load(loader, backbone, **settings, **kwargs)
+    reshaped = {name: (tuple(saved), tuple(wanted)) for name, saved, wanted in found["mismatched_keys"]}
+    require_fit(network, backbone, head, found["missing_keys"], found["unexpected_keys"], reshaped, head_name)
+    return network
+
+
+def require_fit(
+    network: nn.Module,
+    backbone: str,
+    head: Head,
+    missing: Collection[str],
+    extra: Collection[str],
+    reshaped: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
+    head_name: str | None = None,
+) -> None:
+    """Refuse a file of weights that would leave tensors of a network random, or that holds another network.
+
+    A head that is new may lack its tensors, and the pooler that belongs to it; one that is replaced may have another
+    shape. Heads of other tasks may be left over then. Buffers and a pooler that the network does not use always may.
+
+    Args:
+        network: The network.
+        backbone: Where the weights come from, for the message.
+        head: Whether the head of the backbone is kept, replaced, or was never there.
+        missing: Names of tensors of the network that the file lacks.
+        extra: Names of tensors of the file that the network lacks.
+        reshaped: Name of a tensor to its shape in the file and its shape in the network.
+        head_name: How names of the head begin; by default, all that is not of the ``base_model`` is the head.
+
+    Raises:
+        HeedError: The weights are not those of such a network; the message names tensors.
+    """
+    base = network if head_name else getattr(network, "base_model", network)
+    prefix = f"{getattr(network, 'base_model_prefix', '')}."
+    body = {name.partition(".")[0] for name in base.state_dict(keep_vars=True) if not name.startswith(head_name or " ")}
+    buffers = {name.removeprefix(prefix) for name, _ in network.named_buffers()}
+
+    def in_head(name: str) -> bool:
+        if head_name or base is network:
+            return bool(head_name) and name.startswith(head_name)
+        return not name.startswith(prefix)
+
+    def of_another_task(name: str) -> bool:
+        return name.removeprefix(prefix).partition(".")[0] not in body
+
+    new = {name for name in missing if head == "new" and (in_head(name) or _is_pooler(name))}
+    replaced = {name for name in reshaped if head != "kept" and in_head(name)}
+    unused = {n for n in extra if _is_pooler(n) or n.endswith("position_ids") or n.removeprefix(prefix) in buffers}
+    left_out = {name for name in set(extra) - unused if head != "kept" and of_another_task(name)}
+    wrong = {
+        "lack {}": set(missing) - new,
+        "hold {} that the network has no place for": set(extra) - unused - left_out,
+        "hold {} of another shape": {
+            f"{name} of {_shape(saved)}, not {_shape(wanted)}"
+            for name, (saved, wanted) in reshaped.items()
+            if name not in replaced
+        },
+    }
+    if told := [words.format(_some(names)) for words, names in wrong.items() if names]:
+        raise HeedError(
+            f"The weights of {backbone} do not fit the {type(network).__name__} of its config.json: they "
+            f"{', and '.join(told)}. Take the config.json and the weights of one and the same model."
+        )
+    if new or left_out:
+        said = [f"{_some(new)} begin with random weights"] if new else []
+        said += [f"{_some(left_out)} of the file are for other tasks and left out"] if left_out else []
+        rank_zero_info(f"{backbone}: {'; '.join(said)}.")
+
+
+def _is_pooler(name: str) -> bool:
+    return "pooler" in name.split(".")
+
+
+def _some(names: Collection[str]) -> str:
+    """How many tensors, and what the first ones are called."""
+    first = sorted(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])[:3]
+    count = f"{len(names)} tensors" if len(names) > 1 else "1 tensor"
+    return f"{count} ({', '.join(first)}{', ...' if len(names) > 3 else ''})"
+
+
+def _shape(sizes: tuple[int, ...]) -> str:
+    return " x ".join(map(str, sizes))

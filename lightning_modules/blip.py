@@ -17,7 +17,7 @@ from transformers import (
 )
 from transformers.models.blip.modeling_blip_text import BlipTextAttention
 
-from lightning_modules.backbones import has_weights, load
+from lightning_modules.backbones import has_weights, load, load_weights
 from lightning_modules.encoder import Encoder
 from lightning_modules.linear import faster_on_cpu
 from lightning_modules.pictures import PictureProcessor, PictureStore, ResizeTo, normalised, require_pictures
@@ -121,6 +121,7 @@ class Blip(Encoder):
     """
 
     auto = BlipClassifier
+    head_name: str | None = "head."
     most_pictures = 2
 
     def __init__(
@@ -196,7 +197,7 @@ class Blip(Encoder):
         """The network with the weights of the backbone."""
         pictures = getattr(self.config, LEARNED)["pictures"]
         if self.trained:
-            network = self._fitted(self.config, not self.has_head)
+            network = self._fitted(self.config)
             if not self.has_head:  # its outputs mean something else
                 network.new_head()
                 outputs, labels = listing(self.outputs), listing(self.task.labels)
@@ -204,38 +205,24 @@ class Blip(Encoder):
             return network
         config = copy.deepcopy(self.config)
         setattr(config, LEARNED, {"pictures": 1})
-        network = self._fitted(config, True)
+        network = self._fitted(config)
         if pictures == 2:
             network.look_at_two()
         return network
 
-    def _fitted(self, config: BlipConfig, new_head: bool) -> nn.Module:
-        """The network of a config with the weights that fit.
-
-        Raises:
-            HeedError: Some are missing; unless there is to be a new head, those of the head are among them.
-        """
+    def _fitted(self, config: BlipConfig) -> nn.Module:
+        """The network of a config with the weights of the backbone."""
         architecture = (config.architectures or [""])[0]
         if architecture in TEXT:
             rank_zero_info(f"{self.backbone} is a {architecture}: its text model becomes the text encoder.")
-        network, found = load(
+        return load_weights(
             self.auto.from_pretrained,
             self.folder,
+            self.head,
+            self.head_name,
             config=config,
-            dtype=torch.float32,
             key_mapping={TEXT[architecture]: "text_encoder."} if architecture in TEXT else None,
-            ignore_mismatched_sizes=new_head,
-            output_loading_info=True,
         )
-        missing = {*found["missing_keys"], *(key for key, *_ in found["mismatched_keys"])}
-        missing = sorted(name for name in missing if not (new_head and name.startswith("head.")))
-        if missing:
-            parts = sorted({name.partition(".")[0] for name in missing})
-            raise HeedError(
-                f"--model.backbone {self.backbone} lacks {len(missing)} weights of {' and '.join(parts)}, "
-                f"such as {missing[0]}."
-            )
-        return network
 
     def _looked(self, numbers: Tensor) -> Tensor:
         """The states of pictures by their numbers: [examples, pictures x patches, width].

@@ -53,6 +53,8 @@ class BlipAnswers(Blip):
     """
 
     auto = BlipForQuestionAnswering
+    head = "kept"  # its decoder is asked for texts, whatever they mean
+    head_name = None
     most_pictures = 1
 
     def __init__(
@@ -108,7 +110,7 @@ class BlipAnswers(Blip):
             head_order(self.outputs, self.task.labels, self.backbone)
 
     def _loaded(self) -> nn.Module:
-        return self._fitted(self.config, False)
+        return self._fitted(self.config)
 
     def configure_model(self) -> None:
         fresh = self.network is None

@@ -14,7 +14,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from lightning_modules.backbones import has_weights, load, quiet, resolve
+from lightning_modules.backbones import Head, has_weights, load, load_weights, quiet, resolve
 from lightning_modules.classifier import Classifier
 from lightning_modules.labels import head_order, is_named, match_labels
 from lightning_modules.linear import faster_on_cpu
@@ -123,6 +123,13 @@ class Encoder(Classifier):
             raise HeedError(f"The model {self.backbone} has no trained classification head: name a --checkpoint.")
         head_order(self.outputs, self.task.labels, self.backbone)
 
+    @property
+    def head(self) -> Head:
+        """Whether the head of the backbone is kept, replaced, or was never there."""
+        if self.has_head:
+            return "kept"
+        return "replaced" if self.trained else "new"
+
     def require_weights(self) -> None:
         """For a model that no checkpoint will fill.
 
@@ -136,13 +143,7 @@ class Encoder(Classifier):
         if self.network is not None or self.task is None:  # load_from_checkpoint calls this before it knows the task
             return
         if has_weights(self.folder):
-            self.network = load(
-                self.auto.from_pretrained,
-                self.folder,
-                config=self.config,
-                dtype=torch.float32,
-                ignore_mismatched_sizes=not self.has_head,
-            )
+            self.network = load_weights(self.auto.from_pretrained, self.folder, self.head, config=self.config)
             if not self.has_head:
                 self._new_head()
                 if self.trained:

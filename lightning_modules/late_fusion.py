@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
-from lightning_modules.backbones import has_weights, load, quiet
+from lightning_modules.backbones import has_weights, load, load_weights, quiet, require_fit
 from lightning_modules.encoder import Encoder
 from lightning_modules.linear import faster_on_cpu
 from lightning_modules.packaged_vision import PACKAGED, packaged_weights
@@ -19,6 +19,7 @@ from records import HeedError, Task, read_json, write_json
 
 SETTINGS = "vision.json"  # beside an exported model: what is known of the network but for its text encoder
 KNOWN = {"architecture", "image_size", "interpolation", "mean", "std", "hidden", "pictures"}  # in that file
+LAST = "head.3."  # how the last layer is called
 BATCH = 32  # pictures that are encoded together
 
 
@@ -146,7 +147,7 @@ class LateFusion(Encoder):
         new = has_weights(self.folder) and not self.trained
         config = load(AutoConfig.from_pretrained, self.folder)
         text = (
-            load(AutoModel.from_pretrained, self.folder, dtype=torch.float32)
+            load_weights(AutoModel.from_pretrained, self.folder, "new")
             if new
             else AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
         )
@@ -176,12 +177,18 @@ class LateFusion(Encoder):
         return vision.to(memory_format=torch.channels_last)
 
     def _load(self, network: Fusion) -> None:
-        state = load_file(Path(self.folder) / "model.safetensors")
-        if not self.has_head:  # the last layer is for other labels
-            state = {name: value for name, value in state.items() if not name.startswith("head.3.")}
-        missing, unexpected = network.load_state_dict(state, strict=False)
-        if unexpected or any(not name.startswith("head.3.") for name in missing):
-            raise HeedError(f"{self.backbone}: its weights are not those of such a network.")
+        state = load(lambda folder, **_: load_file(Path(folder) / "model.safetensors"), self.folder)
+        wanted = network.state_dict()
+        reshaped = {
+            name: (tuple(value.shape), tuple(wanted[name].shape))
+            for name, value in state.items()
+            if name in wanted and value.shape != wanted[name].shape
+        }
+        missing, extra = wanted.keys() - state.keys(), state.keys() - wanted.keys()
+        require_fit(network, self.backbone, self.head, missing, extra, reshaped, LAST)
+        network.load_state_dict(
+            {n: v for n, v in state.items() if self.has_head or not n.startswith(LAST)}, strict=False
+        )
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
         text = {name: values for name, values in inputs.items() if name != "pictures"}

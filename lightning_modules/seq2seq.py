@@ -17,7 +17,7 @@ from transformers import (
 )
 from transformers.modeling_outputs import BaseModelOutput
 
-from lightning_modules.backbones import has_weights, load, quiet, resolve
+from lightning_modules.backbones import has_weights, load, load_weights, quiet, resolve
 from lightning_modules.classifier import Classifier
 from lightning_modules.labels import head_order, is_named, match_labels
 from lightning_modules.linear import faster_on_cpu
@@ -166,10 +166,27 @@ class Seq2Seq(Classifier):
             return
         auto = AutoModelForSeq2SeqLM
         if has_weights(self.folder):
-            self.network = load(auto.from_pretrained, self.folder, config=self.config, dtype=torch.float32)
+            self.network = load_weights(auto.from_pretrained, self.folder, "kept", config=self.config)
+            self._require_output_layer()
         else:  # the folder beside a checkpoint: the weights follow from there
             self.network = auto.from_config(self.config, dtype=torch.float32, trust_remote_code=False)
         faster_on_cpu(self.network).train()  # transformers loads models in eval mode
+
+    def _require_output_layer(self) -> None:
+        """An output layer that is not the table of embeddings must be in the file.
+
+        The config of a T5 of version 1.1 says that it has one; transformers takes the table where the file lacks it.
+
+        Raises:
+            HeedError: It is not there.
+        """
+        said, _ = PretrainedConfig.get_config_dict(self.folder)
+        outputs, inputs = self.network.get_output_embeddings(), self.network.get_input_embeddings()
+        if said.get("tie_word_embeddings") is False and outputs.weight is inputs.weight:
+            raise HeedError(
+                f"The weights of {self.backbone} lack the output layer (lm_head.weight), which by its config.json is "
+                "not the table of embeddings: take the config.json and the weights of one and the same model."
+            )
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         super().on_load_checkpoint(checkpoint)
