@@ -13,7 +13,8 @@ from interventions.base import Expectation
 from interventions.transitions import LABELS
 from metrics import Measurement, challenge, challenge_counts, eight_cells
 from records import Examples, HeedError
-from records.rows import BASE, read_rows, same, select, strings
+from records.results import RESULTS, read_evaluation
+from records.rows import contents, difference, same, select, strings
 
 NEUTRAL = LABELS[1]
 ANNOTATED: dict[str, Expectation] = {"annotated/flipped": "change", "annotated/preserved": "stay"}
@@ -41,12 +42,8 @@ class CounterfactualTables(Evaluation):
 
     def __init__(self, paths: list[str] | None = None, hypothesis_only: str | None = None) -> None:
         self.paths, self.hypothesis_only = paths or [], hypothesis_only
-        if hypothesis_only is not None and not self.rows_file.is_file():
-            raise HeedError(
-                f"--counterfactual_tables.hypothesis_only {hypothesis_only} has no {self.rows_file.name}: evaluate the "
-                "model of the hypothesis alone first, with the same --counterfactual_tables.paths, and name the folder "
-                "that the results are in."
-            )
+        if hypothesis_only is not None:
+            self._evaluated()
         self._sets: dict[str, tuple[Examples, Examples]] = {}
         self._pool: Examples | None = None
         self._changed: Examples | None = None
@@ -56,10 +53,20 @@ class CounterfactualTables(Evaluation):
         sets = [Path(path).resolve().name for path in self.paths]
         return "-".join([self.name, *sets, *(["cells"] if self.hypothesis_only else [])])
 
-    @property
-    def rows_file(self) -> Path:
-        """The rows of the hypothesis-only model."""
-        return Path(self.hypothesis_only) / "rows" / f"{self.name}.parquet"
+    def _evaluated(self) -> tuple[pa.Table, dict[str, Any]]:
+        """What the hypothesis-only model answered, and what its rows say of themselves."""
+        flag = f"--counterfactual_tables.hypothesis_only {self.hypothesis_only}"
+        try:
+            known = (Path(self.hypothesis_only) / RESULTS).is_file()
+            evaluated = read_evaluation(self.hypothesis_only, self.name) if known else None
+        except HeedError as error:
+            raise HeedError(f"{flag}: {error}") from None
+        if evaluated is None:
+            raise HeedError(
+                f"{flag} has no rows of {self.name}: evaluate the model of the hypothesis alone first, with the same "
+                "--counterfactual_tables.paths, and name the folder that the results are in."
+            )
+        return evaluated
 
     def pool(self, data: PairedData) -> Examples | None:
         if self._pool is None and self.paths:
@@ -76,15 +83,24 @@ class CounterfactualTables(Evaluation):
             originals, changed = map(Examples.concatenate, zip(*self._sets.values(), strict=True))
             self._pool, self._changed = fitted(originals, data), fitted(changed, data)
             if self.hypothesis_only is not None:
-                self._partial = self._rows_of_partial(originals, changed)
+                self._partial = self._rows_of_partial(originals, changed, data)
         return self._pool
 
-    def _rows_of_partial(self, originals: Examples, changed: Examples) -> pa.Table:
+    def _rows_of_partial(self, originals: Examples, changed: Examples, data: PairedData) -> pa.Table:
         """The rows of the hypothesis-only model, which must be of one, and hold all of these originals."""
-        flag, rows = f"--counterfactual_tables.hypothesis_only {self.hypothesis_only}", read_rows(self.rows_file)[0]
-        predicted = set(strings(select(rows, intervention=BASE), "uid"))
+        flag = f"--counterfactual_tables.hypothesis_only {self.hypothesis_only}"
+        rows, metadata = self._evaluated()
+        predicted = contents(rows)
         if missing := next((uid for uid in originals.column("uid") if uid not in predicted), None):
             raise HeedError(f"{flag}: {missing} was not predicted; evaluate that model with the same folders.")
+        mine = dict(zip(self._pool.column("uid"), self._pool.contents(data.full_task.parts), strict=True))
+        if differ := difference(mine, {uid: predicted[uid] for uid in mine}):
+            raise HeedError(f"{flag} is about other examples: {differ}; evaluate that model with the same folders.")
+        if metadata["seed"] != data.seed:
+            raise HeedError(
+                f"{flag} was evaluated with the seed {metadata['seed']}, and this is {data.seed}: use one "
+                "(--seed_everything)."
+            )
         hypotheses = (pool.column(f"parts.{pool.parts[1]}") for pool in (originals, changed))
         same_text = {uid for uid, a, b in zip(originals.column("uid"), *hypotheses, strict=True) if a == b}
         annotated = pa.concat_tables([select(rows, intervention=name) for name in ANNOTATED])

@@ -85,6 +85,7 @@ class Experiment:
         self.trainer, self.module, self.pool = trainer, module, pool
         self.task, self.seed, self.batch_size = data.task, data.seed, data.eval_batch_size
         self.width = len(data.task.distribution)  # of the probabilities
+        self.contents = pool.contents(data.full_task.parts)
         self.truncated = 0
         self.base = self._base() if base is None else base
 
@@ -176,6 +177,7 @@ class Experiment:
         uids = [self.pool.uid(i) for i in positions]
         columns = dict.fromkeys(("part", "variant", "partner", "allowed", "expectation"), [""] * n)
         columns |= {"uid": uids, "intervention": [r.BASE] * n, "gold": [self.pool.value("label", i) for i in positions]}
+        columns["content"] = [self.contents[i] for i in positions]
         columns |= {"y": [p.answer for p in predictions], "p": [p.probs for p in predictions]}
         columns |= {"y2": [None] * n, "p2": [None] * n, "clusters": [[uid] for uid in uids]}
         columns |= {"version": [0] * n, "draw": [r.NO_DRAW] * n, "slices": [self._slices(i) for i in positions]}
@@ -196,6 +198,7 @@ class Experiment:
             "partner": [c.partner for c in changed],
             "allowed": [c.allowed for c in changed],
             "expectation": [intervention.expectation] * n,
+            "content": [""] * n,
             "version": [intervention.version] * n,
             "draw": [t.draw for t, _ in pairs],
             "p": [p.probs for p in before],

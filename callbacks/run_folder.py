@@ -14,7 +14,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 
 from callbacks.engine import Engine
 from records import atomic_path, read_json, write_json
-from records.rows import write_rows
+from records.results import write_results
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
 
@@ -66,10 +66,7 @@ class RunFolder(Callback):
         if trainer.sanity_checking or not trainer.is_global_zero:
             return
         engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
-        hashes = {}
-        for name, (rows, metadata) in engine.rows.items():
-            hashes[name] = write_rows(self.folder / "rows" / f"{name}.parquet", rows, metadata)
-        write_json(self.folder / "results.json", engine.results | {"rows": hashes})
+        write_results(self.folder, engine.results, engine.rows)
 
     def _history(self, trainer: Trainer) -> dict[str, Any]:
         """The description of the first start, and of each that went on from there."""

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metrics.natural_logic_report import DIFFERENT_PAIRS, KINDS, NATURAL_LOGIC, different_pairs
-from records import HeedError, atomic_path, read_json
+from records import HeedError, atomic_path, printable, run_command
+from records.results import distinct, read_results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,7 +55,7 @@ def collect(folders: Sequence[str]) -> dict[str, dict[str, Point]]:
     """
     found: dict[str, dict[str, Point]] = {}
     for folder, name in zip(folders, short_names(folders), strict=True):
-        of_run = points(read_json(Path(folder) / "results.json"))
+        of_run = points(read_results(folder))
         if not any(of_run.values()):
             raise HeedError(f"{folder}/results.json holds no causal effects: evaluate the run on natural logic first.")
         for data, by_kind in of_run.items():
@@ -107,7 +108,7 @@ def write(drawn: "Figure", output: str) -> None:
     """Write a figure in the format that its name ends in, and say where."""
     with atomic_path(output) as path:
         drawn.savefig(path, dpi=150, format=Path(output).suffix.lower()[1:])
-    print(output)
+    print(printable(output))
 
 
 def main(arguments: list[str]) -> None:
@@ -117,15 +118,12 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--output", default="causal_effects.png", metavar="FILE.png", help="default: %(default)s")
     chosen = parser.parse_args(arguments)
     require_format(chosen.output)
-    runs = list(dict.fromkeys(chosen.runs))
+    runs = distinct(chosen.runs)
     drawn = figure(collect(runs))
-    if different_pairs(read_json(Path(run) / "results.json") for run in runs):
+    if different_pairs(read_results(run) for run in runs):
         print(f"Note: {DIFFERENT_PAIRS}", file=sys.stderr)
     write(drawn, chosen.output)
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except HeedError as error:
-        sys.exit(f"causal_figure: {error}")
+    run_command("causal_figure", main)

@@ -16,7 +16,8 @@ from metrics.by_table import FEW_TABLES, Formula, by_table, difference, ratio, t
 from metrics.challenge import challenge_pairs
 from metrics.measurement import NO_WIDTH, Measurement
 from records import HeedError
-from records.rows import BASE, same, select, strings
+from records.rows import BASE, contents, same, select, strings
+from records.rows import difference as difference_of
 
 MARGIN = 0.02
 Runs = tuple[pa.Table, pa.Table]
@@ -38,19 +39,19 @@ class Outcome:
         return f"{'undecided' if self.number is None else self.number} ({self.reason})"
 
 
-def _different(what: str) -> HeedError:
+def _different(what: str, how: str) -> HeedError:
     return HeedError(
-        f"The {what} examples before and after inoculation are not the same: evaluate both runs on the same examples, "
-        "with the same seed and settings."
+        f"The {what} examples before and after inoculation are not the same ({how}): evaluate both runs on the same "
+        "examples, with the same seed and settings."
     )
 
 
 def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
     """Of the original test: right before, right after [examples, 2], and the table of each."""
     before, after = (select(rows, intervention=BASE) for rows in runs)
+    if differ := difference_of(contents(before), contents(after)):
+        raise _different("original", differ)
     right = [dict(zip(strings(rows, "uid"), same(rows, "gold", "y"), strict=True)) for rows in (before, after)]
-    if set(right[0]) != set(right[1]):
-        raise _different("original")
     uids = sorted(right[0])
     return np.array([[r[uid] for r in right] for uid in uids], dtype=np.float64).reshape(-1, 2), tables_of(
         runs[0], uids
@@ -63,8 +64,11 @@ def _challenges(
     """The same of the challenge test."""
     before, after = (challenge_pairs(rows, interventions, neutral, seed)[kind] for rows in runs)
     first, second = ([(pair.uid, pair.which, len(pair.changed)) for pair in pairs] for pairs in (before, after))
+    if differ := difference_of(*map(contents, runs)):
+        raise _different("challenge", differ)
     if first != second:
-        raise _different("challenge")
+        lone = sorted({uid for uid, *_ in {*first} ^ {*second}})
+        raise _different("challenge", f"{len(lone):,} were not changed alike, the first is {lone[0]}")
     right = [[pair.changed[pair.scored] for pair in both] for both in zip(before, after, strict=True)]
     return np.array(right, dtype=np.float64).reshape(-1, 2), [pair.table for pair in before]
 

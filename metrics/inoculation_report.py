@@ -6,7 +6,6 @@ the same settings. The original test is these data; a challenge test is what one
 split of its name, and with all of them where there is none.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import fill
@@ -20,8 +19,9 @@ from interventions.transitions import LABELS
 from metrics.challenge import KINDS, challenge_pairs
 from metrics.inoculation import inoculation, inoculation_outcome
 from metrics.measurement import Measurement
-from records import HeedError, read_json
-from records.rows import BASE, read_rows, sliced, strings
+from records import HeedError, printable, run_command
+from records.results import RESULTS, read_evaluation, read_results
+from records.rows import BASE, contents, difference, sliced, strings
 
 NEUTRAL = LABELS[1]
 ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
@@ -48,15 +48,6 @@ class Test(NamedTuple):
         family = self.interventions[0].partition("/")[0]
         of = f", {self.split}" if self.split and not self.source else ""
         return f"{self.source or self.evaluation}{of}, {family}, label {self.kind}"
-
-
-def _rows(folder: Path, evaluation: str) -> tuple[pa.Table, int] | None:
-    """The rows of an evaluation and the seed that their challenge examples are drawn by."""
-    file = folder / "rows" / f"{evaluation}.parquet"
-    if not file.is_file():
-        return None
-    rows, metadata = read_rows(file)
-    return rows, metadata["seed"]
 
 
 def _of(rows: pa.Table, source: str) -> pa.Table:
@@ -101,22 +92,31 @@ def compare(before: Path, after: Path) -> dict[Test, dict[str, Measurement]]:
         HeedError: One of them has no rows of the original test, or they have no challenge test in common, or the
             examples or the seeds are not the same.
     """
-    found = [_rows(folder, ORIGINAL) for folder in (before, after)]
+    if before.resolve() == after.resolve():
+        raise HeedError(f"{after} is the evaluation before inoculation itself: name one of another model.")
+    found = [read_evaluation(folder, ORIGINAL) for folder in (before, after)]
     for folder, rows in zip((before, after), found, strict=True):
         if rows is None:
             raise HeedError(
                 f"{folder} has no rows/{ORIGINAL}.parquet: name folders that evaluate.py wrote, without --evaluations "
                 f"or with {ORIGINAL} among them."
             )
-    original, seeds = zip(*found, strict=True)
+    original, seeds = tuple(rows for rows, _ in found), [metadata["seed"] for _, metadata in found]
     if len(set(seeds)) > 1:
         raise HeedError(f"{before} was evaluated with the seed {seeds[0]} and {after} with {seeds[1]}: use one.")
+    if differ := difference(*map(contents, original)):
+        raise HeedError(f"{before} and {after} were evaluated on different examples: {differ}.")
     splits = sorted({s.partition("=")[2] for cell in original[0]["slices"].to_pylist() for s in cell if _is_split(s)})
     compared = {}
     for evaluation in (MADE, SETS):
-        runs = [_rows(folder, evaluation) for folder in (before, after)]
+        runs = [read_evaluation(folder, evaluation) for folder in (before, after)]
         if None in runs:
             continue
+        if runs[0][1]["manifest"] != runs[1][1]["manifest"]:
+            raise HeedError(
+                f"The examples of {evaluation} in {before} and in {after} were not made alike (their manifests "
+                "differ): evaluate both on the same data, with the same settings and version of Heed."
+            )
         for test in challenge_tests(runs[0][0], evaluation, splits):
             first = tuple(_in(rows, test.split) for rows in original)
             both = tuple(_of(rows, test.source) if test.source else _in(rows, test.split) for rows, _ in runs)
@@ -140,15 +140,19 @@ def _points(m: Measurement, sign: str = "") -> str:
 
 def _chosen_by(folder: Path) -> str:
     """The accuracy by which the best epoch of the run was chosen, where the folder lies in that of its run."""
-    file = folder.absolute().parent.parent / "results.json"
-    results = read_json(file) if file.is_file() else {"metrics": {}}
-    found = results["metrics"].get(f"accuracy/{results.get('data')}")
-    return f"accuracy on {results['split']}, when it was trained: {100 * found['value']:.1f}" if found else ""
+    run = folder.absolute().parent.parent
+    results = read_results(run) if (run / RESULTS).is_file() else {"metrics": {}, "data": ""}
+    found = results["metrics"].get(f"accuracy/{results['data']}", {"value": None})
+    return (
+        f"accuracy on {results['split']}, when it was trained: {100 * found['value']:.1f}"
+        if found["value"] is not None
+        else ""
+    )
 
 
 def print_comparison(before: Path, after: Path) -> None:
     """Print what inoculation did to one model, in percent, for each challenge test."""
-    print(f"\nafter: {after}")
+    print(f"\nafter: {printable(str(after))}")
     if said := _chosen_by(after):
         print(said)
     for test, found in compare(before, after).items():
@@ -170,13 +174,10 @@ def main(folders: Sequence[str]) -> None:
     before, *others = map(Path, folders)
     if missing := next((folder for folder in (before, *others) if not folder.is_dir()), None):
         raise HeedError(f"{missing} is no folder.")
-    print(f"before: {before}")
+    print(f"before: {printable(str(before))}")
     for after in others:
         print_comparison(before, after)
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except HeedError as error:
-        sys.exit(f"inoculation_report: {error}")
+    run_command("inoculation_report", main)

@@ -73,7 +73,11 @@ def heading(name: str) -> str | None:
 def _sets(found: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The counts of each set of pairs of a run, by its name."""
     sets = {k: v for k, v in found.get("counts", {}).items() if k.startswith(f"{NATURAL_LOGIC}/I")}
-    return {name: counts for name, counts in sorted(sets.items()) if "pairs" in counts}
+    return {
+        name: counts
+        for name, counts in sorted(sets.items())
+        if isinstance(counts, Mapping) and {"pairs", "seeds"} <= counts.keys()
+    }
 
 
 def measured(found: Mapping[str, Any], separator: str = " ") -> str:

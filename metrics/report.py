@@ -3,7 +3,6 @@
 With ``--mean`` their mean and its standard deviation over runs, as over seeds or over the folds of cross-validation.
 """
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,11 +27,12 @@ from metrics.natural_logic_report import (
     print_left_out,
 )
 from metrics.soft import by_cluster, sums, worth
-from records import HeedError, read_json
-from records.rows import BASE, read_rows, select, strings
+from records import HeedError, printable, run_command
+from records.results import distinct, read_evaluation, read_results, rows_file
+from records.rows import BASE, contents, difference, select, strings
 
 METRICS = ("accuracy", "exact_match", "f1", "attentiveness", "naive_partial")
-ROWS = Path("rows", "accuracy.parquet")
+ACCURACY = "accuracy"
 FEW = 2  # labels that are never predicted and still have a line each
 FLAGS = {  # flag: mark in the table, explanation
     "not_above_majority": ("a", "accuracy not above the majority share: one-sided exact test, p >= 0.05"),
@@ -172,7 +172,9 @@ def print_table(
         if note:
             console.print(f"Note: {note}", markup=False)
     for i, folder in enumerate(results, 1):
-        console.print(f"({i}) {folder}" if several else f"in {folder}", soft_wrap=True, highlight=False, markup=False)
+        console.print(
+            printable(f"({i}) {folder}" if several else f"in {folder}"), soft_wrap=True, highlight=False, markup=False
+        )
 
 
 class UnpairedError(HeedError):
@@ -190,16 +192,20 @@ def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> M
     Raises:
         UnpairedError: The runs were evaluated on different examples.
     """
-    correct = []
+    correct, examples = [], []
     for folder in (first, second):
-        rows, meta = read_rows(Path(folder) / ROWS)
+        evaluated = read_evaluation(folder, ACCURACY)
+        if evaluated is None:
+            raise UnpairedError(f"{folder} has no rows of {ACCURACY}: evaluate it with {ACCURACY} among --evaluations.")
+        rows, meta = evaluated
         base, soft = select(rows, intervention=BASE), meta.get("kind") == "soft"
-        right = worth(base) if soft else (strings(base, "y") == strings(base, "gold")).astype(np.float64)
-        correct.append((strings(base, "uid"), right))
-    (uids, before), (others, after) = correct
-    if not np.array_equal(uids, others):
-        raise UnpairedError(f"{first} and {second} were evaluated on different examples: they cannot be paired.")
-    change = after - before
+        correct.append(worth(base) if soft else (strings(base, "y") == strings(base, "gold")).astype(np.float64))
+        examples.append(contents(base))
+    if differ := difference(*examples):
+        raise UnpairedError(
+            f"{first} and {second} were evaluated on different examples, so they cannot be paired: {differ}."
+        )
+    change = correct[1] - correct[0]
     totals, counts = sums(change, by_cluster(base)) if soft else (change, np.ones_like(change))
     interval = bootstrap_interval(totals, counts, (seed, "paired"))
     return Measurement(float(change.mean()), len(change), ci95=interval)
@@ -209,7 +215,7 @@ def _both_accurate(results: Mapping[str, Mapping[str, Any]]) -> bool:
     """Whether all runs have an accuracy on the same data, and the rows that it is of."""
     names = [{name for name, m in r["metrics"].items() if m["value"] is not None} for r in results.values()]
     shared = any(name.startswith("accuracy/") and name.count("/") == 1 for name in set.intersection(*names))
-    return shared and all((Path(folder) / ROWS).exists() for folder in results)
+    return shared and all(rows_file(folder, ACCURACY).exists() for folder in results)
 
 
 def main(arguments: list[str]) -> None:
@@ -220,7 +226,7 @@ def main(arguments: list[str]) -> None:
     folders = [argument for argument in arguments if argument != "--mean"]
     if not folders:
         raise HeedError("name the folders of one run or more")
-    results = {folder: read_json(Path(folder) / "results.json") for folder in folders}
+    results = {folder: read_results(folder) for folder in distinct(folders)}
     if len(folders) < len(arguments):
         if len(results) < 2:
             raise HeedError("--mean needs the folders of two runs or more")
@@ -233,16 +239,13 @@ def main(arguments: list[str]) -> None:
     if len(results) != 2 or not _both_accurate(results):
         return
     try:
-        difference = paired_difference(*results)
+        change = paired_difference(*results)
     except UnpairedError as error:
         print(error)
         return
-    low, high = (100 * bound for bound in difference.ci95)
-    print(f"accuracy (2) - (1): {100 * difference.value:+.2f} points, paired 95 % interval [{low:+.2f}, {high:+.2f}]")
+    low, high = (100 * bound for bound in change.ci95)
+    print(f"accuracy (2) - (1): {100 * change.value:+.2f} points, paired 95 % interval [{low:+.2f}, {high:+.2f}]")
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except HeedError as error:
-        sys.exit(f"report: {error}")
+    run_command("report", main)

@@ -5,9 +5,7 @@ several runs, a number is the mean over the splits of each.
 """
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +13,8 @@ import numpy as np
 from interventions.transitions import LABELS, key_of, steps, transitions
 from metrics.causal_figure import require_format, short_names, write
 from metrics.transitions import TRANSITIONS
-from records import HeedError, read_json
+from records import HeedError, run_command
+from records.results import distinct, read_results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +56,7 @@ def collect(folders: Sequence[str], operation: str) -> dict[str, Edges]:
     """
     found: dict[str, Edges] = {}
     for folder, name in zip(folders, short_names(folders), strict=True):
-        results = read_json(Path(folder) / "results.json")
+        results = read_results(folder)
         of_run = (len(folders) == 1 and edges(results, operation, splits=True)) or edges(results, operation)
         if not of_run:
             names = (n.split("/") for n in results["metrics"] if n.startswith(f"{TRANSITIONS}/"))
@@ -186,12 +185,9 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--output", default="transitions.png", metavar="FILE.png", help="default: %(default)s")
     chosen = parser.parse_args(arguments)
     require_format(chosen.output)
-    drawn = figure(collect(list(dict.fromkeys(chosen.runs)), chosen.operation), chosen.operation)
+    drawn = figure(collect(distinct(chosen.runs), chosen.operation), chosen.operation)
     write(drawn, chosen.output)
 
 
 if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except HeedError as error:
-        sys.exit(f"transition_figure: {error}")
+    run_command("transition_figure", main)

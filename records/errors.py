@@ -1,4 +1,11 @@
-"""The one exception for what a user can mend."""
+"""The one exception for what a user can mend, and the end of a command whose output nobody reads."""
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
 
 
 class HeedError(Exception):
@@ -7,3 +14,49 @@ class HeedError(Exception):
     The message is one sentence (or two) that says what was wrong, where (file, row, column, flag) and what to do.
     The command line prints it without a traceback.
     """
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
+
+def printable(text: str) -> str:
+    r"""A text in one line, without characters that a terminal would obey or cannot print: a name may hold any.
+
+    Example:
+        >>> printable("a\nb\x1b[31m")
+        'a\\nb\\x1b[31m'
+    """
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", lambda found: ascii(found[0])[1:-1], text)
+
+
+@contextmanager
+def ending_with_its_reader() -> Iterator[None]:
+    """End the command, without a traceback, when nobody reads its output any more, as behind ``| head -1``."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        closed = [stream for stream in (sys.stdout, sys.stderr) if _is_closed(stream)]
+        if not closed:  # it was another pipe
+            raise
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in closed:  # which is flushed once more at exit
+            os.dup2(nowhere, stream.fileno())
+        sys.exit(1)
+
+
+def _is_closed(stream: TextIO) -> bool:
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        return True
+    return False
+
+
+def run_command(name: str, main: Callable[[list[str]], None]) -> None:
+    """Run ``main`` on the command line of a module; a user's mistake becomes one sentence and exit status 1."""
+    try:
+        with ending_with_its_reader():
+            main(sys.argv[1:])
+    except HeedError as error:
+        sys.exit(f"{name}: {error}")

@@ -240,6 +240,16 @@ class Examples(Sequence[Example]):
                 digest.update(repr(value).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
+    def contents(self, parts: Sequence[str]) -> list[str]:
+        """Identity of each example's label and content: 16 hexadecimal digits, the same whatever else the pool holds.
+
+        Args:
+            parts: The parts that the data have, of which a pool with fewer still keeps the content.
+        """
+        names = sorted(part for part in parts if part in self.groups)
+        columns = [self.column("label"), *(self.column(f"groups.{name}") for name in names)]
+        return [f"{key:016x}" for key in keys(map(repr, zip(*columns, strict=True))).tolist()]
+
     def uid(self, i: int) -> str:
         """The uid at a position."""
         return self.value("uid", i)

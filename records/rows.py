@@ -3,7 +3,8 @@
 A row says what was asked (uid, intervention, part, variant, draw), what the model answered before (``y``, ``p``) and
 after the change (``y2``, ``p2``), what its error is shared with (``clusters``), and by what a breakdown groups it
 (``slices``: "name=value" for each meta column of the base example). ``gold`` is the label of the example as changed. A
-base row has intervention "base", draw -1 and no ``y2``; the null control has draw -1 as well.
+base row has intervention "base", draw -1 and no ``y2``, and its ``content`` identifies the label and the parts of the
+example: rows of two runs are joined only where these are the same. The null control has draw -1 as well.
 """
 
 import hashlib
@@ -20,12 +21,12 @@ import pyarrow.parquet as pq
 from records.errors import HeedError
 from records.files import atomic_path
 
-FORMAT = 1
+FORMAT = 2
 BASE = "base"
 NO_DRAW = -1
 GROUP = 65_536  # rows of a Parquet row group
 KEY = ("uid", "intervention", "part", "variant", "draw")
-STRINGS = ("uid", "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
+STRINGS = ("uid", "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation", "content")
 
 
 def probs_type(labels: int) -> pa.DataType:
@@ -160,12 +161,17 @@ def write_rows(path: str | Path, rows: pa.Table, metadata: Mapping[str, Any]) ->
     Returns:
         The sha256 of the file.
     """
-    entry = json.dumps({"format": FORMAT, **metadata}, sort_keys=True)
     with atomic_path(path) as temporary:
-        rows = rows.replace_schema_metadata({"heed": entry})
-        pq.write_table(rows, temporary, compression="zstd", row_group_size=GROUP)
-        with open(temporary, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return save_rows(temporary, rows, metadata)
+
+
+def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
+    """As :func:`write_rows`, but not atomically."""
+    entry = json.dumps({"format": FORMAT, **metadata}, sort_keys=True)
+    rows = rows.replace_schema_metadata({"heed": entry})
+    pq.write_table(rows, path, compression="zstd", row_group_size=GROUP)
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
@@ -184,9 +190,50 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
         entry = json.loads((rows.schema.metadata or {}).get(b"heed", b"{}"))
     except ValueError:
         entry = None
-    if not isinstance(entry, dict) or entry.get("format") != FORMAT:
-        raise HeedError(f"{path} holds no rows of format {FORMAT}.")
+    if not isinstance(entry, dict) or "format" not in entry:
+        raise HeedError(f"{path} was not written by Heed: it holds no rows of format {FORMAT}.")
+    require_format(entry["format"], str(path))
+    missing = [name for name in schema(1).names if name not in rows.schema.names]
+    if missing:
+        raise HeedError(f"{path} is damaged: it has no column {missing[0]!r}; evaluate again.")
     return rows, entry
+
+
+def require_format(found: Any, named: str) -> None:
+    """Refuse results and rows that another version of Heed has written; the message begins with ``named``.
+
+    Raises:
+        HeedError: The format is not :data:`FORMAT`.
+    """
+    if found != FORMAT or isinstance(found, bool):
+        raise HeedError(
+            f"{named} has the format {json.dumps(found, default=str)[:20]}, and this version of Heed reads {FORMAT}: "
+            "evaluate again."
+        )
+
+
+def contents(rows: pa.Table) -> dict[str, str]:
+    """uid to content of the examples that base rows are about."""
+    base = select(rows, intervention=BASE)
+    return dict(zip(base["uid"].to_pylist(), base["content"].to_pylist(), strict=True))
+
+
+def difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | None:
+    """How the examples of two runs differ, in words that follow a colon; None where they are the same.
+
+    Whatever joins rows of two runs by uid asks here first.
+
+    Args:
+        first: uid to content, as of :func:`contents`.
+        second: The same of another run.
+    """
+    lone = sorted(first.keys() ^ second.keys())
+    if lone:
+        return f"{len(lone):,} are in one of them only, the first is {lone[0]}"
+    other = sorted(uid for uid, content in first.items() if content != second[uid])
+    if other:
+        return f"{len(other):,} of {len(first):,} have another text or label, the first is {other[0]}"
+    return None
 
 
 def to_bytes(rows: pa.Table) -> bytes:

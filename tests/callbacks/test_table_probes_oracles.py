@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import yaml
 from oracles import measure
@@ -15,7 +16,8 @@ from interventions.transitions import LABELS
 from lightning_modules import Seq2Seq
 from metrics.inoculation_report import compare, main
 from records import HeedError
-from records.rows import write_rows
+from records.results import write_results
+from records.rows import contents, write_rows
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = yaml.safe_load((ROOT / "configs" / "data" / "infotabs.yaml").read_text())["init_args"]
@@ -143,9 +145,7 @@ def test_counterfactual_tables_are_followed_by_who_reads_them(folder):
 
 
 def written(engine: Any, folder: Path) -> Path:
-    for name, (rows, meta) in engine.rows.items():
-        (folder / "rows").mkdir(parents=True, exist_ok=True)
-        write_rows(folder / "rows" / f"{name}.parquet", rows, meta)
+    write_results(folder, engine.results, engine.rows)
     return folder
 
 
@@ -173,6 +173,58 @@ def test_eight_cells_are_refused_where_the_other_rows_do_not_fit(folder):
     partial.rows["counterfactual_tables"] = rows.slice(2), meta
     with pytest.raises(HeedError, match="was not predicted; evaluate that model with the same folders"):
         CounterfactualTables(paths, str(written(partial, folder / "partial"))).pool(module(folder))
+
+
+def changed_base(engine: Any, evaluation: str, **columns: Any) -> None:
+    """Replace values of the first base row of an evaluation, as if other examples had been evaluated."""
+    rows, meta = engine.rows[evaluation]
+    entries = rows.to_pylist()
+    next(entry for entry in entries if entry["intervention"] == "base").update(columns)
+    engine.rows[evaluation] = pa.Table.from_pylist(entries, rows.schema), meta
+
+
+def test_eight_cells_are_refused_where_the_other_rows_are_about_other_examples(folder):
+    paths = [str(folder / "flips")]
+    partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis"), CounterfactualTables(paths))
+    changed_base(partial, "counterfactual_tables", content="0" * 16)
+    other = str(written(partial, folder / "other"))
+    with pytest.raises(HeedError, match=r"hypothesis_only .* is about other examples: 1 of \d+ have another text"):
+        CounterfactualTables(paths, other).pool(module(folder))
+    partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis", seed=4), CounterfactualTables(paths))
+    with pytest.raises(HeedError, match="was evaluated with the seed 4, and this is 0: use one"):
+        CounterfactualTables(paths, str(written(partial, folder / "seed"))).pool(module(folder))
+    write_rows(folder / "seed" / "rows" / "counterfactual_tables.parquet", *partial.rows["counterfactual_tables"])
+    (folder / "other" / "rows" / "counterfactual_tables.parquet").write_bytes(b"")
+    with pytest.raises(HeedError, match="hypothesis_only .*: .*parquet is not the file that"):
+        CounterfactualTables(paths, other)
+
+
+def test_inoculation_is_refused_where_examples_are_not_the_same(folder):
+    sets = [str(folder / "flips")]
+    engines = {}
+    for name, rule in {"before": reads_the_hypothesis, "after": reads_the_rows}.items():
+        engines[name] = measure(rule, module(folder), CounterfactualTables(sets), Challenge())
+    before = written(engines["before"], folder / "before")
+    assert compare(before, written(engines["after"], folder / "after"))
+    with pytest.raises(HeedError, match="is the evaluation before inoculation itself"):
+        compare(before, folder / "after" / ".." / "before")
+    changed_base(engines["after"], "accuracy", content="0" * 16)
+    with pytest.raises(HeedError, match=r"were evaluated on different examples: 1 of 7 have another text or label"):
+        compare(before, written(engines["after"], folder / "after"))
+    engines["after"].rows["accuracy"] = engines["before"].rows["accuracy"]
+    engines["after"].rows["challenge"][1]["manifest"] = "other"
+    with pytest.raises(
+        HeedError, match=r"The examples of challenge in .* were not made alike \(their manifests differ"
+    ):
+        compare(before, written(engines["after"], folder / "after"))
+
+
+def test_a_partial_run_and_a_full_one_agree_on_the_content_of_their_examples(folder):
+    engines = [measure(reads_the_hypothesis, module(folder, partial=partial)) for partial in (None, "hypothesis")]
+    found = [contents(engine.rows["accuracy"][0]) for engine in engines]
+    assert found[0] == found[1]
+    assert {len(content) for content in found[0].values()} == {16}
+    assert len(set(found[0].values())) == len(PAIRS)
 
 
 def test_names_do_not_depend_on_the_data_that_are_evaluated_beside(folder):

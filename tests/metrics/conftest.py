@@ -33,7 +33,16 @@ def make(
     for entry in entries:
         p = rng.dirichlet(np.ones(labels)).astype(np.float32)
         p2 = None if entry["intervention"] == r.BASE else rng.dirichlet(np.ones(labels)).astype(np.float32)
-        defaults = {"variant": "", "partner": "", "allowed": "", "expectation": "", "version": 1, "p": p, "p2": p2}
+        defaults = {
+            "variant": "",
+            "partner": "",
+            "allowed": "",
+            "expectation": "",
+            "content": "",
+            "version": 1,
+            "p": p,
+            "p2": p2,
+        }
         entry |= {**defaults, "clusters": [entry["uid"]], "slices": [], **entry}
     columns = {name: [entry[name] for entry in entries] for name in r.schema(labels).names}
     return r.sort_rows(r.make_rows(columns, labels))

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import written_results
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,11 +21,12 @@ def save(folder, dce: float | None = 0.3, tce: float = 0.6, data=("nlixy",), kin
         for name in data:
             for effect, value in (("dce", dce), ("tce", tce)):
                 ci95 = None if value is None else (value - 0.1, value + 0.2)
-                found[f"natural_logic/{name}/{kind}/{effect}"] = Measurement(value, 4, ci95=ci95)
+                found[f"natural_logic/{name}/{kind}/{effect}"] = Measurement(
+                    value, 4, ci95=ci95, reason=None if value else "none"
+                )
             found[f"natural_logic/{name}/{kind}/{effect}/naive"] = Measurement(0.9, 4)
     metrics = {name: m.as_dict() for name, m in found.items()}
-    write_json(folder / "results.json", {"data": "nlixy", "metrics": metrics, "note": None})
-    return str(folder)
+    return str(written_results.save(folder, data="nlixy", metrics=metrics))
 
 
 def markers(axes) -> dict[str, tuple]:

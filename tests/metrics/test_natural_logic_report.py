@@ -4,6 +4,7 @@ import io
 import re
 
 import pytest
+import written_results
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -11,7 +12,6 @@ from rich.console import Console
 from metrics import report
 from metrics.measurement import Measurement
 from metrics.natural_logic_report import DIFFERENT_PAIRS, RULE, categories, ordered
-from records import write_json
 
 ALSO = ("naive", "per_seed", "argmax", "total_variation")
 EFFECTS = {"tce": 0.613, "dce": 0.343, "delta": 0.27, "ratio": 1.787}
@@ -259,7 +259,7 @@ def test_metrics_of_other_kinds_keep_their_order_and_the_benchmarks_come_last():
 def test_runs_without_accuracy_have_no_paired_difference_of_it(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     for name in "ab":
-        write_json(tmp_path / name / "results.json", results())
+        written_results.save(tmp_path / name, **results())
     report.main([str(tmp_path / "a"), str(tmp_path / "b")])
     text = capsys.readouterr().out
     assert "paired" not in text

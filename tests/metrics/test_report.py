@@ -5,7 +5,9 @@ import io
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
+import written_results
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -13,12 +15,12 @@ from rich.console import Console
 from metrics import accuracy, attentiveness, causal_effects, challenge, invalid_transitions, noise, report
 from metrics.challenge import HALF_ERROR
 from metrics.measurement import Measurement
-from records import HeedError, write_json
-from records.rows import write_rows
+from records import HeedError, read_json, write_json
 
 
 def results(*measurements: tuple[str, Measurement], data: str = "d", note: str | None = None) -> dict:
-    return {"data": data, "metrics": {name: m.as_dict() for name, m in measurements}, "note": note}
+    found = {"data": data, "metrics": {name: m.as_dict() for name, m in measurements}, "note": note}
+    return written_results.PLAIN | found
 
 
 def printed(found: dict[str, dict]) -> str:
@@ -222,7 +224,8 @@ def test_square_brackets_in_names_are_printed_as_they_are(name):
 
 
 def save(folder, rows) -> None:
-    write_rows(folder / "rows" / "accuracy.parquet", rows, {})
+    found = {n: m.as_dict() for n, m in accuracy(rows, "d").items()}
+    written_results.save(folder, {"accuracy": rows}, metrics=found)
 
 
 answers = st.lists(st.tuples(*[st.sampled_from(["yes", "no"])] * 3), min_size=1, max_size=20)
@@ -249,8 +252,6 @@ def two_runs(rows_of, tmp_path):
     for name, right in (("a", first), ("b", second)):
         rows = rows_of({f"u{i:03}": ("yes", "yes" if r else "no") for i, r in enumerate(right)})
         save(tmp_path / name, rows)
-        found = {n: m.as_dict() for n, m in accuracy(rows, "d").items()}
-        write_json(tmp_path / name / "results.json", {"data": "d", "metrics": found, "note": None})
     return tmp_path / "a", tmp_path / "b", second.astype(float) - first
 
 
@@ -277,6 +278,36 @@ def test_different_examples_cannot_be_paired(rows_of, tmp_path, uids):
         report.paired_difference(tmp_path / "a", tmp_path / "b")
     assert str(tmp_path / "a") in str(error.value)
     assert str(tmp_path / "b") in str(error.value)
+
+
+def test_examples_with_the_same_uids_and_other_content_cannot_be_paired(rows_of, two_runs, capsys):
+    """As two files of the same data set, whose rows have the same numbers."""
+    a, b, _ = two_runs
+    for folder, third in ((a, "x"), (b, "y")):
+        rows = rows_of(dict.fromkeys(("u0", "u1", "u2"), ("yes", "yes")))
+        content = pa.array(["w", third, third])
+        save(folder, rows.set_column(rows.schema.get_field_index("content"), "content", content))
+    differ = "2 of 3 have another text or label, the first is u1"
+    with pytest.raises(HeedError, match=f"{a} and {b} were evaluated on different examples, .*: {differ}.$"):
+        report.paired_difference(a, b)
+    report.main([str(a), str(b)])
+    text = capsys.readouterr().out
+    assert text.splitlines()[-1].endswith(f"{differ}.")
+    assert "points" not in text
+
+
+def test_a_run_is_averaged_once_by_whatever_name(two_runs, capsys):
+    a, b, _ = two_runs
+    report.main(["--mean", str(a), f"{a}/", str(b)])
+    assert "mean of 2 runs" in capsys.readouterr().out
+    with pytest.raises(HeedError, match="two runs or more"):
+        report.main(["--mean", str(a), f"{a}/"])
+
+
+def test_a_folder_with_an_odd_name_is_printed_in_one_line(two_runs, capsys):
+    odd = two_runs[0].rename(two_runs[0].with_name("a b\n\x1b[31mé"))
+    report.main([str(odd)])
+    assert capsys.readouterr().out.splitlines()[-1] == f"in {odd.parent}/a b\\n\\x1b[31mé"
 
 
 def test_rows_of_the_null_control_are_not_paired(rows_of, tmp_path):
@@ -312,7 +343,7 @@ def test_without_accuracy_on_the_same_data_there_is_only_the_table(two_runs, cap
         "undefined": results(("accuracy/d", UNDEFINED)),
         "no rows": results(("accuracy/d", PLAIN)),
     }
-    write_json(b / "results.json", save_results[case])
+    write_json(b / "results.json", save_results[case] | {"rows": read_json(b / "results.json")["rows"]})
     if case == "no rows":
         (b / "rows" / "accuracy.parquet").unlink()
     report.main([str(a), str(b)])
@@ -326,7 +357,8 @@ def test_runs_on_other_examples_of_the_same_data_are_said_not_to_be_paired(rows_
     save(b, rows_of({"u000": ("yes", "yes")}))
     report.main([str(a), str(b)])
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == f"{a} and {b} were evaluated on different examples: they cannot be paired."
+    differ = "199 are in one of them only, the first is u001"
+    assert last == f"{a} and {b} were evaluated on different examples, so they cannot be paired: {differ}."
 
 
 def test_a_run_beside_itself_is_one_run(two_runs, capsys):
@@ -356,8 +388,7 @@ def test_the_mean_of_runs(values):
 def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
     runs = [results(("accuracy/d", PLAIN), ("attentiveness/d/premise", SCORE)), results(("accuracy/d", OTHER))]
     for name, found in zip("ab", runs, strict=True):
-        (tmp_path / name).mkdir()
-        write_json(tmp_path / name / "results.json", found | {"split": f"fold-{name}"})
+        written_results.save(tmp_path / name, **found | {"split": f"fold-{name}"})
     report.main(["--mean", str(tmp_path / "a"), str(tmp_path / "b")])
     text = capsys.readouterr().out
     assert "mean of 2 runs, in %, ± std" in text

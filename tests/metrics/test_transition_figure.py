@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import written_results
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch
 
@@ -12,7 +13,7 @@ from interventions.transitions import LABELS
 from metrics import transition_figure
 from metrics.measurement import Measurement
 from metrics.transition_figure import collect, figure, style
-from records import HeedError, write_json
+from records import HeedError
 
 
 def save(folder, first=0.10, operations=("delete",), data=("infotabs",), splits=()) -> str:
@@ -33,8 +34,7 @@ def save(folder, first=0.10, operations=("delete",), data=("infotabs",), splits=
             for split in splits:
                 found[f"transitions/{name}/{operation}/invalid/split={split}"] = Measurement(0.3, 4)
     metrics = {name: m.as_dict() for name, m in found.items()}
-    write_json(folder / "results.json", {"data": "infotabs", "metrics": metrics, "note": None})
-    return str(folder)
+    return str(written_results.save(folder, data="infotabs", metrics=metrics))
 
 
 def shown(drawn):
@@ -122,7 +122,7 @@ def test_another_kind_of_file_an_operation_that_was_not_measured_and_no_run_are_
         transition_figure.main([run, "--operation", "insert"])
     with pytest.raises(HeedError, match="results.json does not exist"):
         transition_figure.main([str(tmp_path)])
-    write_json(tmp_path / "b" / "results.json", {"metrics": {}})
+    written_results.save(tmp_path / "b")
     with pytest.raises(HeedError, match="but of: none"):
         transition_figure.main([str(tmp_path / "b")])
 

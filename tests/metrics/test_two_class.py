@@ -18,7 +18,7 @@ GOLD = {"mnli": LABELS, "rte": ("entailment", "not_entailment"), "med": ("Entail
 def rows_of(entries):
     """entries: (uid, gold, probabilities)."""
     n, plain = len(entries), [""] * len(entries)
-    columns = dict.fromkeys(("part", "variant", "partner", "allowed", "expectation"), plain)
+    columns = dict.fromkeys(("part", "variant", "partner", "allowed", "expectation", "content"), plain)
     columns |= {
         "uid": [e[0] for e in entries],
         "gold": [e[1] for e in entries],

@@ -2,6 +2,7 @@
 
 import hashlib
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -255,3 +256,19 @@ def test_whole_pools_keep_their_groups_and_meta_columns_and_may_say_whose_they_a
     assert (both.groups, both.meta) == (("a", "g"), ("m", "split"))
     assert [e.meta for e in both] == [{"m": u, "split": u} for u in "uv"]
     assert both.tables == ()
+
+
+def test_the_content_of_an_example_is_its_label_and_all_of_its_parts():
+    examples = [
+        Example("u0", {"a": "x", "b": "y"}, "yes", {"g": "1"}),
+        Example("u1", {"a": "x", "b": "y"}, "no", {"g": "1"}),
+        Example("u2", {"a": "y", "b": "x"}, "yes", {"g": "1"}),
+        Example("u3", {"a": "x", "b": "y"}, "yes", {"g": "2"}),
+        Example("u4", {"a": "x", "b": "y"}, None, {"g": "1"}),
+    ]
+    pool = Examples.of(examples)
+    found = pool.contents(["a", "b"])
+    assert all(re.fullmatch("[0-9a-f]{16}", content) for content in found)
+    assert len(set(found)) == 4
+    assert found[3] == found[0]  # a group that the YAML names is not content
+    assert pool.contents(["b", "a"]) == pool.keep_parts(["b"]).contents(["a", "b"]) == found
