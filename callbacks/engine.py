@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import EarlyStopping
@@ -11,6 +12,7 @@ from callbacks.evaluation import Evaluation, is_known
 from callbacks.experiment import Experiment, gather_predictions
 from callbacks.predictions import BasePredictions, Predictions
 from datamodules import PairedData
+from datamodules.fingerprints import require_alike
 from interventions import manifest_hash
 from metrics import Measurement
 from records import NO_LABEL, HeedError, Prediction
@@ -83,11 +85,13 @@ class Engine(Callback):
         }
         for pool in {id(pool): pool for pool in (e.pool(data) for e in evaluations)}.values():
             own = pool is not data.pool
-            experiment = Experiment(trainer, pl_module, data, pool, None if own else base)
             plans = {e.name: e.interventions(data, not self.exhaustive) for e in evaluations if e.pool(data) is pool}
+            manifests = {name: manifest_hash(plan, pool, data.seed) for name, plan in plans.items()}
+            require_alike(manifests, f"examples of the evaluations {', '.join(plans)}")
+            experiment = Experiment(trainer, pl_module, data, pool, None if own else base)
             for name, rows in experiment.rows(plans).items():
-                manifest = manifest_hash(plans[name], pool, data.seed)
-                meta = {"task": list(data.task.labels), "seed": data.seed, "data": data.name, "manifest": manifest}
+                meta = {"task": list(data.task.labels), "seed": data.seed, "data": data.name}
+                meta |= {"manifest": manifests[name]}
                 meta |= {"kind": "soft"} if data.task.kind == "soft" else {}  # gold says what answers are worth
                 self.rows[name] = rows, meta
                 unlabelled = r.where(rows, y2=NO_LABEL)
@@ -126,7 +130,6 @@ class Engine(Callback):
         """The base predictions of all processes."""
         base = gather_predictions(self._predicted)
         self._predicted = None
-        missing, limit = len(data.pool) - len(base), trainer.limit_val_batches
-        if missing and isinstance(limit, float) and limit == 1:  # the integer 1 is one batch
-            raise HeedError(f"{missing} validation examples were not predicted.")
+        if missing := len(np.setxor1d(base.positions, data.predicted)):
+            raise HeedError(f"{missing} validation examples were not predicted, or should not have been.")
         return base

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import torch
 from pytorch_lightning import LightningModule, Trainer
 from rich.progress import track
 
 from callbacks.predictions import BasePredictions, Predictions
 from datamodules import PairedData
 from datamodules.batches import Collate
+from datamodules.fingerprints import gather
 from datamodules.sampler import evaluation_batches
 from interventions import Intervention, generator
 from records import Changed, Example, Examples, HeedError, Prediction, Spool
@@ -33,11 +33,7 @@ class Item(NamedTuple):
 
 def gather_rows(rows: pa.Table) -> list[pa.Table]:
     """The rows of every process, in the order of ranks, on every process."""
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return [rows]
-    parts = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(parts, r.to_bytes(rows))
-    return [r.from_bytes(part) for part in parts]
+    return [r.from_bytes(part) for part in gather(r.to_bytes(rows))]
 
 
 def gather_predictions(predicted: Predictions) -> BasePredictions:
@@ -50,9 +46,23 @@ def gather_predictions(predicted: Predictions) -> BasePredictions:
     repeated = int((np.diff(base.positions) == 0).sum())
     if repeated:
         raise HeedError(f"{repeated} examples were predicted twice.")
-    if base.probs is not None and not np.isfinite(base.probs).all():
-        raise HeedError("The model's outputs are not finite: try a lower --model.learning_rate.")
+    if base.probs is not None:
+        require_finite(base.probs, "the examples themselves")
     return base
+
+
+def require_finite(probs: np.ndarray, what: str) -> None:
+    """Refuse probabilities that are none, of which argmax would make a label.
+
+    Raises:
+        HeedError: One is NaN or infinite.
+    """
+    if not np.isfinite(probs).all():
+        broken = int((~np.isfinite(probs)).any(axis=1).sum())
+        raise HeedError(
+            f"The model's outputs are not finite for {broken:,} of {len(probs):,} predictions ({what}): try a lower "
+            "--model.learning_rate, or --trainer.precision 32-true."
+        )
 
 
 class Experiment:
@@ -170,7 +180,11 @@ class Experiment:
         known = [item for item in items if item.changed.example is None]
         for item in known[self.trainer.global_rank :: self.trainer.world_size]:
             found[item.place].append((item, self.base[self.pool.position(item.changed.partner)]))
-        return [gather_rows(self._rows(plan[place], pairs)) for place, pairs in enumerate(found)]
+        rows = [gather_rows(self._rows(plan[place], pairs)) for place, pairs in enumerate(found)]
+        for intervention, tables in zip(plan, rows, strict=True):
+            for table in tables:
+                require_finite(r.known_probabilities(table, "p2"), f"the intervention {intervention.name}")
+        return rows
 
     def _base_rows(self, positions: Sequence[int]) -> pa.Table:
         predictions, n = [self.base[i] for i in positions], len(positions)

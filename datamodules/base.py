@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -12,31 +12,21 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch.utils.data import DataLoader
 
 from datamodules.batches import Collate, Numbered
+from datamodules.fingerprints import compare, fingerprints, require_alike
 from datamodules.sampler import EvaluationSampler, TrainingLoader, TrainingSampler, evaluation_batches
 from datamodules.sources import Counts
-from datamodules.splits import TrainingSet, counterfactual_partners, fold_out, partial, sample
+from datamodules.splits import (
+    Inoculation,
+    TrainingSet,
+    counterfactual_partners,
+    fold_out,
+    limited,
+    partial,
+    sample,
+)
 from datamodules.wording import checked_words
 from interventions import Swap
 from records import Example, Examples, HeedError, TableForm, Task
-
-
-@dataclass(frozen=True)
-class Inoculation:
-    """A few examples of a challenge set to fine-tune on.
-
-    Attributes:
-        path: A file or folder in the format of the data set.
-        n: How many of its examples; those of a smaller n are among those of a larger one.
-        by_group: Take all examples of one group (of one table, say) before those of the next, so that the others can be
-            evaluated on.
-        perturbed: Without a path: of tables, hypotheses of the training set, each changed in one way that keeps its
-            label or flips it.
-    """
-
-    path: str | None = None
-    n: int = 100
-    by_group: bool = False
-    perturbed: bool = False
 
 
 class PairedData(pl.LightningDataModule):
@@ -125,6 +115,8 @@ class PairedData(pl.LightningDataModule):
         self.whole: Examples | None = None  # what is evaluated, with all of its parts
         self.pool: Examples | None = None  # what the model reads of it
         self.train_examples: Examples | None = None
+        self.allow_changed = False  # whether a run may go on with other examples than it began with
+        self.changed: list[str] = []  # the splits of which that is so
 
     @property
     def task(self) -> Task:
@@ -202,6 +194,9 @@ class PairedData(pl.LightningDataModule):
             self.pool = self._partial(self.whole)
         if stage == "fit" and self.train_examples is None:
             self.train_examples = self._partial(self._training_examples())
+        if self.trainer is not None and self.trainer.world_size > 1:
+            for split, fingerprint in fingerprints(self).items():
+                require_alike(fingerprint, f"{self.name}: the {split} examples")
 
     def _partial(self, examples: Examples) -> Examples:
         """What the model reads of examples: with ``partial``, that part."""
@@ -268,30 +263,34 @@ class PairedData(pl.LightningDataModule):
         lengths = processor.lengths(self.pool)
         self.counts.truncated = processor.truncated
         rank_of = np.argsort(self.pool.uid_order)
-        batches = evaluation_batches(lengths, rank_of, self.eval_batch_size)
+        self.predicted, trainer.limit_val_batches = limited(
+            self.pool, trainer.limit_val_batches, self.eval_batch_size, self.seed
+        )
+        batches = evaluation_batches(lengths[self.predicted], rank_of[self.predicted], self.eval_batch_size)
+        batches = [self.predicted[batch] for batch in batches]
         asides = self._asides("validation", processor)
+        of = f" of {len(self.pool):,}" if len(self.predicted) < len(self.pool) else ""
         if len(self.pool):
-            rank_zero_info(f"{self.name}: evaluating on {len(self.pool):,} examples.{asides}")
+            rank_zero_info(f"{self.name}: evaluating on {len(self.predicted):,}{of} examples.{asides}")
         if self.note:
             rank_zero_info(f"{self.name}: {self.note}")
         sampler = EvaluationSampler(batches, trainer.global_rank, trainer.world_size)
         return DataLoader(**self._loading(self.pool, sampler))
 
     def state_dict(self) -> dict[str, Any]:
-        """What the order and the number of training batches hang on."""
-        trainer = self.trainer
-        known = {"seed": self.seed, "batch_size": self.batch_size, "processes": trainer.world_size}
-        return known | {"accumulate_grad_batches": trainer.accumulate_grad_batches}
+        """What a run must find again to go on as if it had never been stopped."""
+        order = {"seed": self.seed, "batch_size": self.batch_size, "processes": self.trainer.world_size}
+        order |= {"accumulate_grad_batches": self.trainer.accumulate_grad_batches}
+        return {"order": order, "examples": fingerprints(self)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Say so if a run goes on in another way than it began."""
-        changed = [
-            f"{name} was {state_dict.get(name)}" for name, n in self.state_dict().items() if state_dict.get(name) != n
-        ]
-        if changed and self.trainer.state.fn == "fit":
-            rank_zero_info(
-                f"{self.name}: {', '.join(changed)}, so this run does not repeat one that was never stopped."
-            )
+        """Compare with how the run began.
+
+        Raises:
+            HeedError: It began with other examples, and ``allow_changed`` is not set.
+        """
+        if self.trainer.state.fn == "fit":
+            self.changed = compare(state_dict, self.state_dict(), self.name, self.allow_changed)
 
     def _asides(self, split: str, processor: Any) -> str:
         no_gold = self.counts.no_gold.get(split, 0)

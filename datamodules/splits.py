@@ -1,11 +1,31 @@
 """Which examples a model is trained and evaluated on: pure functions of examples and a seed."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from interventions import Swap, generator
 from records import Example, Examples, HeedError, keys
+
+
+@dataclass(frozen=True)
+class Inoculation:
+    """A few examples of a challenge set to fine-tune on.
+
+    Attributes:
+        path: A file or folder in the format of the data set.
+        n: How many of its examples; those of a smaller n are among those of a larger one.
+        by_group: Take all examples of one group (of one table, say) before those of the next, so that the others can be
+            evaluated on.
+        perturbed: Without a path: of tables, hypotheses of the training set, each changed in one way that keeps its
+            label or flips it.
+    """
+
+    path: str | None = None
+    n: int = 100
+    by_group: bool = False
+    perturbed: bool = False
 
 
 def by_hash(examples: Examples, seed: int, purpose: str, by_group: bool = False) -> np.ndarray:
@@ -36,6 +56,26 @@ def sample(examples: Examples, n: int, seed: int, purpose: str, by_group: bool =
     if not 0 <= n <= len(examples):
         raise HeedError(f"Asked for {n} examples ({purpose}), and there are only {len(examples)}.")
     return examples.take(np.sort(by_hash(examples, seed, purpose, by_group)[:n]))
+
+
+def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) -> tuple[np.ndarray, int | float]:
+    """What ``limit_val_batches`` of the Trainer leaves of a pool: examples chosen by hash, on any number of processes.
+
+    Args:
+        examples: The pool.
+        limit: A number of batches of all processes together, or a share of them.
+        batch_size: Examples in a batch.
+        seed: The run's seed.
+
+    Returns:
+        Their positions, int64 [examples], ascending; and a limit for the Trainer that leaves them all.
+    """
+    batches = -(-len(examples) // batch_size)
+    if isinstance(limit, float) and limit < 1:
+        limit = max(1, round(limit * batches))
+    if isinstance(limit, float) or limit >= batches:
+        return np.arange(len(examples)), limit
+    return np.sort(by_hash(examples, seed, "limit_val_batches")[: limit * batch_size]), limit
 
 
 def group_column(examples: Examples) -> str:

@@ -155,6 +155,12 @@ def probabilities(rows: pa.Table, name: str) -> np.ndarray:
     return column.flatten().to_numpy().reshape(len(column), column.type.list_size)
 
 
+def known_probabilities(rows: pa.Table, name: str) -> np.ndarray:
+    """The vectors of a probability column that are not null: float32 [at most rows, labels]."""
+    column = rows[name].combine_chunks()
+    return column.flatten().to_numpy().reshape(-1, column.type.list_size)
+
+
 def write_rows(path: str | Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
     """Write rows to Parquet, atomically; ``metadata`` goes into the schema as JSON.
 

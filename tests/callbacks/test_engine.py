@@ -184,22 +184,35 @@ def test_rows_and_results_do_not_depend_on_how_many_examples_are_held_at_once(mo
     assert keys == sorted(keys)
 
 
-@pytest.mark.parametrize("batches", [1, 2])
-def test_limited_validation_batches_are_counted_not_hidden(batches):
-    """The integer 1 is one batch, not all of them."""
+@pytest.mark.parametrize(("limit", "n"), [(1, 16), (2, 32), (0.25, 16), (0.5, 32), (9, 64), (1.0, 64)])
+def test_limited_validation_batches_are_examples_chosen_by_hash(limit, n, caplog):
+    """The integer 1 is one batch, not all of them; and the longest examples are no more likely than others."""
     data = Planted(n_validation=64, eval_batch_size=16)
     module = Oracle(lambda p, h, o: guess(h), lambda: data.pool)
-    counts = validate(module, data, Accuracy(), limit_val_batches=batches).results["counts"]
-    assert (counts["examples"], counts["not_predicted"]) == (16 * batches, 64 - 16 * batches)
+    with caplog.at_level("INFO"):
+        engine = validate(module, data, Accuracy(), limit_val_batches=limit)
+    counts = engine.results["counts"]
+    assert (counts["examples"], counts["not_predicted"]) == (n, 64 - n)
+    assert f"evaluating on {n}{'' if n == 64 else ' of 64'} examples." in caplog.text
+    uids = select(engine.rows["accuracy"][0], intervention="base")["uid"].to_pylist()
+    ranked = sorted((e.uid for e in data.pool), key=lambda uid: generator(0, "limit_val_batches", uid).integers(2**63))
+    assert sorted(uids) == sorted(ranked[:n])
 
 
-def test_outputs_that_are_not_finite_are_an_error():
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+@pytest.mark.parametrize("batch", [0, 1])
+def test_outputs_that_are_not_finite_are_an_error(batch, broken):
+    """Of the examples themselves (batch 0), and of changed ones alone."""
+
     class Diverged(Oracle):
-        def predict(self, batch):
-            return [Prediction("entailment", np.float32([np.nan] * 3)) for _ in range(batch["size"])]
+        def predict(self, batch_):
+            self.batches.append(batch_["size"])
+            probs = np.float32([1, 0, 0] if len(self.batches) <= batch else [broken, 0, 0])
+            return [Prediction("entailment", probs) for _ in range(batch_["size"])]
 
     data = Planted(n_validation=8)
-    with pytest.raises(HeedError, match="not finite"):
+    what = "the intervention null" if batch else "the examples themselves"
+    with pytest.raises(HeedError, match=f"not finite for . of . predictions .{what}"):
         validate(Diverged(None, lambda: data.pool), data, Accuracy())
 
 
