@@ -30,17 +30,18 @@ from callbacks import Accuracy, Answers, Attentiveness, ContactSheet, Engine, Na
 from datamodules import PairedImages, Planted, Reading
 from lightning_modules import Encoder, LateFusion, Reader, late_fusion
 from pathlib import Path
+from records import HeedError
 
 sizes, batch, backbone, nlixy = eval(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5]
 squad, squares, output = *sys.argv[5:7], Path(sys.argv[7])
 late_fusion.BATCH = 5  # so that several processes share the pictures
 
 
-def validate(world, module, data, folder, *evaluations):
+def validate(world, module, data, folder, *evaluations, limit=1.0):
     Trainer(
         accelerator="cpu", devices=world, strategy="ddp" if world > 1 else "auto", logger=False,
         use_distributed_sampler=False, enable_progress_bar=False, enable_model_summary=False,
-        enable_checkpointing=False,
+        enable_checkpointing=False, limit_val_batches=limit,
         callbacks=[*evaluations, Engine(), RunFolder(folder, lambda path: None), ContactSheet()],
     ).validate(module, data, verbose=False)
 
@@ -79,6 +80,18 @@ def rank_of(rank, world, port):
         with torch.no_grad():
             module.network.head[-1].weight.mul_(20)
         validate(world, module, data, output / f"{world}-squares-{frozen}", Accuracy(), Attentiveness())
+    for limit in (3, 0.5):
+        torch.manual_seed(0)
+        data = Planted(n_validation=37, eval_batch_size=batch)
+        module = Encoder(backbone, max_length=64)
+        validate(world, module, data, output / f"{world}-limited-{limit}", Accuracy(), Attentiveness(), limit=limit)
+    if world == 2:
+        other = NaturalLogic(nlixy if rank else f"{nlixy}-other", seeds=9)
+        for case, data in (("planted", Planted(n_validation=9, grammar_seed=rank)), ("nlixy", Planted(n_validation=9))):
+            try:
+                validate(world, Encoder(backbone, max_length=64), data, output / "refused", Accuracy(), other)
+            except HeedError as error:
+                (output / f"refused-{case}-{rank}").write_text(str(error))
 
 
 def main():
@@ -115,6 +128,7 @@ def results(tiny_bert, tmp_path_factory, write_nlixy, write_squad, write_squares
     nlixy = write_nlixy(
         folder / "nlixy", contexts, [("boy", "child", "leq"), ("dog", "animal", "leq"), ("a", "b", "none")]
     )
+    write_nlixy(folder / "nlixy-other", contexts, [("boy", "child", "leq"), ("dog", "cat", "none")])
     squad = write_squad(folder / "squad.json", 4)
     paths = map(str, (tiny_bert, nlixy, squad, write_squares(folder / "squares", 0, 23), folder))
     done = subprocess.run(
@@ -136,6 +150,25 @@ def test_the_same_bytes_on_several_processes(results, processes, size):
     assert len(names) == (4 if size in (1, 5) else 3)
     for name in names:
         assert (one / name).read_bytes() == (several / name).read_bytes(), name
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+@pytest.mark.parametrize(("limit", "n"), [(3, 12), (0.5, 20)])
+def test_a_limit_leaves_the_same_examples(results, processes, limit, n):
+    one, several = results / f"1-limited-{limit}", results / f"{processes}-limited-{limit}"
+    for name in ["results.json", "rows/accuracy.parquet", "rows/attentiveness.parquet"]:
+        assert (one / name).read_bytes() == (several / name).read_bytes(), name
+    counts = json.loads((several / "results.json").read_text())["counts"]
+    assert (counts["examples"], counts["not_predicted"]) == (n, 37 - n)
+
+
+@pytest.mark.parametrize(
+    ("case", "what"),
+    [("planted", "planted: the validation examples"), ("nlixy", "examples of the evaluations natural_logic")],
+)
+def test_processes_that_read_other_data_are_told_so(results, case, what):
+    for rank in (0, 1):
+        assert f"{what} of process 1 are not those of process 0" in (results / f"refused-{case}-{rank}").read_text()
 
 
 @pytest.mark.parametrize("processes", [2, 3])
