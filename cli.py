@@ -44,7 +44,7 @@ from kinds import require_kinds
 from lightning_modules import Classifier
 from mistakes import Parser, one_sentence, user_mistake
 from records import ExamplesBuilder, HeedError
-from runs import is_first
+from runs import drawn_seed, is_first, require_same_settings
 
 IN_TRAINING = (Accuracy, Answers, Attentiveness, NaturalLogic)
 ONLY_AFTERWARDS = (NaivePartial, TableRows, Evidence, Challenge, CounterfactualTables, TwoClass)
@@ -110,6 +110,10 @@ class HeedCLI(LightningCLI):
     def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
         self.config = parser.parse_args(args)
         require_kinds(self.config)
+        if self.config.seed_everything is True:
+            self.config.seed_everything = self.config.data.init_args.seed = drawn_seed()
+        if not self.evaluating:
+            require_same_settings(self.config, parser)
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         parser.add_lightning_class_args(Attentiveness, "attentiveness")
@@ -118,6 +122,9 @@ class HeedCLI(LightningCLI):
             parser.add_lightning_class_args(BestCheckpoint, "checkpoint")
             parser.add_argument(
                 "--init_from", type=str | None, help="Finished run to take the model from, to train it on other data."
+            )
+            parser.add_argument(
+                "--allow_changed_data", type=bool, default=False, help="Go on though the examples are not the same."
             )
             parser.add_argument("--resume", type=str | None, help="Run that was stopped: go on with it, as configured.")
             parser.add_argument(
@@ -169,6 +176,7 @@ class HeedCLI(LightningCLI):
             )
         if self.config.get("init_from"):
             raise HeedError("init_from is read before any file of settings: give it as --init_from RUN.")
+        self.datamodule.allow_changed = not self.evaluating and self.config.allow_changed_data
         self._prepare_model()
         self.model.require_precision(str(self.precision()))
         self._check_evaluations()
@@ -284,6 +292,7 @@ class HeedCLI(LightningCLI):
         config["output"] = None
         if not self.evaluating:
             config["ckpt_path"] = config["resume"] = config["init_from"] = None
+            config["allow_changed_data"] = False
         self.parser.save(config, path, skip_unset=False, overwrite=True, multifile=False)
 
     def callback(self, kind: type) -> Any:

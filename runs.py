@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torchvision_fix  # noqa: F401
 
 import yaml
+from jsonargparse import ArgumentParser, Namespace
 from pytorch_lightning.utilities import rank_zero_info, rank_zero_only
 
 from callbacks.checkpoint_files import LAST, newest, progress, require_whole
@@ -20,10 +22,31 @@ from records import HeedError
 if TYPE_CHECKING:
     from cli import HeedCLI
 
+FOLLOWED = re.compile(  # settings that take effect when a run goes on; other examples are refused by their fingerprints
+    r"(attentiveness|natural_logic|data)\..*|data|checkpoint\.last_every_n_steps|model\.init_args\.cache|"
+    r"trainer\.(accelerator|strategy|devices|num_nodes|precision|plugins|deterministic|benchmark|detect_anomaly|profiler|"
+    r"logger|log_every_n_steps|enable_\w+|(min|max)_(epochs|steps)|max_time|limit_val_batches|val_check_interval|"
+    r"check_val_every_n_epoch|accumulate_grad_batches|gradient_clip_\w+)(\..*)?|"
+    r"config|output|resume|ckpt_path|init_from|allow_changed_data"
+)
+
 
 def is_first() -> bool:
     """Whether this is the process that makes folders, before Lightning has connected the processes."""
     return rank_zero_only.rank == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
+
+
+def drawn_seed() -> int:
+    """A seed for ``--seed_everything true``. Processes that Lightning starts find it in their environment.
+
+    Raises:
+        HeedError: Something else started this process beside others, which would each draw a seed of their own.
+    """
+    if "LOCAL_RANK" not in os.environ and int(os.environ.get("SLURM_NTASKS", 1)) == 1:
+        return secrets.randbelow(2**32)
+    if "PL_GLOBAL_SEED" not in os.environ:
+        raise HeedError("--seed_everything true: each process would draw a seed of its own, so name one.")
+    return int(os.environ["PL_GLOBAL_SEED"])
 
 
 def take(argv: Sequence[str], flag: str) -> tuple[str | None, list[str]]:
@@ -96,6 +119,33 @@ def _from_run(given: Path, named: str, rest: list[str]) -> list[str]:
     aside = f", since {LAST} is damaged" if damaged else ""
     rank_zero_info(f"{folder}: going on from {checkpoint.name} (epoch {epoch}, step {step:,}){aside}.")
     return [*first, "--ckpt_path", str(checkpoint)]
+
+
+def require_same_settings(config: Namespace, parser: ArgumentParser) -> None:
+    """Refuse settings that a run that goes on would record and not follow, since its checkpoint wins over them.
+
+    Args:
+        config: The configuration of the command, which may name a checkpoint to go on from.
+        parser: Reads the configuration of the run.
+
+    Raises:
+        HeedError: A setting is not the one that the run began with; the message names it.
+    """
+    if not config.ckpt_path:
+        return
+    run = Path(config.resume or Path(config.ckpt_path).absolute().parent.parent)
+    if not (run / "config.yaml").is_file():
+        return
+    began = dict(parser.parse_args(["--config", str(run / "config.yaml")]).items())
+    now = dict(config.items())
+    for name in sorted(began.keys() | now.keys()):
+        if began.get(name) != now.get(name) and not FOLLOWED.fullmatch(name):
+            flag = name.replace("init_args.", "")
+            raise HeedError(
+                f"--{flag}: {run} began with {began.get(name)}, which its checkpoint goes on with, so it cannot take "
+                f"{now.get(name)}: leave it as it was, or begin a new run (--init_from RUN, of a finished run, takes "
+                "its weights)."
+            )
 
 
 def with_run(argv: Sequence[str]) -> list[str]:

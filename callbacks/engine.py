@@ -10,6 +10,7 @@ from pytorch_lightning.callbacks import EarlyStopping
 
 from callbacks.evaluation import Evaluation, is_known
 from callbacks.experiment import Experiment, gather_predictions
+from callbacks.pace import Pace
 from callbacks.predictions import BasePredictions, Predictions
 from datamodules import PairedData
 from datamodules.fingerprints import require_alike
@@ -56,7 +57,9 @@ class Engine(Callback):
                 callback.strict = False  # an undefined score is not a missing one
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self._predicted = Predictions(len(trainer.datamodule.task.distribution))
+        data = trainer.datamodule
+        self._predicted = Predictions(len(data.task.distribution))
+        self._pace = Pace(f"{data.name}: predictions of this process", -(-len(data.predicted) // trainer.world_size))
 
     def on_validation_batch_end(
         self,
@@ -68,6 +71,7 @@ class Engine(Callback):
         dataloader_idx: int = 0,
     ) -> None:
         self._predicted.add(batch["positions"], outputs)
+        self._pace.advance(len(outputs))
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.sanity_checking:

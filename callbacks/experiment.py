@@ -10,6 +10,7 @@ import pyarrow as pa
 from pytorch_lightning import LightningModule, Trainer
 from rich.progress import track
 
+from callbacks.pace import Pace
 from callbacks.predictions import BasePredictions, Predictions
 from datamodules import PairedData
 from datamodules.batches import Collate
@@ -104,8 +105,10 @@ class Experiment:
         self.truncated = self.module.processor.truncated
         batches = evaluation_batches(lengths, np.argsort(self.pool.uid_order), self.batch_size)
         predicted = Predictions(self.width)
+        pace = Pace("Base examples", -(-len(self.pool) // self.trainer.world_size))
         for positions, predictions in self._predict(self.pool, batches, "Base examples"):
             predicted.add(positions, predictions)
+            pace.advance(len(positions))
         return gather_predictions(predicted)
 
     def _predict(
@@ -129,12 +132,14 @@ class Experiment:
         """
         plan = [intervention for interventions in plans.values() for intervention in interventions]
         spools = {name: Spool(r.schema(self.width)) for name in plans}
+        pace = Pace(f"Changes for {', '.join(plans)}", len(self.base))
         for positions, items in self._blocks(plan):
             base_rows = self._base_rows(positions)
             changed = iter(self._changed_rows(plan, items))
             for name, interventions in plans.items():
                 rows = [table for tables in islice(changed, len(interventions)) for table in tables]
                 spools[name].write(r.sort_rows(pa.concat_tables([base_rows, *rows])))
+            pace.advance(len(positions))
         return {name: spool.finish() for name, spool in spools.items()}
 
     def _chosen(self, intervention: Intervention) -> np.ndarray:

@@ -44,19 +44,35 @@ class RunFolder(Callback):
 
     def __init__(self, folder: Path | None, save_config: Callable[[Path], None]) -> None:
         self.folder, self.save_config = folder, save_config
-        self._described = False
+        self._goes_on: bool | None = None  # whether the folder holds the run already
+        self._described = False  # whether this start stands in run.json
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self.folder = Path(trainer.strategy.broadcast(str(self.folder)))
         for callback in trainer.callbacks:
             if isinstance(callback, ModelCheckpoint) and callback.dirpath is None:
                 callback.dirpath = str(self.folder / "checkpoints")
-        if trainer.is_global_zero and not self._described:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with atomic_path(self.folder / "config.yaml") as temporary:
-                self.save_config(temporary)
-            write_json(self.folder / "run.json", self._history(trainer))
-            self._described = True
+        if self._goes_on is None:
+            self._goes_on = trainer.state.fn == "fit" and (self.folder / "config.yaml").exists()
+            if not self._goes_on:
+                self._describe(trainer)
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """A run that goes on is described once nothing can refuse it any more."""
+        self._describe(trainer)
+
+    def _describe(self, trainer: Trainer) -> None:
+        """Write the configuration, and who runs it."""
+        if not trainer.is_global_zero or self._described:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with atomic_path(self.folder / "config.yaml") as temporary:
+            self.save_config(temporary)
+        self._record(trainer)
+
+    def _record(self, trainer: Trainer) -> None:
+        write_json(self.folder / "run.json", self._history(trainer))
+        self._described = True
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.is_global_zero:
@@ -65,13 +81,17 @@ class RunFolder(Callback):
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.sanity_checking or not trainer.is_global_zero:
             return
+        if not self._described:  # a run that went on, and had nothing left to train
+            self._record(trainer)
         engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
         write_results(self.folder, engine.results, engine.rows)
 
     def _history(self, trainer: Trainer) -> dict[str, Any]:
         """The description of the first start, and of each that went on from there."""
         now, path = self._description(trainer), self.folder / "run.json"
-        if trainer.state.fn != "fit" or not path.exists():
+        if trainer.datamodule.changed:
+            now["changed_data"] = trainer.datamodule.changed
+        if not self._goes_on or not path.exists():
             return now
         first = read_json(path)
         return first | {"resumed": [*first.get("resumed", []), now]}

@@ -216,6 +216,20 @@ def test_outputs_that_are_not_finite_are_an_error(batch, broken):
         validate(Diverged(None, lambda: data.pool), data, Accuracy())
 
 
+@pytest.mark.parametrize("every", [0, 1e9])
+def test_a_long_evaluation_says_in_a_log_file_how_far_it_is(monkeypatch, caplog, every):
+    monkeypatch.setattr("callbacks.pace.EVERY", every)
+    monkeypatch.setattr("callbacks.experiment.CHUNK", 40)
+    with caplog.at_level("INFO"):
+        measure(lambda p, h, original: guess(h), n=64)
+    lines = [line for line in caplog.messages if " min." in line]
+    assert bool(lines) == (every == 0)
+    if lines:
+        assert "planted: predictions of this process: 16 of 64 examples after 0 min." in lines
+        assert "Changes for accuracy, attentiveness: 64 of 64 examples after 0 min." in lines
+        assert len(lines) > 8
+
+
 def test_a_wrong_setting_is_refused():
     with pytest.raises(HeedError, match="at least 1"):
         Attentiveness(draws=0)
