@@ -1,0 +1,214 @@
+"""A run goes on with the settings and the examples that it began with, or says what is not the same."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+import torch
+import yaml
+
+import train
+from datamodules import Planted
+from lightning_modules import Classifier
+from mistakes import guarded
+from records import HeedError
+from runs import drawn_seed
+
+QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
+QUIET += ["--attentiveness.draws", "2", "--trainer.logger", "false"]
+
+
+def run(*argv: str | Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["train.py", *map(str, argv), *QUIET])
+        train.main()
+
+
+def write_pairs(folder: Path, change: Callable[[str, list[dict]], None] | None = None) -> Path:
+    """Planted pairs as files of MNLI."""
+    folder.mkdir(parents=True)
+    data = Planted(n_train=96, n_validation=24)
+    for split, file in (("train", "train"), ("validation", "validation_matched")):
+        rows = [{**e.parts, "label": e.label} for e in data.load(split)]
+        if change is not None:
+            change(split, rows)
+        (folder / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+class StoppedError(Exception):
+    """What stops a run here."""
+
+
+def stopped_run(folder: Path, batch: int, *argv: str | Path) -> Path:
+    """The folder of a run that is stopped at a batch, counted over the epochs."""
+    left, original = [batch], Classifier.on_train_batch_start
+
+    def stop(*args):
+        left[0] -= 1
+        if not left[0]:
+            raise StoppedError
+        return original(*args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Classifier, "on_train_batch_start", stop)
+        with pytest.raises(StoppedError):
+            run(*argv, "--output", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_pairs(tmp_path_factory.mktemp("pairs") / "whole")
+
+
+@pytest.fixture(scope="module")
+def argv(pairs: Path, tiny_bert: Path) -> list[str | Path]:
+    model = ["--model.backbone", tiny_bert, "--model.max_length", 64]
+    return ["--data", "mnli", "--data.path", pairs, *model, "--trainer.max_epochs", 2]
+
+
+@pytest.fixture(scope="module")
+def stopped_once(argv: list[str | Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return stopped_run(tmp_path_factory.mktemp("runs") / "stopped", 5, *argv)  # an epoch has three batches
+
+
+@pytest.fixture
+def stopped(stopped_once: Path, tmp_path: Path) -> Path:
+    """The folder of a run that was stopped in its second epoch."""
+    return Path(shutil.copytree(stopped_once, tmp_path / "stopped"))
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        (["--model.learning_rate", 0.01], "--model.learning_rate: .* began with 0.0001, .* cannot take 0.01"),
+        (["--model.weight_decay", 0], "--model.weight_decay: .* began with 0.01"),
+        (["--model.warmup", 0.5], "--model.warmup"),
+        (["--model.max_length", 32], "--model.max_length: .* began with 64"),
+        (["--model.backbone", "elsewhere"], "--model.backbone: .* cannot take elsewhere"),
+        (["--model", "lightning_modules.Reader"], "--model"),
+        (["--seed_everything", 7], "--seed_everything: .* began with 0, .* cannot take 7"),
+        (["--checkpoint.monitor", "loss/train"], "--checkpoint.monitor"),
+        (["--trainer.limit_train_batches", 2], "--trainer.limit_train_batches"),
+        (["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor", "loss/train"], "--trainer.callbacks"),
+        (["--augment", "counterfactual"], "mnli: the train examples are not those that the run began with"),
+        (["--data.max_train", 90], "mnli: the train examples"),
+        (["--data.max_validation", 20], "mnli: the validation examples"),
+        (["--partial", "hypothesis"], "was trained on premise and hypothesis, and the data give hypothesis"),
+        (["--data.template", "{premise} so {hypothesis}"], "mnli: the train and validation examples"),
+    ],
+)
+def test_a_setting_that_would_not_be_followed_is_refused_and_nothing_is_written(stopped, settings, named):
+    before = content(stopped)
+    with pytest.raises(HeedError, match=named):
+        run("--resume", stopped, *settings)
+    assert content(stopped) == before
+
+
+def swap_labels(split, rows):
+    if split == "train":
+        rows[7]["label"] = "neutral" if rows[7]["label"] != "neutral" else "entailment"
+
+
+def drop_a_row(split, rows):
+    if split == "train":
+        del rows[-1]
+
+
+def exchange_rows(split, rows):
+    rows[3], rows[50 if split == "train" else 10] = rows[50 if split == "train" else 10], rows[3]
+
+
+def change_a_word(split, rows):
+    if split == "validation":
+        rows[5]["premise"] += " Really."
+
+
+@pytest.mark.parametrize(
+    ("change", "splits"),
+    [
+        (swap_labels, "train"),
+        (drop_a_row, "train"),
+        (exchange_rows, "train and validation"),
+        (change_a_word, "validation"),
+    ],
+)
+def test_other_examples_are_refused_unless_they_are_allowed(stopped, tmp_path, change, splits):
+    before, other = content(stopped), write_pairs(tmp_path / "other", change)
+    with pytest.raises(HeedError, match=f"mnli: the {splits} examples are not those that the run began with"):
+        run("--resume", stopped, "--data.path", other)
+    assert content(stopped) == before
+    run("--resume", stopped, "--data.path", other, "--allow_changed_data", "true")
+    (resumed,) = json.loads((stopped / "run.json").read_text())["resumed"]
+    assert sorted(resumed["changed_data"]) == splits.split(" and ")
+    config = yaml.safe_load((stopped / "config.yaml").read_text())
+    assert (config["data"]["init_args"]["path"], config["allow_changed_data"]) == (str(other), False)
+    assert (stopped / "results.json").is_file()
+
+
+def test_settings_that_are_followed_are_recorded(stopped, tmp_path, capsys, caplog):
+    moved = write_pairs(tmp_path / "moved")
+    with caplog.at_level("INFO"):
+        run("--resume", stopped, "--data.path", moved, "--trainer.max_epochs", 3, "--data.batch_size", 24)
+    assert "batch_size was 32, so this run does not repeat one that was never stopped" in caplog.text
+    assert "`max_epochs=3` reached" in caplog.text
+    config = yaml.safe_load((stopped / "config.yaml").read_text())
+    assert (config["trainer"]["max_epochs"], config["data"]["init_args"]["path"]) == (3, str(moved))
+    described = json.loads((stopped / "run.json").read_text())
+    assert [start["command"][1] for start in described["resumed"]] == ["--resume"]
+    assert "changed_data" not in described["resumed"][0]
+
+
+def test_a_run_without_a_checkpoint_begins_with_the_settings_of_now(argv, tmp_path):
+    folder = stopped_run(tmp_path / "early", 2, *argv)
+    assert not (folder / "checkpoints" / "last.ckpt").exists()
+    run("--resume", folder, "--model.learning_rate", 0.01, "--trainer.max_epochs", 1)
+    assert yaml.safe_load((folder / "config.yaml").read_text())["model"]["init_args"]["learning_rate"] == 0.01
+
+
+def test_a_seed_that_was_drawn_is_the_one_that_is_recorded(argv, tmp_path, monkeypatch):
+    monkeypatch.setattr("secrets.randbelow", lambda most: 4321)
+    run(
+        *argv,
+        "--data.max_train",
+        60,
+        "--trainer.max_epochs",
+        1,
+        "--seed_everything",
+        "true",
+        "--output",
+        tmp_path / "a",
+    )
+    assert yaml.safe_load((tmp_path / "a" / "config.yaml").read_text())["seed_everything"] == 4321
+    run("--config", tmp_path / "a" / "config.yaml", "--output", tmp_path / "b")
+    for name in ("results.json", "rows/attentiveness.parquet", "checkpoints/backbone/model.safetensors"):
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+    assert json.loads((tmp_path / "a" / "results.json").read_text())["seed"] == 4321
+
+
+def test_processes_that_are_started_apart_cannot_draw_a_seed(monkeypatch):
+    assert drawn_seed() != drawn_seed()
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("PL_GLOBAL_SEED", "77")
+    assert drawn_seed() == 77
+    monkeypatch.delenv("PL_GLOBAL_SEED")
+    with pytest.raises(HeedError, match="each process would draw a seed of its own, so name one"):
+        drawn_seed()
+
+
+def test_the_command_says_it_in_one_sentence(stopped, capsys):
+    with pytest.raises(SystemExit) as stop:
+        guarded(lambda: run("--resume", stopped, "--model.learning_rate", 0.5))
+    assert stop.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
+    assert torch.load(stopped / "checkpoints" / "last.ckpt", weights_only=True)["global_step"] == 3
