@@ -136,8 +136,14 @@ def require_same_settings(config: Namespace, parser: ArgumentParser) -> None:
     run = Path(config.resume or Path(config.ckpt_path).absolute().parent.parent)
     if not (run / "config.yaml").is_file():
         return
-    began = dict(parser.parse_args(["--config", str(run / "config.yaml")]).items())
-    now = dict(config.items())
+    try:
+        saved = parser.parse_args(["--config", str(run / "config.yaml")])
+    except HeedError as error:
+        raise HeedError(f"{run / 'config.yaml'} is damaged, or of another version of Heed: {error}") from None
+    began, now = (
+        {name: value for name, value in settings.items() if "__" not in name}  # that is where files are noted
+        for settings in (saved, config)
+    )
     for name in sorted(began.keys() | now.keys()):
         if began.get(name) != now.get(name) and not FOLLOWED.fullmatch(name):
             flag = name.replace("init_args.", "")

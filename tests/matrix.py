@@ -2,7 +2,7 @@
 
     HEED_MATRIX=before python -m pytest tests/matrix.py        on the code before
     HEED_MATRIX=after python -m pytest tests/matrix.py         on the code after
-    python tests/matrix.py before after                        exit status 1 if they differ
+    PYTHONPATH=. python tests/matrix.py before after           exit status 1 if they differ
 
 Each case is a training run of a tiny model and an evaluation of it. Of both, a json file keeps the metrics and counts
 of results.json, a hash of each column of each rows file, and the hash of the exported weights. The same machine and

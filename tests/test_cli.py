@@ -79,6 +79,9 @@ def test_a_used_folder_is_not_written_over(monkeypatch, tmp_path):
     (tmp_path / "config.yaml").touch()
     with pytest.raises(HeedError, match="holds a run already: name another folder, or use --resume"):
         run_folder(made)
+    with pytest.raises(HeedError, match="config.yaml is damaged, or of another version of Heed"):
+        parse(monkeypatch, ["--ckpt_path", str(tmp_path / "checkpoints" / "last.ckpt")])
+    made.save_config(tmp_path / "config.yaml")
     made = parse(monkeypatch, ["--ckpt_path", str(tmp_path / "checkpoints" / "last.ckpt")])
     assert run_folder(made) == tmp_path
 
