@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image
 
 from datamodules.readers import SUFFIXES, Row, brief, read, reason
 from datamodules.sources import Local, inside
-from records import FORMATS, HeedError, Picture, spooling
+from records import FORMATS, HeedError, Picture, open_file, spooling
+from records.pixels import pixels
 
 MOST_PIXELS = 2**26  # of one picture; a small file can claim to hold more than fits into the memory
 STARRED = "*"  # the column of uids, where a pattern makes several examples of a row
@@ -130,20 +131,18 @@ class Pictures:
         if within not in self._names:
             self._names[within] = sorted(f.name for f in within.iterdir()) if within.is_dir() else []
         expected = re.compile("([A-Za-z0-9]+)".join(map(re.escape, name.split("*"))))
-        found = [(within / n, m.groups()[-1]) for n in self._names[within] if (m := expected.fullmatch(n))]
-        if not found:
+        matching = [(n, m.groups()[-1]) for n in self._names[within] if (m := expected.fullmatch(n))]
+        if not matching:
             raise HeedError(f"{where}: there is no picture {folder / path}.")
-        return found
+        return [(_place(folder, f"{parent}/{n}" if parent else n), star) for n, star in matching]
 
     def _read(self, content: Path | bytes, where: str, column: str) -> tuple[Picture, bytes | None]:
         """(Picture, its bytes if they have no file of their own)."""
         if isinstance(content, Path):
             if known := self._found.get(str(content)):
                 return known, None
-            try:
-                data = content.read_bytes()
-            except OSError as error:
-                raise HeedError(f"{where}: the picture {content} cannot be read ({error.strerror}).") from None
+            with open_file(content, f"{where}: the picture {content}") as file:
+                data = file.read()
             path, named = str(content), str(content)
         else:
             data, path, named = content, "", f"the picture in the column {column!r}"
@@ -211,17 +210,14 @@ def thumbnail(picture: Picture, size: int = 480) -> np.ndarray:
     """A picture for people to look at, upright: uint8 [height, width, 3], neither of them above ``size``.
 
     Raises:
-        HeedError: Its file is not what it was when the data were read.
+        HeedError: It is damaged, or its file is not what it was when the data were read.
     """
-    data = picture.read()
-    try:
-        with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
-            opened.draft("RGB", (size, size))  # a JPEG can be decoded small
-            shown = ImageOps.exif_transpose(opened).convert("RGB")
-    except Exception as error:  # as above
-        raise HeedError(f"{picture.where}: the picture {picture.path} is damaged ({reason(error)}).") from None
-    shown.thumbnail((size, size))
-    return np.asarray(shown)
+
+    def small(shown: Image.Image) -> Image.Image:
+        shown.thumbnail((size, size))
+        return shown
+
+    return pixels(picture, small, lambda opened: opened.draft("RGB", (size, size)))  # a JPEG can be decoded small
 
 
 def _content(value: Any, where: str, column: str, folder: Path | None) -> Path | bytes:

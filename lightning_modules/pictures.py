@@ -1,6 +1,5 @@
 """Pictures as a model's input: each is decoded and resized once, and kept in a mapped file."""
 
-import io
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -8,12 +7,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
-from PIL import Image, ImageOps
+from PIL import Image
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from lightning_modules.processors import TextProcessor
-from records import FORMATS, Example, HeedError, Picture, Spool, Task
+from records import Example, HeedError, Picture, Spool, Task
+from records.pixels import pixels
 
 Resize = Callable[[Image.Image], Image.Image]
 SCHEMA = pa.schema([("height", pa.int32()), ("width", pa.int32()), ("pixels", pa.binary())])
@@ -116,14 +116,9 @@ def decode(picture: Picture, resize: Resize) -> np.ndarray:
     """A picture, upright and resized: uint8 [height, width, 3].
 
     Raises:
-        HeedError: It is damaged; the message names its row.
+        HeedError: It is damaged, or has changed; the message names its row.
     """
-    data = picture.read()
-    try:
-        with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
-            return np.asarray(resize(ImageOps.exif_transpose(opened).convert("RGB")))
-    except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
-        raise HeedError(f"{picture.where}: the picture {picture.path} is damaged ({error}).") from None
+    return pixels(picture, resize)
 
 
 def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequence[float], device: Any) -> Tensor:

@@ -3,7 +3,7 @@
 from records.errors import HeedError, ending_with_its_reader, printable, run_command
 from records.example import NO_LABEL, Changed, Example, Part, Prediction, Task
 from records.examples import BATCH, Examples, ExamplesBuilder, emptied, keys
-from records.files import Spool, atomic_path, read_json, spooling, write_json, writing
+from records.files import Spool, atomic_path, open_file, read_json, require_file, spooling, write_json, writing
 from records.labels import MANY, is_entailment, listing, same_name
 from records.picture import FORMATS, Picture
 from records.table import Table, TableForm
@@ -32,11 +32,13 @@ __all__ = [
     "is_entailment",
     "keys",
     "listing",
+    "open_file",
     "parts_of",
     "plain_template",
     "printable",
     "read_json",
     "rename_parts",
+    "require_file",
     "run_command",
     "same_name",
     "spooling",

@@ -26,7 +26,11 @@ def printable(text: str) -> str:
         >>> printable("a\nb\x1b[31m")
         'a\\nb\\x1b[31m'
     """
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]", lambda found: ascii(found[0])[1:-1], text)
+    return re.sub(
+        r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]",
+        lambda found: ascii(found[0])[1:-1],
+        text,
+    )
 
 
 @contextmanager

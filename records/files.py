@@ -4,11 +4,12 @@ import errno
 import json
 import mmap
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -22,6 +23,49 @@ FAILED = {  # words of an exception that is no OSError: the reason
     "Permission denied": "Permission denied",
     "PytorchStreamWriter failed writing": "the disk is full, or the file too large",
 }
+
+KINDS = {
+    stat.S_ISDIR: "is a folder",
+    stat.S_ISFIFO: "is a named pipe",
+    stat.S_ISSOCK: "is a socket",
+    stat.S_ISCHR: "is a device",
+    stat.S_ISBLK: "is a device",
+}
+
+
+def require_file(path: str | Path, named: str | None = None) -> Path:
+    """A path that leads to a regular file: to open a named pipe or a device could wait for ever.
+
+    Args:
+        path: The path.
+        named: What the message calls it, such as "--config x.yaml"; the path itself if not given.
+
+    Raises:
+        HeedError: Nothing is there, or something else than a file.
+    """
+    named = named or str(path)
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise HeedError(f"{named} does not exist.") from None
+    except (OSError, ValueError) as error:  # a name that is too long, or that holds a NUL
+        raise HeedError(f"{named} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    if not stat.S_ISREG(mode):
+        found = next((what for is_kind, what in KINDS.items() if is_kind(mode)), "is something else")
+        raise HeedError(f"{named} {found}, and should be a file.")
+    return Path(path)
+
+
+def open_file(path: str | Path, named: str | None = None) -> BinaryIO:
+    """Open a regular file to read its bytes; the arguments are as for :func:`require_file`.
+
+    Raises:
+        HeedError: Nothing is there, something else than a file, or a file that may not be read.
+    """
+    try:
+        return require_file(path, named).open("rb")
+    except OSError as error:
+        raise HeedError(f"{named or path} cannot be read: {error.strerror or error}.") from None
 
 
 @contextmanager
@@ -109,9 +153,8 @@ def read_json(path: str | Path) -> Any:
         raise ValueError(f"{constant} is not a number of JSON")
 
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"), parse_constant=refuse)
-    except FileNotFoundError:
-        raise HeedError(f"{path} does not exist.") from None
+        with open_file(path) as file:
+            return json.loads(file.read().decode("utf-8"), parse_constant=refuse)
     except OSError as error:
         raise HeedError(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, RecursionError) as error:

@@ -1,9 +1,10 @@
 """Pictures as parts of an input: where the bytes of one lie, and what they are."""
 
+import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 
 from records.errors import HeedError
+from records.files import open_file
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # in Pillow's words; for others it may run programs
 
@@ -28,12 +29,14 @@ class Picture:
 
     def encode(self) -> str:
         """The picture as text; :meth:`decode` reads it."""
-        return "\n".join((self.key, self.path, str(self.start), str(self.size), self.where))
+        where = self.where.replace("\n", " ")  # a path may hold line feeds
+        return "\n".join((self.key, self.path, str(self.start), str(self.size), where))
 
     @classmethod
     def decode(cls, text: str) -> "Picture":
         """The picture that :meth:`encode` made text of."""
-        key, path, start, size, where = text.split("\n")
+        key, rest = text.split("\n", 1)
+        path, start, size, where = rest.rsplit("\n", 3)
         return cls(key, path, int(start), int(size), where)
 
     def read(self) -> bytes:
@@ -42,12 +45,13 @@ class Picture:
         Raises:
             HeedError: The file is not what it was when the data were read.
         """
-        try:
-            with Path(self.path).open("rb") as file:
+        named = f"{self.where}: the picture {self.path}"
+        with open_file(self.path, named) as file:
+            try:
                 file.seek(self.start)
                 found = file.read(self.size)
-        except OSError as error:
-            raise HeedError(f"{self.where}: the picture {self.path} cannot be read ({error.strerror}).") from None
-        if len(found) < self.size:
-            raise HeedError(f"{self.where}: the picture {self.path} has become shorter since the data were read.")
+            except OSError as error:
+                raise HeedError(f"{named} cannot be read: {error.strerror or error}.") from None
+        if hashlib.sha256(found).hexdigest() != self.key:
+            raise HeedError(f"{named} has changed since the data were read: start again when nothing writes there.")
         return found

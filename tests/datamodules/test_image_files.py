@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -126,12 +127,35 @@ def test_a_path_may_not_leave_the_folder(tmp_path: Path, path: str) -> None:
     assert "does not lead to something in this folder" in refused([{"p": path}], tmp_path / "in", "{p}")
 
 
-def test_a_file_that_has_shrunk_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", [png()[:-1], png()[:-1] + b"x", png((9, 9, 9))], ids=["shorter", "a byte", "other"])
+def test_a_file_that_has_changed_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.png").write_bytes(png())
     (row,) = found(Pictures({"image": "image"}, None), [{"image": "a.png"}], tmp_path)
-    (tmp_path / "a.png").write_bytes(png()[:-1])
-    with pytest.raises(HeedError, match=r"row 1: the picture .*a\.png has become shorter"):
+    (tmp_path / "a.png").write_bytes(content)
+    with pytest.raises(HeedError, match=r"row 1: the picture .*a\.png has changed since the data were read"):
         row["image"].read()
+
+
+def test_a_file_name_may_hold_a_line_feed(tmp_path: Path) -> None:
+    (tmp_path / "a\nb.png").write_bytes(png())
+    (row,) = found(Pictures({"image": "image"}, None), [{"image": "a\nb.png"}], tmp_path)
+    assert Picture.decode(row["image"].encode()) == row["image"]
+    assert row["image"].read() == png()
+
+
+def test_a_named_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.png")
+    assert "row 1: the picture" in (message := refused([{"image": "a.png"}], tmp_path))
+    assert "is a named pipe, and should be a file" in message
+
+
+def test_a_star_does_not_follow_a_link_out_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "in" / "p").mkdir(parents=True)
+    (tmp_path / "secret.png").write_bytes(png())
+    (tmp_path / "in" / "p" / "7-0.png").write_bytes(png())
+    (tmp_path / "in" / "p" / "7-1.png").symlink_to(tmp_path / "secret.png")
+    message = refused([{"id": "7"}], tmp_path / "in", "p/{id}-*.png", "id")
+    assert "'p/7-1.png' in its files does not lead to something in this folder" in message
 
 
 def test_a_folder_for_each_split_holds_its_rows_and_pictures(tmp_path: Path) -> None:

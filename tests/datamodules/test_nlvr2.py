@@ -138,7 +138,7 @@ def test_pictures_as_they_were_released(tmp_path: Path) -> None:
     trained = data.train_examples[5].parts["right"].path
     assert trained.endswith("images/train/2/train-2-0-img1.png")
     (path / "images" / "dev" / "dev-1-3-img1.png").unlink()
-    with pytest.raises(HeedError, match=r"dev.json, row 3: .*dev-1-3-img1.png cannot be read"):
+    with pytest.raises(HeedError, match=r"dev.json, row 3: .*dev-1-3-img1.png does not exist"):
         nlvr2(path=str(path / "data"), image_folder=str(path / "images"), parts=RELEASED)
 
 

@@ -1,6 +1,7 @@
 """BLIP with a head: pictures and weights are taken as they should be, two pictures are seen, and both parts count."""
 
 import copy
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -52,7 +53,8 @@ def pictures(tmp_path_factory) -> list[Picture]:
     for i, (mode, shape) in enumerate(modes):
         path = folder / f"{i}.png"
         Image.fromarray(rng.integers(0, 256, (*shape, 3), dtype=np.uint8)).convert(mode).save(path)
-        made.append(Picture(f"key{i}", str(path), 0, path.stat().st_size, f"row {i}"))
+        key = hashlib.sha256(path.read_bytes()).hexdigest()
+        made.append(Picture(key, str(path), 0, path.stat().st_size, f"row {i}"))
     return made
 
 

@@ -1,5 +1,6 @@
 """BLIP for questions: answers are scored as one by one, in few passes, and what is saved can be loaded."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -42,7 +43,8 @@ def examples(tmp_path_factory) -> list[Example]:
     for i in range(3):
         path = folder / f"{i}.png"
         Image.fromarray(rng.integers(0, 256, (30 + i, 40, 3), dtype=np.uint8)).save(path)
-        picture = Picture(f"key{i}", str(path), 0, path.stat().st_size, f"row {i}")
+        key = hashlib.sha256(path.read_bytes()).hexdigest()
+        picture = Picture(key, str(path), 0, path.stat().st_size, f"row {i}")
         for j, question in enumerate(QUESTIONS):
             made.append(
                 Example(f"{i}-{j}", {"image": picture, "question": question}, LABELS[(3 * i + j) % len(LABELS)])

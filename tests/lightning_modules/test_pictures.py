@@ -1,5 +1,6 @@
 """The store of resized pictures, and the processor of a text with pictures."""
 
+import hashlib
 import io
 import pickle
 from collections.abc import Callable
@@ -32,8 +33,9 @@ def pictures(tmp_path_factory) -> list[Picture]:
         if i == 5:
             data = data[: len(data) // 2]
         (folder / f"{i}.png").write_bytes(data)
-        made.append(Picture(f"key{i}", str(folder / f"{i}.png"), 0, len(data), f"rows, row {i}"))
-    return [*made, Picture("key0", made[0].path, 0, made[0].size, "rows, row 7")]
+        key = hashlib.sha256(data).hexdigest()
+        made.append(Picture(key, str(folder / f"{i}.png"), 0, len(data), f"rows, row {i}"))
+    return [*made, Picture(made[0].key, made[0].path, 0, made[0].size, "rows, row 7")]
 
 
 @given(st.lists(st.sampled_from([0, 1, 2, 3, 4, 6]), min_size=1, max_size=12), st.sampled_from([0.0, 1e-7, 1.0]))
@@ -72,8 +74,9 @@ def test_a_picture_on_its_side_is_turned_upright(tmp_path: Path) -> None:
     exif[0x0112] = 6  # a quarter turn clockwise
     picture.save(tmp_path / "a.png", exif=exif)
     store = PictureStore(lambda p: p, (1, 1), 1.0)
-    size = (tmp_path / "a.png").stat().st_size
-    (pixels,) = store.pixels(store.numbers([Picture("k", str(tmp_path / "a.png"), 0, size, "row")]))
+    data = (tmp_path / "a.png").read_bytes()
+    key = hashlib.sha256(data).hexdigest()
+    (pixels,) = store.pixels(store.numbers([Picture(key, str(tmp_path / "a.png"), 0, len(data), "row")]))
     assert pixels.shape == (8, 4, 3)
     assert (pixels[:, 2:] == 255).all()
     assert (pixels[:, :2] == 0).all()

@@ -1,0 +1,28 @@
+"""Messages hold nothing that a terminal would obey."""
+
+import pickle
+
+import pytest
+
+from records import HeedError, printable
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("É 🙂 日本", "É 🙂 日本"),
+        ("two\nlines", "two\\nlines"),
+        ("\x1b[2Jgone", "\\x1b[2Jgone"),
+        ("\x9b31m \x07 \r \x7f", "\\x9b31m \\x07 \\r \\x7f"),
+        ("\u202egnp.exe", "\\u202egnp.exe"),
+        ("half \ud83d", "half \\ud83d"),
+    ],
+)
+def test_what_cannot_be_printed_is_escaped(text: str, shown: str) -> None:
+    assert printable(text) == shown
+    assert str(HeedError(f"row 1: {text}.")) == f"row 1: {shown}."
+    shown.encode()
+
+
+def test_an_error_survives_the_way_from_another_process() -> None:
+    assert str(pickle.loads(pickle.dumps(HeedError("a \x1b\\x1b")))) == "a \\x1b\\x1b"
