@@ -4,36 +4,31 @@ import csv
 import gzip
 import json
 import re
-import reprlib
 import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from records import HeedError
+from datamodules.arrow_files import parquet_rows
+from datamodules.values import (
+    LONGEST_JSON,
+    LONGEST_LINE,
+    NUL,
+    UNPACKED_WHOLE,
+    brief,
+    most_unpacked,
+    reason,
+    require_text,
+    too_large,
+)
+from records import HeedError, open_file, require_file
 
 SUFFIXES = ("jsonl", "json", "csv", "tsv", "parquet")
-LONGEST_LINE = 2**27  # bytes; a whole article fits into a field, and a damaged file does not fill the memory
-LONGEST_JSON = 2**29  # bytes of a json list, which is read as a whole
 Row = dict[str, Any]
 
+ESCAPED_NUL = "\\u0000"  # how json writes it
+
 csv.field_size_limit(LONGEST_LINE)
-_short = reprlib.Repr()
-_short.maxstring = _short.maxother = 80
-
-
-def brief(value: Any) -> str:
-    """A value as one short line for a message."""
-    return _short.repr(value)
-
-
-def reason(error: Exception) -> str:
-    """The first line of what a library says of an error, without a full stop."""
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in lines[0][:200]).rstrip(".")
 
 
 def inside(folder: Path, path: Any) -> Path:
@@ -86,15 +81,9 @@ def read(path: Path, quoting: bool = True, fields: Sequence[str] = ()) -> Iterat
         HeedError: The file is missing, empty, not UTF-8, or broken; the message names the row where one is known.
     """
     form = kind(path)
-    if not path.is_file():
-        raise HeedError(f"{path} does not exist.")
     row = 0
     try:
-        if form == "parquet":
-            rows = _parquet(path)
-        else:
-            opened = gzip.open if path.name.lower().endswith(".gz") else open
-            rows = _text_file(opened(path, "rb"), path, form, quoting, fields)
+        rows = parquet_rows(require_file(path)) if form == "parquet" else _text_file(path, form, quoting, fields)
         for row, columns in rows:
             yield row, columns
     except UnicodeDecodeError as error:
@@ -105,10 +94,8 @@ def read(path: Path, quoting: bool = True, fields: Sequence[str] = ()) -> Iterat
         raise HeedError(f"{path} has no rows.")
 
 
-def _text_file(
-    file: IO[bytes], path: Path, form: str, quoting: bool, fields: Sequence[str]
-) -> Iterator[tuple[int, Row]]:
-    with file:
+def _text_file(path: Path, form: str, quoting: bool, fields: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    with open_file(path) as packed, gzip.GzipFile(fileobj=packed) if is_gz(path) else packed as file:
         if form == "jsonl":
             yield from _jsonl(file, path)
         elif form == "json":
@@ -117,36 +104,50 @@ def _text_file(
             yield from _delimited(file, path, "\t" if form == "tsv" else ",", quoting)
 
 
+def is_gz(path: Path) -> bool:
+    """Whether a file is compressed, by its name."""
+    return path.name.lower().endswith(".gz")
+
+
 def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
     """Lines that end in a line feed and in nothing else, decoded one by one, so that a broken row is known."""
-    number = 0
-    while line := file.readline(LONGEST_LINE + 1):
+    number, unpacked, most = 0, 0, most_unpacked(path)
+    longest = min(LONGEST_LINE, most_unpacked(path, UNPACKED_WHOLE))
+    while line := file.readline(longest + 1):
         number += 1
-        if len(line) > LONGEST_LINE:
-            raise HeedError(f"{path}, line {number} is longer than {LONGEST_LINE >> 20} MiB.")
+        unpacked += len(line)
+        if len(line) > longest:
+            raise HeedError(f"{path}, line {number} is longer than {longest >> 20} MiB.")
+        if unpacked > most:
+            raise too_large(path, most, "unpack it if it is sound")
         yield line.decode("utf-8-sig" if number == 1 else "utf-8")
 
 
 def _jsonl(file: IO[bytes], path: Path) -> Iterator[tuple[int, Row]]:
     for row, line in enumerate(_lines(file, path), 1):
         if line.strip():
-            yield row, _object(_parsed(line, f"{path}, row {row}:"), path, row)
+            yield row, _object(_parsed(line, f"{path}, row {row}:"), path, row, ESCAPED_NUL in line)
 
 
 def _json(file: IO[bytes], path: Path, fields: Sequence[str]) -> Iterator[tuple[int, Row]]:
-    if _is_object(file.readline(LONGEST_LINE)) and file.readline(LONGEST_LINE).strip():
+    most = min(LONGEST_JSON, most_unpacked(path, UNPACKED_WHOLE))
+    if _is_object(file.readline(min(most, LONGEST_LINE))) and file.readline(min(most, LONGEST_LINE)).strip():
         file.seek(0)
         yield from _jsonl(file, path)
         return
     file.seek(0)
-    content = file.read(LONGEST_JSON + 1)
+    content = file.read(most + 1)
     if len(content) > LONGEST_JSON:
         raise HeedError(
             f"{path} is a list of more than {LONGEST_JSON >> 20} MiB: save it as .jsonl, one object a line."
         )
-    rows = _parsed(content.decode("utf-8-sig"), f"{path} is")
-    if isinstance(rows, dict) and isinstance(rows.get("data"), list) and rows["data"]:  # beside a version, as in SQuAD
-        rows = rows["data"]
+    if len(content) > most:
+        raise too_large(path, most, "unpack it if it is sound")
+    text = content.decode("utf-8-sig")
+    rows, nul = _parsed(text, f"{path} is"), ESCAPED_NUL in text
+    del content, text
+    if isinstance(rows, dict):  # beside a version, as in SQuAD; else an object is a row
+        rows = rows["data"] if isinstance(rows.get("data"), list) else [rows]
     if not isinstance(rows, list):
         raise HeedError(f"{path} holds no list of rows but one {type(rows).__name__}; one object a line is .jsonl.")
     for row, columns in enumerate(rows, 1):
@@ -154,7 +155,7 @@ def _json(file: IO[bytes], path: Path, fields: Sequence[str]) -> Iterator[tuple[
             if len(columns) != len(fields):
                 raise HeedError(f"{path}, row {row}: {len(columns)} fields, and --data.fields names {len(fields)}.")
             columns = dict(zip(fields, columns, strict=True))
-        yield row, _object(columns, path, row)
+        yield row, _object(columns, path, row, nul)
 
 
 def _is_object(line: bytes) -> bool:
@@ -182,9 +183,12 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> Row:
     return found
 
 
-def _object(columns: Any, path: Path, row: int) -> Row:
+def _object(columns: Any, path: Path, row: int, nul: bool) -> Row:
+    """A row, which is looked through where ``nul`` says that its source may hold a NUL."""
     if not isinstance(columns, dict):
         raise HeedError(f"{path}, row {row}: expected an object with columns, found {type(columns).__name__}.")
+    if nul:
+        require_text(columns, str(path), row)
     return columns
 
 
@@ -192,8 +196,18 @@ def _delimited(file: IO[bytes], path: Path, delimiter: str, quoting: bool) -> It
     hint = "if its quotes are plain characters, set --data.quoting false"
     style = _Style(path, delimiter, hint) if quoting else None
     taken: list[str] = []  # the lines of the row that is being read
-    lines = (taken.append(line) or line for line in _lines(file, path))
-    rows = csv.reader(lines, delimiter=delimiter, strict=True, quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE)
+
+    def lines() -> Iterator[str]:
+        for line in _lines(file, path):
+            if NUL in line:
+                place = f"{path}, row {row + 1}:" if row >= 0 else f"{path}: the header"
+                raise HeedError(f"{place} holds a NUL character, which is not text.")
+            taken.append(line)
+            yield line
+
+    rows = csv.reader(
+        lines(), delimiter=delimiter, strict=True, quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
+    )
     row, header = -1, None
     try:
         for row, values in enumerate(rows):  # the header is row 0
@@ -251,26 +265,3 @@ class _Style:
             raise HeedError(
                 f"{self.path}, row {row}: {len(lines)} lines, each like a row, within quotes ({self.hint})."
             )
-
-
-def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
-    row, where = 0, "its footer"
-    try:
-        with pq.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
-            names = file.schema_arrow.names
-            if len(set(names)) < len(names):
-                raise HeedError(f"{path}: the header {brief(names)} has a repeated column.")
-            large = any(pa.types.is_nested(kind) or pa.types.is_binary(kind) for kind in file.schema_arrow.types)
-            size = 64 if large else 4096  # pictures, say
-            for group in range(file.num_row_groups):
-                where = f"row group {group}"
-                for batch in file.iter_batches(size, row_groups=[group]):
-                    batch.validate(full=True)
-                    for columns in batch.to_pylist():
-                        row += 1
-                        yield row, columns
-            where = "its footer"
-            if row != file.metadata.num_rows:
-                raise ValueError(f"it should hold {file.metadata.num_rows} rows")
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise HeedError(f"{path} is damaged in {where}, after row {row}: {reason(error)}.") from None

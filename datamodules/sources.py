@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from datamodules.arrow_files import batch_rows
 from datamodules.readers import SUFFIXES, brief, inside, read, reason
-from records import Examples, ExamplesBuilder, HeedError, listing
+from records import Examples, ExamplesBuilder, HeedError, listing, require_file
 
 NO_GOLD = ("", "-", "-1", "none", "null", "nan")
 
@@ -190,9 +191,8 @@ class Local:
         Raises:
             HeedError: There is no such file or split; the message lists what there is.
         """
-        if not self.path.exists():
-            raise HeedError(f"--data.path {self.path} does not exist.")
-        if self.path.is_file():
+        if not self.path.is_dir():
+            require_file(self.path, f"--data.path {self.path}")
             return str(self.path), read(self.path, self.quoting)
         if (self.path / "dataset_dict.json").exists() or (self.path / "dataset_info.json").exists():
             return self._saved(split, aliases)
@@ -252,10 +252,10 @@ def _arrow_rows(saved: Any, where: str) -> Iterator[tuple[int, Mapping[str, Any]
     row = 0
     try:
         for batch in saved.with_format("arrow").iter(256):
-            batch.validate(full=True)
-            for values in batch.to_pylist():
-                row += 1
-                yield row, values
+            for piece in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
+                piece.validate(full=True)
+                yield from batch_rows(piece, where, row)
+                row += piece.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
         raise HeedError(f"{where} is damaged after row {row}: {reason(error)}.") from None
 

@@ -63,7 +63,7 @@ def open_file(path: str | Path, named: str | None = None) -> BinaryIO:
         HeedError: Nothing is there, something else than a file, or a file that may not be read.
     """
     try:
-        return require_file(path, named).open("rb")
+        return open(require_file(path, named), "rb")
     except OSError as error:
         raise HeedError(f"{named or path} cannot be read: {error.strerror or error}.") from None
 

@@ -23,7 +23,7 @@ ROWS = [
     {"premise": "tab\there", "hypothesis": "line\u2028separator, next\x85line, form\x0cfeed", "label": "NA"},
     {"premise": "È vero — 100 % 🙂", "hypothesis": " spaces stay ", "label": "null"},
 ]
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 
 
 def write(path: Path, rows: list[dict], newline: str = "\n", encoding: str = "utf-8") -> Path:
@@ -149,7 +149,8 @@ def test_a_file_is_read_row_by_row(tmp_path: Path) -> None:
         ("a.jsonl", '{"a": 1}\n\n[1, 2]\n', "row 3: expected an object with columns, found list"),
         ("a.jsonl", '"text"\n', "row 1: expected an object"),
         ("a.json", '[{"a": 1}, {"a": 1]', "not valid JSON"),
-        ("a.json", '{"data": []}', "one dict"),
+        ("a.json", '{"data": []}', "no rows"),
+        ("a.json", "1", "one int"),
         ("a.json", '[{"a": 1}, "b"]', "row 2: expected an object with columns, found str"),
         ("a.json", '{"a": 1}\n{"a": 2\n', "row 2: not valid JSON"),
         ("a.csv", "a,b\n1,2\n1,2,3\n", "row 2: 3 fields where the header has 2"),

@@ -1,0 +1,60 @@
+"""What a value of a data file may be: how large, of which characters; and how a message shows it."""
+
+import reprlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from records import HeedError, printable
+
+LONGEST_LINE = 2**27  # bytes; a whole article fits into a field, and a damaged file does not fill the memory
+LONGEST_JSON = 2**29  # bytes of a json list, which is read as a whole
+RATIO = 200  # of what a file unpacks to and its size; text becomes a tenth, a file made to fill a memory a thousandth
+UNPACKED = 2**30  # bytes that any file may unpack to, row by row
+UNPACKED_WHOLE = 2**24  # bytes that any file may unpack to in one piece: parsed, they take many times as much
+NUL = "\0"
+
+_short = reprlib.Repr()
+_short.maxstring = _short.maxother = 80
+
+
+def brief(value: Any) -> str:
+    """A value as one short line for a message."""
+    return _short.repr(value)
+
+
+def reason(error: Exception) -> str:
+    """The first line of what a library says of an error, without a full stop."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return printable(lines[0][:200]).rstrip(".")
+
+
+def most_unpacked(path: Path, least: int = UNPACKED) -> int:
+    """How many bytes a file may unpack to: :data:`RATIO` times its size, or ``least``."""
+    return max(least, RATIO * path.stat().st_size)
+
+
+def too_large(path: Path, most: int, remedy: str) -> HeedError:
+    """What is said of a file that unpacks to more than ``most`` bytes."""
+    times = f", and more than {RATIO} times its size"
+    return HeedError(f"{path} unpacks to more than {most >> 20:,} MiB{times}, as damaged files do: {remedy}.")
+
+
+def holds_nul(value: Any) -> bool:
+    """Whether a NUL character stands in a text, or in any text of a list or an object; bytes are not looked at."""
+    if isinstance(value, str):
+        return NUL in value
+    if isinstance(value, Mapping):
+        return any(map(holds_nul, value)) or any(map(holds_nul, value.values()))
+    return isinstance(value, list | tuple) and any(map(holds_nul, value))
+
+
+def require_text(columns: Mapping[str, Any], where: str, row: int) -> None:
+    """Refuse a row with a NUL character, which no text has: something else was written over it.
+
+    Raises:
+        HeedError: The message names the row and the column.
+    """
+    for name, value in columns.items():
+        if holds_nul(value) or holds_nul(name):
+            raise HeedError(f"{where}, row {row}: the column {brief(name)} holds a NUL character, which is not text.")
