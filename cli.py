@@ -37,7 +37,7 @@ from callbacks import (
     TableRows,
     TwoClass,
 )
-from callbacks.checkpoint_files import AtomicCheckpointIO, require_whole
+from callbacks.checkpoint_files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
 from datamodules import PairedData
 from forms import CONFIGS, config_path, names
 from kinds import require_kinds
@@ -183,8 +183,12 @@ class HeedCLI(LightningCLI):
         checkpoint = self.config.get("checkpoint" if self.evaluating else "ckpt_path")
         if checkpoint is None:
             self.model.require_weights()
-        elif not self.evaluating:
-            require_whole(Path(checkpoint), f"--ckpt_path {checkpoint}")
+        else:
+            flag = f"--{'checkpoint' if self.evaluating else 'ckpt_path'} {checkpoint}"
+            require_whole(Path(checkpoint), flag)
+            require_of_run(outline(Path(checkpoint)), flag)
+            if not self.evaluating:
+                progress(Path(checkpoint))  # training goes on from more than weights
 
     @property
     def only(self) -> list[str] | None:

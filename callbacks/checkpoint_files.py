@@ -43,7 +43,9 @@ class AtomicCheckpointIO(TorchCheckpointIO):
         self, path: str | Path, map_location: Any = "cpu", weights_only: bool | None = True
     ) -> dict[str, Any]:
         require_whole(Path(path), str(path))
-        return torch.load(path, map_location=map_location, weights_only=True)
+        content = torch.load(path, map_location=map_location, weights_only=True)
+        require_of_run(content, str(path))
+        return content
 
 
 def is_whole(path: Path) -> bool:
@@ -112,6 +114,20 @@ def require_whole(path: Path, named: str) -> None:
     raise HeedError(f"{named} {wrong}.")
 
 
+def require_of_run(content: Any, named: str) -> None:
+    """Check what a file holds that torch could read.
+
+    Raises:
+        HeedError: It is not what Lightning and a Classifier write; ``named`` begins the message.
+    """
+    kinds = {"state_dict": dict, "task": dict, "pytorch-lightning_version": str, "epoch": int, "global_step": int}
+    wrong = [
+        name for name, kind in kinds.items() if not isinstance(content, dict) or not isinstance(content.get(name), kind)
+    ]
+    if wrong:
+        raise HeedError(f"{named} is not a checkpoint that train.py wrote: it lacks {wrong[0]}.")
+
+
 def newest(folder: Path) -> tuple[Path | None, bool]:
     """The newest whole checkpoint to go on from.
 
@@ -138,6 +154,7 @@ def progress(path: Path) -> tuple[int, int]:
         HeedError: The checkpoint holds weights alone.
     """
     saved = outline(path)
+    require_of_run(saved, str(path))
     if "optimizer_states" not in saved:
         raise HeedError(f"{path} holds weights alone, and training cannot go on from it.")
     return saved["epoch"] + 1, saved["global_step"]

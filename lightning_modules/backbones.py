@@ -159,24 +159,33 @@ def require_fit(
     replaced = {name for name in reshaped if head != "kept" and in_head(name)}
     unused = {n for n in extra if _is_pooler(n) or n.endswith("position_ids") or n.removeprefix(prefix) in buffers}
     left_out = {name for name in set(extra) - unused if head != "kept" and of_another_task(name)}
-    wrong = {
-        "lack {}": set(missing) - new,
-        "hold {} that the network has no place for": set(extra) - unused - left_out,
-        "hold {} of another shape": {
-            f"{name} of {_shape(saved)}, not {_shape(wanted)}"
-            for name, (saved, wanted) in reshaped.items()
-            if name not in replaced
-        },
-    }
-    if told := [words.format(_some(names)) for words, names in wrong.items() if names]:
+    told = misfits(
+        set(missing) - new, set(extra) - unused - left_out, {n: reshaped[n] for n in reshaped.keys() - replaced}
+    )
+    if told:
         raise HeedError(
-            f"The weights of {backbone} do not fit the {type(network).__name__} of its config.json: they "
-            f"{', and '.join(told)}. Take the config.json and the weights of one and the same model."
+            f"The weights of {backbone} do not fit the {type(network).__name__} of its config.json: they {told}. Take "
+            "the config.json and the weights of one and the same model."
         )
     if new or left_out:
         said = [f"{_some(new)} begin with random weights"] if new else []
         said += [f"{_some(left_out)} of the file are for other tasks and left out"] if left_out else []
         rank_zero_info(f"{backbone}: {'; '.join(said)}.")
+
+
+def misfits(
+    missing: Collection[str],
+    extra: Collection[str],
+    reshaped: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
+) -> str:
+    """What keeps weights from filling a network, in words that follow "they"; empty where nothing does."""
+    shapes = {f"{name} of {_shape(saved)}, not {_shape(wanted)}" for name, (saved, wanted) in reshaped.items()}
+    wrong = {
+        "lack {}": missing,
+        "hold {} that the network has no place for": extra,
+        "hold {} of another shape": shapes,
+    }
+    return ", and ".join(words.format(_some(names)) for words, names in wrong.items() if names)
 
 
 def _is_pooler(name: str) -> bool:

@@ -1,6 +1,7 @@
 """The base of all model families: training, prediction, optimisation."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from interventions import generator
+from lightning_modules.backbones import misfits
 from lightning_modules.processors import Processor
 from records import HeedError, Prediction, TableForm, Task
 
@@ -27,6 +29,7 @@ class Classifier(pl.LightningModule):
 
     Attributes:
         answers: What the outputs of a head that was trained before are called, in their order; None without names.
+        has_learned: Whether it was trained here, or took the weights of a model that was.
     """
 
     processor: Processor
@@ -36,6 +39,7 @@ class Classifier(pl.LightningModule):
         super().__init__()
         self.learning_rate, self.weight_decay, self.warmup = learning_rate, weight_decay, warmup
         self.task: Task | None = None
+        self.has_learned = False
 
     def prepare(self, task: Task) -> None:
         """Make the processor for a task; the network follows in ``configure_model``."""
@@ -83,10 +87,7 @@ class Classifier(pl.LightningModule):
         checkpoint["task"] = asdict(self.task)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        saved = checkpoint["task"]
-        form = TableForm(**saved.get("form", {}))
-        names = {key: tuple(saved[key]) for key in ("parts", "labels", "pictures") if key in saved}
-        trained = Task(**saved | names | {"form": form})
+        trained = _saved_task(checkpoint)
         if self.task is None:  # loaded outside a Trainer: the checkpoint says what the task was
             self.prepare(trained)
             self.configure_model()
@@ -95,13 +96,42 @@ class Classifier(pl.LightningModule):
                 f"The checkpoint was trained on {' and '.join(trained.parts)}, and the data give "
                 f"{' and '.join(self.task.parts)}: name the part with --partial, or leave --data away."
             )
-        elif form != self.task.form:
-            rank_zero_info(f"The checkpoint was trained on tables as {form}, and reads them as {self.task.form} here.")
+        elif trained.form != self.task.form:
+            rank_zero_info(
+                f"The checkpoint was trained on tables as {trained.form}, and reads them as {self.task.form} here."
+            )
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """As in torch, which Lightning calls with what a checkpoint holds.
+
+        Raises:
+            HeedError: The weights are not those of this network; the message names tensors.
+        """
+        own = self.state_dict()
+        if strict and (told := _misfits(own, state_dict)):
+            raise HeedError(
+                f"The weights of the checkpoint do not fit {self.description}: they {told}. Name the model that it was "
+                "trained with."
+            )
+        loaded = super().load_state_dict(state_dict, strict, assign)
+        self.has_learned = True
+        return loaded
+
+    def on_train_start(self) -> None:
+        if not self.has_learned:
+            self.require_weights()
+
+    def on_validation_start(self) -> None:
+        """Refuse to measure what nobody trained, wherever it is called from."""
+        if not self.has_learned and self.trainer.state.fn == "validate":
+            self.require_weights()
+            self.require_head()
 
     def on_train_batch_start(self, batch: dict[str, Any], batch_idx: int) -> None:
         """Seed dropout by position, so that a resumed run draws what the uninterrupted one would have drawn."""
         key = (self.trainer.datamodule.seed, "dropout", self.current_epoch, batch_idx, self.global_rank)
         torch.manual_seed(int(generator(*key).integers(2**63)))
+        self.has_learned = True
 
     def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
         """Cross-entropy; of soft labels the binary one, summed over labels, as ViLT was trained (Kim et al. 2021)."""
@@ -150,3 +180,33 @@ def _finite(scores: Tensor) -> Tensor:
     if not scores.isfinite().all():
         raise HeedError("The model's outputs are not finite: try a lower --model.learning_rate.")
     return scores
+
+
+def _saved_task(checkpoint: Mapping[str, Any]) -> Task:
+    """The task that a checkpoint was trained on.
+
+    Raises:
+        HeedError: It does not say so, or it holds no weights.
+    """
+    saved, weights = checkpoint.get("task"), checkpoint.get("state_dict")
+    if not isinstance(weights, Mapping):
+        raise HeedError("The checkpoint holds no weights: name one that train.py wrote.")
+    try:
+        names = {key: tuple(saved[key]) for key in ("parts", "labels", "pictures") if key in saved}
+        task = Task(**saved | names | {"form": TableForm(**saved.get("form", {}))})
+        if not all(isinstance(name, str) for name in (*task.parts, *task.labels, *task.pictures)) or not task.parts:
+            raise TypeError
+    except (TypeError, AttributeError):
+        raise HeedError(
+            "The checkpoint does not say which parts and labels it was trained on: name one that train.py wrote."
+        ) from None
+    return task
+
+
+def _misfits(own: Mapping[str, Tensor], given: Mapping[str, Any]) -> str:
+    """What keeps weights from filling a network, in words that follow "they"; empty where nothing does."""
+    if odd := [name for name, value in given.items() if not isinstance(value, Tensor)]:
+        return f"hold {odd[0]}, which is not a tensor"
+    shapes = {name: (tuple(given[name].shape), tuple(own[name].shape)) for name in own.keys() & given.keys()}
+    reshaped = {name: pair for name, pair in shapes.items() if pair[0] != pair[1]}
+    return misfits(own.keys() - given.keys(), given.keys() - own.keys(), reshaped)

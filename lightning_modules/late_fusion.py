@@ -252,11 +252,13 @@ class LateFusion(Encoder):
         self._encode_all(torch.tensor(sorted(numbers, key=self.processor.store.content), dtype=torch.int64))
 
     def on_train_start(self) -> None:
+        super().on_train_start()
         if self.freeze_vision:
             self._encode_pool()
             self._encode_all(torch.arange(len(self.processor.store)))
 
     def on_validation_start(self) -> None:
+        super().on_validation_start()
         if not self.freeze_vision:
             self._known.zero_()  # the backbone has learned since
         self._encode_pool()

@@ -1,6 +1,7 @@
 """evaluate.py with evaluations that bring data of their own."""
 
 import json
+import shutil
 import sys
 
 import torchvision_fix  # noqa: F401
@@ -11,6 +12,7 @@ from transformers import AutoTokenizer, BertConfig, BertForSequenceClassificatio
 
 import evaluate
 import train
+from callbacks.checkpoint_files import AtomicCheckpointIO
 from records import HeedError
 from records.rows import read_rows
 
@@ -162,3 +164,42 @@ def test_a_mistake_is_one_sentence_and_leaves_no_folder(monkeypatch, checkpoint,
     with pytest.raises(HeedError, match=words):
         run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, "--output", tmp_path / "out", *argv)
     assert not (tmp_path / "out").exists()
+
+
+BROKEN = {
+    "a list": lambda c: [c],
+    "no task": lambda c: {name: value for name, value in c.items() if name != "task"},
+    "no weights": lambda c: c | {"state_dict": None},
+    "no version": lambda c: {name: value for name, value in c.items() if name != "pytorch-lightning_version"},
+    "no step": lambda c: c | {"global_step": "7"},
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_checkpoint_that_no_run_wrote_is_refused_before_anything_is_written(
+    monkeypatch, checkpoint, tiny_bert, tmp_path, fault
+):
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "config.yaml").write_text((checkpoint.parents[1] / "config.yaml").read_text())
+    shutil.copytree(checkpoint.parent / "backbone", tmp_path / "checkpoints" / "backbone")
+    broken = tmp_path / "checkpoints" / "last.ckpt"
+    torch.save(BROKEN[fault](torch.load(checkpoint, weights_only=True)), broken)
+    before = sorted(tmp_path.rglob("*"))
+    commands = [
+        (evaluate.main, ["--checkpoint", broken]),
+        (train.main, ["--model.backbone", tiny_bert, *SMALL, "--ckpt_path", broken]),
+        (train.main, ["--resume", tmp_path]),
+    ]
+    for main, argv in commands:
+        with pytest.raises(HeedError, match=r"last\.ckpt is not a checkpoint that train\.py wrote: it lacks \w+"):
+            run(monkeypatch, main, *argv)
+    with pytest.raises(HeedError, match=r"last\.ckpt is not a checkpoint that train\.py wrote"):
+        AtomicCheckpointIO().load_checkpoint(broken)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_training_does_not_go_on_from_weights_alone(monkeypatch, checkpoint, tiny_bert, tmp_path):
+    content = torch.load(checkpoint, weights_only=True)
+    torch.save({name: value for name, value in content.items() if name != "optimizer_states"}, tmp_path / "x.ckpt")
+    with pytest.raises(HeedError, match="x.ckpt holds weights alone, and training cannot go on from it"):
+        run(monkeypatch, train.main, "--model.backbone", tiny_bert, *SMALL, "--ckpt_path", tmp_path / "x.ckpt")

@@ -72,6 +72,7 @@ def validate(module, data, *evaluations, exhaustive=True, **settings):
         callbacks=[*evaluations, engine],
         **settings,
     )
+    module.has_learned = True
     trainer.validate(module, data, verbose=False)
     return engine
 

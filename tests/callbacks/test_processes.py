@@ -38,6 +38,7 @@ late_fusion.BATCH = 5  # so that several processes share the pictures
 
 
 def validate(world, module, data, folder, *evaluations, limit=1.0):
+    module.has_learned = True
     Trainer(
         accelerator="cpu", devices=world, strategy="ddp" if world > 1 else "auto", logger=False,
         use_distributed_sampler=False, enable_progress_bar=False, enable_model_summary=False,

@@ -59,7 +59,7 @@ def test_each_picture_is_decoded_and_encoded_once_in_an_evaluation(squares, tiny
     data, model = data_of(squares), model_of(tiny_bert, freeze_vision=freeze)
     calls: list[int] = []
     counted(prepared(model, data).network.vision, calls)
-    engine = Engine()
+    engine, model.has_learned = Engine(), True
     Trainer(**QUIET, callbacks=[Accuracy(), Attentiveness(draws=5), engine]).validate(model, data, verbose=False)
     assert engine.measurements["null/squares/flips"].value == 0
     assert len(select(engine.rows["attentiveness"][0], intervention="swap")) > 2 * 48

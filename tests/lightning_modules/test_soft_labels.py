@@ -93,7 +93,7 @@ def test_thousands_of_labels_make_short_messages(tiny_bert: Path, tmp_path: Path
 
 
 def test_a_checkpoint_knows_that_its_labels_are_soft(tiny_bert: Path) -> None:
-    checkpoint: dict = {}
+    checkpoint: dict = {"state_dict": {}}
     encoder(tiny_bert).on_save_checkpoint(checkpoint)
     fresh = Encoder(str(tiny_bert), max_length=32)
     Classifier.on_load_checkpoint(fresh, checkpoint)

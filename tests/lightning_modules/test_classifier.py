@@ -1,0 +1,138 @@
+"""What nobody trained is not measured, and what a checkpoint holds must be the model, wherever it is asked from."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+import torch
+from pytorch_lightning import Trainer
+
+from callbacks import Accuracy, Engine
+from datamodules import PairedData, PairedImages, Planted, Reading
+from lightning_modules import Blip, Classifier, Encoder, LateFusion, Reader, Seq2Seq, Vilt
+from records import HeedError
+from tests.datamodules.test_images import SQUARES
+
+QUIET = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+QUIET |= {"enable_checkpointing": False, "use_distributed_sampler": False}
+
+
+def pairs() -> Planted:
+    return Planted(n_train=8, n_validation=8)
+
+
+def encoder(backbone: Path | str) -> Encoder:
+    return Encoder(str(backbone), max_length=64)
+
+
+def trainer() -> Trainer:
+    return Trainer(**QUIET, max_epochs=1, callbacks=[Accuracy(), Engine()])
+
+
+def measured(model: Classifier, data: PairedData, **settings: Any) -> int:
+    """On how many examples a model was measured."""
+    run = trainer()
+    run.validate(model, data, verbose=False, **settings)
+    engine = next(callback for callback in run.callbacks if isinstance(callback, Engine))
+    return engine.results["counts"]["examples"]
+
+
+@pytest.fixture(scope="module")
+def squares(write_squares: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_squares(tmp_path_factory.mktemp("squares"), 8, 8)
+
+
+@pytest.mark.parametrize("family", ["encoder", "reader", "late fusion", "vilt", "blip"])
+def test_a_head_that_was_never_trained_is_not_measured(
+    request: pytest.FixtureRequest,
+    squares: Path,
+    write_squad: Callable[[Path, int], Path],
+    tmp_path: Path,
+    family: str,
+) -> None:
+    pictures = PairedImages(**SQUARES | {"path": str(squares)})
+    if family == "reader":
+        write_squad(tmp_path / "dev-v2.0.json", 1)
+        write_squad(tmp_path / "train-v2.0.json", 1)
+        parts = {"context": "context", "question": "question"}
+        reading = Reading("squad2", parts, path=str(tmp_path), uid="id", groups=["title"])
+    fixture, make, data = {
+        "encoder": ("tiny_bert", encoder, pairs),
+        "reader": ("tiny_bert", lambda f: Reader(f, max_length=64, overlap=32), lambda: reading),
+        "late fusion": ("tiny_bert", lambda f: LateFusion(f, image_size=[32, 32]), lambda: pictures),
+        "vilt": ("tiny_vilt", Vilt, lambda: pictures),
+        "blip": ("tiny_blip", Blip, lambda: pictures),
+    }[family]
+    with pytest.raises(HeedError, match=r"no trained classification head|never trained to answer questions"):
+        trainer().validate(make(str(request.getfixturevalue(fixture))), data(), verbose=False)
+
+
+@pytest.fixture(scope="module")
+def run(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``best.ckpt`` and ``backbone/`` of a model that was trained for an epoch."""
+    folder = tmp_path_factory.mktemp("run")
+    model, training = encoder(tiny_bert), trainer()
+    training.fit(model, pairs())
+    training.save_checkpoint(folder / "best.ckpt")
+    model.export(str(folder / "backbone"), weights=True)
+    model.export(str(folder / "bare"), weights=False)
+    assert measured(model, pairs()) == 8  # in the same process
+    return folder
+
+
+def test_what_was_trained_is_measured(run: Path, tiny_bert: Path, tiny_t5: Path) -> None:
+    checkpoint = {"ckpt_path": str(run / "best.ckpt"), "weights_only": True}
+    assert measured(encoder(tiny_bert), pairs(), **checkpoint) == 8
+    assert measured(encoder(run / "bare"), pairs(), **checkpoint) == 8
+    assert measured(encoder(run / "backbone"), pairs()) == 8
+    assert measured(Encoder.load_from_checkpoint(run / "best.ckpt", weights_only=True), pairs()) == 8
+    assert measured(Seq2Seq(str(tiny_t5), max_length=64), pairs()) == 8  # writes answers from the beginning
+
+
+def test_a_folder_without_weights_is_neither_measured_nor_trained(run: Path) -> None:
+    for task in (trainer().validate, trainer().fit):
+        with pytest.raises(HeedError, match="bare has no weights beside its config.json"):
+            task(encoder(run / "bare"), pairs())
+
+
+BROKEN: dict[str, tuple[Callable[[dict], object], str]] = {
+    "no task": (lambda c: c.pop("task"), "does not say which parts and labels it was trained on"),
+    "odd task": (lambda c: c.update(task=["parts"]), "does not say which parts and labels it was trained on"),
+    "odd parts": (lambda c: c["task"].update(parts=[1, 2]), "does not say which parts and labels it was trained on"),
+    "odd form": (lambda c: c["task"].update(form={"x": 1}), "does not say which parts and labels it was trained on"),
+    "no weights": (lambda c: c.pop("state_dict"), "holds no weights"),
+    "odd weights": (lambda c: c.update(state_dict=[torch.ones(1)]), "holds no weights"),
+    "odd tensor": (lambda c: c["state_dict"].update({"network.classifier.bias": 3}), "classifier.bias, which is not a"),
+    "too few": (
+        lambda c: c["state_dict"].pop("network.classifier.bias"),
+        r"lack 1 tensor \(network\.classifier\.bias\)",
+    ),
+    "too many": (lambda c: c["state_dict"].update(x=torch.ones(1)), r"hold 1 tensor \(x\) that the network has no"),
+    "another shape": (
+        lambda c: c["state_dict"].update({"network.classifier.bias": torch.ones(9)}),
+        r"hold 1 tensor \(network\.classifier\.bias of 9, not 3\) of another shape",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+@pytest.mark.parametrize("how", ["validate", "fit", "load_from_checkpoint"])
+def test_a_checkpoint_of_something_else_is_one_sentence(
+    run: Path, tiny_bert: Path, tmp_path: Path, fault: str, how: str
+) -> None:
+    change, says = BROKEN[fault]
+    content, path = torch.load(run / "best.ckpt", weights_only=True), tmp_path / "best.ckpt"
+    change(content)
+    torch.save(content, path)
+    settings = {"ckpt_path": str(path), "weights_only": True}
+    load = {
+        "validate": lambda: trainer().validate(encoder(tiny_bert), pairs(), **settings),
+        "fit": lambda: trainer().fit(encoder(tiny_bert), pairs(), **settings),
+        "load_from_checkpoint": lambda: Encoder.load_from_checkpoint(path, weights_only=True),
+    }
+    with pytest.raises(HeedError, match=says) as caught:
+        load[how]()
+    assert "\n" not in str(caught.value)
