@@ -90,7 +90,8 @@ def test_a_checkpoint_may_be_named_from_within_its_folder(monkeypatch, tmp_path)
     checkpoints = tmp_path / "run" / "checkpoints"
     checkpoints.mkdir(parents=True)
     for name in ("last.ckpt", "best.ckpt"):
-        torch.save({"optimizer_states": [], "epoch": 0, "global_step": 3}, checkpoints / name)
+        outline = {"state_dict": {}, "task": {}, "pytorch-lightning_version": "2.6.6", "optimizer_states": []}
+        torch.save(outline | {"epoch": 0, "global_step": 3}, checkpoints / name)
     parse(monkeypatch, []).save_config(tmp_path / "run" / "config.yaml")
     monkeypatch.chdir(checkpoints)
     for name in ("last.ckpt", "best.ckpt"):

@@ -42,6 +42,8 @@ class Oracle(Classifier):
 def measure(model, data, *evaluations, only=None):
     """The engine after these evaluations of a model, or of an oracle with this rule."""
     engine = Engine(only=only)
+    module = model if isinstance(model, Classifier) else Oracle(model)
+    module.has_learned = True
     Trainer(
         accelerator="cpu",
         logger=False,
@@ -50,5 +52,5 @@ def measure(model, data, *evaluations, only=None):
         enable_checkpointing=False,
         use_distributed_sampler=False,
         callbacks=[Accuracy(), *evaluations, engine],
-    ).validate(model if isinstance(model, Classifier) else Oracle(model), data, verbose=False)
+    ).validate(module, data, verbose=False)
     return engine
