@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,7 +45,7 @@ from kinds import require_kinds
 from lightning_modules import Classifier
 from mistakes import Parser, one_sentence, user_mistake
 from records import ExamplesBuilder, HeedError
-from runs import drawn_seed, is_first, require_same_settings
+from runs import drawn_seed, is_first, require_same_settings, show_if_finished
 
 IN_TRAINING = (Accuracy, Answers, Attentiveness, NaturalLogic)
 ONLY_AFTERWARDS = (NaivePartial, TableRows, Evidence, Challenge, CounterfactualTables, TwoClass)
@@ -155,6 +156,10 @@ class HeedCLI(LightningCLI):
             return run.parents[3].name if re.fullmatch(r"version_\d+", of_run) else of_run
         return re.sub(r"[^\w.-]+", "-", backbone).strip("-").lower()
 
+    def before_instantiate_classes(self) -> None:
+        if not self.evaluating and show_if_finished(self.config, self.parser):
+            sys.exit(0)
+
     def instantiate_classes(self) -> None:
         try:
             super().instantiate_classes()
@@ -168,6 +173,8 @@ class HeedCLI(LightningCLI):
             HeedError: The data cannot be read, the model does not fit them, or the checkpoint is damaged.
         """
         strategy = self.config_init["trainer"]["strategy"]
+        if re.search("spawn|fork|notebook", str(getattr(strategy, "_start_method", strategy))):
+            raise HeedError("--trainer.strategy: processes must run the command from its beginning: use ddp.")
         if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
             raise HeedError("--trainer.strategy: a model in shards cannot be evaluated while it trains: use ddp.")
         if not self.evaluating and self.config.checkpoint.get("dirpath"):

@@ -1,15 +1,18 @@
-"""A user's mistake is one sentence and exit status 2, without a traceback."""
+"""A user's mistake is one sentence and exit status 2, a signal one and 128 more than its number; no traceback."""
 
 import re
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import torchvision_fix  # noqa: F401
 
 from pytorch_lightning.cli import LightningArgumentParser
+from pytorch_lightning.utilities import rank_zero_only
 
-from records import HeedError
+from records import HeedError, stopping
 
 
 class Parser(LightningArgumentParser):
@@ -51,12 +54,29 @@ def user_mistake(error: BaseException | None) -> HeedError | None:
 
 
 def guarded(main: Callable[[], None]) -> None:
-    """Run a command; a user's mistake becomes one sentence and exit status 2, without a traceback."""
+    """Run a command; a user's mistake becomes one sentence and exit status 2, without a traceback.
+
+    SIGTERM becomes a sentence and status 143, Ctrl-C a sentence and status 130.
+    """
+    stopping.listen()
     try:
         main()
+    except stopping.Stopped as stop:
+        end(str(stop), stop.code)
+    except (KeyboardInterrupt, SystemExit) as stop:
+        if not isinstance(stop, KeyboardInterrupt) and not isinstance(stop.__context__, KeyboardInterrupt):
+            raise
+        end("stopped by Ctrl-C.", 128 + signal.SIGINT)  # Lightning makes a SystemExit of it, with status 1
     except Exception as error:
         mistake = user_mistake(error)
         if mistake is None:
             raise
         print(f"{Path(sys.argv[0]).name}: {mistake}", file=sys.stderr, flush=True)
         sys.exit(2)
+
+
+def end(message: str, status: int) -> NoReturn:
+    """Say on the first process why the command ends, and end it."""
+    if rank_zero_only.rank == 0:
+        print(f"{Path(sys.argv[0]).name}: {message}", file=sys.stderr, flush=True)
+    sys.exit(status)

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,11 @@ import yaml
 from jsonargparse import ArgumentParser, Namespace
 from pytorch_lightning.utilities import rank_zero_info, rank_zero_only
 
-from callbacks.checkpoint_files import LAST, newest, progress, require_whole
-from callbacks.run_folder import new_version
+from callbacks.checkpoint_files import LAST, newest, progress, remove_states, require_whole
+from callbacks.run_folder import is_finished, new_version
 from lightning_modules.backbones import has_weights
-from records import HeedError
+from metrics.report import print_table
+from records import HeedError, read_json
 
 if TYPE_CHECKING:
     from cli import HeedCLI
@@ -26,9 +27,9 @@ FOLLOWED = re.compile(  # settings that take effect when a run goes on; other ex
     r"(attentiveness|natural_logic|data)\..*|data|checkpoint\.last_every_n_steps|model\.init_args\.cache|"
     r"trainer\.(accelerator|strategy|devices|num_nodes|precision|plugins|deterministic|benchmark|detect_anomaly|profiler|"
     r"logger|log_every_n_steps|enable_\w+|(min|max)_(epochs|steps)|max_time|limit_val_batches|val_check_interval|"
-    r"check_val_every_n_epoch|accumulate_grad_batches|gradient_clip_\w+)(\..*)?|"
-    r"config|output|resume|ckpt_path|init_from|allow_changed_data"
+    r"check_val_every_n_epoch|accumulate_grad_batches|gradient_clip_\w+)(\..*)?"
 )
+OF_THE_COMMAND = ("config", "output", "resume", "ckpt_path", "init_from", "allow_changed_data")  # and not of a run
 
 
 def is_first() -> bool:
@@ -107,6 +108,8 @@ def _from_run(given: Path, named: str, rest: list[str]) -> list[str]:
         raise HeedError(f"{named} does not exist.")
     folder = given.absolute().parent.parent if given.is_file() else given
     first = ["--config", str(config_of(folder, named)), *rest, "--resume", str(folder)]
+    if is_finished(folder) and not given.is_file():
+        return first  # and its results are shown
     if given.is_file():
         require_whole(given, named)
         checkpoint, damaged = given, False
@@ -119,6 +122,25 @@ def _from_run(given: Path, named: str, rest: list[str]) -> list[str]:
     aside = f", since {LAST} is damaged" if damaged else ""
     rank_zero_info(f"{folder}: going on from {checkpoint.name} (epoch {epoch}, step {step:,}){aside}.")
     return [*first, "--ckpt_path", str(checkpoint)]
+
+
+def changed_settings(config: Namespace, run: Path, parser: ArgumentParser) -> Iterator[tuple[str, Any, Any]]:
+    """The settings of a command that are not those of a run: (name, value in the run, value in the command).
+
+    Raises:
+        HeedError: The configuration of the run cannot be read.
+    """
+    try:
+        saved = parser.parse_args(["--config", str(run / "config.yaml")])
+    except HeedError as error:
+        raise HeedError(f"{run / 'config.yaml'} is damaged, or of another version of Heed: {error}") from None
+    began, now = (
+        {name: value for name, value in settings.items() if "__" not in name}  # that is where files are noted
+        for settings in (saved, config)
+    )
+    for name in sorted(began.keys() | now.keys()):
+        if began.get(name) != now.get(name) and name not in OF_THE_COMMAND:
+            yield name, began.get(name), now.get(name)
 
 
 def require_same_settings(config: Namespace, parser: ArgumentParser) -> None:
@@ -136,22 +158,43 @@ def require_same_settings(config: Namespace, parser: ArgumentParser) -> None:
     run = Path(config.resume or Path(config.ckpt_path).absolute().parent.parent)
     if not (run / "config.yaml").is_file():
         return
-    try:
-        saved = parser.parse_args(["--config", str(run / "config.yaml")])
-    except HeedError as error:
-        raise HeedError(f"{run / 'config.yaml'} is damaged, or of another version of Heed: {error}") from None
-    began, now = (
-        {name: value for name, value in settings.items() if "__" not in name}  # that is where files are noted
-        for settings in (saved, config)
-    )
-    for name in sorted(began.keys() | now.keys()):
-        if began.get(name) != now.get(name) and not FOLLOWED.fullmatch(name):
-            flag = name.replace("init_args.", "")
+    for name, began, now in changed_settings(config, run, parser):
+        if not FOLLOWED.fullmatch(name):
             raise HeedError(
-                f"--{flag}: {run} began with {began.get(name)}, which its checkpoint goes on with, so it cannot take "
-                f"{now.get(name)}: leave it as it was, or begin a new run (--init_from RUN, of a finished run, takes "
+                f"--{flag_of(name)}: {run} began with {began}, which its checkpoint goes on with, so it cannot take "
+                f"{now}: leave it as it was, or begin a new run (--init_from RUN, of a finished run, takes "
                 "its weights)."
             )
+
+
+def flag_of(name: str) -> str:
+    """A setting as it is written on the command line."""
+    return name.replace("init_args.", "")
+
+
+def show_if_finished(config: Namespace, parser: ArgumentParser) -> bool:
+    """Whether the run that a command is to go on with is finished; then print its results again.
+
+    Args:
+        config: The configuration of the command.
+        parser: Reads the configuration of the run.
+
+    Raises:
+        HeedError: The run is finished, and the command has other settings.
+    """
+    run = Path(config.resume or "")
+    if not config.resume or not is_finished(run):
+        return False
+    for name, began, now in changed_settings(config, run, parser):
+        raise HeedError(
+            f"--{flag_of(name)} {now}: {run} is finished, with {began}. Start a new run from its weights with "
+            f"--init_from {run}."
+        )
+    if is_first():
+        remove_states(run / "checkpoints")  # which a process that was killed may have left
+        print(f"{run} is finished, and stays as it is.")
+        print_table({str(run): read_json(run / "results.json")})
+    return True
 
 
 def with_run(argv: Sequence[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Checkpoints: the best epoch and the last state, from which a stopped run goes on to the same bits.
 
 ``last.ckpt`` is written at the end of each epoch that is validated and every so many optimizer steps, always between
-two steps and never within the batches that one step accumulates. Ctrl-C may come in the middle of a step, so what was
+two steps and never within the batches that one step accumulates. So it is on SIGTERM, before the run stops. Ctrl-C may come in the middle of a step, so what was
 learned since then goes to ``interrupted.ckpt``: good enough to evaluate, and never what a run goes on from unless it is
 named.
 """
@@ -15,10 +15,13 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
+from callbacks.checkpoint_files import INTERRUPTED, LAST, progress
 from callbacks.engine import Engine
 from callbacks.evaluation import Evaluation, is_known
+from callbacks.stop import is_asked, rewind_validation, take_over
 from datamodules import PairedData
 from records import HeedError
+from records.stopping import Stopped, postpone
 
 QUALITY = {"classification": "accuracy", "soft": "accuracy", "span": "f1"}  # by kind: what the best epoch is best in
 ACCURACY = "accuracy"  # stands for that on the data set, whose name is not known yet
@@ -54,6 +57,9 @@ class BestCheckpoint(ModelCheckpoint):
         if last_every_n_steps is not None and last_every_n_steps < 1:
             raise HeedError(f"--checkpoint.last_every_n_steps {last_every_n_steps} must be at least 1, or null.")
         self.last_every_n_steps = last_every_n_steps
+        self._last_step = 0  # of last.ckpt
+        self._stopping = self._rewound = False
+        self._metrics: dict[str, Tensor] = {}
         super().__init__(
             monitor=monitor or ACCURACY,
             mode=mode,
@@ -67,6 +73,12 @@ class BestCheckpoint(ModelCheckpoint):
         engines = [c for c in trainer.callbacks if isinstance(c, Engine)]
         self.require_known(trainer.datamodule, [e for engine in engines for e in engine.evaluations(trainer)])
         super().setup(trainer, pl_module, stage)
+        take_over(trainer)
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        super().on_train_start(trainer, pl_module)
+        trainer._logger_connector._callback_metrics.update(self._metrics)
+        postpone()  # to the end of a step
 
     def require_known(self, data: PairedData, evaluations: Sequence[Evaluation]) -> None:
         """Refuse to monitor what nobody measures.
@@ -92,34 +104,56 @@ class BestCheckpoint(ModelCheckpoint):
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
-        if self._is_due(trainer):
+        if not self._is_between_steps(trainer):
+            return
+        self._stopping = is_asked(trainer)
+        if self._stopping or self._is_due(trainer):
             before = self._last_global_step_saved
-            self._save_last_checkpoint(trainer, self._monitor_candidates(trainer))
+            self._save_last_checkpoint(trainer, {})
             self._last_global_step_saved = before  # a validation at this step may still be the best
 
-    def _save_last_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
-        """Nothing within the batches that one step accumulates: their gradients are in no checkpoint."""
-        if not trainer.fit_loop.epoch_loop._should_accumulate():  # which is False at the last batch of an epoch
-            super()._save_last_checkpoint(trainer, monitor_candidates)
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        if self._stopping:  # only now, when the loggers have what belongs to the last step
+            raise Stopped
 
-    def _is_due(self, trainer: Trainer) -> bool:
-        """Whether the N-th optimizer step was just made, and neither a validation nor the end follows, which save."""
+    def _is_between_steps(self, trainer: Trainer) -> bool:
+        """Whether an optimizer step was just made, and neither a validation nor the end follows."""
         loop = trainer.fit_loop.epoch_loop
         return (
-            self.last_every_n_steps is not None
-            and not trainer.fast_dev_run
-            and trainer.global_step % self.last_every_n_steps == 0
-            and not loop._should_accumulate()
+            not loop._should_accumulate()
             and not loop._is_training_done
             and not loop._should_check_val_fx(trainer.fit_loop._data_fetcher)
         )
 
+    def _is_due(self, trainer: Trainer) -> bool:
+        """Whether this is the N-th optimizer step."""
+        return self.last_every_n_steps is not None and trainer.global_step % self.last_every_n_steps == 0
+
+    def _save_last_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
+        """Nothing within the batches that one step accumulates: their gradients are in no checkpoint."""
+        if trainer.fast_dev_run or trainer.fit_loop.epoch_loop._should_accumulate():  # False at the end of an epoch
+            return
+        super()._save_last_checkpoint(trainer, monitor_candidates)
+        self._last_step = trainer.global_step
+
+    def _save_checkpoint(self, trainer: Trainer, filepath: str) -> None:
+        """Only ``last.ckpt``, which a run goes on from, holds the states of the optimizer."""
+        before = self.save_weights_only
+        self.save_weights_only = before or Path(filepath).name != LAST
+        super()._save_checkpoint(trainer, filepath)
+        self.save_weights_only = before
+
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint["should_stop"] = trainer.should_stop
+        if self._rewound:
+            rewind_validation(checkpoint["loops"])
+            checkpoint["metrics"] = dict(trainer.callback_metrics)  # the validation may be about those of training
 
     def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         """A run that was stopped early stays so."""
         trainer.should_stop = checkpoint.get("should_stop", False)
+        self._last_step = checkpoint["global_step"]
+        self._metrics = checkpoint.get("metrics", {})
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """The folder of the run may have been moved, or named by another path, since the checkpoint was written."""
@@ -134,22 +168,48 @@ class BestCheckpoint(ModelCheckpoint):
         super().load_state_dict(state_dict)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        super().on_train_end(trainer, pl_module)
+        """The end is where a run goes on that is stopped in its final evaluation."""
+        if self._last_step != trainer.global_step:
+            self._save_last_checkpoint(trainer, {})
         if trainer.is_global_zero:
             self._interrupted.unlink(missing_ok=True)
+        postpone(trainer.world_size > 1)
 
     @property
     def _interrupted(self) -> Path:
-        return Path(self.dirpath) / "interrupted.ckpt"
+        return Path(self.dirpath) / INTERRUPTED
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Keep what was learned when the user stops a run; rank 0 saves alone, since the others may be gone."""
-        if not isinstance(exception, KeyboardInterrupt):
+        if isinstance(exception, Stopped):
+            if trainer.state.fn == "fit" and trainer.validating:
+                self._save_before_validation(trainer)
+            if self.dirpath:
+                exception.message = self._where(trainer)
+        elif not isinstance(exception, KeyboardInterrupt):
             super().on_exception(trainer, pl_module, exception)
         elif self._is_interrupted(trainer):
             state = trainer._checkpoint_connector.dump_checkpoint(self.save_weights_only)
             trainer.strategy.checkpoint_io.save_checkpoint(state, str(self._interrupted))
             print(f"Stopped at step {trainer.global_step}: {self._interrupted} can be evaluated.", flush=True)
+
+    def _save_before_validation(self, trainer: Trainer) -> None:
+        """Save a run that stops within a validation, so that it goes on with all of that validation.
+
+        Lightning takes a run that has all of its steps, or that is to stop early, to be validated; such a run goes on
+        from the checkpoint before.
+        """
+        if not trainer.should_stop and not 0 <= trainer.max_steps <= trainer.global_step:
+            self._rewound = True
+            self._save_last_checkpoint(trainer, {})
+
+    def _where(self, trainer: Trainer) -> str:
+        """The place where a run was stopped, and how to go on with it."""
+        last, run = Path(self.dirpath) / LAST, Path(self.dirpath).parent
+        step = progress(last)[1] if last.is_file() else None
+        saved = "; nothing was saved yet" if step is None else f"; what is saved is step {step:,}"
+        saved = ", which is saved" if step == trainer.global_step else saved
+        return f"stopped by SIGTERM at step {trainer.global_step:,}{saved}: go on with python train.py --resume {run}"
 
     @staticmethod
     def _is_interrupted(trainer: Trainer) -> bool:

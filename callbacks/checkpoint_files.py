@@ -15,6 +15,7 @@ from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 from records import HeedError, atomic_path
 
 LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
+INTERRUPTED, PUT_ASIDE = "interrupted.ckpt", "damaged.ckpt"
 DAMAGED = "is damaged (cut short, or its checksums do not fit)"
 
 
@@ -33,11 +34,7 @@ class AtomicCheckpointIO(TorchCheckpointIO):
                 os.fsync(file.fileno())  # before the old one makes way
             if path.name == LAST and path.exists():
                 path.replace(path.with_name(PREVIOUS))
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # the renaming, too, is to outlive a power cut
-        finally:
-            os.close(folder)
+        flush(path.parent)  # the renaming, too, is to outlive a power cut
 
     def load_checkpoint(
         self, path: str | Path, map_location: Any = "cpu", weights_only: bool | None = True
@@ -46,6 +43,27 @@ class AtomicCheckpointIO(TorchCheckpointIO):
         content = torch.load(path, map_location=map_location, weights_only=True)
         require_of_run(content, str(path))
         return content
+
+
+def flush(folder: Path) -> None:
+    """Have the names in a folder written to disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove_states(folder: Path, kept: str | Path = "") -> None:
+    """Remove the checkpoints of a finished run that only an unfinished one needs.
+
+    Args:
+        folder: ``checkpoints/`` of the run.
+        kept: The one that was evaluated, which may be among them.
+    """
+    for name in (LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE):
+        if name != Path(kept).name:
+            (folder / name).unlink(missing_ok=True)
 
 
 def is_whole(path: Path) -> bool:
@@ -156,5 +174,9 @@ def progress(path: Path) -> tuple[int, int]:
     saved = outline(path)
     require_of_run(saved, str(path))
     if "optimizer_states" not in saved:
-        raise HeedError(f"{path} holds weights alone, and training cannot go on from it.")
+        run = path.absolute().parent.parent
+        raise HeedError(
+            f"{path} holds weights alone, and training cannot go on from it: go on with --resume {run} if that run is "
+            f"not finished, or start a new run from its weights with --init_from {run}."
+        )
     return saved["epoch"] + 1, saved["global_step"]

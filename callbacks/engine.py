@@ -12,11 +12,12 @@ from callbacks.evaluation import Evaluation, is_known
 from callbacks.experiment import Experiment, gather_predictions
 from callbacks.pace import Pace
 from callbacks.predictions import BasePredictions, Predictions
+from callbacks.stop import stop_if_asked
 from datamodules import PairedData
 from datamodules.fingerprints import require_alike
 from interventions import manifest_hash
 from metrics import Measurement
-from records import NO_LABEL, HeedError, Prediction
+from records import NO_LABEL, HeedError, Prediction, stopping
 from records import rows as r
 
 BREAKDOWN = "="  # in the name of a metric that is one slice of many
@@ -57,6 +58,7 @@ class Engine(Callback):
                 callback.strict = False  # an undefined score is not a missing one
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        stop_if_asked(trainer)
         data = trainer.datamodule
         self._predicted = Predictions(len(data.task.distribution))
         self._pace = Pace(f"{data.name}: predictions of this process", -(-len(data.predicted) // trainer.world_size))
@@ -72,6 +74,8 @@ class Engine(Callback):
     ) -> None:
         self._predicted.add(batch["positions"], outputs)
         self._pace.advance(len(outputs))
+        if stopping.requested():
+            raise StopIteration  # ends the batches of this process, not the evaluation: the processes meet below
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.sanity_checking:

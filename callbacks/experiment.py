@@ -17,7 +17,7 @@ from datamodules.batches import Collate
 from datamodules.fingerprints import gather
 from datamodules.sampler import evaluation_batches
 from interventions import Intervention, generator
-from records import Changed, Example, Examples, HeedError, Prediction, Spool
+from records import Changed, Example, Examples, HeedError, Prediction, Spool, stopping
 from records import rows as r
 
 CHUNK = 16_384  # changed examples that are held at once
@@ -33,8 +33,15 @@ class Item(NamedTuple):
 
 
 def gather_rows(rows: pa.Table) -> list[pa.Table]:
-    """The rows of every process, in the order of ranks, on every process."""
-    return [r.from_bytes(part) for part in gather(r.to_bytes(rows))]
+    """The rows of every process, in the order of ranks, on every process.
+
+    Raises:
+        Stopped: SIGTERM came to one of them, which may lack rows; all raise it together, so that none is left waiting.
+    """
+    parts = gather(b"" if stopping.requested() else r.to_bytes(rows))
+    if not all(parts):
+        raise stopping.Stopped
+    return [r.from_bytes(part) for part in parts]
 
 
 def gather_predictions(predicted: Predictions) -> BasePredictions:
@@ -119,6 +126,8 @@ class Experiment:
         shown = trainer.progress_bar_callback is not None and trainer.is_global_zero
         mine = batches[trainer.global_rank :: trainer.world_size]
         for positions in track(mine, what, transient=True, disable=not shown):
+            if stopping.requested():
+                return  # to where the processes meet
             chosen = positions.tolist()
             batch = trainer.strategy.batch_to_device(collate([(k, examples[k]) for k in chosen]))
             with trainer.precision_plugin.val_step_context():

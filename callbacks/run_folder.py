@@ -1,6 +1,7 @@
 """The folder of a run, and what is written into it."""
 
 import platform
+import signal
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,12 +12,17 @@ from typing import Any
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 
+from callbacks.checkpoint_files import flush, remove_states
 from callbacks.engine import Engine
+from callbacks.stop import stop_if_asked, take_over
 from records import atomic_path, read_json, write_json
 from records.results import write_results
+from records.stopping import Stopped, is_postponed, postpone
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
+FINISHED = "finished"  # in run.json
 
 
 def new_version(parent: Path) -> Path:
@@ -32,8 +38,15 @@ def new_version(parent: Path) -> Path:
             return parent / f"version_{n}"
 
 
+def is_finished(run: Path) -> bool:
+    """Whether a run has trained, and its results and its weights are written."""
+    return (run / "run.json").is_file() and FINISHED in read_json(run / "run.json")
+
+
 class RunFolder(Callback):
     """Writes config.yaml, run.json, results.json, rows/ and the exported backbone.
+
+    What is measured while a run trains goes to TensorBoard alone: results.json is of a model that is trained.
 
     Must stand behind the engine among the callbacks. Only rank 0 writes; the others learn the folder from it.
 
@@ -49,6 +62,7 @@ class RunFolder(Callback):
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self.folder = Path(trainer.strategy.broadcast(str(self.folder)))
+        take_over(trainer)
         for callback in trainer.callbacks:
             if isinstance(callback, ModelCheckpoint) and callback.dirpath is None:
                 callback.dirpath = str(self.folder / "checkpoints")
@@ -79,12 +93,33 @@ class RunFolder(Callback):
             pl_module.export(str(self.folder / "checkpoints" / "backbone"), weights=False)
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if trainer.sanity_checking or not trainer.is_global_zero:
+        if trainer.state.fn == "fit":
+            return
+        stop_if_asked(trainer)
+        postpone()  # what follows is short, and ends in a table
+        if not trainer.is_global_zero:
             return
         if not self._described:  # a run that went on, and had nothing left to train
             self._record(trainer)
         engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
         write_results(self.folder, engine.results, engine.rows)
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Processes that Lightning has started, and that are not connected yet, end with the first."""
+        alone = isinstance(exception, Stopped) and not is_postponed()
+        if alone and isinstance(trainer.strategy.launcher, _SubprocessScriptLauncher):
+            trainer.strategy.launcher.kill(signal.SIGTERM)
+
+    def finish(self, evaluated: str) -> None:
+        """Mark the run as finished, and then remove what it would go on from; only the first process does.
+
+        Args:
+            evaluated: The checkpoint that the results are of.
+        """
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        write_json(self.folder / "run.json", read_json(self.folder / "run.json") | {FINISHED: now})
+        flush(self.folder)
+        remove_states(self.folder / "checkpoints", evaluated)
 
     def _history(self, trainer: Trainer) -> dict[str, Any]:
         """The description of the first start, and of each that went on from there."""

@@ -27,6 +27,7 @@ from datamodules.splits import (
 from datamodules.wording import checked_words
 from interventions import Swap
 from records import Example, Examples, HeedError, TableForm, Task
+from records.stopping import leave_to_parent
 
 
 class PairedData(pl.LightningDataModule):
@@ -308,5 +309,6 @@ class PairedData(pl.LightningDataModule):
             "collate_fn": Collate(processor, self.task.labels, self.task.kind == "soft"),
             "num_workers": self.num_workers,
             "persistent_workers": False,
+            "worker_init_fn": leave_to_parent,
             "pin_memory": torch.cuda.is_available(),
         }

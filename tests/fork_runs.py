@@ -6,7 +6,11 @@ Reads jobs from stdin, one JSON object a line, and answers each with the exit st
     log         file of stdout and stderr of all processes
     processes   how many; several are connected as torchrun would
     kill        null, or [where, nth, when, word]: SIGKILL before or after the nth call of a function (that has the word
-                among its arguments) by rank 0; "raise" instead of "before" raises an error in the last rank
+                among its arguments) by rank 0; "term" instead of "before" sends SIGTERM, and "raise" raises an error, in
+                the last rank
+    signals     null, or [number, seconds, ranks]: a signal to these ranks so long after the start
+
+The last.ckpt of a run that finishes is kept beside its checkpoints/, to be compared.
 """
 
 import importlib
@@ -26,6 +30,8 @@ from pytorch_lightning.utilities import rank_zero_only
 
 import mistakes
 import train
+from callbacks import run_folder
+from callbacks.checkpoint_files import LAST, remove_states
 
 
 def watch(where: str, nth: int, when: str, word: str = "") -> None:
@@ -44,12 +50,23 @@ def watch(where: str, nth: int, when: str, word: str = "") -> None:
             raise RuntimeError("the disk of rank 1 is on fire")
         if left[0] == 0 and when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
+        if left[0] == 0 and when == "term":
+            left[0] -= 1  # here it is called again, perhaps
+            os.kill(os.getpid(), signal.SIGTERM)
         result = original(*args, **kwargs)
         if left[0] == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         return result
 
     setattr(owner, last, replacement)
+
+
+def keep_last(folder: Path, kept: str = "") -> None:
+    """Remove what a finished run does not need, but for one link."""
+    if (folder / LAST).exists():
+        (folder.parent / LAST).unlink(missing_ok=True)
+        os.link(folder / LAST, folder.parent / LAST)
+    remove_states(folder, kept)
 
 
 def child(job: dict, rank: int, port: int) -> None:
@@ -64,7 +81,8 @@ def child(job: dict, rank: int, port: int) -> None:
         os.environ.update(LOCAL_WORLD_SIZE=str(world), TORCHELASTIC_RUN_ID="test")
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
         rank_zero_only.rank = rank  # which Lightning read when it was imported
-    if job.get("kill") and rank == (world - 1 if job["kill"][2] == "raise" else 0):
+    run_folder.remove_states = keep_last
+    if job.get("kill") and rank == (world - 1 if job["kill"][2] in ("raise", "term") else 0):
         watch(*job["kill"])
     status = 1
     try:
@@ -92,6 +110,8 @@ def run(job: dict) -> list[int]:
             child(job, rank, port)
     statuses: dict[int, int] = {}
     end = time.monotonic() + 240
+    number, seconds, ranks = job.get("signals") or (0, 1e9, [])
+    due = time.monotonic() + seconds
     while len(statuses) < len(pids):
         for pid in pids:
             done, status = (0, 0) if pid in statuses else os.waitpid(pid, os.WNOHANG)
@@ -100,6 +120,11 @@ def run(job: dict) -> list[int]:
                 end = min(end, time.monotonic() + 30)
             elif pid not in statuses and time.monotonic() > end:
                 os.kill(pid, signal.SIGALRM)
+        if time.monotonic() > due:
+            due = float("inf")
+            for rank in ranks:
+                if pids[rank] not in statuses:
+                    os.kill(pids[rank], number)
         time.sleep(0.02)
     return [statuses[pid] for pid in pids]
 

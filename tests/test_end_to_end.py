@@ -51,8 +51,7 @@ def test_a_run_leaves_everything_that_it_promises(trained):
     for name in ["config.yaml", "run.json", "results.json", "rows/accuracy.parquet", "rows/attentiveness.parquet"]:
         assert (folder / name).is_file(), name
     assert (folder / "figures" / "attentiveness.png").stat().st_size > 5000
-    names = {"best.ckpt", "last.ckpt", "previous.ckpt", "backbone"}
-    assert {p.name for p in (folder / "checkpoints").iterdir()} == names
+    assert {p.name for p in (folder / "checkpoints").iterdir()} == {"best.ckpt", "backbone"}
     assert "accuracy" in out
     assert f"evaluate.py --checkpoint {folder}/checkpoints/best.ckpt" in out
 
@@ -82,9 +81,8 @@ def test_every_epoch_is_in_tensorboard_under_the_names_of_results(trained):
 
 
 def test_checkpoints_hold_nothing_but_tensors_and_plain_values(trained):
-    for name in ("best", "last"):
-        checkpoint = torch.load(trained[0] / "checkpoints" / f"{name}.ckpt", weights_only=True)
-        assert checkpoint["task"]["labels"] == ("entailment", "neutral", "contradiction")
+    checkpoint = torch.load(trained[0] / "checkpoints" / "best.ckpt", weights_only=True)
+    assert checkpoint["task"]["labels"] == ("entailment", "neutral", "contradiction")
 
 
 def test_the_exported_weights_are_those_of_the_best_checkpoint(trained):

@@ -67,11 +67,11 @@ class Lab:
         )
         assert self.process.stdout.readline() == "ready\n"
 
-    def run(self, *argv, kill=None, processes=1, log=None):
+    def run(self, *argv, kill=None, processes=1, log=None, signals=None):
         """(exit statuses, what was printed)."""
         log = log or self.folder / "log"
         log.unlink(missing_ok=True)
-        job = {"argv": argv, "kill": kill, "processes": processes, "log": str(log)}
+        job = {"argv": argv, "kill": kill, "processes": processes, "log": str(log), "signals": signals}
         self.process.stdin.write(json.dumps(job) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline()), log.read_text()
@@ -124,11 +124,12 @@ def curves(folder):
 
 
 def assert_same(whole, other):
-    for name in ("best.ckpt", "last.ckpt"):
-        a, b = (torch.load(run / "checkpoints" / name, weights_only=True) for run in (whole, other))
-        assert (a["epoch"], a["global_step"], a["lr_schedulers"]) == (b["epoch"], b["global_step"], b["lr_schedulers"])
+    for name in ("checkpoints/best.ckpt", "last.ckpt"):  # which the harness keeps
+        a, b = (torch.load(run / name, weights_only=True) for run in (whole, other))
+        assert (a["epoch"], a["global_step"]) == (b["epoch"], b["global_step"])
+        assert a.get("lr_schedulers") == b.get("lr_schedulers")
         for part in ("state_dict", "optimizer_states"):
-            of_a, of_b = dict(tensors(a[part])), dict(tensors(b[part]))
+            of_a, of_b = dict(tensors(a.get(part, {}))), dict(tensors(b.get(part, {})))
             assert of_a.keys() == of_b.keys()
             different = [path for path, value in of_a.items() if not torch.equal(value, of_b[path])]
             assert not different, f"{name}: {different}"
@@ -182,7 +183,7 @@ def test_ten_random_kill_points(lab, seed):
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_kill_before_the_last_batch(lab, kind):
     whole = lab.whole(kind)
-    steps = torch.load(whole / "checkpoints" / "last.ckpt", weights_only=True)["loops"]["fit_loop"]
+    steps = torch.load(whole / "last.ckpt", weights_only=True)["loops"]["fit_loop"]
     batches = steps["epoch_loop.batch_progress"]["total"]["ready"]
     folder = lab.killed(kind, [BATCH, batches, "before"], f"late-{kind}")
     lab.resumed(kind, folder)
@@ -222,19 +223,76 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again(lab):
     assert curves(folder) == curves(lab.whole("plain"))
 
 
-def test_one_command_for_a_requeue_loop_and_a_finished_run_is_only_evaluated_again(lab):
+def stamps(folder):
+    """Every file of a run, with its content and the time of its last change."""
+    return {p: (p.stat().st_mtime_ns, p.read_bytes()) for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_one_command_for_a_requeue_loop_and_a_finished_run_is_left_alone(lab):
     folder = lab.folder / "loop"
     argv = [*lab.argv, "--output", str(folder), "--ckpt_path", "last"]
     statuses, _ = lab.run(*argv, kill=["lightning_modules.encoder:Encoder.export", 2, "before"])
     assert statuses == [-9]
     assert is_whole(folder / "checkpoints" / "best.ckpt")
-    for _ in range(2):  # killed before the weights were exported; then finished
-        statuses, out = lab.run(*argv)
-        assert statuses == [0], out
-        assert "going on from last.ckpt (epoch 2, step 20)" in out
-        assert "Epoch 1/" not in out
-        assert_same(lab.whole("plain"), folder)
+    statuses, out = lab.run(*argv)  # killed before the weights were exported
+    assert statuses == [0], out
+    assert "going on from last.ckpt (epoch 2, step 20)" in out
+    assert "Epoch 1/" not in out
+    assert_same(lab.whole("plain"), folder)
     assert curves(folder) == curves(lab.whole("plain"))
+    table, before = out[out.index("planted, validation") : out.index("in /")], stamps(folder)
+    for again in (argv, ["--resume", str(folder)]):
+        statuses, out = lab.run(*again)
+        assert statuses == [0], out
+        assert f"{folder} is finished, and stays as it is." in out
+        assert table in out
+        assert stamps(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (
+            ["--trainer.max_epochs", "5"],
+            "--trainer.max_epochs 5: .* is finished, with 2. Start a new run from its weig",
+        ),
+        (["--data.batch_size=8"], "--data.batch_size 8: .* is finished, with 32. .* --init_from "),
+        (["--attentiveness.draws", "3"], "--attentiveness.draws 3: .* is finished, with 2"),
+    ],
+)
+def test_a_finished_run_takes_no_other_settings(lab, flags, words):
+    folder = lab.whole("plain")
+    before = stamps(folder)
+    statuses, out = lab.run("--resume", str(folder), *flags)
+    assert statuses == [2]
+    assert re.search(words, out), out
+    assert stamps(folder) == before
+
+
+def test_a_finished_run_keeps_its_weights_once(lab):
+    folder = lab.whole("plain")
+    assert sorted(p.name for p in (folder / "checkpoints").iterdir()) == ["backbone", "best.ckpt"]
+    best = torch.load(folder / "checkpoints" / "best.ckpt", weights_only=True)
+    assert not {"optimizer_states", "lr_schedulers", "callbacks"} & best.keys()
+    assert {"state_dict", "hyper_parameters", "task"} <= best.keys()
+
+
+@pytest.mark.parametrize(
+    "kill",
+    [
+        ["callbacks.run_folder:RunFolder.finish", 1, "before"],
+        ["callbacks.run_folder:flush", 1, "before"],
+        ["pathlib:Path.unlink", 1, "after", "previous.ckpt"],
+    ],
+)
+def test_a_run_that_is_killed_as_it_ends_is_finished_or_can_go_on(lab, kill):
+    folder = lab.killed("plain", kill, f"ending-{kill[0][-6:]}")
+    out = lab.resumed("plain", folder)
+    finished = "is finished" in out
+    assert finished == (kill[0] != "callbacks.run_folder:RunFolder.finish")
+    assert sorted(p.name for p in (folder / "checkpoints").iterdir()) == ["backbone", "best.ckpt"]
+    for name in ("results.json", "checkpoints/backbone/model.safetensors"):
+        assert (folder / name).read_bytes() == (lab.whole("plain") / name).read_bytes()
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped"])
@@ -248,17 +306,15 @@ def test_a_damaged_checkpoint_is_seen_and_the_one_before_it_is_taken(lab, damage
     last.write_bytes(content[:half] if damage == "cut" else content)
     out = lab.resumed("plain", moved)
     assert "going on from previous.ckpt (epoch 2, step 12), since last.ckpt is damaged" in out
-    (moved / "checkpoints" / "damaged.ckpt").unlink()
     assert_same(lab.whole("plain"), moved)
 
 
 def test_flags_after_resume_override_the_configuration(lab):
-    folder = lab.folder / "longer"
-    shutil.copytree(lab.whole("plain"), folder)
+    folder = lab.killed("plain", [BATCH, 16, "before"], "longer")
     out = lab.resumed("plain", folder, "--trainer.max_epochs", "3", "--data.batch_size", "30")
     assert "batch_size was 32, so this run does not repeat one that was never stopped" in out
     assert "`max_epochs=3` reached" in out
-    assert torch.load(folder / "checkpoints" / "last.ckpt", weights_only=True)["global_step"] == 30
+    assert torch.load(folder / "last.ckpt", weights_only=True)["global_step"] == 30
     assert "max_epochs: 3" in (folder / "config.yaml").read_text()
 
 
@@ -306,7 +362,19 @@ def test_mistakes_are_one_sentence(lab, tmp_path):
     assert continued(["--ckpt_path=last", "--output", str(tmp_path), "--a"]) == ["--a", "--output", str(tmp_path)]
     assert continued(["--ckpt_path", "x.ckpt"]) == ["--ckpt_path", "x.ckpt"]
     best = whole / "checkpoints" / "best.ckpt"
-    assert continued([f"--resume={best}", "--a=1"])[2:] == ["--a=1", "--resume", str(whole), "--ckpt_path", str(best)]
+    with pytest.raises(HeedError, match=f"best.ckpt holds weights alone, .* with --resume {whole} if .* --init_from"):
+        continued([f"--resume={best}", "--a=1"])
+    last = tmp_path / "checkpoints" / "last.ckpt"
+    last.parent.mkdir()
+    shutil.copy(whole / "last.ckpt", last)
+    shutil.copy(whole / "config.yaml", tmp_path)
+    assert continued([f"--resume={last}", "--a=1"])[2:] == [
+        "--a=1",
+        "--resume",
+        str(tmp_path),
+        "--ckpt_path",
+        str(last),
+    ]
 
 
 def test_the_newest_whole_checkpoint(tmp_path):
