@@ -44,7 +44,7 @@ def main() -> None:
         print_table({str(folder): cli.callback(Engine).results})
         print(f"Every measurement, on all examples: python evaluate.py --checkpoint {best}")
         print(f"Curves: tensorboard --logdir {folder.parent}")
-        cli.callback(RunFolder).finish(best)
+        cli.callback(RunFolder).finish()
 
 
 if __name__ == "__main__":

@@ -54,16 +54,16 @@ def flush(folder: Path) -> None:
         os.close(handle)
 
 
-def remove_states(folder: Path, kept: str | Path = "") -> None:
-    """Remove the checkpoints of a finished run that only an unfinished one needs.
+def remove_states(folder: Path) -> None:
+    """Remove the checkpoints that only an unfinished run needs from ``checkpoints/`` of a finished one.
 
-    Args:
-        folder: ``checkpoints/`` of the run.
-        kept: The one that was evaluated, which may be among them.
+    Where no other was saved, the results are of ``last.ckpt``, which stays.
     """
-    for name in (LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE):
-        if name != Path(kept).name:
-            (folder / name).unlink(missing_ok=True)
+    states = {LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE}
+    if {path.name for path in folder.glob("*.ckpt")} <= states:
+        states.remove(LAST)
+    for name in sorted(states):
+        (folder / name).unlink(missing_ok=True)
 
 
 def is_whole(path: Path) -> bool:

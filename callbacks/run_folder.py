@@ -110,16 +110,12 @@ class RunFolder(Callback):
         if alone and isinstance(trainer.strategy.launcher, _SubprocessScriptLauncher):
             trainer.strategy.launcher.kill(signal.SIGTERM)
 
-    def finish(self, evaluated: str) -> None:
-        """Mark the run as finished, and then remove what it would go on from; only the first process does.
-
-        Args:
-            evaluated: The checkpoint that the results are of.
-        """
+    def finish(self) -> None:
+        """Mark the run as finished, and then remove what it would go on from; called by the first process."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         write_json(self.folder / "run.json", read_json(self.folder / "run.json") | {FINISHED: now})
         flush(self.folder)
-        remove_states(self.folder / "checkpoints", evaluated)
+        remove_states(self.folder / "checkpoints")
 
     def _history(self, trainer: Trainer) -> dict[str, Any]:
         """The description of the first start, and of each that went on from there."""

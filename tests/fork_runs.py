@@ -6,8 +6,8 @@ Reads jobs from stdin, one JSON object a line, and answers each with the exit st
     log         file of stdout and stderr of all processes
     processes   how many; several are connected as torchrun would
     kill        null, or [where, nth, when, word]: SIGKILL before or after the nth call of a function (that has the word
-                among its arguments) by rank 0; "term" instead of "before" sends SIGTERM, and "raise" raises an error, in
-                the last rank
+                among its arguments) by rank 0; in place of "before", "term" sends SIGTERM to the last rank, and "raise"
+                raises an error there
     signals     null, or [number, seconds, ranks]: a signal to these ranks so long after the start
 
 The last.ckpt of a run that finishes is kept beside its checkpoints/, to be compared.
@@ -61,12 +61,12 @@ def watch(where: str, nth: int, when: str, word: str = "") -> None:
     setattr(owner, last, replacement)
 
 
-def keep_last(folder: Path, kept: str = "") -> None:
+def keep_last(folder: Path) -> None:
     """Remove what a finished run does not need, but for one link."""
     if (folder / LAST).exists():
         (folder.parent / LAST).unlink(missing_ok=True)
         os.link(folder / LAST, folder.parent / LAST)
-    remove_states(folder, kept)
+    remove_states(folder)
 
 
 def child(job: dict, rank: int, port: int) -> None:

@@ -245,7 +245,7 @@ def test_one_command_for_a_requeue_loop_and_a_finished_run_is_left_alone(lab):
         statuses, out = lab.run(*again)
         assert statuses == [0], out
         assert f"{folder} is finished, and stays as it is." in out
-        assert table in out
+        assert set(table.splitlines()) <= set(out.splitlines())
         assert stamps(folder) == before
 
 
