@@ -18,7 +18,8 @@ from callbacks.checkpoint_files import LAST, newest, progress, remove_states, re
 from callbacks.run_folder import is_finished, new_version
 from lightning_modules.backbones import has_weights
 from metrics.report import print_table
-from records import HeedError, read_json
+from records import HeedError
+from records.results import read_results
 
 if TYPE_CHECKING:
     from cli import HeedCLI
@@ -193,7 +194,7 @@ def show_if_finished(config: Namespace, parser: ArgumentParser) -> bool:
     if is_first():
         remove_states(run / "checkpoints")  # which a process that was killed may have left
         print(f"{run} is finished, and stays as it is.")
-        print_table({str(run): read_json(run / "results.json")})
+        print_table({str(run): read_results(run)})
     return True
 
 

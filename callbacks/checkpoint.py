@@ -1,9 +1,9 @@
 """Checkpoints: the best epoch and the last state, from which a stopped run goes on to the same bits.
 
 ``last.ckpt`` is written at the end of each epoch that is validated, every so many optimizer steps and on SIGTERM,
-always between two steps and never within the batches that one step accumulates. Ctrl-C may come in the middle of a step, so
-what was learned since then goes to ``interrupted.ckpt``: good enough to evaluate, and never what a run goes on from
-unless it is named.
+always between two steps and never within the batches that one step accumulates. Ctrl-C may come in the middle of a
+step, so what was learned since then goes to ``interrupted.ckpt``: good enough to evaluate, and never what a run goes on
+from unless it is named.
 """
 
 from collections.abc import Sequence
