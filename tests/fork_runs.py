@@ -1,14 +1,15 @@
-"""Runs train.py in forked processes and kills them where a test says: imports cost their seconds once.
+"""Runs train.py and evaluate.py in forked processes and kills them where a test says: imports cost their seconds once.
 
 Reads jobs from stdin, one JSON object a line, and answers each with the exit statuses of its processes.
 
-    argv        the command line of train.py
+    command     "train" or "evaluate"
+    argv        its command line
     log         file of stdout and stderr of all processes
     processes   how many; several are connected as torchrun would
     kill        null, or [where, nth, when, word]: SIGKILL before or after the nth call of a function (that has the word
-                among its arguments) by rank 0; in place of "before", "term" sends SIGTERM to the last rank, and "raise"
-                raises an error there
-    signals     null, or [number, seconds, ranks]: a signal to these ranks so long after the start
+                among its arguments) by rank 0; in place of "before", "term" and "int" send SIGTERM and SIGINT to the
+                last rank and its workers, and "raise" raises an error there
+    signals     null, or [number, seconds, ranks]: a signal to these ranks and their workers so long after the start
 
 The last.ckpt of a run that finishes is kept beside its checkpoints/, to be compared.
 """
@@ -28,6 +29,7 @@ import torchvision_fix  # noqa: F401
 
 from pytorch_lightning.utilities import rank_zero_only
 
+import evaluate
 import mistakes
 import train
 from callbacks import run_folder
@@ -50,9 +52,9 @@ def watch(where: str, nth: int, when: str, word: str = "") -> None:
             raise RuntimeError("the disk of rank 1 is on fire")
         if left[0] == 0 and when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
-        if left[0] == 0 and when == "term":
-            left[0] -= 1  # here it is called again, perhaps
-            os.kill(os.getpid(), signal.SIGTERM)
+        if left[0] == 0 and when in ("term", "int"):
+            left[0] -= 1  # it need not end here
+            os.killpg(0, signal.SIGTERM if when == "term" else signal.SIGINT)
         result = original(*args, **kwargs)
         if left[0] == 0:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -74,7 +76,10 @@ def child(job: dict, rank: int, port: int) -> None:
     with open(job["log"], "a") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
-    sys.argv = [str(Path(train.__file__)), *job["argv"]]
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have had ignored
+    command = {"train": train, "evaluate": evaluate}[job.get("command", "train")]
+    sys.argv = [str(Path(command.__file__)), *job["argv"]]
     world = job.get("processes", 1)
     if world > 1:
         os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), GROUP_RANK="0", WORLD_SIZE=str(world))
@@ -82,11 +87,11 @@ def child(job: dict, rank: int, port: int) -> None:
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
         rank_zero_only.rank = rank  # which Lightning read when it was imported
     run_folder.remove_states = keep_last
-    if job.get("kill") and rank == (world - 1 if job["kill"][2] in ("raise", "term") else 0):
+    if job.get("kill") and rank == (world - 1 if job["kill"][2] in ("raise", "term", "int") else 0):
         watch(*job["kill"])
     status = 1
     try:
-        mistakes.guarded(train.main)
+        mistakes.guarded(command.main)
         status = 0
     except SystemExit as stop:
         status = stop.code
@@ -124,7 +129,7 @@ def run(job: dict) -> list[int]:
             due = float("inf")
             for rank in ranks:
                 if pids[rank] not in statuses:
-                    os.kill(pids[rank], number)
+                    os.killpg(pids[rank], number)
         time.sleep(0.02)
     return [statuses[pid] for pid in pids]
 
