@@ -21,6 +21,7 @@ from datamodules.splits import (
     counterfactual_partners,
     fold_out,
     limited,
+    overlap,
     partial,
     sample,
 )
@@ -194,7 +195,9 @@ class PairedData(pl.LightningDataModule):
             self.whole = self._split("validation", self.max_validation)
             self.pool = self._partial(self.whole)
         if stage == "fit" and self.train_examples is None:
-            self.train_examples = self._partial(self._training_examples())
+            train = self._training_examples()
+            self.counts.seen = overlap(self.whole, train)
+            self.train_examples = self._partial(train)
         if self.trainer is not None and self.trainer.world_size > 1:
             for split, fingerprint in fingerprints(self).items():
                 require_alike(fingerprint, f"{self.name}: the {split} examples")
@@ -296,6 +299,8 @@ class PairedData(pl.LightningDataModule):
     def _asides(self, split: str, processor: Any) -> str:
         no_gold = self.counts.no_gold.get(split, 0)
         text = f" {no_gold:,} rows without a gold label were left out." if no_gold else ""
+        if split == "validation" and self.counts.seen:
+            text += f" {self.counts.seen:,} of them stand among the training examples as well."
         if processor.truncated:
             text += f" {processor.truncated:,} are longer than the model reads and are truncated."
         return text

@@ -67,11 +67,13 @@ class Counts:
         no_gold: Split to number of rows without a gold label.
         truncated: Validation examples that are longer than the model reads.
         shortened: Split to number of tables that lose rows.
+        seen: Validation examples all of whose parts stand in one training example as well.
     """
 
     no_gold: dict[str, int] = field(default_factory=dict)
     truncated: int = 0
     shortened: dict[str, int] = field(default_factory=dict)
+    seen: int = 0
 
 
 def to_examples(

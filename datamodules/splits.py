@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from interventions import Swap, generator
 from records import Example, Examples, HeedError, keys
@@ -139,6 +141,17 @@ def hold_out(examples: Examples, n: int, seed: int, by_group: bool = False) -> t
             raise HeedError(f"--data.hold_out {n} leaves nothing to train on, since no {what} is split.")
         n = whole
     return examples.take(np.sort(order[n:])), examples.take(np.sort(order[:n]))
+
+
+def overlap(examples: Examples, others: Examples) -> int:
+    """How many examples have the same content in all of their parts as one of the others."""
+    if set(examples.parts) != set(others.parts):
+        return 0
+
+    def contents(pool: Examples) -> pa.ChunkedArray:
+        return pc.binary_join_element_wise(*(pool.table[f"groups.{part}"] for part in examples.parts), "")
+
+    return pc.sum(pc.is_in(contents(examples), value_set=contents(others))).as_py() or 0
 
 
 def partial(examples: Examples, part: str) -> Examples:

@@ -1,5 +1,6 @@
 """Pairs of texts from files or from the hub: a new data set is a YAML file and no Python."""
 
+import filecmp
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +28,8 @@ class PairedText(PairedData):
         splits: Which split or file of the source is ``train``, and which ``validation``. The latter may be a list: then
             they are evaluated together, in this order, and the meta column ``split`` tells them apart.
         hold_out: Take this many training examples for validation, where the source has no such split.
+        validate_on_train: Validate on the very rows that are trained on, which measures what was learnt by heart, and
+            is refused unless it is asked for.
         uid: Column of a unique id; rows are numbered without one.
         groups: Columns whose equal values make two examples related, so that they are never partners.
         meta: Columns that results are broken down by, as text; they may be empty.
@@ -51,6 +54,7 @@ class PairedText(PairedData):
         path: str | None = None,
         splits: dict[str, str | list[str]] | None = None,
         hold_out: int | None = None,
+        validate_on_train: bool = False,
         uid: str | None = None,
         groups: Sequence[str] = (),
         meta: Sequence[str] = (),
@@ -65,6 +69,7 @@ class PairedText(PairedData):
             )
         self.columns = Columns(parts, label, labels, uid, tuple(groups), tuple(meta))
         self.hub, self.path, self.hold_out, self.quoting = hub, path, hold_out, quoting
+        self.validate_on_train = validate_on_train
         self._halves: tuple[Examples, Examples] | None = None
         self.splits = {"train": "train", "validation": "validation"} | (splits or {})
         for split, names in self.splits.items():
@@ -119,16 +124,44 @@ class PairedText(PairedData):
         return self._examples(rows, where, f"{self.name}/challenge", "train")
 
     def setup(self, stage: str) -> None:
-        source = self._source(self.path)
-        one_file = isinstance(source, Local) and source.path.exists() and not source.has_splits
-        one_split = isinstance(source, Hub) and self.splits["train"] == self.splits["validation"]
         kept_apart = self.hold_out is not None or self.folds is not None or self.augment == "inoculation"
-        if stage == "fit" and (one_file or one_split) and not kept_apart:
-            raise HeedError(
-                f"{f'--data.path {self.path}' if one_file else self.name} has no splits: name a folder with a training "
-                "and a validation file, or hold some of it out for validation with --data.hold_out N."
-            )
+        if stage == "fit" and not kept_apart and not self.validate_on_train:
+            self._require_apart()
         super().setup(stage)
+
+    def _require_apart(self) -> None:
+        """Refuse to validate on what is trained on.
+
+        Raises:
+            HeedError: Both come from one file or split, or from files with the same content.
+        """
+        source = self._source(self.path)
+        remedies = "hold some of it out with --data.hold_out N, or ask for that with --data.validate_on_train true"
+        if isinstance(source, Local) and source.path.exists() and not source.has_splits:
+            folder = "name a folder with a training and a validation file"
+            raise HeedError(f"--data.path {self.path} has no splits: {folder}, {remedies}.")
+        train, *validation = (
+            self._place(source, split, name)
+            for split in ("train", "validation")
+            for name in _listed(self.splits[split])
+        )
+        for place, name in zip(validation, _listed(self.splits["validation"]), strict=True):
+            if _same(train, place):
+                where = train if train == place else f"{train} and {place}, which hold the same"
+                raise HeedError(
+                    f"{self.name} would be trained and validated on the same rows: the splits {self.splits['train']!r} "
+                    f"and {name!r} are {where}. Name another with --data.splits, {remedies}."
+                )
+
+    def _place(self, source: Local | Hub, split: Literal["train", "validation"], name: str) -> str:
+        """The file that a split is read from, or what it is called elsewhere."""
+        if isinstance(source, Hub):
+            return f"{name} of {source.id}"
+        return source.rows(name, self._aliases(split) if isinstance(self.splits[split], str) else ())[0]
+
+    def _aliases(self, split: Literal["train", "validation"]) -> list[str]:
+        taken = {name for other in self.splits if other != split for name in _listed(self.splits[other])}
+        return [a for a in self.aliases[split] if a not in taken]
 
     def _source(self, path: str | None) -> Local | Hub:
         """Where rows come from: a path, or else the hub."""
@@ -146,8 +179,7 @@ class PairedText(PairedData):
         names, source = self.splits[split], self._source(self.path)
         self.counts.no_gold[split] = 0
         if isinstance(names, str):
-            taken = {name for other in self.splits if other != split for name in _listed(self.splits[other])}
-            return self._read_one(source, split, names, [a for a in self.aliases[split] if a not in taken])
+            return self._read_one(source, split, names, self._aliases(split))
         if isinstance(source, Local) and source.path.exists() and not source.has_splits:
             raise HeedError(f"--data.path {self.path} has no splits, and --data.splits names {', '.join(names)} of it.")
         several = [
@@ -171,3 +203,11 @@ class PairedText(PairedData):
 
 def _listed(names: str | list[str]) -> list[str]:
     return [names] if isinstance(names, str) else names
+
+
+def _same(first: str, second: str) -> bool:
+    """Whether two places are one, or two files with the same content."""
+    if first == second:
+        return True
+    files = Path(first), Path(second)
+    return all(file.is_file() for file in files) and filecmp.cmp(*files, shallow=False)

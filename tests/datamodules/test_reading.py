@@ -132,7 +132,7 @@ def test_what_cannot_be_learned_is_left_out_of_training_alone(tmp_path: Path, ca
     rows = [row(answers=["He flees."], id=str(i), title=str(i % 5)) for i in range(9)] + [row(id="9", title="x")]
     (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    data = squad(tmp_path)
+    data = squad(tmp_path, validate_on_train=True)
     data.setup("fit")
     assert (len(data.train_examples), len(data.pool), data.absent) == (1, 10, 9)
     (tmp_path / "train.jsonl").write_text(json.dumps(rows[0]))

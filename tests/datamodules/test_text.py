@@ -321,7 +321,7 @@ def test_a_mistyped_validation_split_never_becomes_the_training_file(tmp_path: P
 
 def test_one_split_on_the_hub_is_for_evaluation_unless_some_is_held_out() -> None:
     splits = {"train": "all", "validation": "all"}
-    with pytest.raises(HeedError, match=r"^own has no splits: .*--data\.hold_out"):
+    with pytest.raises(HeedError, match=r"the splits 'all' and 'all' are all of o/x\. .*--data\.hold_out"):
         PairedText(**NLI, hub=Hub("o/x"), splits=splits).setup("fit")
 
 
@@ -403,3 +403,58 @@ def test_ten_lines_of_yaml_are_a_new_data_set(tmp_path: Path) -> None:
     assert data.swap == ["evidence"]
     assert (len(data.training_set()), len(data.pool)) == (7, 1)
     assert data.counts.no_gold == {"train": 1, "validation": 0}
+
+
+# training and validation are two things
+
+
+def write_same(folder: Path, how: str) -> dict[str, Any]:
+    """Files of which training and validation would read the same rows; returns the arguments."""
+    if how == "one split":
+        return {"path": str(folder), "splits": {"train": "train", "validation": "train"}}
+    if how == "one of several":
+        return {"path": str(folder), "splits": {"train": "train", "validation": ["validation", "train"]}}
+    if how == "one file":
+        return {"path": str(folder / "train.jsonl")}
+    (folder / "dev.jsonl").unlink(missing_ok=True)
+    if how == "link":
+        (folder / "dev.jsonl").symlink_to(folder / "train.jsonl")
+    else:
+        (folder / "dev.jsonl").write_bytes((folder / "train.jsonl").read_bytes())
+    return {"path": str(folder), "splits": {"train": "train", "validation": "dev"}}
+
+
+@pytest.mark.parametrize("how", ["one file", "one split", "one of several", "link", "copy"])
+def test_validating_on_what_is_trained_on_has_to_be_asked_for(folder: Path, how: str) -> None:
+    arguments = write_same(folder, how)
+    with pytest.raises(HeedError, match=r"--data\.hold_out N, or ask for that with --data\.validate_on_train true"):
+        PairedText(**NLI, **arguments).setup("fit")
+    PairedText(**NLI, **arguments).setup("validate") if how != "one of several" else None  # nothing is trained
+    data = PairedText(**NLI, **arguments, validate_on_train=True)
+    data.setup("fit")
+    assert data.counts.seen == len(data.train_examples) == 60
+    if how != "one of several":
+        held_out = PairedText(**NLI, path=str(folder / "train.jsonl"), hold_out=20)
+        held_out.setup("fit")
+        assert held_out.counts.seen == 0
+
+
+class NoTruncation:
+    truncated = 0
+
+
+def test_validation_examples_that_are_trained_on_are_counted(folder: Path) -> None:
+    """By the content of all parts together, whatever the label."""
+    seen = [row | {"label": "neutral"} for row in rows(7)]
+    half = [{**rows(1)[0], "hypothesis": "another"}]
+    write(folder / "validation.jsonl", rows(30, start=1000) + seen + half)
+    data = PairedText(**NLI, path=str(folder))
+    data.setup("fit")
+    assert data.counts.seen == 7
+    said = "7 of them stand among the training examples as well."
+    assert said in data._asides("validation", NoTruncation)
+    assert said not in data._asides("train", NoTruncation)
+    write(folder / "validation.jsonl", rows(30, start=1000))
+    data = PairedText(**NLI, path=str(folder))
+    data.setup("fit")
+    assert data._asides("validation", NoTruncation) == ""

@@ -121,7 +121,7 @@ def test_rows_without_answers(tmp_path: Path) -> None:
     rows[1]["multiple_choice_answer"] = rows[2]["multiple_choice_answer"] = None
     write_parquet(tmp_path / "train.parquet", rows[::-1])
     write_parquet(tmp_path / "validation.parquet", rows[::-1])
-    data = vqa2(path=str(tmp_path))
+    data = vqa2(path=str(tmp_path), validate_on_train=True)
     assert data.counts.no_gold == {"train": 2, "validation": 2}
     assert golds(data.pool)[-1] == {"red": 1.0}  # the most frequent answer, where the ten are absent
     assert golds(data.pool)[-2] == {"yes": 1.0}
@@ -150,11 +150,12 @@ def test_a_column_that_is_missing(folder: Path, tmp_path: Path) -> None:
     rows = [{name: value for name, value in row.items() if name != "multiple_choice_answer"} for row in vqa_rows(2)]
     write_parquet(tmp_path / "train.parquet", rows)
     write_parquet(tmp_path / "validation.parquet", rows)
+    same = {"path": str(tmp_path), "validate_on_train": True}
     with pytest.raises(HeedError, match="train.parquet, row 1: no column 'multiple_choice_answer'"):
-        vqa2(path=str(tmp_path))
+        vqa2(**same)
     answers = tmp_path / "answers.txt"
     answers.write_text("yes\nred\n")
-    assert golds(vqa2(path=str(tmp_path), answers=str(answers)).pool)[0] == {"dark red": 0.6, "red": 1.0, "white": 0.3}
+    assert golds(vqa2(**same, answers=str(answers)).pool)[0] == {"dark red": 0.6, "red": 1.0, "white": 0.3}
 
 
 def test_the_schemas_of_both_repositories(monkeypatch: pytest.MonkeyPatch) -> None:
