@@ -1,12 +1,12 @@
 """Short forms of the command line: ``--data mnli`` is ``--data configs/data/mnli.yaml``."""
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
-from records import HeedError
+from records import HeedError, require_file
+from yaml_files import parse_yaml, read_yaml
 
 CONFIGS = Path(__file__).parent / "configs"
 FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
@@ -62,12 +62,26 @@ def split_configs(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     return configs, rest
 
 
+def require_no_pipe(arguments: Sequence[str]) -> None:
+    """Refuse arguments that name a pipe, a device or a socket, which the parser would read as a file of settings.
+
+    Raises:
+        HeedError: One does; to read it could wait for ever.
+    """
+    for argument in arguments:
+        flag, has_value, value = argument.partition("=")
+        value = value if has_value and flag.startswith("--") else argument
+        try:
+            exists = os.path.exists(value) and not os.path.isdir(value)
+        except ValueError:  # a NUL
+            continue
+        if exists:
+            require_file(value, argument.replace("=", " ", 1) if value != argument else value)
+
+
 def kinds_named(path: str) -> set[str]:
     """Of "data" and "model", those for which a config names a class; one that only changes settings names none."""
-    try:
-        config = yaml.safe_load(Path(path).read_text())
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise HeedError(f"--config {path} is not valid YAML: {str(error).splitlines()[0]}.") from None
+    config = read_yaml(path, f"--config {path}")
     sections = {kind: config.get(kind) for kind in DEFAULTS} if isinstance(config, dict) else {}
     return {kind for kind, section in sections.items() if isinstance(section, str) or "class_path" in (section or {})}
 
@@ -76,10 +90,7 @@ def class_named(value: str, kind: str | None = None) -> str | None:
     """The class that a YAML file (or its section ``kind``), JSON or a class path names; None if none is."""
     config = value
     if value.startswith("{") or Path(value).is_file():
-        try:
-            config = yaml.safe_load(value if value.startswith("{") else Path(value).read_text())
-        except (yaml.YAMLError, UnicodeDecodeError, RecursionError):
-            return None  # the parser says what is wrong
+        config = parse_yaml(value, f"{value[:40]}...") if value.startswith("{") else read_yaml(value, value)
         if kind is not None:
             config = config.get(kind) if isinstance(config, dict) else None
         config = config.get("class_path") if isinstance(config, dict) else config
@@ -104,6 +115,7 @@ def expand(argv: Sequence[str]) -> list[str]:
             short[flag.removeprefix("--")] = value if has_value else argv.pop(0)
         else:
             rest.append(flag + has_value + value)
+    require_no_pipe([*rest, *short.values()])
     configs, rest = split_configs(rest)
     classes = {path: kinds_named(path) for path in configs}
     short = {kind: name for kind, name in DEFAULTS.items() if kind not in set().union(*classes.values())} | short

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import torchvision_fix  # noqa: F401
 
-import yaml
 from jsonargparse import ArgumentParser, Namespace
 from pytorch_lightning.utilities import rank_zero_info, rank_zero_only
 
@@ -20,6 +19,7 @@ from lightning_modules.backbones import has_weights
 from metrics.report import print_table
 from records import HeedError
 from records.results import read_results
+from yaml_files import read_yaml
 
 if TYPE_CHECKING:
     from cli import HeedCLI
@@ -227,14 +227,14 @@ def _saved(config: Path, backbone: Path) -> dict[str, Any]:
         HeedError: It is damaged.
     """
     try:
-        saved = yaml.safe_load(config.read_text())
+        saved = read_yaml(str(config), str(config))
         settings = saved["model"]["init_args"]
         settings |= {"backbone": str(backbone)} | dict.fromkeys({"labels"} & settings.keys())
         data = saved["data"]["init_args"]
         data["max_validation"] = None  # an evaluation takes all examples
         if isinstance(data.get("answers"), int):  # that many of the training split, which need not be at hand
             data["answers"] = str(backbone / "config.json")
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, KeyError, TypeError):
+    except (HeedError, KeyError, TypeError):
         raise HeedError(f"{config} is damaged: it is no configuration that train.py wrote.") from None
     return saved
 

@@ -25,7 +25,7 @@ from datamodules.splits import (
     partial,
     sample,
 )
-from datamodules.wording import checked_words
+from datamodules.wording import checked_words, require_names
 from interventions import Swap
 from records import Example, Examples, HeedError, TableForm, Task
 from records.stopping import leave_to_parent
@@ -98,10 +98,9 @@ class PairedData(pl.LightningDataModule):
         self.folds, self.fold, self.max_train, self.max_validation = folds, fold, max_train, max_validation
         self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
         self.seed, self.note = seed, note
+        require_names(parts, labels)
         words = checked_words(name, template, verbalisers, parts, labels)
         self.full_task = Task("classification", tuple(parts), tuple(labels), default_label, TableForm(), *words)
-        if joined := [part for part in parts if "+" in part]:
-            raise HeedError(f"--data.parts: {joined[0]!r} may not be a name, for + joins names.")
         swap = list(parts[:1]) if swap is None else swap
         for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
             if unknown := [part for joined in named for part in joined.split("+") if part not in parts]:
@@ -186,6 +185,8 @@ class PairedData(pl.LightningDataModule):
         raise HeedError(f"--data.inoculation.perturbed: only hypotheses about tables are perturbed, not {self.name}.")
 
     def setup(self, stage: str) -> None:
+        if self.pool is None and self.full_task.kind == "classification" and not self.full_task.labels:
+            raise HeedError(f"--data.labels names no label of {self.name}: name each with its spellings in the data.")
         if self.augment == "counterfactual" and self.default_label is None:
             raise HeedError(
                 "--augment counterfactual needs a label for parts that have nothing to do with each other, and "

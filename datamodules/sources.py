@@ -107,7 +107,8 @@ def to_examples(
         gold = values[columns.label]
         if not isinstance(gold, str | int | float | None):
             raise HeedError(f"{where}, row {row}: the label is a {type(gold).__name__} ({brief(gold)}).")
-        label = spellings.get(str(gold).strip()) or spellings.get(_label_text(gold))
+        nothing = gold is None or gold != gold  # which no label is called, not even "None"
+        label = None if nothing else spellings.get(str(gold).strip()) or spellings.get(_label_text(gold))
         if columns.labels is None and isinstance(gold, str):
             label = gold
         if label is None and _label_text(gold).lower() in NO_GOLD:

@@ -1,8 +1,42 @@
-"""What a data set says to models that read and write text."""
+"""What a data set calls its parts and labels, and what it says to models that read and write text."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from records import HeedError, parts_of, plain_template
+
+RESERVED = "+/{}"  # + joins parts, / the names of metrics, and braces stand in templates
+
+
+def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
+    """Check what a YAML file calls the parts and the labels.
+
+    Raises:
+        HeedError: A name is not text, is empty, or cannot be told from another or printed; or there are no parts, or
+            one label alone.
+    """
+    for flag, names in (("--data.parts", parts), ("--data.labels", labels)):
+        for name in names:
+            if not isinstance(name, str):
+                raise HeedError(
+                    f"{flag}: {name!r} is not a name. YAML reads yes, no, on, off, null, ~ and numbers as something "
+                    "else than text: put such a name in quotes."
+                )
+            if not name or name != name.strip() or not name.isprintable():
+                raise HeedError(
+                    f"{flag}: the name {name!r} is empty, begins or ends with a blank, or holds what cannot be printed."
+                )
+        twice = [name for name, n in Counter(name.casefold() for name in names).items() if n > 1]
+        if twice:
+            same = " and ".join(repr(name) for name in names if name.casefold() == twice[0])
+            raise HeedError(f"{flag}: the names {same} differ in nothing but case: rename or merge them.")
+    if not parts:
+        raise HeedError("--data.parts names no part: name each with its column.")
+    if reserved := [(part, c) for part in parts for c in RESERVED if c in part]:
+        raise HeedError("--data.parts: {!r} may not be a name, for {} has a meaning of its own.".format(*reserved[0]))
+    if len(labels) == 1:
+        raise HeedError(f"--data.labels names {labels[0]!r} alone, so that there is nothing to tell apart.")
 
 
 def checked_words(

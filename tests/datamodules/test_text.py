@@ -458,3 +458,42 @@ def test_validation_examples_that_are_trained_on_are_counted(folder: Path) -> No
     data = PairedText(**NLI, path=str(folder))
     data.setup("fit")
     assert data._asides("validation", NoTruncation) == ""
+
+
+# names
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "message"),
+    [
+        ("labels", {True: [1], False: [0]}, "labels: True is not a name. .* put such a name in quotes"),
+        ("labels", {None: [1], "b": [0]}, "labels: None is not a name. YAML reads yes, no"),
+        ("labels", {1: [], 2: []}, "labels: 1 is not a name"),
+        ("labels", {"": [], "b": []}, "labels: the name '' is empty"),
+        ("labels", {" a": [], "a": []}, "labels: the name ' a' is empty, begins or ends with a blank"),
+        ("labels", {"a\x1b[2J": [], "b": []}, r"labels: the name 'a\\x1b\[2J' .* what cannot be printed"),
+        ("labels", {"Yes": [], "yes": [], "no": []}, "labels: the names 'Yes' and 'yes' differ in nothing but case"),
+        ("labels", {"a": []}, "labels names 'a' alone, so that there is nothing to tell apart"),
+        ("labels", {}, "labels names no label of own"),
+        ("parts", {}, "parts names no part"),
+        ("parts", {True: "a", "b": "b"}, "parts: True is not a name"),
+        ("parts", {"a/b": "a", "c": "c"}, "parts: 'a/b' may not be a name, for / has a meaning of its own"),
+        ("parts", {"{a}": "a", "c": "c"}, "parts: '{a}' may not be a name"),
+        ("parts", {"a\n": "a", "c": "c"}, "parts: the name 'a.n' .* ends with a blank"),
+    ],
+)
+def test_names_that_a_yaml_file_did_not_mean_are_refused(
+    folder: Path, option: str, given: dict[Any, Any], message: str
+) -> None:
+    with pytest.raises(HeedError, match=f"--data.{message}"):
+        PairedText(**NLI | {"default_label": None, "path": str(folder), option: given}).setup("fit")
+
+
+def test_a_row_without_a_label_has_none_even_where_a_label_is_called_so(tmp_path: Path) -> None:
+    labels = ["None", None, "nan", float("nan")]
+    write(tmp_path / "train.jsonl", rows(8, labels=labels))
+    write(tmp_path / "dev.jsonl", rows(8, start=50, labels=labels))
+    data = PairedText(**NLI | {"labels": {"None": [], "nan": []}, "default_label": None, "path": str(tmp_path)})
+    data.setup("fit")
+    assert list(data.pool.column("label")) == ["nan", "None"] * 2
+    assert data.counts.no_gold == {"train": 4, "validation": 4}
