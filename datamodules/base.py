@@ -185,8 +185,6 @@ class PairedData(pl.LightningDataModule):
         raise HeedError(f"--data.inoculation.perturbed: only hypotheses about tables are perturbed, not {self.name}.")
 
     def setup(self, stage: str) -> None:
-        if self.pool is None and self.full_task.kind == "classification" and not self.full_task.labels:
-            raise HeedError(f"--data.labels names no label of {self.name}: name each with its spellings in the data.")
         if self.augment == "counterfactual" and self.default_label is None:
             raise HeedError(
                 "--augment counterfactual needs a label for parts that have nothing to do with each other, and "

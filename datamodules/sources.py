@@ -51,6 +51,8 @@ class Columns:
 
     def spellings(self) -> dict[str, str]:
         """Spelling to label name."""
+        if self.labels is not None and not self.labels:
+            raise HeedError("--data.labels names no label: name each with its spellings in the data.")
         found: dict[str, str] = {}
         for name, others in (self.labels or {}).items():
             for spelling in map(str, (name, *others)):

@@ -474,7 +474,7 @@ def test_validation_examples_that_are_trained_on_are_counted(folder: Path) -> No
         ("labels", {"a\x1b[2J": [], "b": []}, r"labels: the name 'a\\x1b\[2J' .* what cannot be printed"),
         ("labels", {"Yes": [], "yes": [], "no": []}, "labels: the names 'Yes' and 'yes' differ in nothing but case"),
         ("labels", {"a": []}, "labels names 'a' alone, so that there is nothing to tell apart"),
-        ("labels", {}, "labels names no label of own"),
+        ("labels", {}, "labels names no label: name each"),
         ("parts", {}, "parts names no part"),
         ("parts", {True: "a", "b": "b"}, "parts: True is not a name"),
         ("parts", {"a/b": "a", "c": "c"}, "parts: 'a/b' may not be a name, for / has a meaning of its own"),
