@@ -27,6 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import torchvision_fix  # noqa: F401
 
+import timm
 from pytorch_lightning.utilities import rank_zero_only
 
 import evaluate
@@ -71,6 +72,12 @@ def keep_last(folder: Path) -> None:
     remove_states(folder)
 
 
+def without_hub() -> None:
+    """Have timm make its networks with random weights."""
+    create = timm.create_model
+    timm.create_model = lambda name, pretrained, **kwargs: create(name, **kwargs)
+
+
 def child(job: dict, rank: int, port: int) -> None:
     """Be one process of a job; does not return."""
     with open(job["log"], "a") as log:
@@ -87,6 +94,7 @@ def child(job: dict, rank: int, port: int) -> None:
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
         rank_zero_only.rank = rank  # which Lightning read when it was imported
     run_folder.remove_states = keep_last
+    without_hub()
     if job.get("kill") and rank == (world - 1 if job["kill"][2] in ("raise", "term", "int") else 0):
         watch(*job["kill"])
     status = 1

@@ -43,7 +43,7 @@ class Lab:
     """Runs train.py in forks of one process; see fork_runs.py."""
 
     def __init__(self, tiny_bert, folder):
-        self.folder, self.references = folder, {}
+        self.folder, self.references, self.kinds = folder, {}, dict(KINDS)
         self.argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--model.learning_rate", "0.003"]
         self.argv += ["--data.n_train", "300", "--data.n_validation", "37", "--trainer.accelerator", "cpu"]
         self.argv += ["--attentiveness.draws", "2", "--checkpoint.last_every_n_steps", "2"]
@@ -67,29 +67,34 @@ class Lab:
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline()), log.read_text()
 
+    def command(self, kind):
+        """(command line, processes) of a kind of run; a third member stands for what the others have in common."""
+        flags, processes, *argv = self.kinds[kind]
+        return [*(argv[0] if argv else self.argv), *flags], processes
+
     def whole(self, kind):
         """The folder of a run that is left alone."""
         if kind not in self.references:
-            flags, processes = KINDS[kind]
+            argv, processes = self.command(kind)
             self.references[kind] = self.folder / f"whole-{kind}"
-            statuses, out = self.run(*self.argv, *flags, f"--output={self.references[kind]}", processes=processes)
+            statuses, out = self.run(*argv, f"--output={self.references[kind]}", processes=processes)
             assert statuses == [0] * processes, out
         return self.references[kind]
 
     def killed(self, kind, kill, name):
         """The folder of a run that is killed."""
-        flags, processes = KINDS[kind]
+        argv, processes = self.command(kind)
         folder = self.folder / name
-        statuses, out = self.run(*self.argv, *flags, "--output", str(folder), kill=kill, processes=processes)
+        statuses, out = self.run(*argv, "--output", str(folder), kill=kill, processes=processes)
         assert statuses[0] == -9, out
         assert -14 not in statuses, f"a process outlived the other:\n{out}"
         return folder
 
     def stopped(self, kind, kill, name):
         """The folder of a run that is stopped by SIGTERM, and what it says."""
-        flags, processes = KINDS[kind]
+        argv, processes = self.command(kind)
         folder = self.folder / name
-        statuses, out = self.run(*self.argv, *flags, "--output", str(folder), kill=kill, processes=processes)
+        statuses, out = self.run(*argv, "--output", str(folder), kill=kill, processes=processes)
         assert statuses == [143] * processes, out
         assert "Traceback" not in out
         (sentence,) = [line for line in out.splitlines() if line.startswith("train.py: ")]
@@ -97,8 +102,8 @@ class Lab:
 
     def resumed(self, kind, folder, *argv):
         """What is printed by the run that goes on."""
-        statuses, out = self.run("--resume", str(folder), *argv, processes=KINDS[kind][1])
-        assert statuses == [0] * KINDS[kind][1], out
+        statuses, out = self.run("--resume", str(folder), *argv, processes=self.kinds[kind][1])
+        assert statuses == [0] * self.kinds[kind][1], out
         return out
 
 
@@ -126,8 +131,9 @@ def assert_same(whole, other):
             assert of_a.keys() == of_b.keys()
             different = [path for path, value in of_a.items() if not torch.equal(value, of_b[path])]
             assert not different, f"{name}: {different}"
-    files = ["results.json", "rows/accuracy.parquet", "rows/attentiveness.parquet"]
-    for name in [*files, "checkpoints/backbone/model.safetensors"]:
+    rows = [str(path.relative_to(whole)) for path in (whole / "rows").iterdir()]
+    assert len(rows) == len(list((other / "rows").iterdir())) >= 2
+    for name in ["results.json", "checkpoints/backbone/model.safetensors", *rows]:
         assert (whole / name).read_bytes() == (other / name).read_bytes(), name
     assert {p.name for p in (other / "checkpoints").iterdir()} == {p.name for p in (whole / "checkpoints").iterdir()}
     assert {p.name for p in other.iterdir() if p.name[0] == "."} == set()
