@@ -174,7 +174,7 @@ class HeedCLI(LightningCLI):
         """
         strategy = self.config_init["trainer"]["strategy"]
         if re.search("spawn|fork|notebook", str(getattr(strategy, "_start_method", strategy))):
-            raise HeedError("--trainer.strategy: processes must run the command from its beginning: use ddp.")
+            raise HeedError("--trainer.strategy: each process has to run the command from its beginning: use ddp.")
         if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
             raise HeedError("--trainer.strategy: a model in shards cannot be evaluated while it trains: use ddp.")
         if not self.evaluating and self.config.checkpoint.get("dirpath"):

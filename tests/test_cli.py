@@ -1,5 +1,6 @@
 """The command line: short forms, messages, and every file in configs/."""
 
+import json
 import sys
 
 import pytest
@@ -207,6 +208,24 @@ def test_a_mistake_is_one_sentence(monkeypatch, capsys, argv, message):
 def test_shards_are_refused_before_anything_is_read(monkeypatch, strategy):
     made = parse(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
     with pytest.raises(HeedError, match="use ddp"):
+        made.check()
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    ["ddp_spawn", "ddp_fork", "ddp_notebook", "ddp_spawn_find_unused_parameters_true"]
+    + [json.dumps({"class_path": "DDPStrategy", "init_args": {"start_method": start}}) for start in ("spawn", "fork")],
+)
+def test_copies_of_a_process_are_refused_before_anything_is_read(monkeypatch, strategy):
+    made = parse(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
+    with pytest.raises(HeedError, match="each process has to run the command from its beginning: use ddp"):
+        made.check()
+
+
+@pytest.mark.parametrize("strategy", ["ddp", "ddp_find_unused_parameters_true"])
+def test_processes_of_their_own_are_not_refused(monkeypatch, strategy):
+    made = parse(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
+    with pytest.raises(HeedError, match="nowhere"):
         made.check()
 
 
