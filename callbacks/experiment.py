@@ -110,6 +110,8 @@ class Experiment:
     def _base(self) -> BasePredictions:
         lengths = self.module.processor.lengths(self.pool)
         self.truncated = self.module.processor.truncated
+        if len(self.pool):
+            self.module.require_known(f"{self.pool[0].uid} and the other examples with it")
         batches = evaluation_batches(lengths, np.argsort(self.pool.uid_order), self.batch_size)
         predicted = Predictions(self.width)
         pace = Pace("Base examples", -(-len(self.pool) // self.trainer.world_size))

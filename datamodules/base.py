@@ -27,7 +27,7 @@ from datamodules.splits import (
 )
 from datamodules.wording import checked_words, require_names
 from interventions import Swap
-from records import Example, Examples, HeedError, TableForm, Task
+from records import Example, Examples, HeedError, TableForm, Task, percent
 from records.stopping import leave_to_parent
 
 
@@ -245,6 +245,7 @@ class PairedData(pl.LightningDataModule):
             trainer.reload_dataloaders_every_n_epochs = 1
         examples = self.training_set(trainer.current_epoch if self.resample_counterfactuals else 0)
         lengths = processor.lengths(examples)
+        trainer.lightning_module.require_known(f"the training examples of {self.name}")
         rank, world = trainer.global_rank, trainer.world_size
         sampler = TrainingSampler(lengths, self.batch_size, self.seed, rank, world)
         if not len(sampler):
@@ -264,6 +265,7 @@ class PairedData(pl.LightningDataModule):
     def val_dataloader(self) -> DataLoader:
         trainer, processor = self.trainer, self.trainer.lightning_module.processor
         lengths = processor.lengths(self.pool)
+        trainer.lightning_module.require_known(f"the validation examples of {self.name}")
         self.counts.truncated = processor.truncated
         rank_of = np.argsort(self.pool.uid_order)
         self.predicted, trainer.limit_val_batches = limited(
@@ -302,6 +304,8 @@ class PairedData(pl.LightningDataModule):
             text += f" {self.counts.seen:,} of them stand among the training examples as well."
         if processor.truncated:
             text += f" {processor.truncated:,} are longer than the model reads and are truncated."
+        if processor.unknown:
+            text += f" {percent(processor.unknown)} of the tokens are unknown to the model."
         return text
 
     def _loading(self, examples: Sequence[Example], sampler: Any) -> dict[str, Any]:

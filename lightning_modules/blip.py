@@ -18,6 +18,7 @@ from transformers import (
 from transformers.models.blip.modeling_blip_text import BlipTextAttention
 
 from lightning_modules.backbones import has_weights, load, load_weights
+from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.encoder import Encoder
 from lightning_modules.linear import faster_on_cpu
 from lightning_modules.pictures import PictureProcessor, PictureStore, ResizeTo, normalised, require_pictures
@@ -115,6 +116,7 @@ class Blip(Encoder):
         learning_rate: Peak learning rate of AdamW.
         weight_decay: Decoupled weight decay; biases and normalisation weights have none.
         warmup: Share of all steps over which the learning rate rises.
+        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
 
     Attributes:
         most_pictures: How many pictures it can read.
@@ -133,8 +135,9 @@ class Blip(Encoder):
         learning_rate: float = 3e-5,
         weight_decay: float = 0.05,
         warmup: float = 0.1,
+        max_unknown: float = MOST_UNKNOWN,
     ) -> None:
-        super().__init__(backbone, max_length, labels, None, learning_rate, weight_decay, warmup)
+        super().__init__(backbone, max_length, labels, None, learning_rate, weight_decay, warmup, max_unknown)
         self.cache = cache
 
     def require_parts(self, task: Task) -> None:

@@ -8,6 +8,7 @@ from transformers import BlipForQuestionAnswering
 from transformers.models.blip.modeling_blip_text import BlipTextSelfAttention
 
 from lightning_modules.blip import Blip
+from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.labels import head_order, is_named, match_labels
 from lightning_modules.seq2seq import IGNORED, LEARNED, teach
 from records import HeedError, Task, listing
@@ -50,6 +51,7 @@ class BlipAnswers(Blip):
         learning_rate: Peak learning rate of AdamW.
         weight_decay: Decoupled weight decay; biases and normalisation weights have none.
         warmup: Share of all steps over which the learning rate rises.
+        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
     """
 
     auto = BlipForQuestionAnswering
@@ -66,8 +68,9 @@ class BlipAnswers(Blip):
         learning_rate: float = 2e-5,
         weight_decay: float = 0.05,
         warmup: float = 0.1,
+        max_unknown: float = MOST_UNKNOWN,
     ) -> None:
-        super().__init__(backbone, cache, max_length, None, learning_rate, weight_decay, warmup)
+        super().__init__(backbone, cache, max_length, None, learning_rate, weight_decay, warmup, max_unknown)
         if rank < 1:
             raise HeedError(f"--model.rank {rank}: at least one label must be scored.")
         self.rank = rank

@@ -14,7 +14,9 @@ from torch.nn import functional as F
 from interventions import generator
 from lightning_modules.backbones import misfits
 from lightning_modules.processors import Processor
-from records import HeedError, Prediction, TableForm, Task
+from records import HeedError, Prediction, TableForm, Task, percent
+
+MOST_UNKNOWN = 0.2  # by default: a tokenizer that fits its texts knows nearly all of them
 
 
 class Classifier(pl.LightningModule):
@@ -26,6 +28,7 @@ class Classifier(pl.LightningModule):
         learning_rate: Peak learning rate of AdamW.
         weight_decay: Decoupled weight decay; biases and normalisation weights have none.
         warmup: Share of all steps over which the learning rate rises linearly; it then falls linearly to 0.
+        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
 
     Attributes:
         answers: What the outputs of a head that was trained before are called, in their order; None without names.
@@ -35,9 +38,18 @@ class Classifier(pl.LightningModule):
     processor: Processor
     answers: list[str] | None = None
 
-    def __init__(self, learning_rate: float = 5e-5, weight_decay: float = 0.01, warmup: float = 0.1) -> None:
+    def __init__(
+        self,
+        learning_rate: float = 5e-5,
+        weight_decay: float = 0.01,
+        warmup: float = 0.1,
+        max_unknown: float = MOST_UNKNOWN,
+    ) -> None:
         super().__init__()
+        if not 0 <= max_unknown <= 1:
+            raise HeedError(f"--model.max_unknown {max_unknown} should be a share, from 0 to 1.")
         self.learning_rate, self.weight_decay, self.warmup = learning_rate, weight_decay, warmup
+        self.max_unknown = max_unknown
         self.task: Task | None = None
         self.has_learned = False
 
@@ -65,6 +77,22 @@ class Classifier(pl.LightningModule):
 
     def require_precision(self, precision: str) -> None:
         """For a model whose numbers not every format holds: refuse a precision of the trainer."""
+
+    def require_known(self, examples: str) -> None:
+        """For examples of which the processor has just said how long they are: it must know their words.
+
+        Args:
+            examples: What they are called in the message.
+
+        Raises:
+            HeedError: More of their tokens are unknown than ``max_unknown`` allows.
+        """
+        if self.processor.unknown > self.max_unknown:
+            raise HeedError(
+                f"{percent(self.processor.unknown)} of the tokens of {examples} are unknown to the tokenizer of "
+                f"{self.description}, and --model.max_unknown allows {percent(self.max_unknown)}: take a model for "
+                "such texts, or look whether its tokenizer files are its own."
+            )
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
         """Scores [examples, labels], in the order of ``task.labels``."""

@@ -9,16 +9,16 @@ from torch import Tensor
 from transformers import (
     AutoConfig,
     AutoModelForSequenceClassification,
-    AutoTokenizer,
     PretrainedConfig,
     PreTrainedTokenizerBase,
 )
 
 from lightning_modules.backbones import Head, has_weights, load, load_weights, quiet, resolve
-from lightning_modules.classifier import Classifier
+from lightning_modules.classifier import MOST_UNKNOWN, Classifier
 from lightning_modules.labels import head_order, is_named, match_labels
 from lightning_modules.linear import faster_on_cpu
 from lightning_modules.processors import TextProcessor
+from lightning_modules.vocabulary import open_tokenizer
 from records import HeedError, Task, listing
 
 # models that count positions from the one after padding's
@@ -36,6 +36,7 @@ class Encoder(Classifier):
         learning_rate: Peak learning rate of AdamW.
         weight_decay: Decoupled weight decay; biases and normalisation weights have none.
         warmup: Share of all steps over which the learning rate rises.
+        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
 
     Attributes:
         kind: The kind of task that it is for; what is for classification takes soft labels as well.
@@ -54,8 +55,9 @@ class Encoder(Classifier):
         learning_rate: float = 5e-5,
         weight_decay: float = 0.01,
         warmup: float = 0.1,
+        max_unknown: float = MOST_UNKNOWN,
     ) -> None:
-        super().__init__(learning_rate, weight_decay, warmup)
+        super().__init__(learning_rate, weight_decay, warmup, max_unknown)
         self.save_hyperparameters(logger=False)
         self.backbone, self.max_length, self.labels, self.sha256 = backbone, max_length, labels, sha256
         self.network: torch.nn.Module | None = None
@@ -84,7 +86,7 @@ class Encoder(Classifier):
             raise HeedError(f"--model.max_length {self.max_length} is more than the {longest} positions of the model.")
         self.trained = any(self.auto.__name__.removeprefix("AutoModel") in n for n in config.architectures or [])
         self.config = config
-        return load(AutoTokenizer.from_pretrained, self.folder)
+        return open_tokenizer(self.folder, config)
 
     def prepare(self, task: Task) -> None:
         self.processor = TextProcessor(self._open(task), task.parts, self.max_length, task.form)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
 from lightning_modules.backbones import has_weights, load, load_weights, quiet, require_fit
+from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.encoder import Encoder
 from lightning_modules.linear import faster_on_cpu
 from lightning_modules.packaged_vision import PACKAGED, packaged_weights
@@ -73,6 +74,7 @@ class LateFusion(Encoder):
         learning_rate: Peak learning rate of AdamW.
         weight_decay: Decoupled weight decay; biases and normalisation weights have none.
         warmup: Share of all steps over which the learning rate rises.
+        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
     """
 
     auto = AutoModel
@@ -91,8 +93,9 @@ class LateFusion(Encoder):
         learning_rate: float = 5e-5,
         weight_decay: float = 0.01,
         warmup: float = 0.1,
+        max_unknown: float = MOST_UNKNOWN,
     ) -> None:
-        super().__init__(backbone, max_length, labels, sha256, learning_rate, weight_decay, warmup)
+        super().__init__(backbone, max_length, labels, sha256, learning_rate, weight_decay, warmup, max_unknown)
         if image_size is not None and (len(image_size) != 2 or min(image_size) < 1):
             raise HeedError(f"--model.image_size {image_size} should be a height and a width, as in '[224, 224]'.")
         self.vision, self.freeze_vision, self.hidden, self.cache = vision, freeze_vision, hidden, cache

@@ -158,7 +158,7 @@ class PictureProcessor:
         self.tokenizer, self.pictures, self.store = tokenizer, task.pictures, store
         texts = [part for part in task.parts if part not in task.pictures]
         self.text = TextProcessor(tokenizer, texts or [""], max_length)
-        self.truncated = 0
+        self.truncated, self.unknown = 0, 0.0
 
     def _texts(self, examples: Sequence[Example]) -> Sequence[Example]:
         return examples if self.text.parts != ("",) else [Example("", {"": ""})] * len(examples)
@@ -176,7 +176,7 @@ class PictureProcessor:
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         self.numbers(examples)  # decodes them: what is damaged shows before anything is trained
         lengths = self.text.lengths(self._texts(examples))
-        self.truncated = self.text.truncated
+        self.truncated, self.unknown = self.text.truncated, self.text.unknown
         return lengths
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Tensor]:

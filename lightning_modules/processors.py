@@ -19,9 +19,11 @@ class Processor(Protocol):
 
     Attributes:
         truncated: How many examples of the last call of :meth:`lengths` were truncated.
+        unknown: Which share of their tokens the tokenizer does not know.
     """
 
     truncated: int
+    unknown: float
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         """Cost of each example, in tokens: int32 [examples]."""
@@ -42,9 +44,11 @@ class TokenStore:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, offsets: bool = False) -> None:
         self.tokenizer, self.offsets = tokenizer, offsets
+        self.unknown_id = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
         self._keys = np.zeros(0, dtype=np.uint64)  # of all texts, sorted
         self._number = np.zeros(0, dtype=np.int32)  # of the text with each key, in the order of adding
         self._starts = np.zeros(1, dtype=np.int64)
+        self._unknown = np.zeros(0, dtype=np.int64)  # tokens of each text
         self._ids = np.zeros((0, 3 if offsets else 1), dtype=np.int32)  # id, first character, character behind the last
         self._file, self._owner = None, os.getpid()
 
@@ -82,6 +86,12 @@ class TokenStore:
         self._keys = np.insert(self._keys, at, added[order])
         self._number = np.insert(self._number, at, (len(self._number) + order).astype(np.int32))
         self._starts = np.concatenate([self._starts, self._starts[-1] + np.cumsum(lengths)])
+        ends = np.cumsum(lengths)
+        unknown = np.concatenate([[0], np.cumsum(ids[:, 0] == self.unknown_id)])
+        unknown = unknown[ends] - unknown[ends - lengths]
+        for i in np.flatnonzero(lengths == 0):  # an empty vocabulary of bytes says nothing of what it does not know
+            unknown[i] = bool(texts[i].strip())
+        self._unknown = np.concatenate([self._unknown, unknown])
         self._append(ids)
 
     def _append(self, ids: np.ndarray) -> None:
@@ -99,6 +109,11 @@ class TokenStore:
     def lengths(self, numbers: np.ndarray) -> np.ndarray:
         """Number of tokens of each text: int64 [texts]."""
         return self._starts[numbers + 1] - self._starts[numbers]
+
+    def unknown(self, numbers: np.ndarray) -> float:
+        """The share of unknown tokens in texts; one that is encoded to nothing counts as one of them."""
+        unknown = self._unknown[numbers]
+        return float(unknown.sum() / max(1, np.maximum(self.lengths(numbers), unknown).sum()))
 
     def ids(self, number: int, limit: int) -> np.ndarray:
         """The first ``limit`` token ids of a text: int32 [tokens]."""
@@ -158,7 +173,7 @@ class TextProcessor:
     ) -> None:
         self.tokenizer, self.parts, self.max_length = tokenizer, tuple(parts), max_length
         self.form = form or TableForm()
-        self.truncated = 0
+        self.truncated, self.unknown = 0, 0.0
         self.store = TokenStore(tokenizer, self.offsets)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
         self.token_types = "token_type_ids" in tokenizer.model_input_names
@@ -237,7 +252,9 @@ class TextProcessor:
         return [part if isinstance(part, str) else self.form.text(part, texts) for part in parts]
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        tokens = self.store.lengths(self._numbers(examples)).sum(axis=0).astype(np.int32)
+        numbers = self._numbers(examples)
+        self.unknown = self.store.unknown(numbers)
+        tokens = self.store.lengths(numbers).sum(axis=0).astype(np.int32)
         self.truncated = int((tokens > self.budget).sum())
         return np.minimum(tokens, self.budget) + np.int32(self.max_length - self.budget)
 

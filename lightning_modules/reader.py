@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import AutoModelForQuestionAnswering
 
+from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.encoder import Encoder
 from lightning_modules.windows import WindowProcessor
 from records import HeedError, Prediction, Task
@@ -32,6 +33,7 @@ class Reader(Encoder):
         learning_rate: Peak learning rate of AdamW.
         weight_decay: Decoupled weight decay; biases and normalisation weights have none.
         warmup: Share of all steps over which the learning rate rises.
+        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
     """
 
     kind = "span"
@@ -48,8 +50,9 @@ class Reader(Encoder):
         learning_rate: float = 5e-5,
         weight_decay: float = 0.01,
         warmup: float = 0.1,
+        max_unknown: float = MOST_UNKNOWN,
     ) -> None:
-        super().__init__(backbone, max_length, None, sha256, learning_rate, weight_decay, warmup)
+        super().__init__(backbone, max_length, None, sha256, learning_rate, weight_decay, warmup, max_unknown)
         if not 1 <= longest_answer <= overlap:
             raise HeedError(f"--model.longest_answer {longest_answer} should be from 1 to --model.overlap {overlap}.")
         self.overlap, self.longest_answer, self.threshold = overlap, longest_answer, threshold

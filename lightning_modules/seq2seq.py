@@ -11,17 +11,17 @@ from torch.nn import functional as F
 from transformers import (
     AutoConfig,
     AutoModelForSeq2SeqLM,
-    AutoTokenizer,
     PretrainedConfig,
     PreTrainedTokenizerBase,
 )
 from transformers.modeling_outputs import BaseModelOutput
 
 from lightning_modules.backbones import has_weights, load, load_weights, quiet, resolve
-from lightning_modules.classifier import Classifier
+from lightning_modules.classifier import MOST_UNKNOWN, Classifier
 from lightning_modules.labels import head_order, is_named, match_labels
 from lightning_modules.linear import faster_on_cpu
 from lightning_modules.seq2seq_processor import TemplateProcessor
+from lightning_modules.vocabulary import open_tokenizer
 from records import NO_LABEL, HeedError, Prediction, Task, rename_parts
 
 IGNORED = -100  # a target that is padding
@@ -44,6 +44,7 @@ class Seq2Seq(Classifier):
         learning_rate: Peak learning rate of AdamW.
         weight_decay: Decoupled weight decay; biases and normalisation weights have none.
         warmup: Share of all steps over which the learning rate rises.
+        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
     """
 
     def __init__(
@@ -55,8 +56,9 @@ class Seq2Seq(Classifier):
         learning_rate: float = 1e-4,
         weight_decay: float = 0.01,
         warmup: float = 0.1,
+        max_unknown: float = MOST_UNKNOWN,
     ) -> None:
-        super().__init__(learning_rate, weight_decay, warmup)
+        super().__init__(learning_rate, weight_decay, warmup, max_unknown)
         self.save_hyperparameters(logger=False)
         self.backbone, self.max_length, self.score, self.decoding = backbone, max_length, score, decoding
         self.network: torch.nn.Module | None = None
@@ -81,7 +83,7 @@ class Seq2Seq(Classifier):
         longest = getattr(config, "max_position_embeddings", self.max_length)
         if self.max_length > longest:
             raise HeedError(f"--model.max_length {self.max_length} is more than the {longest} positions of the model.")
-        return config, load(AutoTokenizer.from_pretrained, self.folder)
+        return config, open_tokenizer(self.folder, config)
 
     def prepare(self, task: Task) -> None:
         if task.kind != "classification":

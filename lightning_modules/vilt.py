@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import ViltForImagesAndTextClassification, ViltForQuestionAnswering, ViltImageProcessorPil
 
 from lightning_modules.backbones import load
+from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.encoder import Encoder
 from lightning_modules.pictures import PictureProcessor, PictureStore, normalised, require_pictures
 from records import HeedError, Task
@@ -36,6 +37,7 @@ class Vilt(Encoder):
         learning_rate: Peak learning rate of AdamW.
         weight_decay: Decoupled weight decay; biases and normalisation weights have none.
         warmup: Share of all steps over which the learning rate rises.
+        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
     """
 
     def __init__(
@@ -48,8 +50,9 @@ class Vilt(Encoder):
         learning_rate: float = 5e-5,
         weight_decay: float = 0.01,
         warmup: float = 0.1,
+        max_unknown: float = MOST_UNKNOWN,
     ) -> None:
-        super().__init__(backbone, max_length, labels, sha256, learning_rate, weight_decay, warmup)
+        super().__init__(backbone, max_length, labels, sha256, learning_rate, weight_decay, warmup, max_unknown)
         self.cache = cache
 
     def require_parts(self, task: Task) -> None:

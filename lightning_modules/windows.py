@@ -53,6 +53,7 @@ class WindowProcessor(TextProcessor):
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         numbers = self._numbers(examples)
+        self.unknown = self.store.unknown(numbers)
         self.truncated = int((self.store.lengths(numbers[0]) > self.longest_question).sum())
         question, text, _, windows = self._plan(numbers)
         special = self.max_length - self.budget

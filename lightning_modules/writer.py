@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.seq2seq import IGNORED, LEARNED, Seq2Seq, teach
 from lightning_modules.seq2seq_processor import TemplateProcessor
 from records import Example, HeedError, Prediction, Task
@@ -44,6 +45,7 @@ class Writer(Seq2Seq):
         learning_rate: Peak learning rate of AdamW.
         weight_decay: Decoupled weight decay; biases and normalisation weights have none.
         warmup: Share of all steps over which the learning rate rises.
+        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
     """
 
     def __init__(
@@ -55,8 +57,10 @@ class Writer(Seq2Seq):
         learning_rate: float = 1e-4,
         weight_decay: float = 0.01,
         warmup: float = 0.1,
+        max_unknown: float = MOST_UNKNOWN,
     ) -> None:
-        super().__init__(backbone, max_length, learning_rate=learning_rate, weight_decay=weight_decay, warmup=warmup)
+        settings = {"learning_rate": learning_rate, "weight_decay": weight_decay, "warmup": warmup}
+        super().__init__(backbone, max_length, max_unknown=max_unknown, **settings)
         self.no_answer, self.longest_answer = no_answer, longest_answer
 
     def prepare(self, task: Task) -> None:

@@ -4,7 +4,7 @@ from records.errors import HeedError, ending_with_its_reader, printable, run_com
 from records.example import NO_LABEL, Changed, Example, Part, Prediction, Task
 from records.examples import BATCH, Examples, ExamplesBuilder, emptied, keys
 from records.files import Spool, atomic_path, open_file, read_json, require_file, spooling, write_json, writing
-from records.labels import MANY, is_entailment, listing, same_name
+from records.labels import MANY, is_entailment, listing, percent, same_name
 from records.picture import FORMATS, Picture
 from records.table import Table, TableForm
 from records.template import parts_of, plain_template, rename_parts
@@ -34,6 +34,7 @@ __all__ = [
     "listing",
     "open_file",
     "parts_of",
+    "percent",
     "plain_template",
     "printable",
     "read_json",

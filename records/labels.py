@@ -1,4 +1,4 @@
-"""Names of labels: when two are the same, and how many are shown."""
+"""Names of labels: when two are the same, and how many are shown; shares in messages."""
 
 import re
 from collections.abc import Sequence
@@ -21,6 +21,16 @@ def listing(labels: Sequence[str]) -> str:
     if len(labels) <= MANY:
         return ", ".join(labels)
     return f"{', '.join(labels[:5])}, ... ({len(labels):,} in all)"
+
+
+def percent(share: float) -> str:
+    """A share for a message.
+
+    Example:
+        >>> percent(0.831), percent(0.2), percent(0.00012)
+        ('83 %', '20 %', '0.012 %')
+    """
+    return f"{100 * share:.2g} %" if share < 0.995 else "100 %"
 
 
 def is_entailment(label: str) -> bool:

@@ -171,7 +171,7 @@ def test_counterfactual_pictures_are_neither_decoded_nor_encoded_again(tiny_bert
     (tmp_path / "test" / "images").mkdir(parents=True)
     for i in range(n):
         Image.new("RGB", (9, 9), (i, 0, 0)).save(tmp_path / "test" / "images" / f"{i}.png")
-    rows = [[f"what is {i} ?", "yes", i] for i in range(n)]
+    rows = [[f"what is {'abcdefghij'[i]}", "yes", i] for i in range(n)]
     (tmp_path / "test" / "questions.json").write_text(json.dumps(rows))
     (tmp_path / "answers.txt").write_text("yes\nno\n")
     sizes = ["--examples", str(n), "--repeats", "1", "--size", "32", "--threads", str(torch.get_num_threads())]

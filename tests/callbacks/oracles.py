@@ -11,7 +11,7 @@ from records import Prediction, Table
 class Parts:
     """A processor that lets a model see the parts themselves."""
 
-    truncated = 0
+    truncated = unknown = 0
 
     def lengths(self, examples):
         return np.array([len(e.parts["hypothesis"]) for e in examples], dtype=np.int32)

@@ -32,7 +32,7 @@ def variables(premise, hypothesis):
 class Texts:
     """A processor that lets a model see the texts themselves."""
 
-    truncated = 0
+    truncated = unknown = 0
 
     def lengths(self, examples):
         return np.array([sum(map(len, e.parts.values())) for e in examples], dtype=np.int32)

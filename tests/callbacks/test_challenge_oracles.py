@@ -73,7 +73,7 @@ class Claims(PairedData):
 class Whole:
     """A processor that lets a model see the examples themselves."""
 
-    truncated = 0
+    truncated = unknown = 0
 
     def lengths(self, examples):
         return np.array([len(e.uid) for e in examples], dtype=np.int32)

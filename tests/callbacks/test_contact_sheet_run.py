@@ -29,7 +29,7 @@ ARROW = "\N{RIGHTWARDS ARROW}"
 class Whole:
     """A processor that lets a model see the parts themselves, as text."""
 
-    truncated = 0
+    truncated = unknown = 0
 
     def lengths(self, examples):
         return np.ones(len(examples), dtype=np.int32)

@@ -19,7 +19,7 @@ LABELS = ("entailment", "neutral", "contradiction")
 class Texts:
     """A processor that lets a model see the texts themselves."""
 
-    truncated = 0
+    truncated = unknown = 0
 
     def __init__(self):
         self.seen = []

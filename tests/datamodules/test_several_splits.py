@@ -180,7 +180,16 @@ def test_the_command_line_takes_a_list_and_the_folder_names_all(
     quiet = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false"]
     data = ["--data", "snli", "--data.path", str(folder)]
     data += ["--data.labels", "{entailment: [E], neutral: [N], contradiction: [C]}"]
-    model = ["--model.backbone", str(tiny_bert), "--model.max_length", "32", "--trainer.max_epochs", "1"]
+    model = [
+        "--model.backbone",
+        str(tiny_bert),
+        "--model.max_length",
+        "32",
+        "--model.max_unknown",
+        "1",
+        "--trainer.max_epochs",
+        "1",
+    ]
     argv = [*data, *model, *quiet, "--trainer.log_every_n_steps", "1"]
     monkeypatch.setattr(sys, "argv", ["train.py", *argv, "--data.splits", "{validation: [one, two]}"])
     train.main()

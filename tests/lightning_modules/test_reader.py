@@ -173,8 +173,10 @@ def test_the_loss_is_that_of_transformers(tiny_bert: Path, squad: Reading) -> No
 
 
 def test_a_body_of_another_task_gets_a_new_head(tiny_bert: Path, tmp_path: Path) -> None:
-    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path)
-    config = BertConfig(**SIZES, vocab_size=400, num_labels=3, architectures=["BertForSequenceClassification"])
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    tokenizer.save_pretrained(tmp_path)
+    sizes = SIZES | {"vocab_size": len(tokenizer)}
+    config = BertConfig(**sizes, num_labels=3, architectures=["BertForSequenceClassification"])
     BertForSequenceClassification(config).save_pretrained(tmp_path)
     reader = ready(tmp_path)
     assert reader.network.qa_outputs.out_features == 2
