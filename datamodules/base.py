@@ -11,7 +11,7 @@ import torch
 from pytorch_lightning.utilities import rank_zero_info
 from torch.utils.data import DataLoader
 
-from datamodules.batches import Collate, Numbered
+from datamodules.batches import Collate, Numbered, how_read
 from datamodules.fingerprints import compare, fingerprints, require_alike
 from datamodules.sampler import EvaluationSampler, TrainingLoader, TrainingSampler, evaluation_batches
 from datamodules.sources import Counts
@@ -27,7 +27,7 @@ from datamodules.splits import (
 )
 from datamodules.wording import checked_words, require_names
 from interventions import Swap
-from records import Example, Examples, HeedError, TableForm, Task, percent
+from records import Example, Examples, HeedError, TableForm, Task
 from records.stopping import leave_to_parent
 
 
@@ -302,11 +302,7 @@ class PairedData(pl.LightningDataModule):
         text = f" {no_gold:,} rows without a gold label were left out." if no_gold else ""
         if split == "validation" and self.counts.seen:
             text += f" {self.counts.seen:,} of them stand among the training examples as well."
-        if processor.truncated:
-            text += f" {processor.truncated:,} are longer than the model reads and are truncated."
-        if processor.unknown:
-            text += f" {percent(processor.unknown)} of the tokens are unknown to the model."
-        return text
+        return text + how_read(processor)
 
     def _loading(self, examples: Sequence[Example], sampler: Any) -> dict[str, Any]:
         """The arguments of a DataLoader."""

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset
 
-from records import Example
+from records import Example, percent
 
 
 class Numbered(Dataset):
@@ -58,3 +58,11 @@ class Collate:
                 if label in self.index:
                     worth[row, self.index[label]] = value
         return worth
+
+
+def how_read(processor: Any) -> str:
+    """How much of the examples that it has just counted a processor leaves out or does not know, for a message."""
+    text = f" {processor.truncated:,} are longer than the model reads and are truncated." if processor.truncated else ""
+    return text + (
+        f" {percent(processor.unknown)} of the tokens are unknown to the model." if processor.unknown else ""
+    )
