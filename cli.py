@@ -44,18 +44,25 @@ from forms import CONFIGS, config_path, names
 from kinds import require_kinds
 from lightning_modules import Classifier
 from mistakes import Parser, one_sentence, user_mistake
-from records import ExamplesBuilder, HeedError
+from records import ExamplesBuilder, HeedError, printable
 from runs import drawn_seed, is_first, require_same_settings, show_if_finished
 
 IN_TRAINING = (Accuracy, Answers, Attentiveness, NaturalLogic)
 ONLY_AFTERWARDS = (NaivePartial, TableRows, Evidence, Challenge, CounterfactualTables, TwoClass)
 EVALUATIONS = {kind.name: kind for kind in (*IN_TRAINING, *ONLY_AFTERWARDS)}
 
+
+def shown(record: logging.LogRecord) -> bool:
+    """Whether a line for the user is shown; what comes from data in it is made fit for a terminal."""
+    record.msg, record.args = "\n".join(map(printable, record.getMessage().split("\n"))), ()
+    return "Tip:" not in record.msg
+
+
 warnings.filterwarnings("ignore", "The '.*_dataloader' does not have many workers")  # splicing token ids is cheap
 warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")  # it holds the backbone's config
 warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.. is deprecated")  # Lightning with torch 2.13
 for log in ("pytorch_lightning.utilities.rank_zero", "lightning.pytorch.utilities.rank_zero"):
-    logging.getLogger(log).addFilter(lambda record: "Tip:" not in record.getMessage())
+    logging.getLogger(log).addFilter(shown)
 warnings.filterwarnings("ignore", "Be aware that when using `ckpt_path`, callbacks")  # evaluation needs none of them
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 

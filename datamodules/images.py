@@ -1,6 +1,7 @@
 """Pictures with texts: questions about them, sentences that are true of them or not (CAT, §4)."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,8 @@ from pytorch_lightning.utilities import rank_zero_info
 from datamodules.image_files import STARRED, PictureFolder, Pictures, filled, is_pattern
 from datamodules.sources import Hub, Local
 from datamodules.text import PairedText, Rows
-from records import Examples, HeedError
+from datamodules.values import UNPACKED_WHOLE, brief, reason
+from records import Examples, HeedError, open_file
 
 
 class PairedImages(PairedText):
@@ -116,16 +118,23 @@ def listed(answers: str, path: str | None) -> list[str]:
     if not file.is_file():
         hint = "" if path else "; --data.path names the folder of the data"
         raise HeedError(f"--data.answers {answers}: there is no such file{hint}.")
+    with open_file(file, f"--data.answers {file}") as opened:
+        content = opened.read(UNPACKED_WHOLE + 1)
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        if len(content) > UNPACKED_WHOLE:
+            raise ValueError(f"it has more than {UNPACKED_WHOLE >> 20} MiB")
+        text = content.decode("utf-8-sig")
         found = json.loads(text) if file.suffix == ".json" else text.splitlines()
-    except ValueError as error:
-        raise HeedError(f"--data.answers {file} cannot be read: {error}.") from None
+    except (ValueError, RecursionError) as error:
+        raise HeedError(f"--data.answers {file} cannot be read: {reason(error)}.") from None
     if isinstance(found, dict):
         found = found.get("id2label", found)
-        found = [found[key] for key in sorted(found, key=lambda key: int(key) if key.isdigit() else -1)]
+    if isinstance(found, dict):
+        found = [found[key] for key in sorted(found, key=lambda key: int(key) if key.isdecimal() else -1)]
+    if not isinstance(found, list):
+        raise HeedError(f"--data.answers {file} holds no list of labels but {brief(found)}.")
     labels = [label.strip() for label in found if isinstance(label, str) and label.strip()]
-    if twice := [label for label in labels if labels.count(label) > 1]:
+    if twice := [label for label, n in Counter(labels).items() if n > 1]:
         raise HeedError(f"--data.answers {file} lists {twice[0]!r} twice.")
     if not labels:
         raise HeedError(f"--data.answers {file} lists no labels.")

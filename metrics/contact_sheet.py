@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from interventions.randomness import generator
+from records import printable
 from records.rows import same, where
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def escaped(text: str) -> str:
         >>> print(escaped("# a|b *c* <d>"))
         \\# a\\|b \\*c\\* &lt;d>
     """
-    return " ".join(text.split()).translate(MARKS)
+    return printable(" ".join(text.split())).translate(MARKS)
 
 
 def markdown(pairs: Sequence[Pair], heading: str) -> str:

@@ -152,14 +152,14 @@ def print_table(
         label = label or (" ".join([kind.replace("_", " "), *rest]) if main or kind == "null" else f"  {rest[-1]}")
         texts = (_cell(m, "\n" if several else " ", is_ratio(name)) for m in cells)
         if name not in never:
-            table.add_row(*(Text(t) for t in (label, *texts)))
+            table.add_row(*(Text(t) for t in (printable(label), *texts)))
         if name in numbers:
             table.add_row(Text("  from_..."), Text(f"undefined: {numbers[name]} labels are never predicted"))
     console.print()
     own = dict.fromkeys(found["data"] for found in columns if found.get("counts", {}).get("examples", 1))
     if own:  # else nothing but other data was predicted
         splits = ", ".join(dict.fromkeys(found.get("split", "validation") for found in columns))
-        console.print(f"{', '.join(own)}, {splits}", style="bold", markup=False)
+        console.print(printable(f"{', '.join(own)}, {splits}"), style="bold", markup=False)
     console.print(table)
     for flag in sorted(flags & FLAGS.keys(), key=lambda flag: FLAGS[flag][0]):
         console.print(f"({FLAGS[flag][0]}) {FLAGS[flag][1]}.")
@@ -170,7 +170,7 @@ def print_table(
     notes = [DIFFERENT_PAIRS] if different_pairs(columns) else []
     for note in dict.fromkeys([*notes, *(found.get("note") for found in columns)]):
         if note:
-            console.print(f"Note: {note}", markup=False)
+            console.print(printable(f"Note: {note}"), markup=False)
     for i, folder in enumerate(results, 1):
         console.print(
             printable(f"({i}) {folder}" if several else f"in {folder}"), soft_wrap=True, highlight=False, markup=False

@@ -6,6 +6,7 @@ import sys
 import pytest
 import torch
 import yaml
+from pytorch_lightning.utilities import rank_zero_info
 
 import mistakes
 from cli import HeedCLI
@@ -282,3 +283,9 @@ def test_a_checkpoint_outside_a_run_is_refused(tmp_path):
     (tmp_path / "cut.ckpt").touch()
     with pytest.raises(HeedError, match=r"--checkpoint .*cut.ckpt is damaged .* whole are .*no.ckpt"):
         with_run(["--checkpoint", str(tmp_path / "cut.ckpt")])
+
+
+def test_lines_for_the_user_do_not_command_the_terminal(caplog):
+    with caplog.at_level("INFO"):
+        rank_zero_info("a table called \x1b[2J\n100 % of them %s")
+    assert caplog.messages == ["a table called \\x1b[2J\n100 % of them %s"]

@@ -198,3 +198,27 @@ def test_the_permutations_of_an_nlvr_scene_are_one_group(shared_data: Path) -> N
         assert pool.uid(i).startswith(f"nlvr/validation/{scenes[i]}-")
         (changed,) = Swap("image", None).apply(pool, pool.uid(i), 0, 0)
         assert pool.position(changed.partner) not in related
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", "5", "holds no list of labels but 5"),
+        ("a.json", "null", "holds no list of labels but None"),
+        ("a.json", '{"id2label": 3}', "holds no list of labels but 3"),
+        ("a.json", "[" * 100_000, "cannot be read: "),
+        ("a.json", '["a", "b", "a"]', "lists 'a' twice"),
+        ("a.json", '{"\u00b2": "a", "1": 2}', None),
+        ("a.json", "{}", "lists no labels"),
+        ("a.txt", "\n\n", "lists no labels"),
+        ("a.txt", "yes\n" * 300_000, "lists 'yes' twice"),
+        ("a.txt", " " * 2**24 + "yes", "cannot be read: it has more than 16 MiB"),
+    ],
+)
+def test_a_file_of_answers_that_lists_none_is_named(tmp_path: Path, name: str, content: str, message: str) -> None:
+    (tmp_path / name).write_text(content)
+    if message is None:
+        assert listed(name, str(tmp_path)) == ["a"]
+        return
+    with pytest.raises(HeedError, match=f"--data.answers .*{name} {message}"):
+        listed(name, str(tmp_path))

@@ -157,6 +157,7 @@ def test_no_text_breaks_the_markdown(text):
 
 
 def test_a_table_in_words_stays_one_line_of_markdown():
+    assert escaped("\x1b[2J \u202egnp") == "\\\\x1b\\[2J \\\\u202egnp"
     assert escaped("In Rainbows | Genre | art rock\n# pop") == "In Rainbows \\| Genre \\| art rock \\# pop"
 
 

@@ -416,3 +416,11 @@ def test_labels_that_are_never_predicted_share_a_line():
     assert "predicted as 'a'" in text
     assert "predicted as 'c'" in text
     assert "from_..." not in text
+
+
+def test_names_from_data_do_not_command_the_terminal():
+    found = results(("accuracy/d", PLAIN), ("accuracy/d/label/a\x1b[2Jb", PLAIN), note="note \x1b]0;title\x07")
+    text = printed({"run": found})
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\\x1b]0;title" in text
