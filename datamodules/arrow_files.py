@@ -1,6 +1,6 @@
 """Rows of parquet files and of Arrow tables, in pieces that fit into the memory whatever a file unpacks to."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,24 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise HeedError(f"{path}, after row {row}: its rows do not fit into the memory.") from None
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise HeedError(f"{path} is damaged in {where}, after row {row}: {reason(error)}.") from None
+
+
+def dataset_rows(saved: Any, where: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Rows of a ``datasets.Dataset`` as Arrow has them: columns of pictures or sounds, whose files may lie anywhere,
+    are not decoded, and the format that the data set was saved with does not matter.
+
+    Raises:
+        HeedError: It is damaged, or a row is not text or too large.
+    """
+    row = 0
+    try:
+        for table in saved.with_format("arrow").iter(256):
+            for batch in table.to_batches():
+                batch.validate(full=True)
+                yield from batch_rows(batch, where, row)
+                row += batch.num_rows
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise HeedError(f"{where} is damaged after row {row}: {reason(error)}.") from None
 
 
 def batch_rows(batch: pa.RecordBatch, where: str, row: int) -> Iterator[tuple[int, dict[str, Any]]]:

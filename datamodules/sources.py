@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamodules.arrow_files import batch_rows
+from datamodules.arrow_files import dataset_rows
 from datamodules.readers import SUFFIXES, brief, inside, read, reason
 from records import Examples, ExamplesBuilder, HeedError, listing, require_file
 
@@ -233,36 +233,32 @@ class Local:
                     raise HeedError(f"{folder} has no split {split!r}; it has {known}.")
                 split, folder = found[0], inside(folder, found[0])
             for file in _described(folder / "state.json", "_data_files"):
-                inside(folder, file["filename"])
+                _require_whole(inside(folder, file["filename"]))
+            _require_whole(folder / "dataset_info.json")
             saved = datasets.Dataset.load_from_disk(str(folder))
         except HeedError:
             raise
         except Exception as error:
             raise HeedError(f"{self.path} is no whole save_to_disk folder: {reason(error)}.") from None
         where = f"{self.path} ({split})"
-        return where, _arrow_rows(saved, where)
+        return where, dataset_rows(saved, where)
+
+
+def _require_whole(file: Path) -> None:
+    """Raises ValueError where a file of ``save_to_disk`` is missing, or is a pipe that would be waited for."""
+    try:
+        require_file(file)
+    except HeedError as error:
+        raise ValueError(str(error)) from None
 
 
 def _described(file: Path, key: str) -> list[Any]:
     """The list under a key of one of the json files of ``save_to_disk``."""
+    _require_whole(file)
     found = json.loads(file.read_text(encoding="utf-8"))[key]
     if not isinstance(found, list):
         raise ValueError(f"{key!r} in {file.name} is no list")
     return found
-
-
-def _arrow_rows(saved: Any, where: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Rows of a ``datasets.Dataset`` as Arrow has them: columns of pictures or sounds, whose files may lie anywhere,
-    are not decoded, and the format that the data set was saved with does not matter."""
-    row = 0
-    try:
-        for batch in saved.with_format("arrow").iter(256):
-            for piece in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
-                piece.validate(full=True)
-                yield from batch_rows(piece, where, row)
-                row += piece.num_rows
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise HeedError(f"{where} is damaged after row {row}: {reason(error)}.") from None
 
 
 @dataclass(frozen=True)
@@ -301,7 +297,7 @@ class Hub:
                 "is cached."
             ) from error
         where = f"{id_} ({split})"
-        return where, _arrow_rows(found, where)
+        return where, dataset_rows(found, where)
 
 
 def _stem(file: Path) -> str:

@@ -199,3 +199,14 @@ def test_only_files_are_opened(tmp_path: Path, name: str) -> None:
 def test_one_object_is_one_row(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.json").write_text(text)
     assert list(read(tmp_path / "a.json")) == [(1, {"a": 1})]
+
+
+@pytest.mark.parametrize("name", ["state.json", "dataset_info.json", "data-00000-of-00001.arrow"])
+def test_only_files_of_a_saved_data_set_are_opened(tmp_path: Path, name: str) -> None:
+    import datasets
+
+    datasets.Dataset.from_dict({"a": ["x"]}).save_to_disk(tmp_path / "saved")
+    (tmp_path / "saved" / name).unlink()
+    os.mkfifo(tmp_path / "saved" / name)
+    with pytest.raises(HeedError, match=f"{name} is a named pipe, and should be a file"):
+        list(Local(tmp_path / "saved").rows("train", ())[1])
