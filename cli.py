@@ -145,6 +145,9 @@ class HeedCLI(LightningCLI):
             parser.add_argument(
                 "--evaluations", type=list[str] | str | None, help=f"Only these, of {', '.join(EVALUATIONS)}."
             )
+        parser.add_argument(
+            "--allow_package", type=str | None, help="Python package that weights may come from; only named here."
+        )
         parser.add_argument("--output", type=str | None, help="Folder of the results, instead of the one in runs/.")
         parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=int)
 
@@ -188,8 +191,9 @@ class HeedCLI(LightningCLI):
             raise HeedError(
                 "--checkpoint.dirpath: checkpoints lie in the folder of the run; choose that with --output."
             )
-        if self.config.get("init_from"):
-            raise HeedError("init_from is read before any file of settings: give it as --init_from RUN.")
+        for flag, value in {"init_from": "RUN", "allow_package": "NAME"}.items():
+            if self.config.get(flag):
+                raise HeedError(f"{flag} is read before any file of settings: give it as --{flag} {value}.")
         self.datamodule.allow_changed = not self.evaluating and self.config.allow_changed_data
         self._prepare_model()
         self.model.require_precision(str(self.precision()))

@@ -16,7 +16,7 @@ from cli import HeedCLI
 from forms import expand
 from metrics.report import print_table
 from mistakes import guarded
-from runs import run_folder, with_run
+from runs import run_folder, with_packages, with_run
 
 
 def output_folder(cli: HeedCLI) -> Path:
@@ -31,7 +31,7 @@ def output_folder(cli: HeedCLI) -> Path:
 
 
 def main() -> None:
-    cli = HeedCLI(True, output_folder, expand(with_run(sys.argv[1:])))
+    cli = HeedCLI(True, output_folder, expand(with_run(with_packages(sys.argv[1:]))))
     checkpoint = cli.config.checkpoint
     cli.trainer.validate(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
     if cli.trainer.is_global_zero:

@@ -15,7 +15,7 @@ from pytorch_lightning.utilities import rank_zero_info, rank_zero_only
 
 from callbacks.checkpoint_files import LAST, newest, progress, remove_states, require_whole
 from callbacks.run_folder import is_finished, new_version
-from lightning_modules.backbones import has_weights
+from lightning_modules.backbones import allowed_packages, has_weights
 from metrics.report import print_table
 from records import HeedError
 from records.results import read_results
@@ -58,16 +58,37 @@ def take(argv: Sequence[str], flag: str) -> tuple[str | None, list[str]]:
         >>> take(["--resume", "a", "--x=1", "--resume=b"], "--resume")
         ('b', ['--x=1'])
     """
-    value, rest, argv = None, [], list(argv)
+    found, rest = take_all(argv, flag)
+    return (found[-1] if found else None), rest
+
+
+def take_all(argv: Sequence[str], flag: str) -> tuple[list[str], list[str]]:
+    """All values of a flag, and the other arguments.
+
+    Raises:
+        HeedError: One has no value.
+    """
+    values, rest, argv = [], [], list(argv)
     while argv:
         name, has_value, given = argv.pop(0).partition("=")
         if name != flag:
             rest.append(name + has_value + given)
         elif has_value or (argv and not argv[0].startswith("--")):
-            value = given if has_value else argv.pop(0)
+            values.append(given if has_value else argv.pop(0))
         else:
             raise HeedError(f"{flag} needs a value.")
-    return value, rest
+    return values, rest
+
+
+def with_packages(argv: Sequence[str]) -> list[str]:
+    """Take each ``--allow_package NAME`` from the command line, the only place where a package may be allowed.
+
+    Raises:
+        HeedError: One has no name.
+    """
+    names, rest = take_all(argv, "--allow_package")
+    allowed_packages.update(names)
+    return rest
 
 
 def config_of(run: Path, named: str) -> Path:

@@ -19,13 +19,12 @@ from forms import expand
 from metrics.report import print_table
 from mistakes import guarded
 from records import HeedError
-from runs import continued, initialised, run_folder
+from runs import continued, initialised, run_folder, with_packages
 
 
 def main() -> None:
-    cli = HeedCLI(
-        False, lambda cli: run_folder(cli, cli.datamodule.regime), expand(continued(initialised(sys.argv[1:])))
-    )
+    args = expand(continued(initialised(with_packages(sys.argv[1:]))))
+    cli = HeedCLI(False, lambda cli: run_folder(cli, cli.datamodule.regime), args)
     trainer = cli.trainer
     trainer.fit(cli.model, cli.datamodule, ckpt_path=cli.config.ckpt_path, weights_only=True)
     if trainer.fast_dev_run:

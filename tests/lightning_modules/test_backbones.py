@@ -2,14 +2,17 @@
 
 import hashlib
 import shutil
+import sys
 from pathlib import Path
 
 import torchvision_fix  # noqa: F401
 
 import pytest
+import yaml
 from transformers import AutoConfig, BertModel
 from transformers.utils import logging
 
+from lightning_modules import backbones
 from lightning_modules.backbones import has_weights, load, quiet, resolve
 from records import HeedError
 
@@ -28,8 +31,9 @@ def test_a_hub_id_and_a_model_folder_stay_as_they_are(tiny_bert: Path) -> None:
     assert resolve(str(tiny_bert)) == str(tiny_bert)
 
 
-@pytest.mark.parametrize("package", ["no_such_package_of_weights", "no_such_package.weights", "json.decoder"])
-def test_a_package_that_is_not_installed_is_named(package: str) -> None:
+@pytest.mark.parametrize("package", ["no_such_package_of_weights", "no_such_package.weights", "json.decoder", "json.x"])
+def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    monkeypatch.setattr(backbones, "allowed_packages", {package.partition(".")[0]})
     with pytest.raises(HeedError, match=rf"'{package}'.*requirements\.txt"):
         resolve(f"package:{package}/model")
 
@@ -53,7 +57,47 @@ def package(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     shutil.copytree(tiny_bert, folder)
     (folder.parent / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(backbones, "allowed_packages", {"heed_test_weights"})
     return folder
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_packages_of_the_configurations_are_known() -> None:
+    named = [yaml.safe_load(path.read_text())["init_args"]["backbone"] for path in ROOT.glob("configs/model/*.yaml")]
+    packages = {name.removeprefix("package:").partition("/")[0] for name in named if name.startswith("package:")}
+    assert packages == backbones.PACKAGES
+
+
+@pytest.fixture
+def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The model folder inside a package inside a package; either leaves ``imported`` when it is imported."""
+    folder = tmp_path / "heed_evil" / "sub" / "model"
+    folder.mkdir(parents=True)
+    for package in (folder.parent, folder.parent.parent):
+        (package / "__init__.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).write_text("{}")
+    monkeypatch.syspath_prepend(tmp_path)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["heed_evil", "heed_evil.sub", "heed_evil.sub.more", ".", "", "..", "os.path"])
+def test_a_package_that_nobody_allowed_is_neither_read_nor_imported(evil: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(HeedError, match=r"would come from the Python package '\w*', .* add --allow_package \w*"):
+        resolve(f"package:{name}/model")
+    assert not (tmp_path / "imported").exists()
+    assert "heed_evil" not in sys.modules
+
+
+def test_a_package_that_is_allowed_is_read_and_not_imported(
+    evil: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backbones, "allowed_packages", {"heed_evil"})
+    assert resolve("package:heed_evil.sub/model") == str(evil)
+    assert resolve("package:heed_evil/sub/model") == str(evil)
+    assert not (tmp_path / "imported").exists()
 
 
 def test_weights_of_a_package_with_another_hash_are_refused(package: Path) -> None:
