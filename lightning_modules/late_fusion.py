@@ -1,5 +1,7 @@
 """Late fusion: any timm backbone beside any text encoder; the baseline that a laptop can train."""
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,36 @@ from lightning_modules.pictures import PictureProcessor, PictureStore, ResizeTo,
 from records import HeedError, Task, read_json, write_json
 
 SETTINGS = "vision.json"  # beside an exported model: what is known of the network but for its text encoder
-KNOWN = {"architecture", "image_size", "interpolation", "mean", "std", "hidden", "pictures"}  # in that file
 LAST = "head.3."  # how the last layer is called
 BATCH = 32  # pictures that are encoded together
+
+
+def _is_size(value: Any) -> bool:
+    return type(value) is int and value > 0
+
+
+def _are_channels(value: Any, least: float) -> bool:
+    """Whether it is a finite number for each of the three channels."""
+    return len(value) == 3 and all(type(v) in (int, float) and least < v < math.inf for v in value)
+
+
+SOUND: dict[str, Callable[[Any], bool]] = {  # what that file says, and when it can be
+    "architecture": timm.is_model,
+    "image_size": lambda value: len(value) == 2 and all(map(_is_size, value)),
+    "interpolation": lambda value: value.upper() in Image.Resampling.__members__,
+    "mean": lambda value: _are_channels(value, -math.inf),
+    "std": lambda value: _are_channels(value, 0),
+    "hidden": _is_size,
+    "pictures": _is_size,
+}
+
+
+def _holds(is_sound: Callable[[Any], bool], found: Any, name: str) -> bool:
+    """Whether what a file says of something can be, whatever its type."""
+    try:
+        return is_sound(found[name])
+    except Exception:  # a list, a number, nothing at all: any line of the above can fail
+        return False
 
 
 class Fusion(nn.Module):
@@ -125,8 +154,8 @@ class LateFusion(Encoder):
         self.trained = file.is_file()
         if self.trained:
             found = read_json(file)
-            if KNOWN - found.keys() or not timm.is_model(found["architecture"]):
-                raise HeedError(f"{file} is damaged: export the model again.")
+            if odd := [name for name, is_sound in SOUND.items() if not _holds(is_sound, found, name)]:
+                raise HeedError(f"{file} is damaged (its {odd[0]}): export the model again.")
             if found["pictures"] != pictures:
                 raise HeedError(f"{self.backbone} reads {found['pictures']} pictures, and the data have {pictures}.")
             return found

@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice, product
+from itertools import chain, islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -206,13 +206,22 @@ class TextProcessor:
             )
 
     def _check_template(self) -> None:
-        for texts in product(self.PROBES, repeat=len(self.parts)):
+        for texts in self._probes():
             lengths = self.store.lengths(numbers := self.store.numbers(self._texts(texts)))
             row = np.zeros((2, sum(lengths) + self.max_length - self.budget), dtype=np.int64)
             self._splice([self.store.ids(*pair) for pair in zip(numbers, lengths, strict=True)], *row)
             encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
             if row.tolist() != [encoded["input_ids"], encoded["token_type_ids"]]:
                 raise HeedError(self.REFUSAL.format(type(self.tokenizer).__name__))
+
+    def _probes(self) -> set[tuple[str, ...]]:
+        """Texts for the parts, in which any two parts side by side have all pairs of probes; never more than nine."""
+        n = len(self.PROBES)
+        return {
+            tuple(self.PROBES[(first + step * i) % n] for i in range(len(self.parts)))
+            for first in range(n)
+            for step in range(n)
+        }
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
         """What the tokenizer itself is given to encode an example with these parts."""

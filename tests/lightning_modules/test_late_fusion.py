@@ -1,6 +1,8 @@
 """Late fusion: what is encoded how often, that it learns, and that what was exported is the same network."""
 
 import importlib.util
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -218,3 +220,60 @@ def test_a_model_of_texts_refuses_pictures_and_the_other_way_round(tiny_bert) ->
         Encoder(str(tiny_bert)).require_parts(Task("classification", tuple(TWO["parts"]), ("x",), pictures=("left",)))
     with pytest.raises(HeedError, match="there is none among premise, hypothesis"):
         model_of(tiny_bert).require_parts(Task("classification", ("premise", "hypothesis"), ("x",)))
+
+
+ODD = {
+    "architecture": [None, 3, [], "no_such_net", {"a": 1}],
+    "image_size": [None, 32, "32", [32], [32, 0], [32, -1], [32, "32"], [32.5, 32], [True, 32], {"a": 1, "b": 2}],
+    "interpolation": [None, 3, "cubic spline", ["bicubic"], "__class__"],
+    "mean": [None, 0.5, [0.5, 0.5], ["0.5"] * 3, [[0.5]] * 3],
+    "std": [None, [0.5, 0.5, 0], [0.5, 0.5, -1], "abc"],
+    "hidden": [None, 0, -1, "32", 3.5, [32]],
+    "pictures": [None, 0, -1, "1", [1]],
+}
+
+
+@pytest.fixture(scope="module")
+def exported(tiny_bert, tmp_path_factory) -> Path:
+    """The folder of a model for questions about one picture."""
+    folder, model = tmp_path_factory.mktemp("exported"), model_of(tiny_bert)
+    model.prepare(QUESTIONS)
+    model.configure_model()
+    model.export(str(folder), weights=True)
+    LateFusion(str(folder)).prepare(QUESTIONS)
+    return folder
+
+
+QUESTIONS = Task("classification", ("image", "question"), ("no", "yes"), pictures=("image",))
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_settings_of_an_exported_model_are_damage(exported: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(exported, tmp_path / "m")
+    file = tmp_path / "m" / "vision.json"
+    sound = json.loads(file.read_text())
+    missing = {key: value for key, value in sound.items() if key != name}
+    for odd in (missing, *(sound | {name: value} for value in ODD[name])):
+        file.write_text(json.dumps(odd))
+        with pytest.raises(HeedError, match=rf"vision\.json is damaged \(its {name}\): export the model again"):
+            LateFusion(str(tmp_path / "m")).prepare(QUESTIONS)
+
+
+@pytest.mark.parametrize("content", ["[]", "3", "null", '"x"', "{", "", "\x00"])
+def test_settings_that_are_none_are_damage(exported: Path, tmp_path: Path, content: str) -> None:
+    shutil.copytree(exported, tmp_path / "m")
+    (tmp_path / "m" / "vision.json").write_text(content)
+    with pytest.raises(HeedError, match=r"vision\.json") as caught:
+        LateFusion(str(tmp_path / "m")).prepare(QUESTIONS)
+    assert "\n" not in str(caught.value)
+
+
+def test_weights_cut_short_are_one_sentence(exported: Path, tmp_path: Path) -> None:
+    shutil.copytree(exported, tmp_path / "m")
+    file = tmp_path / "m" / "model.safetensors"
+    for length in (0, 7, 1000):
+        file.write_bytes((exported / "model.safetensors").read_bytes()[:length])
+        model = LateFusion(str(tmp_path / "m"))
+        model.prepare(QUESTIONS)
+        with pytest.raises(HeedError, match="could not be loaded"):
+            model.configure_model()

@@ -1,6 +1,7 @@
 """Parts put into a template are the text that the tokenizer itself encodes."""
 
 import pickle
+from itertools import pairwise, product
 from pathlib import Path
 
 import torchvision_fix  # noqa: F401
@@ -155,3 +156,15 @@ def test_a_processor_survives_pickling_and_a_batch_may_be_empty(
     for name, tensor in processor(pool).items():
         assert torch.equal(copy(pool)[name], tensor)
     assert {name: len(tensor) for name, tensor in processor([]).items()} == {"input_ids": 0, "attention_mask": 0}
+
+
+def test_many_parts_are_checked_in_time_that_grows_with_their_number(tokenizers: dict) -> None:
+    """Any two neighbours meet in all pairs of probes; of all combinations there would be 3 to the power of 12."""
+    parts = [f"p{i}" for i in range(12)]
+    processor = TemplateProcessor(tokenizers["t5"], " ".join(f"{p}: {{{p}}}" for p in parts), 512)
+    probes = processor._probes()
+    assert len(probes) == 9
+    for left, right in pairwise(range(12)):
+        assert len({(texts[left], texts[right]) for texts in probes}) == 9
+    two = TemplateProcessor(tokenizers["t5"], "{a} and {b}", 64)
+    assert two._probes() == set(product(two.PROBES, repeat=2))
