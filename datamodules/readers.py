@@ -41,7 +41,7 @@ def inside(folder: Path, path: Any) -> Path:
         HeedError: It leaves the folder, or is no path.
     """
     refused = HeedError(f"{folder}: the path {brief(path)} in its files does not lead to something in this folder.")
-    if not isinstance(path, str) or "\0" in path or "\\" in path:
+    if not isinstance(path, str) or re.search("[\0\\\\\ud800-\udfff]", path):
         raise refused
     if PurePosixPath(path).is_absolute() or PureWindowsPath(path).drive:
         raise refused

@@ -8,6 +8,7 @@ from pytorch_lightning.utilities import rank_zero_info
 
 from datamodules.readers import brief, reason
 from datamodules.sources import inside
+from datamodules.values import NUL
 from records import HeedError, Table
 
 TITLE = "title"
@@ -67,12 +68,14 @@ def plain(value: Any, where: str) -> str:
     """A text with single spaces for all white space.
 
     Raises:
-        HeedError: It is no text, or holds half of a surrogate pair.
+        HeedError: It is no text, or holds half of a surrogate pair or a NUL.
     """
     if not isinstance(value, str):
         raise HeedError(f"{where} expected a text, found {type(value).__name__} {brief(value)}.")
     if any("\ud800" <= c <= "\udfff" for c in value):
         raise HeedError(f"{where} {brief(value)} holds half of a surrogate pair.")
+    if NUL in value:
+        raise HeedError(f"{where} {brief(value)} holds a NUL character, which is not text.")
     return " ".join(value.split())
 
 

@@ -16,6 +16,7 @@ from datamodules import arrow_files, readers, values
 from datamodules.arrow_files import weight
 from datamodules.readers import read
 from datamodules.sources import Local
+from datamodules.table_files import parse_table
 from records import HeedError
 
 MIB = 2**20
@@ -210,3 +211,9 @@ def test_only_files_of_a_saved_data_set_are_opened(tmp_path: Path, name: str) ->
     os.mkfifo(tmp_path / "saved" / name)
     with pytest.raises(HeedError, match=f"{name} is a named pipe, and should be a file"):
         list(Local(tmp_path / "saved").rows("train", ())[1])
+
+
+def test_nul_is_not_text_in_a_table() -> None:
+    for table in ({"title": ["a"], "k": ["x\0"]}, {"title": ["a"], "k\0": ["x"]}, {"title": ["\0"], "k": ["x"]}):
+        with pytest.raises(HeedError, match="holds a NUL character, which is not text"):
+            parse_table(json.dumps(table).encode(), "T1.json")

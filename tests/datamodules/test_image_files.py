@@ -118,7 +118,9 @@ def test_what_cannot_be_a_picture_is_refused_with_its_row(tmp_path: Path) -> Non
     assert "--data.image_folder must say" in refused([{"image": "fits.png"}], None)
 
 
-@pytest.mark.parametrize("path", ["../secret.png", "/etc/hosts", "a/../../secret.png", "link/secret.png", "a\\b.png"])
+@pytest.mark.parametrize(
+    "path", ["../secret.png", "/etc/hosts", "a/../../secret.png", "link/secret.png", "a\\b.png", "\ud83d.png"]
+)
 def test_a_path_may_not_leave_the_folder(tmp_path: Path, path: str) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "link").symlink_to(tmp_path)
