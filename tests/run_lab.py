@@ -30,6 +30,7 @@ KINDS = {  # name: (flags, processes); between 14 and 34 batches
         + ["--checkpoint.last_every_n_steps", "1"],
         1,
     ),
+    "ends_unvalidated": (["--trainer.val_check_interval", "0.4", "--data.n_train", "400"], 1),
     "by_steps": (["--trainer.max_steps", "17", "--trainer.max_epochs", "-1"], 1),
     "stopped_early": (
         ["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor", "accuracy/planted"]

@@ -81,8 +81,13 @@ def test_a_kill_before_the_last_batch(lab, kind):
     assert_same(whole, folder)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["two", "by_steps", "stopped_early"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "ends_unvalidated",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("two", "by_steps", "stopped_early")),
+    ],
+)
 def test_a_kill_after_training_is_followed_by_no_more_training(lab, kind):
     folder = lab.killed(kind, ["callbacks.board:Board.final", 1, "before"], f"trained-{kind}")
     assert "Epoch " not in lab.resumed(kind, folder)
