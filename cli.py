@@ -15,7 +15,6 @@ import torchvision_fix  # noqa: F401
 import torch
 import yaml
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
-from pytorch_lightning.loggers import TensorBoardLogger
 from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -38,6 +37,7 @@ from callbacks import (
     TableRows,
     TwoClass,
 )
+from callbacks.board import BoardLogger
 from callbacks.checkpoint_files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
 from datamodules import PairedData
 from forms import CONFIGS, config_path, names
@@ -45,7 +45,8 @@ from kinds import require_kinds
 from lightning_modules import Classifier
 from mistakes import Parser, one_sentence, user_mistake
 from records import ExamplesBuilder, HeedError, printable
-from runs import drawn_seed, is_first, require_same_settings, show_if_finished
+from records.claim import release
+from runs import claim_named, drawn_seed, is_first, require_same_settings, show_if_finished
 
 IN_TRAINING = (Accuracy, Answers, Attentiveness, NaturalLogic)
 ONLY_AFTERWARDS = (NaivePartial, TableRows, Evidence, Challenge, CounterfactualTables, TwoClass)
@@ -91,7 +92,15 @@ class HeedCLI(LightningCLI):
 
     def __init__(self, evaluating: bool, folder: Callable[["HeedCLI"], Path], args: list[str]) -> None:
         self.evaluating, self.make_folder = evaluating, folder
+        self.about: dict[str, Any] = {}  # goes into run.json
         self.evaluations: list[Evaluation] = []  # those that have something to do
+        try:
+            self._make(args)
+        except BaseException:
+            release()  # and leave no empty folder behind
+            raise
+
+    def _make(self, args: list[str]) -> None:
         super().__init__(
             Classifier,
             PairedData,
@@ -122,6 +131,7 @@ class HeedCLI(LightningCLI):
             self.config.seed_everything = self.config.data.init_args.seed = drawn_seed()
         if not self.evaluating:
             require_same_settings(self.config, parser)
+        claim_named(self)  # before anything is read
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         parser.add_lightning_class_args(Attentiveness, "attentiveness")
@@ -281,13 +291,13 @@ class HeedCLI(LightningCLI):
         config = self.config_init["trainer"]
         folder = self.make_folder(self) if is_first() else None
         engine = Engine(self.evaluating, self.only)
-        heed = [Accuracy(), Answers(), engine, RunFolder(folder, self.save_config), ContactSheet()]
+        heed = [Accuracy(), Answers(), engine, RunFolder(folder, self.save_config, self.about), ContactSheet()]
         if self.evaluating:
             kwargs["logger"] = config["logger"] or False
         else:
             heed.append(Board(self.hyperparameters()))
             if config["logger"] in (None, True) and not config["fast_dev_run"]:
-                kwargs["logger"] = TensorBoardLogger(str(folder), name="", version="", default_hp_metric=False)
+                kwargs["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
         config["callbacks"] = [*heed, *(config["callbacks"] or [])]
         plugins = config["plugins"] or []
         plugins = plugins if isinstance(plugins, list) else [plugins]
@@ -296,8 +306,6 @@ class HeedCLI(LightningCLI):
         try:
             return super().instantiate_trainer(**kwargs | {"precision": self.precision()})
         except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
-            if folder is not None and not any(folder.iterdir()):
-                folder.rmdir()
             first = re.split(r"(?<=[.!]) +(?=[A-Z])", str(error).strip(), maxsplit=1)[0]  # advice on code follows
             raise HeedError(f"--trainer: {first}") from error
 

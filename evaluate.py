@@ -13,6 +13,7 @@ import torchvision_fix  # noqa: F401
 
 from callbacks import Engine, RunFolder
 from cli import HeedCLI
+from evaluation_folder import evaluation_folder
 from forms import expand
 from metrics.report import print_table
 from mistakes import guarded
@@ -23,11 +24,7 @@ def output_folder(cli: HeedCLI) -> Path:
     """Inside the run for a checkpoint; under ``pretrained`` for a model that was never trained here."""
     if cli.config.checkpoint is None or cli.config.output:
         return run_folder(cli, "pretrained")
-    checkpoint = Path(cli.config.checkpoint)
-    parts = [] if cli.without_data else [cli.datamodule.name, cli.datamodule.evaluated]
-    parts += [checkpoint.stem, *(e.title for e in cli.evaluations if e.own or cli.only or e.title != e.name)]
-    name = "-".join(part for part in parts if part != "best")
-    return checkpoint.absolute().parent.parent / "evaluations" / name
+    return evaluation_folder(cli)
 
 
 def main() -> None:

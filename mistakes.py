@@ -12,7 +12,7 @@ import torchvision_fix  # noqa: F401
 from pytorch_lightning.cli import LightningArgumentParser
 from pytorch_lightning.utilities import rank_zero_only
 
-from records import HeedError, stopping
+from records import HeedError, ending_with_its_reader, stopping
 
 
 class Parser(LightningArgumentParser):
@@ -60,7 +60,8 @@ def guarded(main: Callable[[], None]) -> None:
     """
     stopping.listen()
     try:
-        main()
+        with ending_with_its_reader():
+            main()
     except stopping.Stopped as stop:
         end(str(stop), stop.code)
     except (KeyboardInterrupt, SystemExit) as stop:

@@ -14,6 +14,7 @@ import sys
 import torchvision_fix  # noqa: F401
 
 from callbacks import BestCheckpoint, Board, Engine, RunFolder
+from callbacks.run_folder import export
 from cli import HeedCLI
 from forms import expand
 from metrics.report import print_table
@@ -39,7 +40,7 @@ def main() -> None:
     cli.callback(Board).final(trainer)
     folder = cli.callback(RunFolder).folder
     if trainer.is_global_zero:
-        cli.model.export(str(folder / "checkpoints" / "backbone"), weights=True)
+        export(cli.model, folder, weights=True)
         print_table({str(folder): cli.callback(Engine).results})
         print(f"Every measurement, on all examples: python evaluate.py --checkpoint {best}")
         print(f"Curves: tensorboard --logdir {folder.parent}")

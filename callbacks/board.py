@@ -1,17 +1,20 @@
 """What TensorBoard shows beside the scalars: figures per epoch, a page of grouped curves, and hyperparameters."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.loggers import TensorBoardLogger
+from pytorch_lightning.loggers.logger import rank_zero_experiment
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+from torch.utils.tensorboard import SummaryWriter
 
 from callbacks.engine import Engine
 from callbacks.run_folder import RunFolder
 from metrics import Measurement
-from records import MANY
+from records import MANY, atomic_path, writing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,6 +52,36 @@ def history_figure(history: list[tuple[int, dict[str, Measurement]]], title: str
     axes.grid(axis="y", alpha=0.3)
     axes.legend(loc="best", fontsize=12)
     return figure
+
+
+class BoardLogger(TensorBoardLogger):
+    """Lightning's logger, which says in one sentence that the disk is full."""
+
+    @property
+    @rank_zero_experiment
+    def experiment(self) -> SummaryWriter:
+        first = self._experiment is None
+        with writing(self.log_dir):
+            writer = super().experiment
+        if first:
+            writer._get_file_writer = self._guarded(writer._get_file_writer)
+            writer._get_file_writer()
+        return writer
+
+    def _guarded(self, file_writer_of: Callable[[], Any]) -> Callable[[], Any]:
+        """The same with what writes events in one place: a new one after each time that the board was closed."""
+
+        def of() -> Any:
+            with writing(self.log_dir):
+                file_writer = file_writer_of()
+            events = file_writer.event_writer
+            if not hasattr(events, "guarded"):
+                events.guarded = True
+                for name in ("add_event", "flush", "close"):
+                    setattr(events, name, writing(self.log_dir)(getattr(events, name)))
+            return file_writer
+
+        return of
 
 
 def tensorboard_of(trainer: Trainer) -> Any:
@@ -118,8 +151,8 @@ class Board(Callback):
             points.append((trainer.current_epoch + 1, {curve: measurements[tag] for curve, tag in curves.items()}))
             figure = history_figure(points, f"{data.name}, {data.regime}")
             path = Path(folder) / "figures" / f"{name}.png"
-            path.parent.mkdir(exist_ok=True)
-            figure.savefig(path, dpi=150)
+            with atomic_path(path) as temporary:
+                figure.savefig(temporary, dpi=150, format="png")
             if writer := tensorboard_of(trainer):
                 writer.add_figure(f"figures/{name}", figure, trainer.global_step - 1)  # as Lightning logs the rest
 

@@ -11,7 +11,7 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 from callbacks.attentiveness import Attentiveness
 from callbacks.board import tensorboard_of
 from callbacks.engine import Engine
-from callbacks.run_folder import RunFolder
+from callbacks.run_folder import SHEET, RunFolder
 from datamodules import PairedData
 from datamodules.image_files import thumbnail
 from interventions import Swap
@@ -36,7 +36,7 @@ class ContactSheet(Callback):
         for part in data.swap:
             found = unchanged(rows, part, data.default_label, data.seed)
             pairs, heading = [pair_of(row, data) for row in found.rows], title(data.name, part, found)
-            path, tag = Path(folder.folder) / "figures" / f"unchanged-{part}", f"unchanged/{part}"
+            path, tag = Path(folder.folder) / "figures" / f"{SHEET}{part}", f"unchanged/{part}"
             step = trainer.global_step - 1  # as Lightning logs the rest
             if not data.task.pictures:
                 text = markdown(pairs, heading)

@@ -3,10 +3,12 @@
 import platform
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -17,12 +19,14 @@ from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 from callbacks.checkpoint_files import flush, remove_states
 from callbacks.engine import Engine
 from callbacks.stop import stop_if_asked, take_over
-from records import atomic_path, read_json, write_json
+from records import atomic_path, read_json, write_json, writing
 from records.results import write_results
 from records.stopping import Stopped, is_postponed, postpone
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
 FINISHED = "finished"  # in run.json
+
+SHEET = "unchanged-"  # begins the names of figures that show examples of the results
 
 
 def new_version(parent: Path) -> Path:
@@ -43,6 +47,27 @@ def is_finished(run: Path) -> bool:
     return (run / "run.json").is_file() and FINISHED in read_json(run / "run.json")
 
 
+def export(module: LightningModule, run: Path, weights: bool) -> None:
+    """Write the network of a run, with its tokenizer, to ``checkpoints/backbone``, file by file.
+
+    All files are written beside it before the first takes its place: a full disk leaves the old ones.
+
+    Raises:
+        HeedError: They cannot be written.
+    """
+    folder = run / "checkpoints" / "backbone"
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder.parent, prefix=".backbone.") as temporary:
+            module.export(temporary, weights=weights)
+            for path in sorted(Path(temporary).rglob("*")):
+                to = folder / path.relative_to(temporary)
+                if path.is_dir():
+                    to.mkdir(exist_ok=True)
+                else:
+                    path.replace(to)
+
+
 class RunFolder(Callback):
     """Writes config.yaml, run.json, results.json, rows/ and the exported backbone.
 
@@ -53,10 +78,16 @@ class RunFolder(Callback):
     Args:
         folder: The folder; None on other ranks than 0.
         save_config: Writes the configuration to the path it is given.
+        about: What else goes into run.json.
     """
 
-    def __init__(self, folder: Path | None, save_config: Callable[[Path], None]) -> None:
-        self.folder, self.save_config = folder, save_config
+    def __init__(
+        self,
+        folder: Path | None,
+        save_config: Callable[[Path], None],
+        about: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self.folder, self.save_config, self.about = folder, save_config, about
         self._goes_on: bool | None = None  # whether the folder holds the run already
         self._described = False  # whether this start stands in run.json
 
@@ -90,7 +121,7 @@ class RunFolder(Callback):
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.is_global_zero:
-            pl_module.export(str(self.folder / "checkpoints" / "backbone"), weights=False)
+            export(pl_module, self.folder, weights=False)
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.state.fn == "fit":
@@ -102,7 +133,8 @@ class RunFolder(Callback):
         if not self._described:  # a run that went on, and had nothing left to train
             self._record(trainer)
         engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
-        write_results(self.folder, engine.results, engine.rows)
+        sheets = (self.folder / "figures").glob(f"{SHEET}*")  # which are made again, if they are
+        write_results(self.folder, engine.results, engine.rows, sheets)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Processes that Lightning has started, and that are not connected yet, end with the first."""
@@ -140,4 +172,5 @@ class RunFolder(Callback):
             "processes": trainer.world_size,
             "threads": torch.get_num_threads(),
             "precision": trainer.precision,
+            **self.about,
         }

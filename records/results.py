@@ -33,7 +33,10 @@ def rows_file(folder: str | Path, evaluation: str) -> Path:
 
 
 def write_results(
-    folder: str | Path, results: Mapping[str, Any], rows: Mapping[str, tuple[pa.Table, Mapping[str, Any]]]
+    folder: str | Path,
+    results: Mapping[str, Any],
+    rows: Mapping[str, tuple[pa.Table, Mapping[str, Any]]],
+    outdated: Iterable[Path] = (),
 ) -> None:
     """Write results.json and the rows of every evaluation, with the sha256 of each file of rows in results.json.
 
@@ -45,15 +48,16 @@ def write_results(
         folder: The folder of a run.
         results: What results.json says but for the hashes.
         rows: Evaluation to its rows and their metadata.
+        outdated: Files that show the old results, to be removed as well.
     """
     with ExitStack() as stack:  # leaves the last that was entered first
         file, hashes = stack.enter_context(atomic_path(Path(folder) / RESULTS)), {}
         for name, (table, metadata) in rows.items():
             hashes[name] = save_rows(stack.enter_context(atomic_path(rows_file(folder, name))), table, metadata)
         file.write_text(as_json({**results, "rows": hashes}), encoding="utf-8", errors="backslashreplace")
-    for path in (Path(folder) / "rows").glob("*.parquet"):
-        if path.stem not in hashes:
-            path.unlink()
+        for path in [*(Path(folder) / "rows").glob("*.parquet"), *outdated]:
+            if path.parent.name != "rows" or path.stem not in hashes:
+                path.unlink(missing_ok=True)
 
 
 def read_results(folder: str | Path) -> dict[str, Any]:

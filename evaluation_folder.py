@@ -1,0 +1,98 @@
+"""Where evaluate.py writes: a folder inside the run for each set of settings, so that none replaces another."""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torchvision_fix  # noqa: F401
+
+from forms import expand
+from records import HeedError, read_json
+from records.claim import LOCK, claim
+from runs import with_run
+
+if TYPE_CHECKING:
+    from cli import HeedCLI
+
+NO_NUMBER = re.compile(  # settings that change no number: where it runs, what it prints, where it reads the model
+    r"config|checkpoint|output|data\.init_args\.(num_workers|seed)|trainer\.(accelerator|devices|num_nodes|strategy"
+    r"|logger|enable_\w+|log_every_n_steps|profiler|default_root_dir)(\..+)?"
+)
+LONGEST = 24  # of a value in a name
+
+
+def evaluation_folder(cli: "HeedCLI") -> Path:
+    """The folder for an evaluation of a checkpoint, claimed; ``cli.about`` then says what is special about it.
+
+    A plain ``evaluate.py --checkpoint FILE`` has the name of the data, the checkpoint and the evaluations. Whatever
+    else was set stands behind that, with a hash of all of it. The same settings and examples have the same folder.
+
+    Raises:
+        HeedError: Another process writes there, or the folder holds something else.
+    """
+    checkpoint = Path(cli.config.checkpoint).absolute()
+    run, settings = checkpoint.parent.parent, special(cli)
+    pools = [cli.datamodule.pool, *(evaluation.pool(cli.datamodule) for evaluation in cli.evaluations)]
+    examples = sorted({pool.fingerprint for pool in pools})
+    identity = {"checkpoint": str(checkpoint.relative_to(run)), "settings": settings, "examples": examples}
+    sha256 = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    cli.about["evaluation"] = {**identity, "sha256": sha256}
+    parts = [] if cli.without_data else [cli.datamodule.name, cli.datamodule.evaluated]
+    parts += [checkpoint.stem, *(e.title for e in cli.evaluations if e.own or cli.only or e.title != e.name)]
+    name = "-".join(part for part in parts if part != "best")
+    hashed = "-".join([name, *_words(settings, cli), sha256[:8]])
+    elsewhere = checkpoint.parent.name != "checkpoints"
+    for folder in [run / "evaluations" / n for n in ([] if settings or elsewhere else [name]) + [hashed]]:
+        if _is_free(folder, sha256):
+            claim(folder, str(folder))
+            return folder
+    raise HeedError(f"{folder} holds something else than this evaluation: move it away, or choose a folder by --output.")
+
+
+def special(cli: "HeedCLI") -> dict[str, Any]:
+    """The settings that a plain ``evaluate.py --checkpoint FILE`` does not have, by their dotted names."""
+    plain = cli.parser.parse_args(expand(with_run(["--checkpoint", cli.config.checkpoint])))
+    mine, others = (_flat(json.loads(_dumped(cli, config))) for config in (cli.config, plain))
+    names = sorted(name for name in mine.keys() | others.keys() if not NO_NUMBER.fullmatch(name))
+    return {name: mine.get(name) for name in names if mine.get(name) != others.get(name)}
+
+
+def _dumped(cli: "HeedCLI", config: Any) -> str:
+    return cli.parser.dump(config, format="json", skip_unset=False, skip_validation=True)
+
+
+def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    if not isinstance(value, Mapping) or not value:
+        return {prefix.removesuffix("."): value}
+    return {name: v for key, inner in value.items() for name, v in _flat(inner, f"{prefix}{key}.").items()}
+
+
+def _words(settings: Mapping[str, Any], cli: "HeedCLI") -> list[str]:
+    """A few of the settings in words for a name: not those that the rest of the name says."""
+    said = {"evaluations", *(e.name for e in cli.evaluations if e.own)}
+    if {"data.class_path", "data.init_args.name"} & settings.keys():
+        said.add("data")
+    words = []
+    for name, value in settings.items():
+        if name.split(".")[0] not in said:
+            text = "" if value is None or isinstance(value, dict | list) else str(value)
+            short = len(text) <= LONGEST and re.fullmatch(r"[\w.,-]+", text)
+            words.append("_".join([name.rsplit(".", 1)[-1], *([text] if short else [])]))
+    return words[:3]
+
+
+def _is_free(folder: Path, sha256: str) -> bool:
+    """Whether there is nothing yet but what the same evaluation has left, if anything."""
+    if not folder.is_dir() or {path.name for path in folder.iterdir()} <= {LOCK}:
+        return not folder.exists() or folder.is_dir()
+    if not (folder / "run.json").is_file():
+        return False
+    try:
+        about = read_json(folder / "run.json")
+    except HeedError:
+        return False
+    evaluation = about.get("evaluation") if isinstance(about, dict) else None
+    return isinstance(evaluation, dict) and evaluation.get("sha256") == sha256
