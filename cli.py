@@ -113,7 +113,7 @@ class HeedCLI(LightningCLI):
             load_from_checkpoint_support=False,
             seed_everything_default=0,
             parser_class=Parser,
-            parser_kwargs={"description": description(evaluating), "usage": "%(prog)s [short forms] [settings]"},
+            parser_kwargs={"description": description(self.evaluating), "usage": "%(prog)s [short forms] [settings]"},
             trainer_defaults={
                 "max_epochs": 2,
                 "gradient_clip_val": 1.0,

@@ -36,7 +36,7 @@ def evaluation_folder(cli: "HeedCLI") -> Path:
     checkpoint = Path(cli.config.checkpoint).absolute()
     run, settings = checkpoint.parent.parent, special(cli)
     pools = [cli.datamodule.pool, *(evaluation.pool(cli.datamodule) for evaluation in cli.evaluations)]
-    examples = sorted({pool.fingerprint for pool in pools})
+    examples = sorted({pool.fingerprint for pool in pools if pool is not None})
     identity = {"checkpoint": str(checkpoint.relative_to(run)), "settings": settings, "examples": examples}
     sha256 = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
     cli.about["evaluation"] = {**identity, "sha256": sha256}
@@ -49,7 +49,9 @@ def evaluation_folder(cli: "HeedCLI") -> Path:
         if _is_free(folder, sha256):
             claim(folder, str(folder))
             return folder
-    raise HeedError(f"{folder} holds something else than this evaluation: move it away, or choose a folder by --output.")
+    raise HeedError(
+        f"{folder} holds something else than this evaluation: move it away, or choose a folder by --output."
+    )
 
 
 def special(cli: "HeedCLI") -> dict[str, Any]:
@@ -77,7 +79,7 @@ def _words(settings: Mapping[str, Any], cli: "HeedCLI") -> list[str]:
         said.add("data")
     words = []
     for name, value in settings.items():
-        if name.split(".")[0] not in said:
+        if name.split(".")[0] not in said and ".splits." not in name:
             text = "" if value is None or isinstance(value, dict | list) else str(value)
             short = len(text) <= LONGEST and re.fullmatch(r"[\w.,-]+", text)
             words.append("_".join([name.rsplit(".", 1)[-1], *([text] if short else [])]))

@@ -42,7 +42,10 @@ def claim(folder: Path, named: str, made: Sequence[Path] = ()) -> None:
         made = [*made, *missing(folder)]
         folder.mkdir(parents=True, exist_ok=True)
         handle = _locked(folder / LOCK, named)
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, HeedError) as error:
+        _remove(made)
+        if isinstance(error, HeedError):
+            raise
         reason = getattr(error, "strerror", None) or error
         raise HeedError(f"{named} cannot be written to: {reason}; name another folder.") from None
     _held[folder] = handle, made
@@ -67,7 +70,9 @@ def _locked(path: Path, named: str) -> int:
         except BlockingIOError:
             owner = os.pread(handle, 200, 0).decode("utf-8", "replace") or "another process"
             os.close(handle)
-            raise HeedError(f"{named}: {owner} writes there; wait until it has ended, or name another folder.") from None
+            raise HeedError(
+                f"{named}: {owner} writes there; wait until it has ended, or name another folder."
+            ) from None
         except OSError as error:
             where = printable(str(path.parent))
             print(f"{where}: no locks ({error.strerror}), so let no other process write there.", file=sys.stderr)
@@ -90,9 +95,14 @@ def release() -> None:
             if os.path.samestat(os.fstat(handle), os.stat(folder / LOCK)):
                 (folder / LOCK).unlink()
         os.close(handle)
-        with suppress(OSError):  # the first that is not empty
-            for path in made:
-                path.rmdir()
+        _remove(made)
+
+
+def _remove(made: Sequence[Path]) -> None:
+    """Remove folders that are still empty, each before the one that holds it."""
+    with suppress(OSError):  # the first that is not empty
+        for path in made:
+            path.rmdir()
 
 
 def _forget() -> None:

@@ -53,7 +53,7 @@ def rte(tmp_path):
 def test_only_what_was_asked_for_is_predicted(monkeypatch, capsys, checkpoint, nlixy):
     only = ["--evaluations", "natural_logic", "--natural_logic.path", nlixy, "--natural_logic.seeds", "10"]
     run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, *only)
-    folder = checkpoint.parents[1] / "evaluations" / "natural_logic-test-10"
+    (folder,) = (checkpoint.parents[1] / "evaluations").glob("natural_logic-test-10-????????")
     assert [path.name for path in (folder / "rows").iterdir()] == ["natural_logic.parquet"]
     found = json.loads((folder / "results.json").read_text())
     assert {name.split("/")[0] for name in found["metrics"]} == {"natural_logic"}
@@ -64,7 +64,7 @@ def test_only_what_was_asked_for_is_predicted(monkeypatch, capsys, checkpoint, n
 def test_everything_at_once_beside_benchmarks(monkeypatch, capsys, checkpoint, nlixy, rte):
     benchmarks = ["--two_class.benchmarks", json.dumps({"rte": str(rte), "nlixy": str(nlixy)})]
     run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, "--natural_logic.path", nlixy, *benchmarks)
-    folder = checkpoint.parents[1] / "evaluations" / "planted-validation-natural_logic-test-two_class"
+    (folder,) = (checkpoint.parents[1] / "evaluations").glob("planted-validation-natural_logic-test-two_class-????????")
     found = json.loads((folder / "results.json").read_text())
     kinds = {"accuracy", "attentiveness", "natural_logic", "null", "two_class"}
     assert {name.split("/")[0] for name in found["metrics"]} == kinds

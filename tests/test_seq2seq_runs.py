@@ -79,7 +79,7 @@ def test_evaluation_of_a_checkpoint_with_data_of_its_own(monkeypatch, capsys, tr
     rte.write_text("sentence1\tsentence2\tlabel\nA dog ran.\tAn animal ran.\t0\nA boy ran.\tA dog ran.\t1\n")
     argv = ["--natural_logic.path", nlixy, "--natural_logic.seeds", "10", "--two_class.benchmarks"]
     run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, *argv, json.dumps({"rte": str(rte)}))
-    folder = trained / "evaluations" / "planted-validation-natural_logic-test-10-two_class"
+    (folder,) = (trained / "evaluations").glob("planted-validation-natural_logic-test-10-two_class-????????")
     found, before = results(folder), results(trained)
     kinds = {"accuracy", "attentiveness", "natural_logic", "null", "two_class"}
     assert {name.split("/")[0] for name in found["metrics"]} == kinds

@@ -289,9 +289,8 @@ def test_runs_on_tables(
         only = ["--evaluations", "challenge", "--challenge.kinds", "[negation, title]"]
         capsys.readouterr()
         run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, *only, *QUIET[:4])
-        rows, _ = read_rows(
-            folder_of_run / "evaluations" / "infotabs-dev-challenge-negation-title" / "rows" / "challenge.parquet"
-        )
+        (made,) = (folder_of_run / "evaluations").glob("infotabs-dev-challenge-negation-title-*")
+        rows, _ = read_rows(made / "rows" / "challenge.parquet")
         assert set(rows["intervention"].to_pylist()) == {"base", "perturb/negation/flipped", "title"}
         assert "titles: preserved" in capsys.readouterr().out
         return
@@ -305,5 +304,6 @@ def test_runs_on_tables(
     assert all(table_of[row["uid"]] != table_of[row["partner"]] for row in swapped)
     splits = ["--data", "infotabs", "--data.path", folder, "--data.splits", "{validation: alpha1}"]
     run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, *splits, *QUIET[:4])
-    rows, _ = read_rows(folder_of_run / "evaluations" / "infotabs-alpha1" / "rows" / "accuracy.parquet")
+    (made,) = (folder_of_run / "evaluations").glob("infotabs-alpha1-????????")
+    rows, _ = read_rows(made / "rows" / "accuracy.parquet")
     assert {row["uid"].rsplit("/", 1)[0] for row in rows.to_pylist()} == {"infotabs/alpha1"}

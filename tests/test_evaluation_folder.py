@@ -1,0 +1,254 @@
+"""Where the commands write: a folder for each run and each set of settings, never into what others left."""
+
+import json
+import os
+import re
+import shutil
+import sys
+import time
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+
+import evaluate
+import train
+from cli import HeedCLI
+from records import HeedError, read_json, write_json
+from records.claim import LOCK, claim, release
+from records.results import read_results
+
+QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
+SMALL = ["--model.max_length", "64", "--data.n_train", "32", "--data.n_validation", "9"]
+
+
+def run(main, *argv):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["heed.py", *map(str, argv), *QUIET])
+        main()
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_bert, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    run(train.main, "--model.backbone", tiny_bert, *SMALL, "--trainer.max_epochs", "1", "--output", folder)
+    return folder
+
+
+@pytest.fixture
+def checkpoint(trained, tmp_path):
+    """best.ckpt of a run without evaluations."""
+    shutil.copytree(trained, tmp_path / "run", ignore=shutil.ignore_patterns(LOCK))
+    return tmp_path / "run" / "checkpoints" / "best.ckpt"
+
+
+def evaluations(checkpoint):
+    return sorted(path.name for path in (checkpoint.parents[1] / "evaluations").iterdir())
+
+
+def files(folder):
+    return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != LOCK}
+
+
+@pytest.fixture
+def of_another(tmp_path):
+    """Claims a folder in another process, for the duration of the test."""
+    children = []
+
+    def hold(folder):
+        read, write = os.pipe()
+        children.append(os.fork())
+        if not children[-1]:
+            claim(folder, "x")
+            os.write(write, b"1")
+            time.sleep(120)
+            os._exit(0)
+        os.read(read, 1)
+
+    yield hold
+    for child in children:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+
+
+# evaluations
+
+SETTINGS = {  # what is set: what the name ends in
+    "--data.swap": ("[premise, hypothesis]", "swap"),
+    "--attentiveness.draws": ("2", "draws_2"),
+    "--data.eval_batch_size": ("4", "eval_batch_size_4"),
+    "--trainer.limit_val_batches": ("1", "limit_val_batches_1"),
+    "--seed_everything": ("5", "seed_everything_5"),
+    "--trainer.precision": ("bf16-true", "precision_bf16-true"),
+    "--evaluations": ("accuracy", "accuracy"),
+}
+
+
+def test_each_set_of_settings_has_a_folder_of_its_own(checkpoint):
+    """And none touches what another wrote."""
+    run(evaluate.main, "--checkpoint", checkpoint)
+    plain = checkpoint.parents[1] / "evaluations" / "planted-validation"
+    assert evaluations(checkpoint) == [plain.name]
+    assert read_json(plain / "run.json")["evaluation"]["settings"] == {}
+    before = files(plain)
+    for flag, (value, name) in SETTINGS.items():
+        known = set(evaluations(checkpoint))
+        run(evaluate.main, "--checkpoint", checkpoint, flag, value)
+        (made,) = set(evaluations(checkpoint)) - known
+        assert re.fullmatch(rf"planted-validation-{re.escape(name)}-[0-9a-f]{{8}}", made)
+        (differs,) = read_json(plain.parent / made / "run.json")["evaluation"]["settings"]
+        assert differs.rsplit(".", 1)[-1] == flag.rsplit(".", 1)[-1].removeprefix("--")
+        assert read_results(plain.parent / made)
+    assert files(plain) == before
+
+
+def test_what_changes_no_number_changes_no_name(checkpoint):
+    run(evaluate.main, "--checkpoint", checkpoint, "--trainer.devices", "1", "--data.num_workers", "1")
+    run(evaluate.main, "--checkpoint", checkpoint.parent / ".." / "checkpoints" / "best.ckpt")
+    assert evaluations(checkpoint) == ["planted-validation"]
+
+
+def test_other_examples_under_the_same_settings_do_not_replace_results(checkpoint, monkeypatch):
+    """As where a relative path leads elsewhere, or a file has changed."""
+    run(evaluate.main, "--checkpoint", checkpoint)
+    before = files(checkpoint.parents[1] / "evaluations" / "planted-validation")
+    original = HeedCLI.check
+
+    def fewer(cli):
+        original(cli)
+        cli.datamodule.pool = cli.datamodule.pool.take([0, 1, 2])
+
+    monkeypatch.setattr(HeedCLI, "check", fewer)
+    run(evaluate.main, "--checkpoint", checkpoint)
+    plain, other = evaluations(checkpoint)
+    assert re.fullmatch(r"planted-validation-[0-9a-f]{8}", other)
+    assert files(checkpoint.parents[1] / "evaluations" / plain) == before
+
+
+def test_the_same_evaluation_again_replaces_all_of_its_results(checkpoint):
+    run(evaluate.main, "--checkpoint", checkpoint)
+    folder = checkpoint.parents[1] / "evaluations" / "planted-validation"
+    first = {p: content for p, content in files(folder).items() if p.name != "run.json"}
+    for stale in (folder / "rows" / "challenge.parquet", folder / "figures" / "unchanged-other.md"):
+        stale.write_text("old")
+    run(evaluate.main, "--checkpoint", checkpoint)
+    assert {p: content for p, content in files(folder).items() if p.name != "run.json"} == first
+
+
+def test_a_folder_of_an_older_version_is_left_alone(checkpoint):
+    old = checkpoint.parents[1] / "evaluations" / "planted-validation"
+    write_json(old / "results.json", {"format": 1})
+    write_json(old / "run.json", {"command": []})
+    before = files(old)
+    run(evaluate.main, "--checkpoint", checkpoint)
+    plain, other = evaluations(checkpoint)
+    assert (plain, len(other)) == (old.name, len(old.name) + 9)
+    assert files(old) == before
+    (old.parent / other / "run.json").unlink()
+    with pytest.raises(HeedError, match=f"{other} holds something else than this evaluation: move it away, or choose"):
+        run(evaluate.main, "--checkpoint", checkpoint)
+
+
+def test_two_at_once_cannot_have_one_folder(checkpoint, of_another):
+    of_another(checkpoint.parents[1] / "evaluations" / "planted-validation")
+    with pytest.raises(HeedError, match="planted-validation: process .* writes there; wait until it has ended"):
+        run(evaluate.main, "--checkpoint", checkpoint)
+
+
+# --output and --resume
+
+
+def test_another_process_keeps_its_folder_and_nothing_is_read_before_that_is_said(
+    checkpoint, of_another, monkeypatch, tmp_path
+):
+    def reading(cli):
+        raise AssertionError("something was read")
+
+    monkeypatch.setattr(HeedCLI, "instantiate_classes", reading)
+    of_another(tmp_path / "out")
+    of_another(tmp_path / "run")
+    before = files(tmp_path)
+    for main, flags in (
+        (train.main, ["--output", tmp_path / "out"]),
+        (evaluate.main, ["--checkpoint", checkpoint, "--output", tmp_path / "out"]),
+        (train.main, ["--ckpt_path", "last", "--output", tmp_path / "out"]),
+        (train.main, ["--resume", tmp_path / "run"]),
+        (train.main, ["--resume", checkpoint.with_name("last.ckpt")]),
+        (train.main, ["--ckpt_path", "last", "--output", f"{tmp_path}/run/"]),
+    ):
+        with pytest.raises(HeedError, match=r"--(output|resume) .*: process \d+ on .* writes there; wait until"):
+            run(main, *flags)
+    assert files(tmp_path) == before
+
+
+def test_other_ranks_are_not_refused(of_another, monkeypatch, tmp_path):
+    of_another(tmp_path / "out")
+    monkeypatch.setattr("runs.is_first", lambda: False)
+    monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda cli: None)
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+    HeedCLI(
+        False,
+        None,
+        [
+            "--data",
+            "configs/data/planted.yaml",
+            "--model",
+            "configs/model/minilm.yaml",
+            "--output",
+            str(tmp_path / "out"),
+        ],
+    )
+
+
+@pytest.mark.parametrize("main", [train.main, evaluate.main])
+def test_a_folder_of_others_is_never_written_into(main, checkpoint, tmp_path):
+    flags = ["--checkpoint", checkpoint] if main is evaluate.main else []
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "results.json").write_text("{}")
+    before = [(p, p.stat().st_mtime_ns) for p in (tmp_path / "mine", tmp_path / "mine" / "results.json")]
+    with pytest.raises(HeedError, match=r"--output .*mine is not empty, .*\(it holds results.json\): name another fol"):
+        run(main, *flags, "--output", tmp_path / "mine")
+    with pytest.raises(HeedError, match="holds a run already: name another folder, or use --resume"):
+        run(main, *flags, "--output", tmp_path / "run")
+    with pytest.raises(HeedError, match=r"--output .*results.json: .*results.json is a file, not a folder"):
+        run(main, *flags, "--output", tmp_path / "mine" / "results.json")
+    with pytest.raises(HeedError, match=r"--output .*below: .*results.json is a file, not a folder"):
+        run(main, *flags, "--output", tmp_path / "mine" / "results.json" / "below")
+    assert [(p, p.stat().st_mtime_ns) for p, _ in before] == before
+
+
+def test_what_a_killed_start_left_is_no_hindrance(tiny_bert, tmp_path):
+    (tmp_path / LOCK).write_text("process 1 on somewhere")
+    (tmp_path / ".config.yaml.abcd1234").touch()
+    argv = ["--model.backbone", tiny_bert, *SMALL, "--trainer.max_steps", "1", "--evaluations"]
+    run(train.main, *argv[:-1], "--output", tmp_path)
+    assert read_results(tmp_path)["data"] == "planted"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_mistake_after_the_claim_leaves_no_folder_and_frees_it(tmp_path, there, monkeypatch):
+    if there:
+        (tmp_path / "a" / "out").mkdir(parents=True)
+    with pytest.raises(HeedError, match="--data.path"):
+        run(train.main, "--data", "mnli", "--data.path", tmp_path / "none", "--output", tmp_path / "a" / "out")
+    assert [p.name for p in tmp_path.rglob("*")] == (["a", "out"] if there else [])
+
+
+def test_run_json_says_what_was_typed_whatever_the_names(checkpoint, tmp_path):
+    odd = checkpoint.parents[1].rename(tmp_path / "new run\n\x1b[31mé")
+    run(evaluate.main, "--checkpoint", odd / "checkpoints" / "best.ckpt")
+    (folder,) = (odd / "evaluations").iterdir()
+    assert read_results(f"{folder}/")["data"] == "planted"
+    assert str(odd) in json.loads((folder / "run.json").read_text())["command"][2]
+
+
+@pytest.fixture(autouse=True)
+def _claims_end_with_the_test():
+    yield
+    release()
+
+
+def test_paths_are_shown_in_one_line(tmp_path):
+    with pytest.raises(HeedError) as caught:
+        run(evaluate.main, "--checkpoint", tmp_path / "a\nb\x1b[31m" / "best.ckpt")
+    assert str(caught.value).isprintable()
