@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,8 +76,8 @@ def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
 def _words(settings: Mapping[str, Any], cli: "HeedCLI") -> list[str]:
     """A few of the settings in words for a name: not those that the rest of the name says."""
     said = {"evaluations", *(e.name for e in cli.evaluations if e.own)}
-    if {"data.class_path", "data.init_args.name"} & settings.keys():
-        said.add("data")
+    if any(argument.partition("=")[0] == "--data" for argument in sys.argv):
+        said.add("data")  # whose file differs from that of the run in much
     words = []
     for name, value in settings.items():
         if name.split(".")[0] not in said and ".splits." not in name:

@@ -13,6 +13,7 @@ from pytorch_lightning.cli import LightningArgumentParser
 from pytorch_lightning.utilities import rank_zero_only
 
 from records import HeedError, ending_with_its_reader, stopping
+from records.claim import release
 
 
 class Parser(LightningArgumentParser):
@@ -74,6 +75,8 @@ def guarded(main: Callable[[], None]) -> None:
             raise
         print(f"{Path(sys.argv[0]).name}: {mistake}", file=sys.stderr, flush=True)
         sys.exit(2)
+    finally:
+        release()
 
 
 def end(message: str, status: int) -> NoReturn:

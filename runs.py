@@ -4,6 +4,7 @@ import json
 import os
 import re
 import secrets
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -369,5 +370,7 @@ def tidy(run: Path) -> None:
         for path in folder.glob(".*"):
             if TEMPORARY.fullmatch(path.name):
                 path.unlink()
+            elif re.fullmatch(r"\.backbone\.\w{8}", path.name):
+                shutil.rmtree(path)
     if newest(run / "checkpoints")[1]:
         (run / "checkpoints" / LAST).replace(run / "checkpoints" / "damaged.ckpt")

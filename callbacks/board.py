@@ -1,6 +1,7 @@
 """What TensorBoard shows beside the scalars: figures per epoch, a page of grouped curves, and hyperparameters."""
 
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.loggers import TensorBoardLogger
 from pytorch_lightning.loggers.logger import rank_zero_experiment
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+from tensorboard.summary.writer.event_file_writer import _AsyncWriterThread
 from torch.utils.tensorboard import SummaryWriter
 
 from callbacks.engine import Engine
@@ -54,6 +56,12 @@ def history_figure(history: list[tuple[int, dict[str, Measurement]]], title: str
     return figure
 
 
+def _quiet_writer(failed: threading.ExceptHookArgs) -> None:
+    """Print no traceback where a thread cannot write events: whoever logs next gets the error."""
+    if not (isinstance(failed.exc_value, OSError) and isinstance(failed.thread, _AsyncWriterThread)):
+        threading.__excepthook__(failed)
+
+
 class BoardLogger(TensorBoardLogger):
     """Lightning's logger, which says in one sentence that the disk is full."""
 
@@ -64,6 +72,7 @@ class BoardLogger(TensorBoardLogger):
         with writing(self.log_dir):
             writer = super().experiment
         if first:
+            threading.excepthook = _quiet_writer
             writer._get_file_writer = self._guarded(writer._get_file_writer)
             writer._get_file_writer()
         return writer

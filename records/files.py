@@ -21,7 +21,7 @@ FAILED = {  # words of an exception that is no OSError: the reason
     "File too large": "File too large",
     "Read-only file system": "Read-only file system",
     "Permission denied": "Permission denied",
-    "PytorchStreamWriter failed writing": "the disk is full, or the file too large",
+    "inline_container.cc": "the disk is full, or the file too large",  # where torch writes zip files
 }
 
 KINDS = {
@@ -118,7 +118,7 @@ def writing(path: str | Path) -> Iterator[None]:
         reason = FAILED[failed]
     else:
         return
-    raise HeedError(f"{path} cannot be written: {reason}.")
+    raise HeedError(f"{Path(path)} cannot be written: {reason}.")
 
 
 def _concerns(named: Path, path: Path) -> bool:

@@ -1,0 +1,183 @@
+"""A disk that is full, or a folder that cannot be written to: one sentence, and what was there before is whole."""
+
+import errno
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+import torch
+
+from callbacks.board import BoardLogger
+from callbacks.checkpoint_files import AtomicCheckpointIO
+from callbacks.run_folder import export
+from datamodules import Planted
+from lightning_modules import Encoder
+from metrics.causal_figure import write
+from mistakes import user_mistake
+from records import HeedError, atomic_path, write_json, writing
+from records.claim import LOCK
+from records.results import read_results
+from records.rows import schema, write_rows
+
+ROOT = Path(__file__).parents[1]
+LIMIT = 4096  # bytes that a file may have: a write beyond fails as on a full disk, whoever the user is
+REASON = "File too large"
+
+
+def limited(act, limit=LIMIT) -> str:
+    """What a HeedError says in a forked process whose files may not be larger than that; "" without one."""
+    read, write_end = os.pipe()
+    child = os.fork()
+    if not child:
+        said = "no error"
+        try:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+            act()
+        except Exception as error:
+            said = str(user_mistake(error) or f"{type(error).__name__}: {error}")
+        finally:
+            os.write(write_end, said.encode())
+            os._exit(0)
+    os.close(write_end)
+    with open(read, "rb") as pipe:
+        said = pipe.read().decode()
+    os.waitpid(child, 0)
+    return said
+
+
+def files(folder):
+    return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.name != LOCK}
+
+
+def drawn():
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(9, 9))
+
+
+ROWS = schema(3).empty_table()
+WRITERS = {
+    "results.json": lambda path: write_json(path, ["x" * 100] * 1000),
+    "rows.parquet": lambda path: write_rows(path, ROWS, {"x": os.urandom(9000).hex()}),
+    "last.ckpt": lambda path: AtomicCheckpointIO().save_checkpoint({"a": torch.rand(10_000)}, path),
+    "figure.png": lambda path: write(drawn(), str(path)),
+    "figure.pdf": lambda path: write(drawn(), str(path)),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_writer_says_so_and_leaves_what_was_there(tmp_path, name, there):
+    path = tmp_path / name
+    if there:
+        path.write_text("old")
+    before = files(tmp_path)
+    said = limited(lambda: WRITERS[name](path), 0 if "figure" in name else LIMIT)
+    assert said.startswith(f"{path} cannot be written: ")
+    assert said.count(".") == 1 + str(path).count(".")
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch, number):
+    def refuse(*args, **kwargs):
+        raise OSError(number, os.strerror(number), str(tmp_path / ".x.abc"))
+
+    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    for name, writer in WRITERS.items():
+        with pytest.raises(HeedError, match=f"{name} cannot be written: {os.strerror(number)}.$"):
+            writer(tmp_path / name)
+
+
+def test_a_folder_below_a_file_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    for name, writer in WRITERS.items():
+        with pytest.raises(HeedError, match=rf"{name} cannot be written: (File exists|Not a directory)\.$"):
+            writer(tmp_path / "file" / name)
+
+
+def test_an_error_about_another_file_stays_what_it_is(tmp_path):
+    with pytest.raises(FileNotFoundError), atomic_path(tmp_path / "a" / "x"):
+        Path("/nowhere/else").read_text()
+    with pytest.raises(ValueError, match="wrong"), writing(tmp_path):
+        raise ValueError("wrong")
+    with pytest.raises(BrokenPipeError), writing(tmp_path):
+        raise BrokenPipeError
+
+
+@pytest.fixture
+def module(tiny_bert):
+    made = Encoder(str(tiny_bert), max_length=64)
+    made.prepare(Planted(n_train=4, n_validation=4).task)
+    made.configure_model()
+    return made
+
+
+@pytest.mark.parametrize("limit", [200, 4096, 40_000])
+def test_an_exported_model_is_replaced_whole_or_not_at_all(tmp_path, module, limit):
+    """At the config, at the tokenizer, at the weights."""
+    export(module, tmp_path, weights=True)
+    before = files(tmp_path)
+    with torch.no_grad():
+        module.network.classifier.weight.add_(1)
+    said = limited(lambda: export(module, tmp_path, weights=True), limit)
+    assert said.startswith(f"{tmp_path}/checkpoints/backbone cannot be written: ")
+    assert files(tmp_path) == before
+    export(module, tmp_path, weights=True)
+    assert files(tmp_path).keys() == before.keys()
+    assert files(tmp_path) != before
+
+
+def test_the_board_says_so(tmp_path, capfd):
+    def log():
+        logger = BoardLogger(str(tmp_path), name="", version="", default_hp_metric=False)
+        for step in range(200):
+            logger.log_metrics({f"metric {step}": 1.0}, step)
+        logger.save()
+
+    assert limited(log, 10_000_000) == "no error"
+    assert limited(log, 200) == f"{tmp_path} cannot be written: {REASON}."
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_the_board_is_guarded_when_it_is_opened_once_more(tmp_path):
+    logger = BoardLogger(str(tmp_path), name="", version="", default_hp_metric=False)
+    logger.log_metrics({"a": 1.0}, 0)
+    logger.finalize("success")
+
+    def log():
+        logger.log_hyperparams({"seed": 0}, {f"final/{i}": 1.0 for i in range(100)})
+        logger.experiment.flush()
+
+    assert limited(log, 200) == f"{tmp_path} cannot be written: {REASON}."
+
+
+def test_a_run_on_a_full_disk_is_one_sentence_and_what_it_had_is_whole(tiny_bert, tmp_path):
+    """There is room for all but a checkpoint."""
+    argv = ["--model.backbone", tiny_bert, "--model.max_length", "64", "--data.n_train", "32", "--data.n_validation"]
+    argv += ["9", "--trainer.accelerator", "cpu", "--trainer.max_epochs", "1", "--output", tmp_path / "run"]
+    process = subprocess.run(
+        [sys.executable, ROOT / "train.py", *map(str, argv), "--trainer.enable_progress_bar", "false"],
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000)),
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert process.returncode == 2
+    best = tmp_path / "run" / "checkpoints" / "best.ckpt"
+    said = f"train.py: {best} cannot be written: the disk is full, or the file too large."
+    assert process.stderr.splitlines()[-1] == said
+    assert "Traceback" not in process.stderr
+    left = {path.name for path in (tmp_path / "run").iterdir()}
+    assert {"config.yaml", "results.json", "rows"} <= left
+    assert LOCK not in left
+    assert read_results(tmp_path / "run")["data"] == "planted"
+    assert [path.name for path in best.parent.iterdir()] == ["backbone"]
