@@ -40,13 +40,14 @@ from callbacks import (
 from callbacks.board import BoardLogger
 from callbacks.checkpoint_files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
 from datamodules import PairedData
+from folders import claim_named
 from forms import CONFIGS, config_path, names
 from kinds import require_kinds
 from lightning_modules import Classifier
 from mistakes import Parser, one_sentence, user_mistake
 from records import ExamplesBuilder, HeedError, printable
 from records.claim import release
-from runs import claim_named, drawn_seed, is_first, require_same_settings, show_if_finished
+from runs import drawn_seed, is_first, require_same_settings, show_if_finished
 
 IN_TRAINING = (Accuracy, Answers, Attentiveness, NaturalLogic)
 ONLY_AFTERWARDS = (NaivePartial, TableRows, Evidence, Challenge, CounterfactualTables, TwoClass)

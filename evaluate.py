@@ -13,11 +13,11 @@ import torchvision_fix  # noqa: F401
 
 from callbacks import Engine, RunFolder
 from cli import HeedCLI
-from evaluation_folder import evaluation_folder
+from folders import evaluation_folder, run_folder
 from forms import expand
 from metrics.report import print_table
 from mistakes import guarded
-from runs import run_folder, with_packages, with_run
+from runs import with_packages, with_run
 
 
 def output_folder(cli: HeedCLI) -> Path:

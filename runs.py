@@ -7,7 +7,7 @@ import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import torchvision_fix  # noqa: F401
 
@@ -15,18 +15,14 @@ from jsonargparse import ArgumentParser, Namespace
 from pytorch_lightning.utilities import rank_zero_info, rank_zero_only
 
 from callbacks.checkpoint_files import LAST, newest, progress, remove_states, require_whole
-from callbacks.run_folder import is_finished, new_version
+from callbacks.run_folder import is_finished
 from lightning_modules.backbones import allowed_packages, has_weights
 from metrics.report import print_table
-from records import HeedError, writing
-from records.claim import LOCK, claim, missing
+from records import HeedError
 from records.results import read_results
 from yaml_files import read_yaml
 
 TEMPORARY = re.compile(r"\..+\.(ckpt|json|md|parquet|png|yaml)\.\w{8}")  # what a process was writing when it ended
-
-if TYPE_CHECKING:
-    from cli import HeedCLI
 
 FOLLOWED = re.compile(  # settings that take effect when a run goes on; other examples are refused by their fingerprints
     r"(attentiveness|natural_logic|data)\..*|data|checkpoint\.last_every_n_steps|model\.init_args\.cache|"
@@ -286,79 +282,6 @@ def initialised(argv: Sequence[str]) -> list[str]:
     if not (backbone.is_dir() and has_weights(str(backbone))):
         raise HeedError(f"--init_from {given}: no weights in {backbone}, so finish that run with --resume {given}.")
     return ["--model", json.dumps(_saved(config, backbone)["model"]), *rest]
-
-
-class Named(NamedTuple):
-    """A folder that the command line names.
-
-    Attributes:
-        folder: The folder.
-        flag: What the user wrote.
-        goes_on: Whether a run that is there goes on.
-    """
-
-    folder: Path
-    flag: str
-    goes_on: bool
-
-
-def named_folder(cli: "HeedCLI") -> Named | None:
-    """The folder of the run to be continued, or ``--output``; None where a new one is to be made."""
-    resumed, output = cli.config.get("resume"), cli.config.output
-    if resumed and (Path(resumed) / "config.yaml").is_file():
-        return Named(Path(resumed), f"--resume {resumed}", True)
-    if not resumed and not cli.evaluating and cli.config.ckpt_path:
-        of_checkpoint = Path(cli.config.ckpt_path).absolute().parent.parent
-        if (of_checkpoint / "config.yaml").is_file() and (
-            not output or Path(output).resolve() == of_checkpoint.resolve()
-        ):
-            return Named(of_checkpoint, f"--ckpt_path {cli.config.ckpt_path}", True)
-    return Named(Path(output), f"--output {output}", False) if output else None
-
-
-def claim_named(cli: "HeedCLI") -> Named | None:
-    """Keep other processes out of the folder that the command line names, if it names one.
-
-    Raises:
-        HeedError: ``--output`` holds something, or another process writes into the folder.
-    """
-    named = named_folder(cli)
-    if named is None or not is_first():
-        return None
-    for _ in range(2):  # nothing is written into a folder of others; and nobody came first
-        if not named.goes_on:
-            _require_unused(named)
-        claim(named.folder, named.flag)
-    return named
-
-
-def run_folder(cli: "HeedCLI", *tail: str) -> Path:
-    """The folder of the run to be continued, ``--output``, or a new ``runs/<data>/<model>/<tail>/version_N``.
-
-    Raises:
-        HeedError: ``--output`` holds something, or another process writes into the folder.
-    """
-    if named := claim_named(cli):
-        if named.goes_on:
-            tidy(named.folder)
-        return named.folder
-    parent = Path("runs", cli.datamodule.name, cli.model_name, *tail)
-    made = missing(parent)
-    with writing(parent):
-        folder = new_version(parent)
-    claim(folder, str(folder), [folder.resolve(), *(path.resolve() for path in made)])
-    return folder
-
-
-def _require_unused(named: Named) -> None:
-    with writing(named.folder):
-        found = sorted(path.name for path in named.folder.iterdir()) if named.folder.is_dir() else []
-    if "config.yaml" in found:
-        raise HeedError(f"{named.flag} holds a run already: name another folder, or use --resume {named.folder}.")
-    if foreign := [name for name in found if name != LOCK and not TEMPORARY.fullmatch(name)]:
-        raise HeedError(
-            f"{named.flag} is not empty, and not the folder of a run (it holds {foreign[0]}): name another folder."
-        )
 
 
 def tidy(run: Path) -> None:

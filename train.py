@@ -16,11 +16,12 @@ import torchvision_fix  # noqa: F401
 from callbacks import BestCheckpoint, Board, Engine, RunFolder
 from callbacks.run_folder import export
 from cli import HeedCLI
+from folders import run_folder
 from forms import expand
 from metrics.report import print_table
 from mistakes import guarded
 from records import HeedError
-from runs import continued, initialised, run_folder, with_packages
+from runs import continued, initialised, with_packages
 
 
 def main() -> None:

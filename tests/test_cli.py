@@ -12,11 +12,12 @@ import mistakes
 from cli import HeedCLI
 from datamodules import PairedData
 from evaluate import output_folder
+from folders import run_folder
 from forms import CONFIGS, FOLDER_OF, expand, names
 from lightning_modules import Classifier
 from mistakes import one_sentence
 from records import HeedError
-from runs import continued, run_folder, with_run
+from runs import continued, with_run
 
 
 def tails(argv):

@@ -1,4 +1,4 @@
-"""Where evaluate.py writes: a folder inside the run for each set of settings, so that none replaces another."""
+"""Where a command writes: into a folder of its own, which it claims, and never over what something else has left."""
 
 import hashlib
 import json
@@ -6,14 +6,15 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torchvision_fix  # noqa: F401
 
+from callbacks.run_folder import new_version
 from forms import expand
-from records import HeedError, read_json
-from records.claim import LOCK, claim
-from runs import with_run
+from records import HeedError, read_json, writing
+from records.claim import LOCK, claim, missing
+from runs import TEMPORARY, is_first, tidy, with_run
 
 if TYPE_CHECKING:
     from cli import HeedCLI
@@ -23,6 +24,79 @@ NO_NUMBER = re.compile(  # settings that change no number: where it runs, what i
     r"|logger|enable_\w+|log_every_n_steps|profiler|default_root_dir)(\..+)?"
 )
 LONGEST = 24  # of a value in a name
+
+
+class Named(NamedTuple):
+    """A folder that the command line names.
+
+    Attributes:
+        folder: The folder.
+        flag: What the user wrote.
+        goes_on: Whether a run that is there goes on.
+    """
+
+    folder: Path
+    flag: str
+    goes_on: bool
+
+
+def named_folder(cli: "HeedCLI") -> Named | None:
+    """The folder of the run to be continued, or ``--output``; None where a new one is to be made."""
+    resumed, output = cli.config.get("resume"), cli.config.output
+    if resumed and (Path(resumed) / "config.yaml").is_file():
+        return Named(Path(resumed), f"--resume {resumed}", True)
+    if not resumed and not cli.evaluating and cli.config.ckpt_path:
+        of_checkpoint = Path(cli.config.ckpt_path).absolute().parent.parent
+        if (of_checkpoint / "config.yaml").is_file() and (
+            not output or Path(output).resolve() == of_checkpoint.resolve()
+        ):
+            return Named(of_checkpoint, f"--ckpt_path {cli.config.ckpt_path}", True)
+    return Named(Path(output), f"--output {output}", False) if output else None
+
+
+def claim_named(cli: "HeedCLI") -> Named | None:
+    """Keep other processes out of the folder that the command line names, if it names one.
+
+    Raises:
+        HeedError: ``--output`` holds something, or another process writes into the folder.
+    """
+    named = named_folder(cli)
+    if named is None or not is_first():
+        return None
+    for _ in range(2):  # nothing is written into a folder of others; and nobody came first
+        if not named.goes_on:
+            _require_unused(named)
+        claim(named.folder, named.flag)
+    return named
+
+
+def run_folder(cli: "HeedCLI", *tail: str) -> Path:
+    """The folder of the run to be continued, ``--output``, or a new ``runs/<data>/<model>/<tail>/version_N``.
+
+    Raises:
+        HeedError: ``--output`` holds something, or another process writes into the folder.
+    """
+    if named := claim_named(cli):
+        if named.goes_on:
+            tidy(named.folder)
+        return named.folder
+    parent = Path("runs", cli.datamodule.name, cli.model_name, *tail)
+    made = missing(parent)
+    with writing(parent):
+        folder = new_version(parent)
+    claim(folder, str(folder), [folder.resolve(), *(path.resolve() for path in made)])
+    return folder
+
+
+def _require_unused(named: Named) -> None:
+    with writing(named.folder):
+        found = sorted(path.name for path in named.folder.iterdir()) if named.folder.is_dir() else []
+    if "config.yaml" in found:
+        raise HeedError(f"{named.flag} holds a run already: name another folder, or use --resume {named.folder}.")
+    if foreign := [name for name in found if name != LOCK and not TEMPORARY.fullmatch(name)]:
+        raise HeedError(
+            f"{named.flag} is not empty, and not the folder of a run (it holds {foreign[0]}): name another folder."
+        )
 
 
 def evaluation_folder(cli: "HeedCLI") -> Path:
