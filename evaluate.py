@@ -13,7 +13,7 @@ import torchvision_fix  # noqa: F401
 
 from callbacks import Engine, RunFolder
 from cli import HeedCLI
-from folders import evaluation_folder, run_folder
+from folders import evaluation_folder, identity, run_folder
 from forms import expand
 from metrics.report import print_table
 from mistakes import guarded
@@ -22,9 +22,11 @@ from runs import with_packages, with_run
 
 def output_folder(cli: HeedCLI) -> Path:
     """Inside the run for a checkpoint; under ``pretrained`` for a model that was never trained here."""
-    if cli.config.checkpoint is None or cli.config.output:
-        return run_folder(cli, "pretrained")
-    return evaluation_folder(cli)
+    if cli.config.checkpoint and not cli.config.output:
+        return evaluation_folder(cli)
+    if cli.config.checkpoint:
+        cli.about["evaluation"] = identity(cli)
+    return run_folder(cli, "pretrained")
 
 
 def main() -> None:

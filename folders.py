@@ -108,13 +108,9 @@ def evaluation_folder(cli: "HeedCLI") -> Path:
     Raises:
         HeedError: Another process writes there, or the folder holds something else.
     """
-    checkpoint = Path(cli.config.checkpoint).absolute()
-    run, settings = checkpoint.parent.parent, special(cli)
-    pools = [cli.datamodule.pool, *(evaluation.pool(cli.datamodule) for evaluation in cli.evaluations)]
-    examples = sorted({pool.fingerprint for pool in pools if pool is not None})
-    identity = {"checkpoint": str(checkpoint.relative_to(run)), "settings": settings, "examples": examples}
-    sha256 = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-    cli.about["evaluation"] = {**identity, "sha256": sha256}
+    checkpoint, about = Path(cli.config.checkpoint).absolute(), identity(cli)
+    run, settings, sha256 = checkpoint.parent.parent, about["settings"], about["sha256"]
+    cli.about["evaluation"] = about
     parts = [] if cli.without_data else [cli.datamodule.name, cli.datamodule.evaluated]
     parts += [checkpoint.stem, *(e.title for e in cli.evaluations if e.own or cli.only or e.title != e.name)]
     name = "-".join(part for part in parts if part != "best")
@@ -127,6 +123,15 @@ def evaluation_folder(cli: "HeedCLI") -> Path:
     raise HeedError(
         f"{folder} holds something else than this evaluation: move it away, or choose a folder by --output."
     )
+
+
+def identity(cli: "HeedCLI") -> dict[str, Any]:
+    """What an evaluation of a checkpoint is of: checkpoint, special settings, fingerprints of examples; and a hash."""
+    checkpoint = Path(cli.config.checkpoint).absolute()
+    pools = [cli.datamodule.pool, *(evaluation.pool(cli.datamodule) for evaluation in cli.evaluations)]
+    about: dict[str, Any] = {"checkpoint": str(checkpoint.relative_to(checkpoint.parent.parent))}
+    about |= {"settings": special(cli), "examples": sorted({pool.fingerprint for pool in pools if pool is not None})}
+    return about | {"sha256": hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()}
 
 
 def special(cli: "HeedCLI") -> dict[str, Any]:

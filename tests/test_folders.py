@@ -173,7 +173,6 @@ def test_another_process_keeps_its_folder_and_nothing_is_read_before_that_is_sai
         (evaluate.main, ["--checkpoint", checkpoint, "--output", tmp_path / "out"]),
         (train.main, ["--ckpt_path", "last", "--output", tmp_path / "out"]),
         (train.main, ["--resume", tmp_path / "run"]),
-        (train.main, ["--resume", checkpoint.with_name("last.ckpt")]),
         (train.main, ["--ckpt_path", "last", "--output", f"{tmp_path}/run/"]),
     ):
         with pytest.raises(HeedError, match=r"--(output|resume) .*: process \d+ on .* writes there; wait until"):
