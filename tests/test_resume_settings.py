@@ -17,6 +17,7 @@ from datamodules import Planted
 from lightning_modules import Classifier
 from mistakes import guarded
 from records import HeedError
+from records.claim import LOCK
 from runs import drawn_seed
 
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
@@ -85,7 +86,9 @@ def stopped(stopped_once: Path, tmp_path: Path) -> Path:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    """But for the lock, which this process keeps."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != LOCK]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 @pytest.mark.parametrize(
