@@ -163,7 +163,8 @@ def require_fit(
     """
     base = network if head_name else getattr(network, "base_model", network)
     prefix = f"{getattr(network, 'base_model_prefix', '')}."
-    body = {name.partition(".")[0] for name in base.state_dict(keep_vars=True) if not name.startswith(head_name or " ")}
+    names = [*(name for name, _ in base.named_children()), *base.state_dict(keep_vars=True)]
+    body = {name.partition(".")[0] for name in names if not f"{name}.".startswith(head_name or " ")}
     buffers = {name.removeprefix(prefix) for name, _ in network.named_buffers()}
 
     def in_head(name: str) -> bool:
@@ -172,7 +173,7 @@ def require_fit(
         return not name.startswith(prefix)
 
     def of_another_task(name: str) -> bool:
-        return name.removeprefix(prefix).partition(".")[0] not in body
+        return not name.startswith(prefix) and name.partition(".")[0] not in body
 
     new = {name for name in missing if head == "new" and (in_head(name) or _is_pooler(name))}
     replaced = {name for name in reshaped if head != "kept" and in_head(name)}

@@ -17,12 +17,12 @@ from transformers import (
 )
 from transformers.models.blip.modeling_blip_text import BlipTextAttention
 
+from lightning_modules.backbone_config import LEARNED
 from lightning_modules.backbones import has_weights, load, load_weights
 from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.encoder import Encoder
 from lightning_modules.linear import faster_on_cpu
 from lightning_modules.pictures import PictureProcessor, PictureStore, ResizeTo, normalised, require_pictures
-from lightning_modules.seq2seq import LEARNED
 from records import HeedError, Task, listing
 
 ENCODE = "[ENC]"  # the first token of a text that is read with a picture

@@ -7,10 +7,11 @@ from torch.nn import functional as F
 from transformers import BlipForQuestionAnswering
 from transformers.models.blip.modeling_blip_text import BlipTextSelfAttention
 
+from lightning_modules.backbone_config import LEARNED
 from lightning_modules.blip import Blip
 from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.labels import head_order, is_named, match_labels
-from lightning_modules.seq2seq import IGNORED, LEARNED, teach
+from lightning_modules.seq2seq import IGNORED, teach
 from records import HeedError, Task, listing
 
 SEQUENCES = 256  # answers that the decoder reads together; each takes the scores of a whole vocabulary

@@ -7,13 +7,12 @@ import torch
 from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 from transformers import (
-    AutoConfig,
     AutoModelForSequenceClassification,
-    PretrainedConfig,
     PreTrainedTokenizerBase,
 )
 
-from lightning_modules.backbones import Head, has_weights, load, load_weights, quiet, resolve
+from lightning_modules.backbone_config import open_config
+from lightning_modules.backbones import Head, has_weights, load_weights, quiet, resolve
 from lightning_modules.classifier import MOST_UNKNOWN, Classifier
 from lightning_modules.labels import head_order, is_named, match_labels
 from lightning_modules.linear import faster_on_cpu
@@ -78,7 +77,7 @@ class Encoder(Classifier):
             )
         self.task = task
         self.folder = resolve(self.backbone, self.sha256)
-        config: PretrainedConfig = load(AutoConfig.from_pretrained, self.folder)
+        config = open_config(self.folder)
         longest = getattr(config, "max_position_embeddings", self.max_length)
         if config.model_type in OFFSET:
             longest -= config.pad_token_id + 1

@@ -9,14 +9,14 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 from torch.nn import functional as F
 from transformers import (
-    AutoConfig,
     AutoModelForSeq2SeqLM,
     PretrainedConfig,
     PreTrainedTokenizerBase,
 )
 from transformers.modeling_outputs import BaseModelOutput
 
-from lightning_modules.backbones import has_weights, load, load_weights, quiet, resolve
+from lightning_modules.backbone_config import LEARNED, open_config
+from lightning_modules.backbones import has_weights, load_weights, quiet, resolve
 from lightning_modules.classifier import MOST_UNKNOWN, Classifier
 from lightning_modules.labels import head_order, is_named, match_labels
 from lightning_modules.linear import faster_on_cpu
@@ -25,7 +25,6 @@ from lightning_modules.vocabulary import open_tokenizer
 from records import NO_LABEL, HeedError, Prediction, Task, rename_parts
 
 IGNORED = -100  # a target that is padding
-LEARNED = "heed"  # the entry of an exported config that says in which words the model was trained
 
 
 class Seq2Seq(Classifier):
@@ -74,7 +73,7 @@ class Seq2Seq(Classifier):
             HeedError: It writes no text, or reads less than ``max_length``.
         """
         self.folder = resolve(self.backbone)
-        config: PretrainedConfig = load(AutoConfig.from_pretrained, self.folder)
+        config = open_config(self.folder)
         if not config.is_encoder_decoder:
             raise HeedError(
                 f"--model.backbone {self.backbone} writes no text ({config.model_type}): take it as an encoder, with "
@@ -109,7 +108,8 @@ class Seq2Seq(Classifier):
         Parts go by their order, labels by their names.
         """
         own = task.wording, task.targets
-        order = match_labels(self.outputs, task.labels) if learned else None
+        whole = learned is not None and {"template", "parts", "targets"} <= learned.keys()
+        order = match_labels(self.outputs, task.labels) if whole else None
         if order is None or len(learned["parts"]) != len(task.parts):
             return own
         template = rename_parts(learned["template"], dict(zip(learned["parts"], task.parts, strict=True)))

@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from lightning_modules.backbone_config import LEARNED
 from lightning_modules.classifier import MOST_UNKNOWN
-from lightning_modules.seq2seq import IGNORED, LEARNED, Seq2Seq, teach
+from lightning_modules.seq2seq import IGNORED, Seq2Seq, teach
 from lightning_modules.seq2seq_processor import TemplateProcessor
 from records import Example, HeedError, Prediction, Task
 

@@ -114,7 +114,7 @@ def test_a_config_of_fewer_or_more_layers_is_refused(
     fixture, make, task = FAMILIES[family]
     source = request.getfixturevalue(fixture)
     config = json.loads((source / "config.json").read_text())
-    for layers, says in ((1, "no place for"), (3, "lack")):
+    for layers, says in ((0, "no place for"), (1, "no place for"), (3, "lack")):
         sizes = {key: layers for key in ("num_hidden_layers", "num_layers", "num_decoder_layers") if key in config}
         sizes |= (
             {"text_config": config["text_config"] | {"num_hidden_layers": layers}} if "text_config" in config else {}
@@ -148,6 +148,14 @@ def test_what_was_trained_here_must_have_all_of_its_head(
     grown = rewritten(folder, tmp_path / "grown", lambda w: w | {"other.head": torch.zeros(2)})
     with pytest.raises(HeedError, match=r"hold 1 tensor \(other\.head\) that the network has no place for"):
         built(make(grown), task)
+
+
+def test_a_body_with_more_in_it_than_transformers_knows_is_refused(tiny_bert: Path, tmp_path: Path) -> None:
+    folder = rewritten(tiny_bert, tmp_path / "m", lambda w: w | {"bert.adapters.0.weight": torch.zeros(2)})
+    with pytest.raises(
+        HeedError, match=r"hold 1 tensor \(bert\.adapters\.0\.weight\) that the network has no place for"
+    ):
+        built(Encoder(folder, max_length=64), PAIRS)
 
 
 @pytest.fixture

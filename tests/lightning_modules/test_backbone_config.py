@@ -1,0 +1,62 @@
+"""A config.json that says what cannot be is one sentence, for every family that reads it."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+
+from datamodules import Planted
+from lightning_modules import Encoder, Seq2Seq
+from records import HeedError
+
+NAMES = {"0": "entailment", "1": "neutral", "2": "contradiction"}
+WORDS = {"template": "{premise} {hypothesis}", "parts": ["premise", "hypothesis"], "targets": ["a", "b", "c"]}
+ODD: list[Any] = [[], 3, None, "x"]
+ODD += [{"id2label": v} for v in ([], 3, {"0": "a", "2": "b"}, {"a": "b"}, {"0": 1, "1": 2}, {"1": "a", "2": "b"})]
+ODD += [{"architectures": v} for v in (3, "BertForSequenceClassification", [3], {"a": 1}, [None])]
+ODD += [{"max_position_embeddings": v} for v in ("128", None, [1], 12.5)]
+ODD += [{"model_type": 3}, {"vocab_size": "50"}, {"vocab_size": -1}]
+ODD += [{"heed": v, "id2label": NAMES} for v in (3, [], "x", WORDS | {"parts": 3}, WORDS | {"targets": [1, 2, 3]})]
+ODD += [
+    {"heed": v, "id2label": NAMES} for v in (WORDS | {"targets": ["a"]}, WORDS | {"template": 3}, {"pictures": "1"})
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=json.dumps)
+@pytest.mark.parametrize("family", [Encoder, Seq2Seq])
+def test_what_a_config_cannot_say_is_one_sentence(
+    tiny_bert: Path, tiny_t5: Path, tmp_path: Path, family: type, odd: Any
+) -> None:
+    shutil.copytree(tiny_bert if family is Encoder else tiny_t5, tmp_path / "m")
+    file = tmp_path / "m" / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | odd if isinstance(odd, dict) else odd))
+    with pytest.raises(HeedError, match=rf"(The model|config\.json of|The tokenizer of) {tmp_path / 'm'} ") as caught:
+        family(str(tmp_path / "m"), max_length=64).prepare(Planted().task)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("sound", [{"id2label": {"2": "c", "0": "a", "1": "b"}}, {"heed": {}}, {"id2label": {}}])
+def test_what_a_config_may_say_is_taken(tiny_t5: Path, tmp_path: Path, sound: dict[str, Any]) -> None:
+    shutil.copytree(tiny_t5, tmp_path / "m")
+    file = tmp_path / "m" / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | sound))
+    model = Seq2Seq(str(tmp_path / "m"), max_length=64)
+    model.prepare(Planted().task)
+    assert model.outputs == [
+        name for _, name in sorted(sound.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"}).items())
+    ]
+
+
+def test_two_outputs_of_one_name_are_no_head(tiny_bert: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_bert, tmp_path / "m")
+    file = tmp_path / "m" / "config.json"
+    said = {"id2label": NAMES | {"2": "neutral"}, "architectures": ["BertForSequenceClassification"]}
+    file.write_text(json.dumps(json.loads(file.read_text()) | said))
+    model = Encoder(str(tmp_path / "m"), max_length=64)
+    model.prepare(Planted().task)
+    with pytest.raises(HeedError, match="has the outputs entailment, neutral, neutral, and the data the labels"):
+        model.require_head()
