@@ -42,7 +42,7 @@ def squad(tmp_path_factory: pytest.TempPathFactory, write_squad: Callable[[Path,
     for split in ("train", "dev"):
         write_squad(folder / f"{split}-v2.0.json", 3)
     parts = {"context": "context", "question": "question"}
-    data = Reading("squad2", parts, path=str(folder), uid="id", groups=["title"], batch_size=10)
+    data = Reading("squad2", parts, path=str(folder), uid="id", groups=["title"], batch_size=10, validate_on_train=True)
     data.setup("fit")
     return data
 
