@@ -258,7 +258,7 @@ def test_a_thumbnail_is_small_upright_and_of_a_known_format(tmp_path):
 
 
 def test_each_epoch_of_training_is_in_tensorboard(nlvr2, tmp_path):
-    of_pictures = pictures(nlvr2, batch_size=4, swap=["left+right"])
+    of_pictures = pictures(nlvr2, batch_size=4, swap=["left+right"], validate_on_train=True)
     for name, data in (("text", planted(20, n_train=64)), ("pictures", of_pictures)):
         folder, logger = tmp_path / name, TensorBoardLogger(str(tmp_path / name), name="", version="")
         run = trainer(folder, max_epochs=2, logger=logger, log_every_n_steps=1)
