@@ -111,6 +111,8 @@ class RunFolder(Callback):
         if not trainer.is_global_zero or self._described:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
+        for path in self.folder.glob(".config.yaml.*"):
+            path.unlink()  # of a start that was killed right here, before the folder was that of a run
         with atomic_path(self.folder / "config.yaml") as temporary:
             self.save_config(temporary)
         self._record(trainer)

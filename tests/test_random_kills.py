@@ -145,7 +145,7 @@ def test_a_random_end_of_any_family(lab, nth):
     for _ in range(rng.choice([1, 1, 2, 3])):
         how = end_at_random(rng, processes, seconds)
         begun, had_results = ((folder / name).is_file() for name in ("config.yaml", "results.json"))
-        command = ["--resume", str(folder)] if begun else [*argv, "--output", str(folder)]
+        command = ["--resume", str(folder)] if begun else [*argv, "--output", str(folder), "--ckpt_path", "last"]
         statuses, out = lab.run(*command, **how, processes=processes)
         ends.append((how, statuses))
         assert -14 not in statuses, f"{ends}: a process outlived the other:\n{out}"
@@ -156,7 +156,7 @@ def test_a_random_end_of_any_family(lab, nth):
         if processes == 1:
             assert statuses[0] in (0, 143, -9, -15), f"{ends}\n{out}"
     begun = (folder / "config.yaml").is_file()
-    command = ["--resume", str(folder)] if begun else [*argv, "--output", str(folder)]
+    command = ["--resume", str(folder)] if begun else [*argv, "--output", str(folder), "--ckpt_path", "last"]
     statuses, out = lab.run(*command, processes=processes)
     assert statuses == [0] * processes, f"{ends}\n{out}"
     try:

@@ -191,6 +191,14 @@ def test_a_run_that_is_killed_as_it_ends_is_finished_or_can_go_on(lab, kill):
         assert (folder / name).read_bytes() == (lab.whole("plain") / name).read_bytes()
 
 
+def test_a_run_killed_as_it_writes_its_configuration_leaves_nothing_behind(lab):
+    folder = lab.killed("plain", ["pathlib:Path.replace", 1, "before", "config.yaml"], "unwritten")
+    assert len(list(folder.glob(".config.yaml.*"))) == 1
+    statuses, out = lab.run(*lab.argv, "--output", str(folder), "--ckpt_path", "last")
+    assert statuses == [0], out
+    assert_same(lab.whole("plain"), folder)
+
+
 @pytest.mark.parametrize("damage", ["cut", "flipped"])
 def test_a_damaged_checkpoint_is_seen_and_the_one_before_it_is_taken(lab, damage):
     folder = lab.killed("plain", [BATCH, 16, "before"], f"damaged-{damage}")
