@@ -24,7 +24,7 @@ demo: install  ## Train MiniLM twice on the embedded data, plainly and with coun
 	@echo "Curves of both runs: $(BIN)/tensorboard --logdir $(DEMO)"
 
 test: install  ## Run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: install  ## Check style
 	$(BIN)/ruff check .
