@@ -93,7 +93,9 @@ def _require_unused(named: Named) -> None:
         found = sorted(path.name for path in named.folder.iterdir()) if named.folder.is_dir() else []
     if "config.yaml" in found:
         raise HeedError(f"{named.flag} holds a run already: name another folder, or use --resume {named.folder}.")
-    if foreign := [name for name in found if name != LOCK and not TEMPORARY.fullmatch(name)]:
+    killed = LOCK in found  # a start that was killed before it wrote config.yaml; TensorBoard is the first to write
+    ours = re.compile(rf"{TEMPORARY.pattern}|{re.escape(LOCK)}" + (r"|events\.out\.tfevents\..+" if killed else ""))
+    if foreign := [name for name in found if not ours.fullmatch(name)]:
         raise HeedError(
             f"{named.flag} is not empty, and not the folder of a run (it holds {foreign[0]}): name another folder."
         )

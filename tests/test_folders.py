@@ -217,8 +217,11 @@ def test_a_folder_of_others_is_never_written_into(main, checkpoint, tmp_path):
 
 
 def test_what_a_killed_start_left_is_no_hindrance(tiny_bert, tmp_path):
-    (tmp_path / LOCK).write_text("process 1 on somewhere")
     (tmp_path / ".config.yaml.abcd1234").touch()
+    (tmp_path / "events.out.tfevents.1234567890.host.1.0").touch()
+    with pytest.raises(HeedError, match="is not empty, and not the folder of a run .it holds events.out.tfevents"):
+        run(train.main, "--model.backbone", tiny_bert, *SMALL, "--output", tmp_path)
+    (tmp_path / LOCK).write_text("process 1 on somewhere")
     argv = ["--model.backbone", tiny_bert, *SMALL, "--trainer.max_steps", "1", "--evaluations"]
     run(train.main, *argv[:-1], "--output", tmp_path)
     assert read_results(tmp_path)["data"] == "planted"

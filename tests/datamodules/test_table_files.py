@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from datamodules.table_files import TableFolder, parse_table
 from records import HeedError, Table
 
-words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6).filter(str.strip)
+words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6).filter(str.strip)
 # of different texts, some are the same but for white space; those keys are joined
 objects = st.dictionaries(words.filter(lambda key: key.strip() != "title"), st.lists(words, min_size=1), min_size=1)
 

@@ -278,7 +278,7 @@ def test_runs_on_tables(
     argv: list[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    model = ["--model.backbone", tiny_bert, "--model.max_length", 64]
+    model = ["--model.backbone", tiny_bert, "--model.max_length", 64, "--model.max_unknown", 1]
     run(monkeypatch, train.main, "--data", "infotabs", "--data.path", folder, *model, *argv, *QUIET)
     (folder_of_run,) = (tmp_path / "runs" / "infotabs").glob(f"*/{regime}/version_0")
     metrics = json.loads((folder_of_run / "results.json").read_text())["metrics"]

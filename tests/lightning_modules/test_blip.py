@@ -439,7 +439,8 @@ def test_it_learns_what_takes_both_parts_and_is_measured_by_the_commands(
     argv += ["--model.max_length", 32, "--model.learning_rate", 0.003, "--data.batch_size", 16]
     run(monkeypatch, train.main, *argv, "--trainer.max_epochs", 5, "--output", tmp_path / "run")
     run(monkeypatch, evaluate.main, "--checkpoint", tmp_path / "run" / "checkpoints" / "best.ckpt")
-    for folder in (tmp_path / "run", tmp_path / "run" / "evaluations" / "squares-validation"):
+    (evaluated,) = (tmp_path / "run" / "evaluations").iterdir()
+    for folder in (tmp_path / "run", evaluated):
         found = {name: m["value"] for name, m in results(folder)["metrics"].items()}
         assert found["accuracy/squares"] > 0.9
         assert found["attentiveness/squares/image"] > 0.4

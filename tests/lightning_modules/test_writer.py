@@ -60,7 +60,7 @@ def learned(tiny_t5):
     torch.manual_seed(0)
     writer = ready(tiny_t5)
     optimizer = torch.optim.AdamW(writer.parameters(), lr=3e-3)
-    for _ in range(120):
+    for _ in range(200):
         optimizer.zero_grad()
         loss_of(writer, QUESTIONS).backward()
         optimizer.step()
