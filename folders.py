@@ -24,6 +24,7 @@ NO_NUMBER = re.compile(  # settings that change no number: where it runs, what i
     r"|logger|enable_\w+|log_every_n_steps|profiler|default_root_dir)(\..+)?"
 )
 LONGEST = 24  # of a value in a name
+EMPTY_BOARD = 100  # bytes; TensorBoard begins its file with 88 that say its version
 
 
 class Named(NamedTuple):
@@ -63,10 +64,11 @@ def claim_named(cli: "HeedCLI") -> Named | None:
     named = named_folder(cli)
     if named is None or not is_first():
         return None
-    for _ in range(2):  # nothing is written into a folder of others; and nobody came first
-        if not named.goes_on:
-            _require_unused(named)
-        claim(named.folder, named.flag)
+    if not named.goes_on:
+        _require_unused(named)  # the lock, too, is not to be written into a folder of others
+    claim(named.folder, named.flag)
+    if not named.goes_on:
+        _require_unused(named)  # another process may have used it meanwhile
     return named
 
 
@@ -77,8 +79,7 @@ def run_folder(cli: "HeedCLI", *tail: str) -> Path:
         HeedError: ``--output`` holds something, or another process writes into the folder.
     """
     if named := claim_named(cli):
-        if named.goes_on:
-            tidy(named.folder)
+        tidy(named.folder)
         return named.folder
     parent = Path("runs", cli.datamodule.name, cli.model_name, *tail)
     made = missing(parent)
@@ -90,15 +91,24 @@ def run_folder(cli: "HeedCLI", *tail: str) -> Path:
 
 def _require_unused(named: Named) -> None:
     with writing(named.folder):
-        found = sorted(path.name for path in named.folder.iterdir()) if named.folder.is_dir() else []
-    if "config.yaml" in found:
+        held = _held(named.folder) if named.folder.is_dir() else []
+    if "config.yaml" in held:
         raise HeedError(f"{named.flag} holds a run already: name another folder, or use --resume {named.folder}.")
-    killed = LOCK in found  # a start that was killed before it wrote config.yaml; TensorBoard is the first to write
-    ours = re.compile(rf"{TEMPORARY.pattern}|{re.escape(LOCK)}" + (r"|events\.out\.tfevents\..+" if killed else ""))
-    if foreign := [name for name in found if not ours.fullmatch(name)]:
+    if held:
         raise HeedError(
-            f"{named.flag} is not empty, and not the folder of a run (it holds {foreign[0]}): name another folder."
+            f"{named.flag} is not empty, and not the folder of a run (it holds {held[0]}): name another folder."
         )
+
+
+def _held(folder: Path) -> list[str]:
+    """The names in a folder, but for the lock and for what a start leaves that ends before it writes config.yaml."""
+    left = [path for path in folder.iterdir() if path.name != LOCK and not TEMPORARY.fullmatch(path.name)]
+    return sorted(path.name for path in left if not _is_empty_board(path))
+
+
+def _is_empty_board(path: Path) -> bool:
+    """Whether it is a file of TensorBoard, which makes it first of all, in which nothing is logged yet."""
+    return path.name.startswith("events.out.tfevents.") and path.stat().st_size <= EMPTY_BOARD
 
 
 def evaluation_folder(cli: "HeedCLI") -> Path:
@@ -121,6 +131,7 @@ def evaluation_folder(cli: "HeedCLI") -> Path:
     for folder in [run / "evaluations" / n for n in ([] if settings or elsewhere else [name]) + [hashed]]:
         if _is_free(folder, sha256):
             claim(folder, str(folder))
+            tidy(folder)
             return folder
     raise HeedError(
         f"{folder} holds something else than this evaluation: move it away, or choose a folder by --output."
@@ -169,9 +180,11 @@ def _words(settings: Mapping[str, Any], cli: "HeedCLI") -> list[str]:
 
 
 def _is_free(folder: Path, sha256: str) -> bool:
-    """Whether there is nothing yet but what the same evaluation has left, if anything."""
-    if not folder.is_dir() or {path.name for path in folder.iterdir()} <= {LOCK}:
-        return not folder.exists() or folder.is_dir()
+    """Whether a folder holds at most what the same evaluation has left."""
+    if not folder.is_dir():
+        return not folder.exists()
+    if set(_held(folder)) <= {"config.yaml"}:  # killed before it wrote run.json, an evaluation has no results
+        return True
     if not (folder / "run.json").is_file():
         return False
     try:

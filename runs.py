@@ -285,7 +285,7 @@ def initialised(argv: Sequence[str]) -> list[str]:
 
 
 def tidy(run: Path) -> None:
-    """Before a run goes on: remove what a killed process was writing, and set a damaged ``last.ckpt`` aside.
+    """Before a folder is used again: remove what a killed process was writing, and set a damaged ``last.ckpt`` aside.
 
     Otherwise the damaged file would become ``previous.ckpt`` when the next one is written.
     """

@@ -44,7 +44,8 @@ def new_version(parent: Path) -> Path:
 
 def is_finished(run: Path) -> bool:
     """Whether a run has trained, and its results and its weights are written."""
-    return (run / "run.json").is_file() and FINISHED in read_json(run / "run.json")
+    about = read_json(run / "run.json") if (run / "run.json").is_file() else {}
+    return isinstance(about, dict) and FINISHED in about
 
 
 def export(module: LightningModule, run: Path, weights: bool) -> None:
@@ -111,8 +112,6 @@ class RunFolder(Callback):
         if not trainer.is_global_zero or self._described:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        for path in self.folder.glob(".config.yaml.*"):
-            path.unlink()  # of a start that was killed right here, before the folder was that of a run
         with atomic_path(self.folder / "config.yaml") as temporary:
             self.save_config(temporary)
         self._record(trainer)

@@ -149,6 +149,17 @@ def test_a_folder_of_an_older_version_is_left_alone(checkpoint):
         run(evaluate.main, "--checkpoint", checkpoint)
 
 
+def test_an_evaluation_that_was_killed_before_it_had_results_can_be_repeated(checkpoint):
+    folder = checkpoint.parents[1] / "evaluations" / "planted-validation"
+    folder.mkdir(parents=True)
+    for name in ("config.yaml", LOCK, ".run.json.abcd1234"):
+        (folder / name).touch()
+    run(evaluate.main, "--checkpoint", checkpoint)
+    assert evaluations(checkpoint) == [folder.name]
+    assert [path.name for path in folder.glob(".*")] == [LOCK]
+    assert read_results(folder)["data"] == "planted"
+
+
 def test_two_at_once_cannot_have_one_folder(checkpoint, of_another):
     of_another(checkpoint.parents[1] / "evaluations" / "planted-validation")
     with pytest.raises(HeedError, match="planted-validation: process .* writes there; wait until it has ended"):
@@ -217,11 +228,13 @@ def test_a_folder_of_others_is_never_written_into(main, checkpoint, tmp_path):
 
 
 def test_what_a_killed_start_left_is_no_hindrance(tiny_bert, tmp_path):
-    (tmp_path / ".config.yaml.abcd1234").touch()
-    (tmp_path / "events.out.tfevents.1234567890.host.1.0").touch()
+    board = tmp_path / "events.out.tfevents.1234567890.host.1.0"
+    board.write_bytes(bytes(500))  # curves of something else
     with pytest.raises(HeedError, match="is not empty, and not the folder of a run .it holds events.out.tfevents"):
         run(train.main, "--model.backbone", tiny_bert, *SMALL, "--output", tmp_path)
+    board.write_bytes(bytes(88))
     (tmp_path / LOCK).write_text("process 1 on somewhere")
+    (tmp_path / ".config.yaml.abcd1234").touch()
     argv = ["--model.backbone", tiny_bert, *SMALL, "--trainer.max_steps", "1", "--evaluations"]
     run(train.main, *argv[:-1], "--output", tmp_path)
     assert read_results(tmp_path)["data"] == "planted"
