@@ -272,7 +272,9 @@ def initialised(argv: Sequence[str]) -> list[str]:
     given, rest = take(argv, "--init_from")
     if given is None:
         return list(argv)
-    sources = ("--model", "--model.backbone", "--model.init_args.backbone", "--resume", "--ckpt_path")
+    sources = ["--model", "--model.backbone", "--model.init_args.backbone", "--resume"]
+    if take(rest, "--ckpt_path")[0] != "last":  # which only repeats the command, and is nothing at the first start
+        sources.append("--ckpt_path")
     if clash := [flag for flag in sources if flag in {a.partition("=")[0] for a in rest}]:
         raise HeedError(f"--init_from names the run that the model comes from: leave {clash[0]} away.")
     run = Path(given)

@@ -120,7 +120,7 @@ def test_learning_goes_on_in_a_run_of_its_own(monkeypatch, tmp_path, trained, nl
         (["--model=bert"], "leave --model away"),
         (["--model.backbone", "x"], "leave --model.backbone away"),
         (["--resume", "x"], "leave --resume away"),
-        (["--ckpt_path", "last", "--output", "x"], "leave --ckpt_path away"),
+        (["--ckpt_path", "x.ckpt", "--output", "x"], "leave --ckpt_path away"),
     ],
 )
 def test_another_source_of_the_model_is_refused(trained, flag, says):
@@ -159,3 +159,13 @@ def test_several_processes_start_from_the_same_run(tmp_path, trained, nlixy):
     done = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=300)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "two" / "checkpoints" / "backbone" / "model.safetensors").is_file()
+
+
+def test_the_command_of_a_queue_starts_goes_on_and_ends(trained, tmp_path, monkeypatch, capsys):
+    argv = ["--init_from", str(trained), "--data.n_train", "60", "--data.n_validation", "20", *TRAINER]
+    argv += ["--output", str(tmp_path / "run"), "--ckpt_path", "last"]
+    run(monkeypatch, *argv)
+    with pytest.raises(SystemExit) as ended:
+        run(monkeypatch, *argv)
+    assert ended.value.code == 0
+    assert "is finished, and stays as it is" in capsys.readouterr().out
