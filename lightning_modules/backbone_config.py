@@ -8,6 +8,9 @@ from transformers import AutoConfig, PretrainedConfig
 from lightning_modules.backbones import load
 from records import HeedError
 
+# models that count positions from the one after padding's
+OFFSET = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer", "mpnet")
+UNLIMITED = -1  # positions of a model that counts none, as XLNet
 LEARNED = "heed"  # the entry of an exported config that says in which words the model was trained
 
 
@@ -15,7 +18,8 @@ def _are_names(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
 
 
-def _is_size(value: Any) -> bool:
+def is_size(value: Any) -> bool:
+    """Whether it is a whole number above 0."""
     return type(value) is int and value > 0
 
 
@@ -24,7 +28,7 @@ WORDS: dict[str, Callable[[Any], bool]] = {  # in that entry
     "parts": _are_names,
     "targets": _are_names,
     "no_answer": lambda value: isinstance(value, str),
-    "pictures": _is_size,
+    "pictures": is_size,
 }
 SOUND: dict[str, tuple[Callable[[Any], bool], str]] = {
     "id2label": (
@@ -32,7 +36,7 @@ SOUND: dict[str, tuple[Callable[[Any], bool], str]] = {
         "the name of each output, numbered from 0",
     ),
     "architectures": (lambda value: value is None or _are_names(value), "a list of names"),
-    "max_position_embeddings": (_is_size, "a positive number"),
+    "max_position_embeddings": (lambda value: is_size(value) or value == UNLIMITED, "a positive number"),
     LEARNED: (
         lambda value: isinstance(value, dict) and all(WORDS[key](value[key]) for key in WORDS.keys() & value.keys()),
         "the words that the model was trained with",
@@ -58,3 +62,18 @@ def open_config(folder: str) -> PretrainedConfig:
     if targets is not None and len(targets) != len(config.id2label):
         raise HeedError(f"The config.json of {folder} is damaged: its {LEARNED} should have a target for each label.")
     return config
+
+
+def require_positions(config: PretrainedConfig, max_length: int) -> None:
+    """A model must have a position for every token that it is to read.
+
+    Raises:
+        HeedError: It has fewer.
+    """
+    positions = getattr(config, "max_position_embeddings", UNLIMITED)
+    if positions == UNLIMITED:
+        return
+    if config.model_type in OFFSET:
+        positions -= config.pad_token_id + 1
+    if max_length > positions:
+        raise HeedError(f"--model.max_length {max_length} is more than the {positions} positions of the model.")

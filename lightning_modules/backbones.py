@@ -43,12 +43,11 @@ def resolve(backbone: str, sha256: str | None = None) -> str:
         weights = Path(backbone) / "model.safetensors"
         if not weights.is_file():
             raise HeedError(f"The package {module!r} holds no {folder}/model.safetensors.")
-        found = hashlib.sha256(weights.read_bytes()).hexdigest()
-        if sha256 not in (None, found):
+        if sha256 is not None and (found := hashlib.sha256(weights.read_bytes()).hexdigest()) != sha256:
             raise HeedError(f"{backbone}/model.safetensors is not the published file: its sha256 is {found}.")
     path = Path(backbone)
     if path.exists() and not (path / "config.json").is_file():
-        raise HeedError(f"--model.backbone {backbone} is no model folder: it has no config.json.")
+        raise HeedError(f"--model.backbone {backbone} is not the folder of a model: it has no config.json.")
     return backbone
 
 
@@ -130,8 +129,8 @@ def load_weights(
     """
     settings = {"dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
     network, found = load(loader, backbone, **settings, **kwargs)
-    reshaped = {name: (tuple(saved), tuple(wanted)) for name, saved, wanted in found["mismatched_keys"]}
-    require_fit(network, backbone, head, found["missing_keys"], found["unexpected_keys"], reshaped, head_name)
+    shapes = {name: (tuple(saved), tuple(wanted)) for name, saved, wanted in found["mismatched_keys"]}
+    require_fit(network, backbone, head, found["missing_keys"], found["unexpected_keys"], shapes, head_name)
     return network
 
 
@@ -141,7 +140,7 @@ def require_fit(
     head: Head,
     missing: Collection[str],
     extra: Collection[str],
-    reshaped: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
+    shapes: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
     head_name: str | None = None,
 ) -> None:
     """Refuse a file of weights that would leave tensors of a network random, or that holds another network.
@@ -155,7 +154,7 @@ def require_fit(
         head: Whether the head of the backbone is kept, replaced, or was never there.
         missing: Names of tensors of the network that the file lacks.
         extra: Names of tensors of the file that the network lacks.
-        reshaped: Name of a tensor to its shape in the file and its shape in the network.
+        shapes: Name of a tensor to its shape in the file and its shape in the network.
         head_name: How names of the head begin; by default, all that is not of the ``base_model`` is the head.
 
     Raises:
@@ -176,12 +175,10 @@ def require_fit(
         return not name.startswith(prefix) and name.partition(".")[0] not in body
 
     new = {name for name in missing if head == "new" and (in_head(name) or _is_pooler(name))}
-    replaced = {name for name in reshaped if head != "kept" and in_head(name)}
+    replaced = {name for name in shapes if head != "kept" and in_head(name)}
     unused = {n for n in extra if _is_pooler(n) or n.endswith("position_ids") or n.removeprefix(prefix) in buffers}
     left_out = {name for name in set(extra) - unused if head != "kept" and of_another_task(name)}
-    told = misfits(
-        set(missing) - new, set(extra) - unused - left_out, {n: reshaped[n] for n in reshaped.keys() - replaced}
-    )
+    told = misfits(set(missing) - new, set(extra) - unused - left_out, {n: shapes[n] for n in shapes.keys() - replaced})
     if told:
         raise HeedError(
             f"The weights of {backbone} do not fit the {type(network).__name__} of its config.json: they {told}. Take "
@@ -193,17 +190,25 @@ def require_fit(
         rank_zero_info(f"{backbone}: {'; '.join(said)}.")
 
 
+def reshaped(
+    own: Mapping[str, torch.Tensor], given: Mapping[str, torch.Tensor]
+) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Name of a tensor to its shape among given weights and its shape in the network, where these differ."""
+    shapes = {name: (tuple(given[name].shape), tuple(own[name].shape)) for name in own.keys() & given.keys()}
+    return {name: pair for name, pair in shapes.items() if pair[0] != pair[1]}
+
+
 def misfits(
     missing: Collection[str],
     extra: Collection[str],
-    reshaped: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
+    shapes: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
 ) -> str:
-    """What keeps weights from filling a network, in words that follow "they"; empty where nothing does."""
-    shapes = {f"{name} of {_shape(saved)}, not {_shape(wanted)}" for name, (saved, wanted) in reshaped.items()}
+    """Say how weights do not fit a network, in words that follow "they"; nothing where they do."""
+    wrong_shapes = {f"{name} of {_shape(saved)}, not {_shape(wanted)}" for name, (saved, wanted) in shapes.items()}
     wrong = {
         "lack {}": missing,
         "hold {} that the network has no place for": extra,
-        "hold {} of another shape": shapes,
+        "hold {} of another shape": wrong_shapes,
     }
     return ", and ".join(words.format(_some(names)) for words, names in wrong.items() if names)
 

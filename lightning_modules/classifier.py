@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from interventions import generator
-from lightning_modules.backbones import misfits
+from lightning_modules.backbones import misfits, reshaped
 from lightning_modules.processors import Processor
 from records import HeedError, Prediction, TableForm, Task, percent
 
@@ -204,7 +204,7 @@ class Classifier(pl.LightningModule):
 
 
 def _finite(scores: Tensor) -> Tensor:
-    """The scores, where no probabilities show that they are none."""
+    """The scores; where rows have no probabilities, nothing else shows that they are not finite."""
     if not scores.isfinite().all():
         raise HeedError("The model's outputs are not finite: try a lower --model.learning_rate.")
     return scores
@@ -232,9 +232,7 @@ def _saved_task(checkpoint: Mapping[str, Any]) -> Task:
 
 
 def _misfits(own: Mapping[str, Tensor], given: Mapping[str, Any]) -> str:
-    """What keeps weights from filling a network, in words that follow "they"; empty where nothing does."""
+    """Say how weights do not fit a network, in words that follow "they"; nothing where they do."""
     if odd := [name for name, value in given.items() if not isinstance(value, Tensor)]:
         return f"hold {odd[0]}, which is not a tensor"
-    shapes = {name: (tuple(given[name].shape), tuple(own[name].shape)) for name in own.keys() & given.keys()}
-    reshaped = {name: pair for name, pair in shapes.items() if pair[0] != pair[1]}
-    return misfits(own.keys() - given.keys(), given.keys() - own.keys(), reshaped)
+    return misfits(own.keys() - given.keys(), given.keys() - own.keys(), reshaped(own, given))

@@ -11,7 +11,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from lightning_modules.backbone_config import open_config
+from lightning_modules.backbone_config import open_config, require_positions
 from lightning_modules.backbones import Head, has_weights, load_weights, quiet, resolve
 from lightning_modules.classifier import MOST_UNKNOWN, Classifier
 from lightning_modules.labels import head_order, is_named, match_labels
@@ -19,9 +19,6 @@ from lightning_modules.linear import faster_on_cpu
 from lightning_modules.processors import TextProcessor
 from lightning_modules.vocabulary import open_tokenizer
 from records import HeedError, Task, listing
-
-# models that count positions from the one after padding's
-OFFSET = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer", "mpnet")
 
 
 class Encoder(Classifier):
@@ -78,11 +75,7 @@ class Encoder(Classifier):
         self.task = task
         self.folder = resolve(self.backbone, self.sha256)
         config = open_config(self.folder)
-        longest = getattr(config, "max_position_embeddings", self.max_length)
-        if config.model_type in OFFSET:
-            longest -= config.pad_token_id + 1
-        if self.max_length > longest:
-            raise HeedError(f"--model.max_length {self.max_length} is more than the {longest} positions of the model.")
+        require_positions(config, self.max_length)
         self.trained = any(self.auto.__name__.removeprefix("AutoModel") in n for n in config.architectures or [])
         self.config = config
         return open_tokenizer(self.folder, config)

@@ -12,7 +12,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
-from lightning_modules.backbones import has_weights, load, load_weights, quiet, require_fit
+from lightning_modules.backbone_config import is_size
+from lightning_modules.backbones import has_weights, load, load_weights, quiet, require_fit, reshaped
 from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.encoder import Encoder
 from lightning_modules.linear import faster_on_cpu
@@ -25,10 +26,6 @@ LAST = "head.3."  # how the last layer is called
 BATCH = 32  # pictures that are encoded together
 
 
-def _is_size(value: Any) -> bool:
-    return type(value) is int and value > 0
-
-
 def _are_channels(value: Any, least: float) -> bool:
     """Whether it is a finite number for each of the three channels."""
     return len(value) == 3 and all(type(v) in (int, float) and least < v < math.inf for v in value)
@@ -36,12 +33,12 @@ def _are_channels(value: Any, least: float) -> bool:
 
 SOUND: dict[str, Callable[[Any], bool]] = {  # what that file says, and when it can be
     "architecture": timm.is_model,
-    "image_size": lambda value: len(value) == 2 and all(map(_is_size, value)),
+    "image_size": lambda value: len(value) == 2 and all(map(is_size, value)),
     "interpolation": lambda value: value.upper() in Image.Resampling.__members__,
     "mean": lambda value: _are_channels(value, -math.inf),
     "std": lambda value: _are_channels(value, 0),
-    "hidden": _is_size,
-    "pictures": _is_size,
+    "hidden": is_size,
+    "pictures": is_size,
 }
 
 
@@ -211,13 +208,8 @@ class LateFusion(Encoder):
     def _load(self, network: Fusion) -> None:
         state = load(lambda folder, **_: load_file(Path(folder) / "model.safetensors"), self.folder)
         wanted = network.state_dict()
-        reshaped = {
-            name: (tuple(value.shape), tuple(wanted[name].shape))
-            for name, value in state.items()
-            if name in wanted and value.shape != wanted[name].shape
-        }
         missing, extra = wanted.keys() - state.keys(), state.keys() - wanted.keys()
-        require_fit(network, self.backbone, self.head, missing, extra, reshaped, LAST)
+        require_fit(network, self.backbone, self.head, missing, extra, reshaped(wanted, state), LAST)
         network.load_state_dict(
             {n: v for n, v in state.items() if self.has_head or not n.startswith(LAST)}, strict=False
         )

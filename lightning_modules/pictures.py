@@ -109,16 +109,7 @@ class PictureStore:
     def _decode(self, numbers: Sequence[int]) -> list[np.ndarray]:
         self.decoded += len(numbers)
         with ThreadPoolExecutor() as pool:  # Pillow lets other threads run while it decodes and resizes
-            return list(pool.map(lambda n: decode(self._pictures[n], self.resize), numbers))
-
-
-def decode(picture: Picture, resize: Resize) -> np.ndarray:
-    """A picture, upright and resized: uint8 [height, width, 3].
-
-    Raises:
-        HeedError: It is damaged, or has changed; the message names its row.
-    """
-    return pixels(picture, resize)
+            return list(pool.map(lambda n: pixels(self._pictures[n], self.resize), numbers))
 
 
 def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequence[float], device: Any) -> Tensor:

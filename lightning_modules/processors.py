@@ -48,7 +48,7 @@ class TokenStore:
         self._keys = np.zeros(0, dtype=np.uint64)  # of all texts, sorted
         self._number = np.zeros(0, dtype=np.int32)  # of the text with each key, in the order of adding
         self._starts = np.zeros(1, dtype=np.int64)
-        self._unknown = np.zeros(0, dtype=np.int64)  # tokens of each text
+        self._unknown = np.zeros(0, dtype=np.int64)  # of the tokens of each text, how many are unknown
         self._ids = np.zeros((0, 3 if offsets else 1), dtype=np.int32)  # id, first character, character behind the last
         self._file, self._owner = None, os.getpid()
 

@@ -15,7 +15,7 @@ from transformers import (
 )
 from transformers.modeling_outputs import BaseModelOutput
 
-from lightning_modules.backbone_config import LEARNED, open_config
+from lightning_modules.backbone_config import LEARNED, open_config, require_positions
 from lightning_modules.backbones import has_weights, load_weights, quiet, resolve
 from lightning_modules.classifier import MOST_UNKNOWN, Classifier
 from lightning_modules.labels import head_order, is_named, match_labels
@@ -79,9 +79,7 @@ class Seq2Seq(Classifier):
                 f"--model.backbone {self.backbone} writes no text ({config.model_type}): take it as an encoder, with "
                 "--model lightning_modules.Encoder."
             )
-        longest = getattr(config, "max_position_embeddings", self.max_length)
-        if self.max_length > longest:
-            raise HeedError(f"--model.max_length {self.max_length} is more than the {longest} positions of the model.")
+        require_positions(config, self.max_length)
         return config, open_tokenizer(self.folder, config)
 
     def prepare(self, task: Task) -> None:

@@ -13,6 +13,7 @@ from datamodules import Planted
 from lightning_modules import Encoder, Seq2Seq
 from records import HeedError
 
+UNLIMITED = {"max_position_embeddings": -1}  # as XLNet says it
 NAMES = {"0": "entailment", "1": "neutral", "2": "contradiction"}
 WORDS = {"template": "{premise} {hypothesis}", "parts": ["premise", "hypothesis"], "targets": ["a", "b", "c"]}
 ODD: list[Any] = [[], 3, None, "x"]
@@ -39,7 +40,9 @@ def test_what_a_config_cannot_say_is_one_sentence(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("sound", [{"id2label": {"2": "c", "0": "a", "1": "b"}}, {"heed": {}}, {"id2label": {}}])
+@pytest.mark.parametrize(
+    "sound", [{"id2label": {"2": "c", "0": "a", "1": "b"}}, {"heed": {}}, {"id2label": {}}, UNLIMITED]
+)
 def test_what_a_config_may_say_is_taken(tiny_t5: Path, tmp_path: Path, sound: dict[str, Any]) -> None:
     shutil.copytree(tiny_t5, tmp_path / "m")
     file = tmp_path / "m" / "config.json"
