@@ -139,7 +139,7 @@ def evaluation_folder(cli: "HeedCLI") -> Path:
 
 
 def identity(cli: "HeedCLI") -> dict[str, Any]:
-    """What an evaluation of a checkpoint is of: checkpoint, special settings, fingerprints of examples; and a hash."""
+    """Name the checkpoint, the special settings and the examples of an evaluation, with a hash of them all."""
     checkpoint = Path(cli.config.checkpoint).absolute()
     pools = [cli.datamodule.pool, *(evaluation.pool(cli.datamodule) for evaluation in cli.evaluations)]
     about: dict[str, Any] = {"checkpoint": str(checkpoint.relative_to(checkpoint.parent.parent))}

@@ -24,7 +24,7 @@ class Parser(LightningArgumentParser):
 
 
 def one_sentence(message: str) -> str:
-    """What jsonargparse says of a mistake, without the alternatives that it tried for every member of a union."""
+    """The message of jsonargparse, without the alternatives that it tried for every member of a union."""
     lines = [line.strip().removeprefix("- ") for line in message.splitlines() if line.strip()]
     key = re.search(r'Parser key "([\w.]+)"', message)
     if "nrecognized arguments" in lines[0]:

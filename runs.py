@@ -98,7 +98,7 @@ def config_of(run: Path, named: str) -> Path:
         HeedError: There is none.
     """
     if not (run / "config.yaml").is_file():
-        raise HeedError(f"{named} is no run, nor a checkpoint of one: there is no {run / 'config.yaml'}.")
+        raise HeedError(f"{named} is not a run, nor a checkpoint of one: there is no {run / 'config.yaml'}.")
     return run / "config.yaml"
 
 
@@ -256,7 +256,7 @@ def _saved(config: Path, backbone: Path) -> dict[str, Any]:
         if isinstance(data.get("answers"), int):  # that many of the training split, which need not be at hand
             data["answers"] = str(backbone / "config.json")
     except (HeedError, KeyError, TypeError):
-        raise HeedError(f"{config} is damaged: it is no configuration that train.py wrote.") from None
+        raise HeedError(f"{config} is damaged: train.py wrote no such configuration.") from None
     return saved
 
 
@@ -279,7 +279,7 @@ def initialised(argv: Sequence[str]) -> list[str]:
         raise HeedError(f"--init_from names the run that the model comes from: leave {clash[0]} away.")
     run = Path(given)
     if not run.is_dir():
-        raise HeedError(f"--init_from {given} is no folder of a run.")
+        raise HeedError(f"--init_from {given} is not the folder of a run.")
     config, backbone = config_of(run, f"--init_from {given}"), run / "checkpoints" / "backbone"
     if not (backbone.is_dir() and has_weights(str(backbone))):
         raise HeedError(f"--init_from {given}: no weights in {backbone}, so finish that run with --resume {given}.")

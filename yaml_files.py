@@ -105,14 +105,14 @@ def read_yaml(path: str, named: str) -> Any:
 
 
 def _first(error: Exception) -> str:
-    """What is wrong and in which line, without the lines of the file that a YAMLError quotes."""
+    """The fault and its line, without the lines of the file that a YAMLError quotes."""
     problem, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)
     said = problem or (str(error).splitlines() or [type(error).__name__])[0]
     return f"{said} (line {mark.line + 1})" if mark is not None else said
 
 
 def _bounded(text: str) -> Any:
-    """What the command line's parser makes of YAML, from files and from single values."""
+    """Load YAML for the parser of the command line, from files and from single values."""
     try:
         examine(text)
     except HeedError as error:

@@ -18,7 +18,7 @@ from torch import Tensor
 from callbacks.checkpoint_files import INTERRUPTED, LAST, progress
 from callbacks.engine import Engine
 from callbacks.evaluation import Evaluation, is_known
-from callbacks.stop import is_asked, rewind_validation, take_over
+from callbacks.stop import is_asked, rewind_validation
 from datamodules import PairedData
 from records import HeedError
 from records.stopping import Stopped, postpone
@@ -73,7 +73,6 @@ class BestCheckpoint(ModelCheckpoint):
         engines = [c for c in trainer.callbacks if isinstance(c, Engine)]
         self.require_known(trainer.datamodule, [e for engine in engines for e in engine.evaluations(trainer)])
         super().setup(trainer, pl_module, stage)
-        take_over(trainer)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)

@@ -72,7 +72,7 @@ def is_whole(path: Path) -> bool:
 
 
 def fault(path: Path) -> str | None:
-    """What is wrong with a checkpoint, in words that follow its name; None where nothing is.
+    """The fault of a checkpoint, in words that follow its name; None where it has none.
 
     It is damaged unless the zip file has its directory, and every part in it its checksum. Only then is its outline
     unpickled, by torch's safe loader: torch reads fields of a zip file that zipfile does not.

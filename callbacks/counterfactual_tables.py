@@ -54,7 +54,7 @@ class CounterfactualTables(Evaluation):
         return "-".join([self.name, *sets, *(["cells"] if self.hypothesis_only else [])])
 
     def _evaluated(self) -> tuple[pa.Table, dict[str, Any]]:
-        """What the hypothesis-only model answered, and what its rows say of themselves."""
+        """The rows of the hypothesis-only model, and their metadata."""
         flag = f"--counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         try:
             known = (Path(self.hypothesis_only) / RESULTS).is_file()

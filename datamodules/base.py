@@ -283,7 +283,7 @@ class PairedData(pl.LightningDataModule):
         return DataLoader(**self._loading(self.pool, sampler))
 
     def state_dict(self) -> dict[str, Any]:
-        """What a run must find again to go on as if it had never been stopped."""
+        """The order and the examples that a run must find again to go on as if it had never been stopped."""
         order = {"seed": self.seed, "batch_size": self.batch_size, "processes": self.trainer.world_size}
         order |= {"accumulate_grad_batches": self.trainer.accumulate_grad_batches}
         return {"order": order, "examples": fingerprints(self)}

@@ -61,7 +61,7 @@ def sample(examples: Examples, n: int, seed: int, purpose: str, by_group: bool =
 
 
 def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) -> tuple[np.ndarray, int | float]:
-    """What ``limit_val_batches`` of the Trainer leaves of a pool: examples chosen by hash, on any number of processes.
+    """Choose the examples that ``limit_val_batches`` of the Trainer leaves, by hash: alike on any number of processes.
 
     Args:
         examples: The pool.

@@ -1,4 +1,4 @@
-"""What a value of a data file may be: how large, of which characters; and how a message shows it."""
+"""Values of data files: how large they may be, of which characters, and how a message shows one."""
 
 import reprlib
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def most_unpacked(path: Path, least: int = UNPACKED) -> int:
 
 
 def too_large(path: Path, most: int, remedy: str) -> HeedError:
-    """What is said of a file that unpacks to more than ``most`` bytes."""
+    """The error about a file that unpacks to more than ``most`` bytes."""
     times = f", and more than {RATIO} times its size"
     return HeedError(f"{path} unpacks to more than {most >> 20:,} MiB{times}, as damaged files do: {remedy}.")
 

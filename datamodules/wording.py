@@ -1,4 +1,4 @@
-"""What a data set calls its parts and labels, and what it says to models that read and write text."""
+"""The names of parts and labels, and the words around them for models that read and write text."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from records.errors import HeedError
-from records.files import as_json, atomic_path, read_json
+from records.files import as_json, atomic_path, open_file, read_json
 from records.rows import read_rows, require_format, save_rows
 
 RESULTS = "results.json"
@@ -61,7 +61,7 @@ def write_results(
 
 
 def read_results(folder: str | Path) -> dict[str, Any]:
-    """What results.json of a run says; its rows, where they are at hand, must be those that it was computed from.
+    """Read results.json of a run; its rows, where they are at hand, must be those that it was computed from.
 
     Raises:
         HeedError: It is missing, damaged, of another format, or does not fit the rows beside it.
@@ -101,11 +101,8 @@ def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict
 
 
 def _sha256(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise HeedError(f"{path} cannot be read: {error.strerror}.") from None
+    with open_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _is(value: Any, kind: Any) -> bool:
@@ -116,7 +113,7 @@ def _is(value: Any, kind: Any) -> bool:
 
 
 def _fault(found: Mapping[str, Any]) -> str | None:
-    """What is wrong with the content of results.json, if anything."""
+    """The first fault in the content of results.json, or None."""
     for key, kind in TYPES.items():
         if key not in found:
             return f"it has no {key!r}"
@@ -127,7 +124,7 @@ def _fault(found: Mapping[str, Any]) -> str | None:
             return f"'rows' has no hash of {name!r}"
     for name, counts in found["counts"].items():
         if isinstance(counts, dict) and not all(_is(counts.get(k, 0), int) for k in ("pairs", "seeds")):
-            return f"'counts' of {name!r} are no numbers"
+            return f"'counts' of {name!r} are not numbers"
     for name, measured in found["metrics"].items():
         if "/" not in name:
             return f"{name!r} is not the name of a metric"

@@ -279,7 +279,7 @@ def test_a_checkpoint_outside_a_run_is_refused(tmp_path):
     with pytest.raises(HeedError, match="does not exist"):
         with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
     torch.save({}, tmp_path / "no.ckpt")
-    with pytest.raises(HeedError, match="is no run, nor a checkpoint of one: there is no .*config.yaml"):
+    with pytest.raises(HeedError, match="is not a run, nor a checkpoint of one: there is no .*config.yaml"):
         with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
     (tmp_path / "cut.ckpt").touch()
     with pytest.raises(HeedError, match=r"--checkpoint .*cut.ckpt is damaged .* whole are .*no.ckpt"):

@@ -129,11 +129,11 @@ def test_another_source_of_the_model_is_refused(trained, flag, says):
 
 
 def test_a_run_that_is_none_or_not_done_is_refused(tmp_path, trained):
-    with pytest.raises(HeedError, match=r"--init_from \S*nowhere is no folder of a run"):
+    with pytest.raises(HeedError, match=r"--init_from \S*nowhere is not the folder of a run"):
         initialised(["--init_from", str(tmp_path / "nowhere")])
-    with pytest.raises(HeedError, match="best.ckpt is no folder of a run"):
+    with pytest.raises(HeedError, match="best.ckpt is not the folder of a run"):
         initialised(["--init_from", str(trained / "checkpoints" / "best.ckpt")])
-    with pytest.raises(HeedError, match=r"is no run, .*: there is no \S*config\.yaml"):
+    with pytest.raises(HeedError, match=r"is not a run, .*: there is no \S*config\.yaml"):
         initialised(["--init_from", str(tmp_path)])
     (tmp_path / "config.yaml").write_text((trained / "config.yaml").read_text())
     for exists in (False, True):  # killed before the backbone's config was written, and after
