@@ -1,4 +1,4 @@
-"""Fixtures: tiny models and tokenizers of the real classes, and the real data where they are to be had."""
+"""Fixtures: tiny models and tokenizers of the real classes, and the real data where there are any."""
 
 import json
 import os

@@ -41,9 +41,9 @@ KINDS = {  # name: (flags, processes); between 14 and 34 batches
 
 
 class Lab:
-    """Runs train.py in forks of one process; see fork_runs.py."""
+    """Runs train.py and evaluate.py in forks of one process, with more variables in its environment if need be."""
 
-    def __init__(self, tiny_bert, folder):
+    def __init__(self, tiny_bert, folder, **env):
         self.folder, self.references, self.kinds = folder, {}, dict(KINDS)
         self.argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--model.learning_rate", "0.003"]
         self.argv += ["--data.n_train", "300", "--data.n_validation", "37", "--trainer.accelerator", "cpu"]
@@ -54,7 +54,7 @@ class Lab:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80", "HF_HUB_OFFLINE": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80", "HF_HUB_OFFLINE": "1", **env},
         )
         assert self.process.stdout.readline() == "ready\n"
 

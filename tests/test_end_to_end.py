@@ -1,11 +1,12 @@
-"""The two commands as a user runs them, on a tiny model: one process, several, interrupted, and without a hub."""
+"""The two commands as a user runs them, on a tiny model: one process, several, interrupted, and without a hub.
+
+Each is started as a user starts it at least once; what else is asked of them runs in forks, without their imports.
+"""
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,17 +15,27 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from transformers import AutoModelForSequenceClassification
 
 from records.rows import read_rows, select
+from tests.run_lab import BATCH, Lab
 
 ROOT = Path(__file__).parents[1]
 
 DATA = ["--data.n_validation", "37", "--data.eval_batch_size", "8", "--trainer.accelerator", "cpu"]
 
 
-def command(script, *argv, **env):
+def command(script, *argv):
     """Run a command 80 columns wide with one thread for each process."""
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80", "HF_HUB_OFFLINE": "1", **env}
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80", "HF_HUB_OFFLINE": "1"}
     done = subprocess.run([sys.executable, ROOT / script, *argv], capture_output=True, text=True, env=env, timeout=300)
     return done.returncode, done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def lab(tiny_bert, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("lab")
+    lab = Lab(tiny_bert, folder, HF_HOME=str(folder / "cache"))
+    yield lab
+    lab.process.stdin.close()
+    lab.process.wait(timeout=30)
 
 
 @pytest.fixture(scope="module")
@@ -114,21 +125,20 @@ def test_results_follow_from_the_rows(evaluated):
     assert meta["task"] == ["entailment", "neutral", "contradiction"]
 
 
-@pytest.mark.parametrize("processes", [2])
-def test_the_same_bits_on_several_processes(trained, evaluated, tmp_path, processes):
+def test_the_same_bits_on_several_processes(lab, trained, evaluated, tmp_path):
     argv = ["--checkpoint", str(trained[0] / "checkpoints" / "best.ckpt"), "--output", str(tmp_path)]
-    argv += ["--trainer.devices", str(processes), "--trainer.strategy", "ddp", "--trainer.accelerator", "cpu"]
-    status, _, err = command("evaluate.py", *argv)
-    assert status == 0, err
+    argv += ["--trainer.devices", "2", "--trainer.strategy", "ddp", "--trainer.accelerator", "cpu"]
+    statuses, out = lab.run(*argv, processes=2, command="evaluate")
+    assert statuses == [0, 0], out
     for name in ["results.json", "rows/accuracy.parquet", "rows/attentiveness.parquet"]:
         assert (tmp_path / name).read_bytes() == (evaluated[0] / name).read_bytes(), name
 
 
-def test_a_classifier_that_was_never_trained_here(trained, evaluated, tmp_path):
+def test_a_classifier_that_was_never_trained_here(lab, trained, evaluated, tmp_path):
     backbone = str(trained[0] / "checkpoints" / "backbone")
     argv = ["--model.backbone", backbone, "--model.max_length", "64", *DATA, "--output", str(tmp_path)]
-    status, _, err = command("evaluate.py", *argv)
-    assert status == 0, err
+    statuses, out = lab.run(*argv, command="evaluate")
+    assert statuses == [0], out
     assert (tmp_path / "results.json").read_bytes() == (evaluated[0] / "results.json").read_bytes()
 
 
@@ -143,24 +153,11 @@ def test_training_on_two_processes_with_counterfactuals(tiny_bert, tmp_path):
     assert json.loads((tmp_path / "run" / "run.json").read_text())["processes"] == 2
 
 
-def test_a_run_that_the_user_stops_can_be_evaluated(tiny_bert, tmp_path):
-    argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--data.n_train", "30000", *DATA]
-    process = subprocess.Popen(
-        [sys.executable, ROOT / "train.py", *argv, "--output", str(tmp_path)],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    for _ in range(600):
-        if (tmp_path / "checkpoints" / "backbone" / "config.json").is_file() or process.poll() is not None:
-            break
-        time.sleep(0.2)
-    time.sleep(8)  # let some batches pass
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) != 0
-    status, out, err = command("evaluate.py", "--checkpoint", str(tmp_path / "checkpoints" / "interrupted.ckpt"))
-    assert status == 0, err
+def test_a_run_that_the_user_stops_can_be_evaluated(lab, tmp_path):
+    statuses, out = lab.run(*lab.argv, "--output", str(tmp_path), kill=[BATCH, 5, "int"])
+    assert statuses == [130], out
+    statuses, out = lab.run("--checkpoint", str(tmp_path / "checkpoints" / "interrupted.ckpt"), command="evaluate")
+    assert statuses == [0], out
     assert "accuracy" in out
 
 
@@ -171,9 +168,9 @@ def test_a_run_that_the_user_stops_can_be_evaluated(tiny_bert, tmp_path):
         (["--model", "bert"], ["google-bert/bert-base-uncased", "--model.backbone", "--model minilm"]),
     ],
 )
-def test_an_unreachable_hub_is_one_sentence_and_no_folder(tmp_path, argv, words):
-    status, _, err = command("train.py", *argv, "--output", str(tmp_path / "run"), HF_HOME=str(tmp_path / "cache"))
-    assert status == 2
-    assert all(word in err.splitlines()[-1] for word in words), err
-    assert "Traceback" not in err
+def test_an_unreachable_hub_is_one_sentence_and_no_folder(lab, tmp_path, argv, words):
+    statuses, out = lab.run(*argv, "--output", str(tmp_path / "run"))
+    assert statuses == [2]
+    assert all(word in out.splitlines()[-1] for word in words), out
+    assert "Traceback" not in out
     assert not (tmp_path / "run").exists()

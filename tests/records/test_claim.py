@@ -50,20 +50,27 @@ def test_two_processes_cannot_have_one_folder(tmp_path, capfd):
 
 
 def test_of_many_that_start_together_one_gets_it(tmp_path):
-    start, children = time.monotonic() + 0.3, []
+    (go, start), (told, tell), (held, let_go) = os.pipe(), os.pipe(), os.pipe()
+    children = []
     for _ in range(8):
         children.append(os.fork())
         if not children[-1]:
-            status = 1
+            os.close(start)
+            os.close(let_go)
+            os.read(go, 1)  # until the parent closes the other end
             try:
-                time.sleep(start - time.monotonic())
                 claim(tmp_path / "a" / "b", "x")
-                status = 0
-                time.sleep(1)
-            finally:
-                os._exit(status)
-    statuses = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
-    assert sorted(statuses) == [0] + [1] * 7
+                os.write(tell, b"1")
+            except HeedError:
+                os.write(tell, b"0")
+            os.read(held, 1)  # all keep what they have until each has tried
+            os._exit(0)
+    os.close(start)
+    results = b"".join(os.read(told, 1) for _ in children)
+    os.close(let_go)
+    for child in children:
+        os.waitpid(child, 0)
+    assert sorted(results) == sorted(b"1" + b"0" * 7)
 
 
 def test_a_killed_process_leaves_nothing_that_stops_the_next_even_while_its_children_live(tmp_path):
