@@ -119,6 +119,7 @@ class Examples(Sequence[Example]):
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
+        self._contents: dict[tuple[str, ...], list[str]] = {}  # an evaluation in every epoch asks for the same
         columns = table.column_names
         self.parts = tuple(c.removeprefix("parts.") for c in columns if c.startswith("parts."))
         self.groups = tuple(c.removeprefix("groups.") for c in columns if c.startswith("groups."))
@@ -246,9 +247,11 @@ class Examples(Sequence[Example]):
         Args:
             parts: The parts that the data have, of which a pool with fewer still keeps the content.
         """
-        names = sorted(part for part in parts if part in self.groups)
-        columns = [self.column("label"), *(self.column(f"groups.{name}") for name in names)]
-        return [f"{key:016x}" for key in keys(map(repr, zip(*columns, strict=True))).tolist()]
+        names = tuple(sorted(part for part in parts if part in self.groups))
+        if names not in self._contents:
+            columns = [self.column("label"), *(self.column(f"groups.{name}") for name in names)]
+            self._contents[names] = [f"{key:016x}" for key in keys(map(repr, zip(*columns, strict=True))).tolist()]
+        return self._contents[names]
 
     def uid(self, i: int) -> str:
         """The uid at a position."""

@@ -15,7 +15,7 @@ COUNTERFACTUAL = ["--augment", "counterfactual", "--data.resample_counterfactual
 EVALUATING = "callbacks.engine:Engine.on_validation_epoch_end"
 KINDS = {  # name: (flags, processes); between 14 and 34 batches
     "plain": ([], 1),
-    "workers": (["--data.num_workers", "2", *COUNTERFACTUAL], 1),
+    "workers": (["--data.num_workers", "1", *COUNTERFACTUAL], 1),
     "accumulated": (["--trainer.accumulate_grad_batches", "3", *COUNTERFACTUAL], 1),
     "both": (["--trainer.accumulate_grad_batches", "3", "--data.num_workers", "2"], 1),
     "two": (["--trainer.devices", "2", "--trainer.strategy", "ddp", *COUNTERFACTUAL], 2),
