@@ -13,6 +13,7 @@ import torch
 from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 
 from records import HeedError, atomic_path
+from records.files import flush_file
 
 LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
 INTERRUPTED, PUT_ASIDE = "interrupted.ckpt", "damaged.ckpt"
@@ -30,8 +31,7 @@ class AtomicCheckpointIO(TorchCheckpointIO):
         path = Path(path)
         with atomic_path(path) as temporary:
             torch.save(checkpoint, temporary)
-            with open(temporary, "rb+") as file:
-                os.fsync(file.fileno())  # before the old one makes way
+            flush_file(temporary)  # before the old one makes way
             if path.name == LAST and path.exists():
                 path.replace(path.with_name(PREVIOUS))
         flush(path.parent)  # the renaming, too, is to outlive a power cut

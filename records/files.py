@@ -86,14 +86,19 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     try:
         with writing(path):
             yield temporary
-            with open(temporary, "rb+") as file:
-                os.fsync(file.fileno())
+            flush_file(temporary)
             umask = os.umask(0)
             os.umask(umask)
             temporary.chmod(0o666 & ~umask)  # mkstemp makes files that only their owner can read
             temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def flush_file(path: Path) -> None:
+    """Have the content of a file written to disk."""
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
 
 
 @contextmanager
