@@ -130,6 +130,8 @@ class HeedCLI(LightningCLI):
         require_kinds(self.config)
         if self.config.seed_everything is True:
             self.config.seed_everything = self.config.data.init_args.seed = drawn_seed()
+        if not 0 <= int(self.config.seed_everything or 0) < 2**32:
+            raise HeedError(f"--seed_everything {self.config.seed_everything} should be from 0 to {2**32 - 1}.")
         if not self.evaluating:
             require_same_settings(self.config, parser)
         claim_named(self)  # before anything is read
@@ -193,6 +195,8 @@ class HeedCLI(LightningCLI):
         Raises:
             HeedError: The data cannot be read, the model does not fit them, or the checkpoint is damaged.
         """
+        if (batches := self.config.trainer.accumulate_grad_batches) < 1:
+            raise HeedError(f"--trainer.accumulate_grad_batches {batches} must be at least 1.")
         strategy = self.config_init["trainer"]["strategy"]
         if re.search("spawn|fork|notebook", str(getattr(strategy, "_start_method", strategy))):
             raise HeedError("--trainer.strategy: each process has to run the command from its beginning: use ddp.")
@@ -299,7 +303,8 @@ class HeedCLI(LightningCLI):
             heed.append(Board(self.hyperparameters()))
             if config["logger"] in (None, True) and not config["fast_dev_run"]:
                 kwargs["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
-        config["callbacks"] = [*heed, *(config["callbacks"] or [])]
+        own = config["callbacks"] or []
+        config["callbacks"] = [*heed, *(own if isinstance(own, list) else [own])]
         plugins = config["plugins"] or []
         plugins = plugins if isinstance(plugins, list) else [plugins]
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):

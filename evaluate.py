@@ -17,6 +17,7 @@ from folders import evaluation_folder, identity, run_folder
 from forms import expand
 from metrics.report import print_table
 from mistakes import guarded
+from records import HeedError
 from runs import with_packages, with_run
 
 
@@ -33,6 +34,8 @@ def main() -> None:
     cli = HeedCLI(True, output_folder, expand(with_run(with_packages(sys.argv[1:]))))
     checkpoint = cli.config.checkpoint
     cli.trainer.validate(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
+    if not cli.callback(Engine).results:
+        raise HeedError("Nothing was evaluated: see --trainer.limit_val_batches.")
     if cli.trainer.is_global_zero:
         print_table({str(cli.callback(RunFolder).folder): cli.callback(Engine).results})
 

@@ -3,14 +3,17 @@
 import re
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 import torchvision_fix  # noqa: F401
 
+import pytorch_lightning
 from pytorch_lightning.cli import LightningArgumentParser
 from pytorch_lightning.utilities import rank_zero_only
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from records import HeedError, ending_with_its_reader, stopping
 from records.claim import release
@@ -50,8 +53,20 @@ def one_sentence(message: str) -> str:
 def user_mistake(error: BaseException | None) -> HeedError | None:
     """The HeedError that led to an exception, if one did: jsonargparse and Lightning raise their own on top."""
     while error is not None and not isinstance(error, HeedError):
+        if said := of_lightning(error):
+            return HeedError(f"--trainer: {said}")
         error = error.__cause__ or error.__context__
     return error
+
+
+def of_lightning(error: BaseException) -> str | None:
+    """The first sentence of what Lightning's own code says of a setting; None of another error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    package = Path(pytorch_lightning.__file__).parent
+    own = bool(frames) and Path(frames[-1].filename).is_relative_to(package)
+    if not isinstance(error, (MisconfigurationException, ValueError, RuntimeError)) or not own:
+        return None
+    return re.split(r"(?<=[.!]) +(?=[A-Z])", " ".join(str(error).split()), maxsplit=1)[0]  # advice on code follows
 
 
 def guarded(main: Callable[[], None]) -> None:

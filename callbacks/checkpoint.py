@@ -6,6 +6,7 @@ step, so what was learned since then goes to ``interrupted.ckpt``: good enough t
 from unless it is named.
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
-from callbacks.checkpoint_files import INTERRUPTED, LAST, progress
+from callbacks.checkpoint_files import INTERRUPTED, LAST, PREVIOUS, PUT_ASIDE, progress
 from callbacks.engine import Engine
 from callbacks.evaluation import Evaluation, is_known
 from callbacks.stop import is_asked, rewind_validation
@@ -52,6 +53,7 @@ class BestCheckpoint(ModelCheckpoint):
     ) -> None:
         if kwargs.get("save_top_k", 1) not in (0, 1) and "{" not in filename:
             raise HeedError("--checkpoint.save_top_k needs a field in --checkpoint.filename, such as 'best-{epoch}'.")
+        self._require_name(filename, kwargs.get("auto_insert_metric_name", True))
         if mode not in ("max", "min"):
             raise HeedError(f"--checkpoint.mode {mode}: expected max or min.")
         if last_every_n_steps is not None and last_every_n_steps < 1:
@@ -68,6 +70,24 @@ class BestCheckpoint(ModelCheckpoint):
             enable_version_counter=enable_version_counter,
             **kwargs,
         )
+
+    @staticmethod
+    def _require_name(filename: str, with_names: bool) -> None:
+        """Refuse a name of the best checkpoint that belongs to another file, or that leads into another folder.
+
+        Raises:
+            HeedError: It does.
+        """
+        fields, plain = re.findall(r"{[^}]*}", filename), re.sub(r"{[^}]*}", "", filename)
+        if f"{filename}.ckpt" in (LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE):
+            raise HeedError(f"--checkpoint.filename {filename} is the name of another checkpoint: take another one.")
+        if not filename or filename.startswith(".") or "/" in plain or "\\" in plain:
+            raise HeedError(f"--checkpoint.filename {filename!r} is not the name of a file in the folder of the run.")
+        if with_names and any("/" in field for field in fields):
+            raise HeedError(
+                f"--checkpoint.filename {filename}: names of metrics have a /, so leave them out of the file's name "
+                "with --checkpoint.auto_insert_metric_name false."
+            )
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         engines = [c for c in trainer.callbacks if isinstance(c, Engine)]

@@ -67,6 +67,11 @@ class PairedText(PairedData):
                 "--data.hold_out and --data.folds both say what to validate on: use either (--data.hold_out null to "
                 "switch it off)."
             )
+        for part, column in parts.items():
+            if column == label:
+                raise HeedError(f"--data.parts: {part} is the column {column!r}, which holds the label.")
+            if twin := next((p for p, c in parts.items() if c == column and p != part), None):
+                raise HeedError(f"--data.parts: {part} and {twin} are one column, {column!r}.")
         self.columns = Columns(parts, label, labels, uid, tuple(groups), tuple(meta))
         self.hub, self.path, self.hold_out, self.quoting = hub, path, hold_out, quoting
         self.validate_on_train = validate_on_train

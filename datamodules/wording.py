@@ -35,6 +35,8 @@ def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
         raise HeedError("--data.parts names no part: name each with its column.")
     if reserved := [(part, c) for part in parts for c in RESERVED if c in part]:
         raise HeedError("--data.parts: {!r} may not be a name, for {} has a meaning of its own.".format(*reserved[0]))
+    if "majority" in labels:
+        raise HeedError("--data.labels: 'majority' names the baseline beside the accuracy of each label: rename it.")
     if len(labels) == 1:
         raise HeedError(f"--data.labels names {labels[0]!r} alone, so that there is nothing to tell apart.")
 
