@@ -30,6 +30,9 @@ FOLLOWED = re.compile(  # settings that take effect when a run goes on; other ex
     r"logger|log_every_n_steps|enable_\w+|(min|max)_(epochs|steps)|max_time|limit_val_batches|val_check_interval|"
     r"check_val_every_n_epoch|accumulate_grad_batches|gradient_clip_\w+)(\..*)?"
 )
+OF_THE_MACHINE = re.compile(  # where a run is, and what it prints
+    r"data\.init_args\.num_workers|trainer\.(accelerator|devices|num_nodes|strategy|enable_\w+|profiler)(\..+)?"
+)
 OF_THE_COMMAND = ("config", "output", "resume", "ckpt_path", "init_from", "allow_changed_data")  # and not of a run
 
 
@@ -208,6 +211,8 @@ def show_if_finished(config: Namespace, parser: ArgumentParser) -> bool:
     if not config.resume or not is_finished(run):
         return False
     for name, began, now in changed_settings(config, run, parser):
+        if OF_THE_MACHINE.fullmatch(name):
+            continue
         raise HeedError(
             f"--{flag_of(name)} {now}: {run} is finished, with {began}. Start a new run from its weights with "
             f"--init_from {run}."

@@ -89,10 +89,10 @@ class PairedData(pl.LightningDataModule):
         super().__init__()
         if not re.fullmatch(r"[\w.-]+", name):
             raise HeedError(f"--data.name {name!r}: letters, digits, '.', '_' and '-' only, for it names folders.")
-        sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size}
+        sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size, "num_workers": num_workers}
         for flag, n in (sizes | {"max_train": max_train, "max_validation": max_validation}).items():
-            if n is not None and n < 1:
-                raise HeedError(f"--data.{flag} {n} must be at least 1.")
+            if n is not None and n < (least := int(flag != "num_workers")):
+                raise HeedError(f"--data.{flag} {n} must be at least {least}.")
         self.name, self.default_label, self.partial, self.augment = name, default_label, partial, augment
         self.inoculation, self.resample_counterfactuals = inoculation, resample_counterfactuals
         self.folds, self.fold, self.max_train, self.max_validation = folds, fold, max_train, max_validation

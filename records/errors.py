@@ -58,9 +58,10 @@ def _is_closed(stream: TextIO) -> bool:
 
 
 def run_command(name: str, main: Callable[[list[str]], None]) -> None:
-    """Run ``main`` on the command line of a module; a user's mistake becomes one sentence and exit status 1."""
+    """Run ``main`` on the command line of a module; a user's mistake becomes one sentence and exit status 2."""
     try:
         with ending_with_its_reader():
             main(sys.argv[1:])
     except HeedError as error:
-        sys.exit(f"{name}: {error}")
+        print(f"{name}: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -175,6 +175,9 @@ def test_settings_reach_the_modules(monkeypatch):
     assert made.config_init.attentiveness.draws == 3
 
 
+TAKEN = ("last", "previous", "interrupted", "damaged")
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
@@ -190,7 +193,16 @@ def test_settings_reach_the_modules(monkeypatch):
         (["--partial", "nonsense"], "--data.partial nonsense: planted has the parts premise, hypothesis."),
         (["--partial", "premise", "--augment", "counterfactual"], "use either"),
         (["--data.batch_size", "0"], "--data.batch_size 0 must be at least 1."),
+        (["--data.num_workers", "-1"], "--data.num_workers -1 must be at least 0."),
+        (["--seed_everything", "-1"], "--seed_everything -1 should be from 0 to 4294967295."),
+        (["--seed_everything", "99999999999"], "--seed_everything 99999999999 should be from 0"),
         (["--checkpoint.mode", "maxx"], "--checkpoint.mode maxx: expected max or min."),
+        *((["--checkpoint.filename", name], "is the name of another checkpoint") for name in TAKEN),
+        *(
+            (["--checkpoint.filename", name], "is not the name of a file in the folder")
+            for name in ("../x", "a/b", ".x")
+        ),
+        (["--checkpoint.filename", "b-{accuracy/planted:.2f}"], "--checkpoint.auto_insert_metric_name false"),
         (["--trainer.logger", "WandbLogger"], "wandb"),
         (["--attentiveness.draws", "0"], "--attentiveness.draws and --attentiveness.max_examples must be at least 1."),
     ],

@@ -137,7 +137,7 @@ def test_one_command_for_a_requeue_loop_and_a_finished_run_is_left_alone(lab):
     assert_same(lab.whole("plain"), folder)
     assert curves(folder) == curves(lab.whole("plain"))
     table, before = out[out.index("planted, validation") : out.index("in /")], stamps(folder)
-    for again in (argv, ["--resume", str(folder)]):
+    for again in (argv, ["--resume", str(folder)], ["--resume", str(folder), "--data.num_workers", "1"]):
         statuses, out = lab.run(*again)
         assert statuses == [0], out
         assert f"{folder} is finished, and stays as it is." in out

@@ -215,3 +215,35 @@ def test_the_command_says_it_in_one_sentence(stopped, capsys):
     assert stop.value.code == 2
     assert "Traceback" not in capsys.readouterr().err
     assert torch.load(stopped / "checkpoints" / "last.ckpt", weights_only=True)["global_step"] == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (["--trainer.val_check_interval", 1000], "--trainer: `val_check_interval` (1000) must be"),
+        (["--trainer.limit_train_batches", 0.001], "--trainer: You requested to check 0.001 of the `train_dataloader`"),
+        (["--trainer.accumulate_grad_batches", 0], "--trainer.accumulate_grad_batches 0 must be at least 1."),
+        (["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor", "no"], "--trainer: Early stopping"),
+    ],
+)
+def test_what_lightning_refuses_is_one_sentence(argv, tmp_path, capsys, settings, sentence):
+    with pytest.raises(SystemExit) as stop:
+        guarded(lambda: run(*argv, *settings, "--output", tmp_path / "run"))
+    assert stop.value.code == 2
+    printed = capsys.readouterr().err
+    assert f".py: {sentence}" in printed
+    assert "Traceback" not in printed
+
+
+def test_an_error_of_our_own_keeps_its_traceback(capsys):
+    def broken():
+        raise ValueError("not a setting")
+
+    with pytest.raises(ValueError, match="not a setting"):
+        guarded(broken)
+
+
+def test_a_callback_need_not_stand_in_a_list(argv, tmp_path):
+    monitor = ["--trainer.callbacks", "ModelSummary", "--data.max_train", 33, "--trainer.max_epochs", 1]
+    run(*argv, *monitor, "--output", tmp_path / "run")
+    assert (tmp_path / "run" / "results.json").is_file()
