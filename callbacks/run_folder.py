@@ -20,7 +20,7 @@ from callbacks.checkpoint_files import flush, remove_states
 from callbacks.engine import Engine
 from callbacks.stop import stop_if_asked, take_over
 from records import atomic_path, read_json, write_json, writing
-from records.files import flush_file
+from records.files import flush_file, share_file
 from records.results import write_results
 from records.stopping import Stopped, is_postponed, postpone
 
@@ -67,6 +67,7 @@ def export(module: LightningModule, run: Path, weights: bool) -> None:
                 if path.is_dir():
                     to.mkdir(exist_ok=True)
                 else:
+                    share_file(path)  # safetensors makes files that only their owner can read
                     flush_file(path)  # a run is marked as finished once these are there
                     path.replace(to)
 

@@ -87,12 +87,17 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         with writing(path):
             yield temporary
             flush_file(temporary)
-            umask = os.umask(0)
-            os.umask(umask)
-            temporary.chmod(0o666 & ~umask)  # mkstemp makes files that only their owner can read
+            share_file(temporary)  # mkstemp makes files that only their owner can read
             temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def share_file(path: Path) -> None:
+    """Give a file the rights that new files have here."""
+    umask = os.umask(0)
+    os.umask(umask)
+    path.chmod(0o666 & ~umask)
 
 
 def flush_file(path: Path) -> None:

@@ -123,6 +123,8 @@ def module(tiny_bert):
 def test_an_exported_model_is_replaced_whole_or_not_at_all(tmp_path, module, limit):
     """At the config, at the tokenizer, at the weights."""
     export(module, tmp_path, weights=True)
+    modes = {path.name: path.stat().st_mode for path in (tmp_path / "checkpoints" / "backbone").iterdir()}
+    assert modes["model.safetensors"] == modes["config.json"]
     before = files(tmp_path)
     with torch.no_grad():
         module.network.classifier.weight.add_(1)
