@@ -9,7 +9,8 @@ from lightning_modules.backbones import load
 from records import HeedError
 
 # models that count positions from the one after padding's
-OFFSET = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "longformer", "mpnet")
+OFFSET = {"roberta", "xlm-roberta", "xlm-roberta-xl", "roberta-prelayernorm", "camembert", "longformer", "mpnet"}
+OFFSET |= {"data2vec-text", "ibert", "xmod", "luke", "lilt", "markuplm", "layoutlmv3"}
 UNLIMITED = -1  # positions of a model that counts none, as XLNet
 LEARNED = "heed"  # the entry of an exported config that says in which words the model was trained
 
@@ -74,6 +75,6 @@ def require_positions(config: PretrainedConfig, max_length: int) -> None:
     if positions == UNLIMITED:
         return
     if config.model_type in OFFSET:
-        positions -= config.pad_token_id + 1
+        positions -= 1 + (1 if config.model_type == "mpnet" else config.pad_token_id)  # MPNet's is 1, whatever it says
     if max_length > positions:
         raise HeedError(f"--model.max_length {max_length} is more than the {positions} positions of the model.")

@@ -157,7 +157,8 @@ class Encoder(Classifier):
         for module in self.network.modules():
             if module not in body and isinstance(module, torch.nn.Linear):
                 torch.nn.init.normal_(module.weight, std=getattr(self.config, "initializer_range", 0.02))
-                torch.nn.init.zeros_(module.bias)
+                if module.bias is not None:
+                    torch.nn.init.zeros_(module.bias)
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
         scores = self.network(**inputs).logits

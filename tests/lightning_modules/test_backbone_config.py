@@ -8,9 +8,12 @@ from typing import Any
 import torchvision_fix  # noqa: F401
 
 import pytest
+import torch
+from transformers import AutoConfig, AutoModel
 
 from datamodules import Planted
 from lightning_modules import Encoder, Seq2Seq
+from lightning_modules.backbone_config import OFFSET, require_positions
 from records import HeedError
 
 UNLIMITED = {"max_position_embeddings": -1}  # as XLNet says it
@@ -63,3 +66,25 @@ def test_two_outputs_of_one_name_are_no_head(tiny_bert: Path, tmp_path: Path) ->
     model.prepare(Planted().task)
     with pytest.raises(HeedError, match="has the outputs entailment, neutral, neutral, and the data the labels"):
         model.require_head()
+
+
+@pytest.mark.parametrize("kind", ["bert", *sorted(OFFSET - {"layoutlmv3", "longformer"})])  # these need more than ids
+def test_as_many_tokens_are_allowed_as_the_network_reads(kind: str) -> None:
+    """transformers counts the positions of many models from the one after that of padding."""
+    sizes = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    sizes |= {"vocab_size": 20, "entity_vocab_size": 4, "entity_emb_size": 16, "xpath_unit_hidden_size": 4}
+    more = {"languages": ["en_XX"], "default_language": "en_XX"} if kind == "xmod" else {}
+    more |= {"channel_shrink_ratio": 2} if kind == "lilt" else {}
+    config = AutoConfig.for_model(kind, **sizes, **more, max_position_embeddings=12, pad_token_id=3)
+    network = AutoModel.from_config(config).eval()
+    reads = []
+    for length in range(1, 14):
+        try:
+            with torch.no_grad():
+                network(input_ids=torch.full((1, length), 7))
+            reads.append(length)
+        except (IndexError, RuntimeError):
+            break
+    require_positions(config, reads[-1])
+    with pytest.raises(HeedError, match=rf"is more than the {reads[-1]} positions of the model"):
+        require_positions(config, reads[-1] + 1)

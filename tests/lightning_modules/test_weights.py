@@ -22,6 +22,7 @@ from transformers import (
     DistilBertConfig,
     ElectraConfig,
     ElectraForPreTraining,
+    ModernBertConfig,
     MPNetConfig,
     RobertaConfig,
 )
@@ -183,9 +184,11 @@ PUBLISHED = {
     "deberta-v2": ({}, AutoModelForMaskedLM, "pooler.dense.bias", "cls.predictions.bias"),
     "distilbert": ({}, AutoModelForMaskedLM, "pre_classifier.bias", "vocab_layer_norm.bias"),
     "mpnet": ({}, AutoModelForMaskedLM, "classifier.dense.bias", "lm_head.bias"),
+    "modernbert": ({"cls_token_id": 2, "sep_token_id": 3}, AutoModelForMaskedLM, "classifier.bias", "decoder.bias"),
     "bert answers": ({}, AutoModelForQuestionAnswering, "classifier.bias", "qa_outputs.bias"),
 }
 CONFIGS = {"roberta": RobertaConfig, "electra": ElectraConfig, "deberta-v2": DebertaV2Config, "mpnet": MPNetConfig}
+CONFIGS["modernbert"] = ModernBertConfig
 
 
 def config_of(kind: str, tiny_bert: Path, **more: Any) -> Any:
