@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import torch
 from pytorch_lightning.utilities import rank_zero_info
+from safetensors import safe_open
 from torch import nn
 from transformers.utils import logging as transformers_logging
 
@@ -131,7 +132,43 @@ def load_weights(
     network, found = load(loader, backbone, **settings, **kwargs)
     shapes = {name: (tuple(saved), tuple(wanted)) for name, saved, wanted in found["mismatched_keys"]}
     require_fit(network, backbone, head, found["missing_keys"], found["unexpected_keys"], shapes, head_name)
+    _require_floats(network, backbone)
     return network
+
+
+def _require_floats(network: nn.Module, backbone: str) -> None:
+    """Refuse a local file in which a weight is no floating-point number: it would be cast, and mean nothing.
+
+    Raises:
+        HeedError: There is such a weight; the message names tensors.
+    """
+    prefix = f"{getattr(network, 'base_model_prefix', '')}."
+    wanted = {n.removeprefix(prefix) for n, value in network.state_dict().items() if value.is_floating_point()}
+    odd = {}
+    for name, kind in _kinds_that_are_no_floats(Path(backbone)).items():
+        now = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+        if now.removeprefix(prefix) in wanted:
+            odd[name] = kind
+    if odd:
+        kinds = " and ".join(sorted(set(odd.values())))
+        raise HeedError(
+            f"The weights of {backbone} are no floating-point numbers in {_some(odd)}, but {kinds}: take weights that "
+            "are not quantised or damaged."
+        )
+
+
+def _kinds_that_are_no_floats(folder: Path) -> dict[str, str]:
+    """Name of each tensor of a local model that holds other than floating-point numbers, to what it holds."""
+    kinds = {}
+    files = [f for f in [folder / "model.safetensors"] if f.is_file()] or sorted(folder.glob("model-*.safetensors"))
+    for file in files:
+        with safe_open(file, "pt") as tensors:
+            kinds |= {name: tensors.get_slice(name).get_dtype() for name in tensors.keys()}  # noqa: SIM118
+    for file in [] if files else sorted(folder.glob("pytorch_model*.bin")):
+        found = torch.load(file, map_location="meta", weights_only=True)
+        tensors = {name: value for name, value in found.items() if isinstance(value, torch.Tensor)}
+        kinds |= {n: "F" if t.is_floating_point() else str(t.dtype).removeprefix("torch.") for n, t in tensors.items()}
+    return {name: kind for name, kind in kinds.items() if not kind.startswith(("F", "BF"))}
 
 
 def require_fit(

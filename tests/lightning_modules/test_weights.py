@@ -296,3 +296,34 @@ def test_the_first_tensors_are_named_in_the_order_of_layers() -> None:
         HeedError, match=r"lack 4 tensors \(layer\.1\.weight, layer\.2\.weight, layer\.10\.weight, \.\.\."
     ):
         require_fit(torch.nn.Linear(2, 2), "x", "kept", names, [], {})
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "pytorch_model.bin", "pytorch_model.bin of old"])
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.int64])
+@pytest.mark.parametrize("prefix", ["", "bert."])
+def test_weights_that_are_no_floating_point_numbers_are_refused(
+    tiny_bert: Path, tmp_path: Path, file: str, dtype: torch.dtype, prefix: str
+) -> None:
+    """transformers would cast them: of booleans, ones and noughts are left."""
+
+    def cast(weights: Tensors) -> Tensors:
+        return {prefix + n: v.to(dtype) if "query.weight" in n else v for n, v in weights.items()}
+
+    folder = rewritten(tiny_bert, tmp_path / "m", cast)
+    if file != "model.safetensors":
+        whole, is_old = load_file(tmp_path / "m" / "model.safetensors"), file.endswith("of old")
+        torch.save(whole, tmp_path / "m" / "pytorch_model.bin", _use_new_zipfile_serialization=not is_old)
+        (tmp_path / "m" / "model.safetensors").unlink()
+    with pytest.raises(HeedError, match=r"no floating-point numbers in 2 tensors \(\S+query\.weight, .*but \w+: take"):
+        built(Encoder(folder, max_length=64), PAIRS)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_floats_of_any_width_and_whole_numbers_in_buffers_are_taken(
+    tiny_bert: Path, tmp_path: Path, dtype: torch.dtype
+) -> None:
+    def other(weights: Tensors) -> Tensors:
+        return {n: v.to(dtype) for n, v in weights.items()} | {"embeddings.position_ids": torch.arange(128)[None]}
+
+    network = built(Encoder(rewritten(tiny_bert, tmp_path / "m", other), max_length=64), PAIRS).network
+    assert all(value.dtype == torch.float32 for value in network.parameters())
