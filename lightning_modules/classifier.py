@@ -13,8 +13,9 @@ from torch.nn import functional as F
 
 from interventions import generator
 from lightning_modules.backbones import misfits, reshaped
+from lightning_modules.labels import match_labels
 from lightning_modules.processors import Processor
-from records import HeedError, Prediction, TableForm, Task, percent
+from records import HeedError, Prediction, TableForm, Task, listing, percent
 
 MOST_UNKNOWN = 0.2  # by default: a tokenizer that fits its texts knows nearly all of them
 
@@ -32,11 +33,13 @@ class Classifier(pl.LightningModule):
 
     Attributes:
         answers: What the outputs of a head that was trained before are called, in their order; None without names.
+        order: For each label of the task the output that means it; None where outputs do not mean labels.
         has_learned: Whether it was trained here, or took the weights of a model that was.
     """
 
     processor: Processor
     answers: list[str] | None = None
+    order: list[int] | None = None
 
     def __init__(
         self,
@@ -46,6 +49,12 @@ class Classifier(pl.LightningModule):
         max_unknown: float = MOST_UNKNOWN,
     ) -> None:
         super().__init__()
+        if not 0 < learning_rate < math.inf:
+            raise HeedError(f"--model.learning_rate {learning_rate} should be a positive number, such as 5e-5.")
+        if not 0 <= weight_decay < math.inf:
+            raise HeedError(f"--model.weight_decay {weight_decay} should be a number that is not negative.")
+        if not 0 <= warmup <= 1:
+            raise HeedError(f"--model.warmup {warmup} should be a share of all steps, from 0 to 1.")
         if not 0 <= max_unknown <= 1:
             raise HeedError(f"--model.max_unknown {max_unknown} should be a share, from 0 to 1.")
         self.learning_rate, self.weight_decay, self.warmup = learning_rate, weight_decay, warmup
@@ -113,6 +122,31 @@ class Classifier(pl.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["task"] = asdict(self.task)
+        if self.order is not None:
+            checkpoint["outputs"] = self._outputs()
+
+    def _outputs(self) -> list[str]:
+        """The label of each output of the head, in their order; it needs an ``order``."""
+        labels = self.task.labels
+        return [labels[i] for i in sorted(range(len(labels)), key=self.order.__getitem__)]
+
+    def _require_same_outputs(self, saved: Any) -> None:
+        """The head of a checkpoint must mean here what it meant when it was trained.
+
+        Args:
+            saved: The label of each of its outputs.
+
+        Raises:
+            HeedError: Some output has another label here.
+        """
+        if not isinstance(saved, list) or not all(isinstance(label, str) for label in saved):
+            raise HeedError("The checkpoint does not say what its outputs mean: name one that train.py wrote.")
+        own = self._outputs()
+        if len(saved) == len(own) and match_labels(saved, own) != list(range(len(own))):
+            raise HeedError(
+                f"The checkpoint was trained with the outputs {listing(saved)}, and here {self.description} and the "
+                f"data make them {listing(own)}: leave --model.backbone away, or take data with these labels."
+            )
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         trained = _saved_task(checkpoint)
@@ -128,6 +162,8 @@ class Classifier(pl.LightningModule):
             rank_zero_info(
                 f"The checkpoint was trained on tables as {trained.form}, and reads them as {self.task.form} here."
             )
+        if self.order is not None and "outputs" in checkpoint:  # older ones do not say
+            self._require_same_outputs(checkpoint["outputs"])
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """As in torch, which Lightning calls with what a checkpoint holds.

@@ -103,6 +103,7 @@ BROKEN: dict[str, tuple[Callable[[dict], object], str]] = {
     "odd task": (lambda c: c.update(task=["parts"]), "does not say which parts and labels it was trained on"),
     "odd parts": (lambda c: c["task"].update(parts=[1, 2]), "does not say which parts and labels it was trained on"),
     "odd form": (lambda c: c["task"].update(form={"x": 1}), "does not say which parts and labels it was trained on"),
+    "odd outputs": (lambda c: c.update(outputs=[1, 2, 3]), "does not say what its outputs mean"),
     "no weights": (lambda c: c.pop("state_dict"), "holds no weights"),
     "odd weights": (lambda c: c.update(state_dict=[torch.ones(1)]), "holds no weights"),
     "odd tensor": (lambda c: c["state_dict"].update({"network.classifier.bias": 3}), "classifier.bias, which is not a"),
@@ -136,3 +137,21 @@ def test_a_checkpoint_of_something_else_is_one_sentence(
     with pytest.raises(HeedError, match=says) as caught:
         load[how]()
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "values", "says"),
+    [
+        ("learning_rate", (0.0, -1e-5, float("nan"), float("inf")), "should be a positive number"),
+        ("weight_decay", (-0.1, float("nan"), float("inf")), "should be a number that is not negative"),
+        ("warmup", (-0.1, 1.1, float("nan")), "should be a share of all steps, from 0 to 1"),
+    ],
+)
+def test_settings_of_the_optimiser_that_train_nothing_are_refused(
+    tiny_bert: Path, tiny_t5: Path, setting: str, values: tuple[float, ...], says: str
+) -> None:
+    for value in values:
+        for family, backbone in ((Encoder, tiny_bert), (Seq2Seq, tiny_t5)):
+            with pytest.raises(HeedError, match=rf"--model\.{setting} {value} {says}"):
+                family(str(backbone), **{setting: value})
+    Encoder(str(tiny_bert), **{setting: 1})

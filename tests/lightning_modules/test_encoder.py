@@ -371,3 +371,31 @@ def test_a_checkpoint_says_what_the_task_was(trained: Path) -> None:
     tuples = {k: tuple(task[k]) for k in ("parts", "labels")}
     assert Task(**task | tuples | {"form": TableForm(**task["form"])}) == PAIRS.task
     assert json.loads(json.dumps(task))["default_label"] == "neutral"
+
+
+@pytest.mark.parametrize(("order", "fits"), [([0, 1, 2], True), ([2, 1, 0], False), ([1, 2, 0], False)])
+def test_a_checkpoint_is_not_read_with_outputs_in_another_order(
+    save: Saver, trained: Path, order: list[int], fits: bool
+) -> None:
+    """The folder of another model with the same labels would give each output of the checkpoint another meaning."""
+    saved = torch.load(trained / "last.ckpt", weights_only=True)
+    assert saved["outputs"] == list(NLI.labels)
+    model = encoder(save("other", order=order))
+    if fits:
+        model.on_load_checkpoint(saved)
+    else:
+        with pytest.raises(HeedError, match="trained with the outputs entailment, neutral, contradiction, and here"):
+            model.on_load_checkpoint(saved)
+    model.on_load_checkpoint({name: value for name, value in saved.items() if name != "outputs"})  # as older ones
+
+
+def test_the_outputs_in_a_checkpoint_are_in_the_order_of_the_head(save: Saver) -> None:
+    saved: dict = {"state_dict": {}}
+    encoder(save("m", order=[1, 2, 0])).on_save_checkpoint(saved)
+    assert saved["outputs"] == ["neutral", "contradiction", "entailment"]
+    shuffled = Task("classification", NLI.parts, ("contradiction", "neutral", "entailment"), "neutral")
+    encoder(save("again", order=[1, 2, 0]), shuffled).on_load_checkpoint(saved)
+    renamed = Task("classification", NLI.parts, ("Neutral", "Contradiction", "Entailment"), "Neutral")
+    encoder(save("new", headless=True), renamed).on_load_checkpoint(saved)
+    with pytest.raises(HeedError, match="and here .* make them entailment, neutral, contradiction: leave"):
+        encoder(save("third", headless=True)).on_load_checkpoint(saved)
