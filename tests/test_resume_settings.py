@@ -231,7 +231,7 @@ def test_what_lightning_refuses_is_one_sentence(argv, tmp_path, capsys, settings
         guarded(lambda: run(*argv, *settings, "--output", tmp_path / "run"))
     assert stop.value.code == 2
     printed = capsys.readouterr().err
-    assert f".py: {sentence}" in printed
+    assert f": {sentence}" in printed
     assert "Traceback" not in printed
 
 
