@@ -28,6 +28,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             names = file.schema_arrow.names
             if len(set(names)) < len(names):
                 raise HeedError(f"{path}: the header {brief(names)} has a repeated column.")
+            _require_columns(file, path)
             if _least(file) > most:
                 raise too_large(path, most, REMEDY)
             for group in range(file.num_row_groups):
@@ -114,6 +115,18 @@ def _longest(values: pa.Array) -> int:
         return pc.max(pc.binary_length(values)).as_py() or 0
     except pa.ArrowNotImplementedError:  # numbers, and views of text
         return values.nbytes // max(len(values), 1) if pa.types.is_primitive(values.type) else values.nbytes
+
+
+def _require_columns(file: pq.ParquetFile, path: Path) -> None:
+    """Read a row of each row group: asked about a column whose entry is damaged, pyarrow would end the process.
+
+    Texts stay in their dictionary, however many rows share them.
+    """
+    texts = [file.schema.column(i) for i in range(len(file.schema.names))]
+    names = [column.path for column in texts if column.physical_type == "BYTE_ARRAY"]
+    with pq.ParquetFile(path, memory_map=True, read_dictionary=names) as again:
+        for group in range(file.num_row_groups):
+            next(again.iter_batches(1, row_groups=[group]), None)
 
 
 def _least(file: pq.ParquetFile) -> int:
