@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import string
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -125,13 +127,19 @@ def tiny_blip(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a two-layer T5 of random weights and a Unigram tokenizer that knows the planted data."""
+    """A folder with a two-layer T5 of random weights and a Unigram tokenizer that knows the planted data.
+
+    The pieces are listed, not trained: training a Unigram model gives another vocabulary in each process.
+    """
     folder = tmp_path_factory.mktemp("tiny_t5")
     sentences = [text for e in planted.Planted(n_train=300).load("train") for text in e.parts.values()]
-    words = "mnli rte qqp premise: hypothesis: sentence1: sentence2: question1: question2: entailment neutral "
-    words += "contradiction not_entailment duplicate not_duplicate"
-    sentences += [words] * 100
-    tokenizer = T5Tokenizer(extra_ids=0).train_new_from_iterator(sentences, 1500, show_progress=False)
+    sentences += ["mnli rte qqp premise: hypothesis: sentence1: sentence2: question1: question2:"]
+    sentences += ["entailment neutral contradiction not_entailment duplicate not_duplicate"]
+    words = sorted({word for text in sentences for word in re.findall(r"\w+|[^\w\s]", text)})
+    letters = ["\u2581", *sorted(set(string.printable.strip()) | {c for word in words for c in word})]
+    special = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", -100.0)]
+    pieces = [(f"\u2581{word}", -8.0) for word in words] + [(word, -9.0) for word in words if len(word) > 1]
+    tokenizer = T5Tokenizer(extra_ids=0, vocab=[*special, *pieces, *((c, -12.0) for c in letters)])
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
     config = T5Config(

@@ -35,8 +35,8 @@ def results(folder):
 def trained(tiny_t5, tmp_path_factory):
     """The folder of a run from random weights, on hypotheses with a word that gives the label away."""
     folder = tmp_path_factory.mktemp("runs") / "planted" / "tiny" / "plain" / "version_0"
-    argv = ["--model", "t5", "--model.backbone", tiny_t5, "--model.learning_rate", "0.005", *PLANTED]
-    argv += ["--data.n_train", "480", "--data.batch_size", "16", "--trainer.max_epochs", "3"]
+    argv = ["--model", "t5", "--model.backbone", tiny_t5, "--model.learning_rate", "0.003", *PLANTED]
+    argv += ["--data.n_train", "480", "--data.batch_size", "16", "--trainer.max_epochs", "6"]
     with pytest.MonkeyPatch.context() as patch:
         run(patch, train.main, *argv, "--output", folder)
     return folder
@@ -138,7 +138,7 @@ def test_a_model_that_was_never_trained_here(monkeypatch, tiny_t5, nlixy, tmp_pa
     [
         (["--trainer.precision", "16-mixed"], "--trainer.precision 16-mixed: .* overflow in float16"),
         (["--trainer.precision", "16-true"], "--trainer.precision 16-true: .* overflow in float16"),
-        (["--model.max_length", "9"], "--model.max_length 9 leaves no room"),
+        (["--model.max_length", "6"], "--model.max_length 6 leaves no room"),
         (["--data.template", "{premise}"], "--data.template .* must name each of the parts"),
         (["--model.decoding", "beam"], "decoding"),
     ],
