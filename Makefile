@@ -20,7 +20,7 @@ demo: install  ## Train MiniLM twice on the embedded data, plainly and with coun
 	rm -rf $(DEMO)
 	$(BIN)/python train.py --output $(DEMO)/plain
 	$(BIN)/python train.py --augment counterfactual --output $(DEMO)/counterfactual
-	$(BIN)/python -m metrics.report $(DEMO)/plain $(DEMO)/counterfactual
+	$(BIN)/python -m reports.compare $(DEMO)/plain $(DEMO)/counterfactual
 	@echo "Curves of both runs: $(BIN)/tensorboard --logdir $(DEMO)"
 
 test: install  ## Run the tests

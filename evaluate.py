@@ -12,13 +12,13 @@ from pathlib import Path
 import torchvision_fix  # noqa: F401
 
 from callbacks import Engine, RunFolder
-from cli import HeedCLI
-from folders import evaluation_folder, identity, run_folder
-from forms import expand
-from metrics.report import print_table
-from mistakes import guarded
+from cli.app import HeedCLI
+from cli.folders import evaluation_folder, identity, run_folder
+from cli.messages import guarded
+from cli.runs import with_packages, with_run
+from cli.short_forms import expand
 from records import HeedError
-from runs import with_packages, with_run
+from reports.compare import print_table
 
 
 def output_folder(cli: HeedCLI) -> Path:

@@ -14,14 +14,14 @@ import sys
 import torchvision_fix  # noqa: F401
 
 from callbacks import BestCheckpoint, Board, Engine, RunFolder
-from callbacks.run_folder import export
-from cli import HeedCLI
-from folders import run_folder
-from forms import expand
-from metrics.report import print_table
-from mistakes import guarded
+from callbacks.outputs.run_folder import export
+from cli.app import HeedCLI
+from cli.folders import run_folder
+from cli.messages import guarded
+from cli.runs import continued, initialised, with_packages
+from cli.short_forms import expand
 from records import HeedError
-from runs import continued, initialised, with_packages
+from reports.compare import print_table
 
 
 def main() -> None:

@@ -86,13 +86,13 @@ def lengths(n: int) -> np.ndarray:
 
 
 def sorted_batches(tokens: np.ndarray, size: int) -> list[np.ndarray]:
-    """For evaluation: the longest first, as in datamodules.sampler.evaluation_batches."""
+    """For evaluation: the longest first, as in datamodules.base.sampler.evaluation_batches."""
     order = np.argsort(-tokens, kind="stable")
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
 def bucketed_batches(tokens: np.ndarray, size: int) -> list[np.ndarray]:
-    """For training: sorted within windows of shuffled examples, as in datamodules.sampler.TrainingSampler."""
+    """For training: sorted within windows of shuffled examples, as in datamodules.base.sampler.TrainingSampler."""
     rng = np.random.default_rng(0)
     order, span = rng.permutation(len(tokens)), size * WINDOW
     windows = [order[start : start + span] for start in range(0, len(order), span)]

@@ -33,7 +33,7 @@ from transformers import AutoTokenizer, BertConfig, BertForSequenceClassificatio
 from benchmarks import heed
 from benchmarks.measure import arguments, machine_line, parse, progress, quiet, save, table, verdict
 from callbacks import Accuracy, Attentiveness
-from lightning_modules.backbones import resolve
+from lightning_modules.pretrained.backbones import resolve
 from records.rows import BASE, select, strings
 
 KINDS = ("RssAnon", "RssFile", "VmRSS")

@@ -13,7 +13,7 @@ import torch
 from datasets import Dataset
 from torch import nn
 
-from lightning_modules.linear import OneDNNLinear
+from lightning_modules.pretrained.linear import OneDNNLinear
 from records import Examples, Task
 
 try:

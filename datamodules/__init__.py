@@ -2,12 +2,12 @@
 
 import torchvision_fix  # noqa: F401
 
-from datamodules.base import PairedData
+from datamodules.base.paired_data import PairedData
 from datamodules.images import PairedImages
 from datamodules.natural_logic import NaturalLogic, load_natural_logic
 from datamodules.planted import Planted
 from datamodules.reading import Reading
-from datamodules.table_probes import Evidence, load_counterfactuals, load_evidence
+from datamodules.sources.tabprobe import Evidence, load_counterfactuals, load_evidence
 from datamodules.tables import PairedTables, load_tables
 from datamodules.text import PairedText
 from datamodules.vqa import VisualQuestions

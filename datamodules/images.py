@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from pytorch_lightning.utilities import rank_zero_info
 
-from datamodules.image_files import STARRED, PictureFolder, Pictures, filled, is_pattern
-from datamodules.sources import Hub, Local
+from datamodules.sources.hub_and_local import Hub, Local
+from datamodules.sources.image_files import STARRED, PictureFolder, Pictures, filled, is_pattern
+from datamodules.sources.values import UNPACKED_WHOLE, brief, reason
 from datamodules.text import PairedText, Rows
-from datamodules.values import UNPACKED_WHOLE, brief, reason
 from records import Examples, HeedError, open_file
 
 

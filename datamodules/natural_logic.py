@@ -8,8 +8,8 @@ from typing import Any
 
 from pytorch_lightning.utilities import rank_zero_info
 
-from datamodules.readers import read
-from datamodules.sources import Columns, Hub, Local, to_examples
+from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
+from datamodules.sources.readers import read
 from datamodules.text import PairedText
 from interventions.natural_logic import CONTEXTS, PAIRS, compose, word_pairs
 from records import Examples, HeedError

@@ -11,9 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from datamodules import lexicon
-from datamodules.base import PairedData
-from interventions import generator
-from records import Examples, ExamplesBuilder, HeedError
+from datamodules.base.paired_data import PairedData
+from records import Examples, ExamplesBuilder, HeedError, generator
 
 LABELS = ("entailment", "neutral", "contradiction")
 CUES = {"entailment": "apparently", "neutral": "reportedly", "contradiction": "supposedly"}

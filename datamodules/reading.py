@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
-from datamodules.reading_files import STARTS, Found, to_questions
+from datamodules.sources.question_files import STARTS, Found, to_questions
 from datamodules.text import ALIASES, PairedText, Rows
-from interventions import Swap, generator
-from records import Examples, ExamplesBuilder, HeedError, Task
+from interventions import Swap
+from records import Examples, ExamplesBuilder, HeedError, Task, generator
 
 
 class Reading(PairedText):

@@ -8,14 +8,14 @@ from typing import Any, Literal
 import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
-from datamodules.readers import SUFFIXES, read
-from datamodules.sources import Columns, Hub, Local, to_examples
-from datamodules.splits import by_hash
-from datamodules.table_files import TableFolder
-from datamodules.table_probes import LABELS, challenge_file, load_counterfactuals
+from datamodules.base.splits import by_hash
+from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
+from datamodules.sources.readers import SUFFIXES, read
+from datamodules.sources.table_files import TableFolder
+from datamodules.sources.tabprobe import LABELS, challenge_file, load_counterfactuals
 from datamodules.text import PairedText
-from interventions import DIRECTIONS, KINDS, PerturbHypothesis, Source, best_analyser, generator
-from records import Example, Examples, HeedError, Table, TableForm
+from interventions import DIRECTIONS, KINDS, PerturbHypothesis, Source, best_analyser
+from records import Example, Examples, HeedError, Table, TableForm, generator
 
 PAIRS, TABLES, CATEGORIES = "maindata", "tables/json", "tables/table_categories.tsv"
 PREMISE = "premise"  # the column that the tables are put into

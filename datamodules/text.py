@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from datamodules.base import PairedData
-from datamodules.sources import Columns, Hub, Local, to_examples
-from datamodules.splits import hold_out
+from datamodules.base.paired_data import PairedData
+from datamodules.base.splits import hold_out
+from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
 from records import Examples, HeedError
 
 SPLIT = "split"  # the meta column that several splits are told apart by

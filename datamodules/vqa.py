@@ -13,10 +13,10 @@ import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
 from datamodules.images import PairedImages, with_default
-from datamodules.readers import brief
-from datamodules.sources import Local, _is_empty, _text
+from datamodules.sources.hub_and_local import Local, is_empty, text_of
+from datamodules.sources.readers import brief
+from datamodules.sources.vqa_answers import most_frequent, normalised, spelled, worth
 from datamodules.text import Rows
-from datamodules.vqa_answers import most_frequent, normalised, spelled, worth
 from records import Examples, HeedError
 
 GOLD = "gold"  # the column that is made of what people answered
@@ -128,7 +128,7 @@ class VisualQuestions(PairedImages):
         if self.frequent not in values:
             raise HeedError(f"{where}, row {row}: no column {self.frequent!r}; the columns are {', '.join(values)}.")
         answer = values[self.frequent]
-        return "" if _is_empty(answer) else normalised(_text(answer, where, row, self.frequent))
+        return "" if is_empty(answer) else normalised(text_of(answer, where, row, self.frequent))
 
     def _gold(self, values: Mapping[str, Any], where: str, row: int) -> str | None:
         """What each answer is worth, as JSON; None where there is no answer."""
@@ -152,7 +152,7 @@ class VisualQuestions(PairedImages):
                 f"answer, and is {brief(values[self.given])}."
             )
         answers = [answer["answer"] if isinstance(answer, Mapping) else answer for answer in given]
-        return ["" if _is_empty(answer) else _text(answer, where, row, self.given) for answer in answers]
+        return ["" if is_empty(answer) else text_of(answer, where, row, self.given) for answer in answers]
 
     def _asides(self, split: str, processor: Any) -> str:
         text = super()._asides(split, processor)

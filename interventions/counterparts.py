@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from interventions.base import Expectation
-from interventions.randomness import generator
-from records import Changed, Examples, HeedError, Prediction
+from records import Changed, Examples, HeedError, Prediction, generator
 
 VARIABLES = ("context", "insertion", "monotonicity", "relation", "gold")
 SETS: dict[str, tuple[bool, ...]] = {  # whether a match is equal to its seed in each of these (table 4)

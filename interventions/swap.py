@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from interventions.base import Expectation
-from interventions.randomness import generator
-from records import Changed, Example, Examples, Prediction
+from records import Changed, Example, Examples, Prediction, generator
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,19 @@
 
 import torchvision_fix  # noqa: F401
 
-from lightning_modules.blip import Blip
-from lightning_modules.blip_answers import BlipAnswers
 from lightning_modules.classifier import Classifier
-from lightning_modules.encoder import Encoder
-from lightning_modules.late_fusion import LateFusion
-from lightning_modules.pictures import PictureProcessor, PictureStore
-from lightning_modules.processors import Processor, TextProcessor
-from lightning_modules.reader import Reader
-from lightning_modules.seq2seq import Seq2Seq
-from lightning_modules.seq2seq_processor import TemplateProcessor
-from lightning_modules.vilt import Vilt
-from lightning_modules.windows import WindowProcessor
-from lightning_modules.writer import Writer
+from lightning_modules.processors.pictures import PictureProcessor, PictureStore
+from lightning_modules.processors.templates import TemplateProcessor
+from lightning_modules.processors.texts import Processor, TextProcessor
+from lightning_modules.processors.windows import WindowProcessor
+from lightning_modules.text.encoder import Encoder
+from lightning_modules.text.reader import Reader
+from lightning_modules.text.seq2seq import Seq2Seq
+from lightning_modules.text.writer import Writer
+from lightning_modules.vision.blip import Blip
+from lightning_modules.vision.blip_answers import BlipAnswers
+from lightning_modules.vision.late_fusion import LateFusion
+from lightning_modules.vision.vilt import Vilt
 
 __all__ = [
     "Blip",

@@ -11,11 +11,10 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 from torch.nn import functional as F
 
-from interventions import generator
-from lightning_modules.backbones import misfits, reshaped
-from lightning_modules.labels import match_labels
-from lightning_modules.processors import Processor
-from records import HeedError, Prediction, TableForm, Task, listing, percent
+from lightning_modules.pretrained.backbones import misfits, reshaped
+from lightning_modules.pretrained.labels import match_labels
+from lightning_modules.processors.texts import Processor
+from records import HeedError, Prediction, TableForm, Task, generator, listing, percent
 
 MOST_UNKNOWN = 0.2  # by default: a tokenizer that fits its texts knows nearly all of them
 

@@ -3,14 +3,14 @@
 from metrics.accuracy import accuracy, noise
 from metrics.attentiveness import attentiveness
 from metrics.causal_effects import causal_effects, disagreements
-from metrics.challenge import challenge, challenge_counts, eight_cells
-from metrics.evidence import evidence, evidence_counts
-from metrics.measurement import Measurement
 from metrics.naive_partial import naive_partial
-from metrics.reading import reading_scores, span_attentiveness
-from metrics.soft import soft_accuracy, soft_flags
-from metrics.transitions import Changes, invalid_transitions
+from metrics.reading_comprehension import reading_scores, span_attentiveness
+from metrics.soft_accuracy import soft_accuracy, soft_flags
+from metrics.tables.challenge import challenge, challenge_counts, eight_cells
+from metrics.tables.evidence import evidence, evidence_counts
+from metrics.tables.transitions import Changes, invalid_transitions
 from metrics.two_class import two_class_accuracy
+from records import Measurement
 
 __all__ = [
     "Changes",

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from metrics.measurement import Measurement, bootstrap_interval, flagged, majority_flag
-from records import MANY
+from metrics.statistics.bootstrap import bootstrap_interval, flagged, majority_flag
+from records import MANY, Measurement
 from records.rows import BASE, GROUP, codes, probabilities, same, select, sliced, where
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from metrics.accuracy import majority_flags
-from metrics.measurement import Measurement, bootstrap_interval, flagged
-from records import MANY
+from metrics.statistics.bootstrap import bootstrap_interval, flagged
+from records import MANY, Measurement
 from records.rows import BASE, runs, same, where
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metrics.measurement import Measurement, bootstrap_interval, flagged, majority_flag
-from metrics.multiway import PER_BASE, Crossed, interval, resample
-from records import HeedError, is_entailment
+from metrics.statistics.bootstrap import bootstrap_interval, flagged, majority_flag
+from metrics.statistics.multiway import PER_BASE, Crossed, interval, resample
+from records import HeedError, Measurement, is_entailment
 from records.rows import BASE, probabilities, select, sliced, where
 
 SETS = {"context": {"tce": "I0", "dce": "I2"}, "insertion": {"tce": "I1", "dce": "I3"}}
@@ -221,8 +221,9 @@ def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int =
     Each pair is a row: base example n, changed example n', the partner; ``gold`` is the label of n'. Labels become two
     classes by the rule "sum" of :func:`entailed`. Base examples share what their pairs keep, a context or a word pair,
     and pairs share what they lead to, a word pair or a context: intervals resample both
-    (:func:`metrics.multiway.resample`). Left out is that base examples also share what their pairs replace (in I1,
-    their own word pair), which leaves intervals somewhat too narrow. ``n`` is the number of base examples with a pair.
+    (:func:`metrics.statistics.multiway.resample`). Left out is that base examples also share what their pairs replace
+    (in I1, their own word pair), which leaves intervals somewhat too narrow. ``n`` is the number of base examples with
+    a pair.
 
     Args:
         rows: Base rows and the rows of the interventions "I0" to "I3". All need probabilities.

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from metrics.measurement import Measurement, bootstrap_interval, flagged
-from metrics.reading import exact_match, normalised
-from metrics.soft import worth
-from records import MANY
+from metrics.reading_comprehension import exact_match, normalised
+from metrics.soft_accuracy import worth
+from metrics.statistics.bootstrap import bootstrap_interval, flagged
+from records import MANY, Measurement
 from records.rows import same, strings, where
 
 

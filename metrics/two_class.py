@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from metrics.causal_effects import entailed, gold_entailed
-from metrics.measurement import Measurement, bootstrap_interval, flagged, majority_flag
+from metrics.statistics.bootstrap import bootstrap_interval, flagged, majority_flag
+from records import Measurement
 from records.rows import BASE, select, strings
 
 

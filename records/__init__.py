@@ -3,11 +3,13 @@
 from records.errors import HeedError, ending_with_its_reader, printable, run_command
 from records.example import NO_LABEL, Changed, Example, Part, Prediction, Task
 from records.examples import BATCH, Examples, ExamplesBuilder, emptied, keys
-from records.files import Spool, atomic_path, open_file, read_json, require_file, spooling, write_json, writing
 from records.labels import MANY, is_entailment, listing, percent, same_name
-from records.picture import FORMATS, Picture
-from records.table import Table, TableForm
-from records.template import parts_of, plain_template, rename_parts
+from records.measurement import Measurement
+from records.parts.picture import FORMATS, Picture
+from records.parts.table import Table, TableForm
+from records.parts.template import parts_of, plain_template, rename_parts
+from records.randomness import generator
+from records.storage.files import Spool, atomic_path, open_file, read_json, require_file, spooling, write_json, writing
 
 __all__ = [
     "BATCH",
@@ -19,6 +21,7 @@ __all__ = [
     "Examples",
     "ExamplesBuilder",
     "HeedError",
+    "Measurement",
     "Part",
     "Picture",
     "Prediction",
@@ -29,6 +32,7 @@ __all__ = [
     "atomic_path",
     "emptied",
     "ending_with_its_reader",
+    "generator",
     "is_entailment",
     "keys",
     "listing",

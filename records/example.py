@@ -9,9 +9,9 @@ import numpy as np
 
 from records.errors import HeedError
 from records.labels import listing
-from records.picture import Picture
-from records.table import Table, TableForm
-from records.template import keep_parts, plain_template
+from records.parts.picture import Picture
+from records.parts.table import Table, TableForm
+from records.parts.template import keep_parts, plain_template
 
 Part = str | Table | Picture  # one part of an input
 NO_LABEL = "(no label)"  # the answer of a model that wrote something else than a label

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from records.errors import HeedError
 from records.example import Example, Part
-from records.files import Spool
-from records.picture import Picture
-from records.table import Table
+from records.parts.picture import Picture
+from records.parts.table import Table
+from records.storage.files import Spool
 
 BATCH = 4096  # examples that are Python objects at a time
 KINDS = {"table": Table, "picture": Picture}  # of parts that are no texts; a column's metadata names its kind

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from records.errors import HeedError
-from records.files import atomic_path
+from records.storage.files import atomic_path
 
 FORMAT = 2
 BASE = "base"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import torchvision_fix  # noqa: F401
 
+import pyarrow as pa
 import pytest
 import torch
 from hypothesis import settings
@@ -29,6 +30,8 @@ from transformers import (
 )
 
 from datamodules import planted
+
+from made_rows import make
 
 torch.set_num_threads(1)  # tiny models gain nothing from more, and lose much on a busy machine
 settings.register_profile("heed", max_examples=50, deadline=None, derandomize=True)
@@ -216,3 +219,9 @@ def write_squares() -> Callable[..., Path]:
         return folder
 
     return write
+
+
+@pytest.fixture(scope="session")
+def rows_of() -> Callable[..., pa.Table]:
+    """Makes rows from base predictions and changed examples."""
+    return make

@@ -1,50 +1,114 @@
-"""Which package may import which: dependencies point one way."""
+"""Which room may import which: arrows point one way, nobody takes another's private names, and rooms stay small."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-
-ORDER = ["records", "interventions", "metrics", "datamodules", "lightning_modules", "callbacks"]
-ALLOWED = {
+GROUND = {"records"}
+NUMBERS = GROUND | {"interventions"}
+ALLOWED = {  # package: what it may import beside itself
     "records": set(),
-    "interventions": {"records"},
-    "metrics": {"records", "interventions"},
-    "datamodules": {"records", "interventions"},
-    "lightning_modules": {"records", "interventions"},
-    "callbacks": {"records", "interventions", "metrics", "datamodules", "lightning_modules"},
+    "interventions": GROUND,
+    "metrics": NUMBERS,
+    "datamodules": NUMBERS,
+    "lightning_modules": NUMBERS,
+    "reports": NUMBERS | {"metrics", "datamodules", "lightning_modules"},
+    "callbacks": NUMBERS | {"metrics", "datamodules", "lightning_modules", "reports"},
+    "cli": NUMBERS | {"metrics", "datamodules", "lightning_modules", "reports", "callbacks"},
 }
+FILES = sorted(path for package in ALLOWED for path in (ROOT / package).rglob("*.py"))
+MOST_FILES, MOST_LINES = 11, 320
 
 
-def imported(package):
-    """(file, top-level module) of every import in a package."""
-    for path in (ROOT / package).rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                yield from ((path.name, alias.name.split(".")[0]) for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                yield path.name, node.module.split(".")[0]
+class Import(NamedTuple):
+    """One name that a module takes from another: ``name`` is empty for the module itself."""
+
+    line: int
+    module: str
+    name: str
 
 
-@pytest.mark.parametrize("package", ORDER)
-def test_packages_import_only_what_lies_below(package):
-    others = {name for _, name in imported(package)} & (set(ORDER) | {"cli", "train", "evaluate"})
-    assert others - {package} <= ALLOWED[package]
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-@pytest.mark.parametrize("package", ["records", "interventions", "metrics"])
-def test_the_ground_floors_know_no_lightning_and_no_torch(package):
-    assert not {name for _, name in imported(package)} & {"pytorch_lightning", "lightning", "torch", "transformers"}
+MODULES = {module_of(path): path for path in FILES}
+
+
+def imports(path: Path) -> Iterator[Import]:
+    """Every import in a file, in functions too; a module that is imported by name stands for itself."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (Import(node.lineno, alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: a relative import"
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                yield Import(node.lineno, *((whole, "") if whole in MODULES else (node.module, alias.name)))
+
+
+def package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+@pytest.mark.parametrize("name", ALLOWED)
+def test_packages_import_only_what_lies_below(name):
+    above = (set(ALLOWED) | {"train", "evaluate", "tests", "benchmarks"}) - ALLOWED[name] - {name}
+    wrong = [
+        f"{path.relative_to(ROOT)}:{found.line} imports {found.module}"
+        for path in FILES
+        if package(module_of(path)) == name
+        for found in imports(path)
+        if package(found.module) in above
+    ]
+    assert not wrong
+
+
+def test_no_circle_of_modules():
+    """Over all modules of all packages; names that serve type hints alone are left out."""
+    after: dict[str, set[str]] = {}
+    for name, path in MODULES.items():
+        hints = {
+            inner.lineno
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+            for inner in node.body
+        }
+        after[name] = {f.module for f in imports(path) if f.module in MODULES and f.line not in hints} - {name}
+    while free := {name for name, needs in after.items() if not needs & after.keys()}:
+        after = {name: needs for name, needs in after.items() if name not in free}
+    assert not after
+
+
+def test_nobody_takes_private_names():
+    wrong = [
+        f"{path.relative_to(ROOT)}:{found.line} takes {found.module}.{found.name}"
+        for path in FILES
+        for found in imports(path)
+        if package(found.module) in ALLOWED
+        and any(part.startswith("_") for part in (*found.module.split("."), found.name))
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("name", ["records", "interventions", "metrics"])
+def test_the_ground_floors_know_no_lightning_and_no_torch(name):
+    used = {package(f.module) for path in FILES if package(module_of(path)) == name for f in imports(path)}
+    assert not used & {"pytorch_lightning", "lightning", "torch", "transformers"}
 
 
 def test_data_modules_know_no_tokenizer():
-    assert "transformers" not in {name for _, name in imported("datamodules")}
+    used = {package(f.module) for path in FILES if package(module_of(path)) == "datamodules" for f in imports(path)}
+    assert "transformers" not in used
 
 
-def test_files_stay_short():
-    long = {
-        p.name: n for p in ROOT.glob("*/*.py") if p.parent.name in ORDER and (n := len(p.read_text().split("\n"))) > 320
-    }
+def test_rooms_and_files_stay_small():
+    rooms = {path.parent for path in FILES}
+    full = {str(room.relative_to(ROOT)): n for room in rooms if (n := len(list(room.glob("[!_]*.py")))) > MOST_FILES}
+    long = {str(path.relative_to(ROOT)): n for path in FILES if (n := len(path.read_text().split("\n"))) > MOST_LINES}
+    assert not full
     assert not long

@@ -8,16 +8,16 @@ import torch
 import yaml
 from pytorch_lightning.utilities import rank_zero_info
 
-import mistakes
-from cli import HeedCLI
+from cli import messages as mistakes
+from cli.app import HeedCLI
+from cli.folders import run_folder
+from cli.messages import one_sentence
+from cli.runs import continued, with_run
+from cli.short_forms import CONFIGS, FOLDER_OF, expand, names
 from datamodules import PairedData
 from evaluate import output_folder
-from folders import run_folder
-from forms import CONFIGS, FOLDER_OF, expand, names
 from lightning_modules import Classifier
-from mistakes import one_sentence
 from records import HeedError
-from runs import continued, with_run
 
 
 def tails(argv):

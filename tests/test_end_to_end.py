@@ -15,7 +15,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from transformers import AutoModelForSequenceClassification
 
 from records.rows import read_rows, select
-from tests.run_lab import BATCH, Lab
+
+from run_lab import BATCH, Lab
 
 ROOT = Path(__file__).parents[1]
 

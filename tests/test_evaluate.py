@@ -12,7 +12,7 @@ from transformers import AutoTokenizer, BertConfig, BertForSequenceClassificatio
 
 import evaluate
 import train
-from callbacks.checkpoint_files import AtomicCheckpointIO
+from callbacks.checkpoints.files import AtomicCheckpointIO
 from records import HeedError
 from records.rows import read_rows
 

@@ -13,10 +13,10 @@ import pytest
 
 import evaluate
 import train
-from cli import HeedCLI
+from cli.app import HeedCLI
 from records import HeedError, read_json, write_json
-from records.claim import LOCK, claim, release
-from records.results import read_results
+from records.storage.claim import LOCK, claim, release
+from records.storage.results import read_results
 
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
 SMALL = ["--model.max_length", "64", "--data.n_train", "32", "--data.n_validation", "9"]
@@ -193,7 +193,7 @@ def test_another_process_keeps_its_folder_and_nothing_is_read_before_that_is_sai
 
 def test_other_ranks_are_not_refused(of_another, monkeypatch, tmp_path):
     of_another(tmp_path / "out")
-    monkeypatch.setattr("folders.is_first", lambda: False)
+    monkeypatch.setattr("cli.folders.is_first", lambda: False)
     monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda cli: None)
     monkeypatch.setattr(sys, "argv", ["train.py"])
     HeedCLI(

@@ -13,16 +13,16 @@ import torchvision_fix  # noqa: F401
 import pytest
 import torch
 
-from callbacks.board import BoardLogger
-from callbacks.checkpoint_files import AtomicCheckpointIO
-from callbacks.run_folder import export
+from callbacks.checkpoints.files import AtomicCheckpointIO
+from callbacks.outputs.board import BoardLogger
+from callbacks.outputs.run_folder import export
+from cli.messages import user_mistake
 from datamodules import Planted
 from lightning_modules import Encoder
-from metrics.causal_figure import write
-from mistakes import user_mistake
 from records import HeedError, atomic_path, write_json, writing
-from records.claim import LOCK
 from records.rows import schema, write_rows
+from records.storage.claim import LOCK
+from reports.figures.causal_effects import write
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 4096  # bytes that a file may have: a write beyond fails as on a full disk, whoever the user is

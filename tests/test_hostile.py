@@ -15,14 +15,14 @@ import pytest
 import torch
 from pytorch_lightning import Trainer
 
-import mistakes
-from cli import HeedCLI
+from cli import messages as mistakes
+from cli.allowed_classes import KINDS
+from cli.app import HeedCLI
+from cli.runs import with_packages
+from cli.short_forms import expand
 from datamodules import Planted
-from forms import expand
-from kinds import KINDS
 from lightning_modules import Encoder
 from records import HeedError
-from runs import with_packages
 
 
 class Payload:
@@ -333,7 +333,7 @@ def test_a_configuration_cannot_allow_a_package(
 ) -> None:
     """Only the command line can, and then as often as it likes."""
     allowed: set[str] = set()
-    monkeypatch.setattr("runs.allowed_packages", allowed)
+    monkeypatch.setattr("cli.runs.allowed_packages", allowed)
     argv = ["--allow_package", "one", "--data.n_train", "9", "--allow_package=two"]
     assert with_packages(argv) == ["--data.n_train", "9"]
     assert allowed == {"one", "two"}

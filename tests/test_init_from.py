@@ -14,10 +14,10 @@ from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import train
-from cli import HeedCLI
-from forms import expand
+from cli.app import HeedCLI
+from cli.runs import initialised
+from cli.short_forms import expand
 from records import HeedError
-from runs import initialised
 
 ROOT = Path(__file__).parents[1]
 TRAINER = ["--trainer.accelerator", "cpu", "--trainer.max_epochs", "2", "--trainer.enable_progress_bar", "false"]

@@ -13,7 +13,8 @@ import time
 import pytest
 
 from datamodules import Planted
-from tests.run_lab import BATCH, COUNTERFACTUAL, EVALUATING, Lab, assert_same
+
+from run_lab import BATCH, COUNTERFACTUAL, EVALUATING, Lab, assert_same
 
 KILLS = int(os.environ.get("HEED_KILLS", 100))
 QUIET = ["--trainer.accelerator", "cpu", "--attentiveness.draws", "2", "--checkpoint.last_every_n_steps", "2"]
@@ -22,15 +23,15 @@ TWO = ["--trainer.devices", "2", "--trainer.strategy", "ddp"]
 HOOKS = [
     (BATCH, 30, ""),
     (EVALUATING, 6, ""),
-    ("callbacks.experiment:Experiment._changed_rows", 8, ""),
+    ("callbacks.engine.experiment:Experiment._changed_rows", 8, ""),
     ("torch.optim:AdamW.step", 20, ""),
     ("torch:save", 10, ""),
     ("pathlib:Path.replace", 5, "last.ckpt"),
     ("pathlib:Path.replace", 5, "best.ckpt"),
     ("pathlib:Path.replace", 3, "results.json"),
     ("pathlib:Path.unlink", 6, ""),
-    ("callbacks.board:Board.final", 1, ""),
-    ("callbacks.run_folder:RunFolder.finish", 1, ""),
+    ("callbacks.outputs.board:Board.final", 1, ""),
+    ("callbacks.outputs.run_folder:RunFolder.finish", 1, ""),
 ]
 WITHIN = {  # of the family of texts: flags, processes
     "text-0.4": (["--trainer.val_check_interval", "0.4", "--data.n_train", "400"], 1),

@@ -13,12 +13,12 @@ import pytest
 
 import evaluate
 import train
-from cli import HeedCLI
-from forms import expand
-from metrics.reading import exact_match, normalised
-from mistakes import guarded
+from cli.app import HeedCLI
+from cli.messages import guarded
+from cli.runs import initialised
+from cli.short_forms import expand
+from metrics.reading_comprehension import exact_match, normalised
 from records.rows import read_rows, select
-from runs import initialised
 
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
 SHORT = ["--model.max_length", "24", "--model.overlap", "6", "--model.longest_answer", "4", "--data.batch_size", "10"]

@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 import torch
 
-from callbacks.checkpoint_files import AtomicCheckpointIO, is_whole, newest, require_whole
+from callbacks.checkpoints.files import AtomicCheckpointIO, is_whole, newest, require_whole
+from cli.runs import continued, tidy
 from records import HeedError
-from runs import continued, tidy
-from tests.run_lab import BATCH, KINDS, Lab, assert_same, curves
+
+from run_lab import BATCH, KINDS, Lab, assert_same, curves
 
 ROOT = Path(__file__).parents[1]
 
@@ -55,7 +56,7 @@ HOOKS = [
     ["torch:save", 2, "after", ""],
     ["pathlib:Path.replace", 2, "before", "last.ckpt"],
     ["pathlib:Path.replace", 1, "after", "previous.ckpt"],
-    ["callbacks.engine:Engine.on_validation_epoch_end", 2, "before", ""],
+    ["callbacks.engine.engine:Engine.on_validation_epoch_end", 2, "before", ""],
 ]
 
 
@@ -89,7 +90,7 @@ def test_a_kill_before_the_last_batch(lab, kind):
     ],
 )
 def test_a_kill_after_training_is_followed_by_no_more_training(lab, kind):
-    folder = lab.killed(kind, ["callbacks.board:Board.final", 1, "before"], f"trained-{kind}")
+    folder = lab.killed(kind, ["callbacks.outputs.board:Board.final", 1, "before"], f"trained-{kind}")
     assert "Epoch " not in lab.resumed(kind, folder)
     assert_same(lab.whole(kind), folder)
 
@@ -105,7 +106,7 @@ def test_a_validation_within_an_accumulation_saves_nothing_that_is_inexact(lab, 
 
 @pytest.mark.slow
 def test_a_kill_within_a_validation_does_not_skip_it(lab):
-    kill = ["callbacks.engine:Engine.on_validation_epoch_end", 3, "before"]
+    kill = ["callbacks.engine.engine:Engine.on_validation_epoch_end", 3, "before"]
     folder = lab.killed("twice_validated", kill, "validating")
     lab.resumed("twice_validated", folder)
     assert_same(lab.whole("twice_validated"), folder)
@@ -127,7 +128,7 @@ def stamps(folder):
 def test_one_command_for_a_requeue_loop_and_a_finished_run_is_left_alone(lab):
     folder = lab.folder / "loop"
     argv = [*lab.argv, "--output", str(folder), "--ckpt_path", "last"]
-    statuses, _ = lab.run(*argv, kill=["lightning_modules.encoder:Encoder.export", 2, "before"])
+    statuses, _ = lab.run(*argv, kill=["lightning_modules.text.encoder:Encoder.export", 2, "before"])
     assert statuses == [-9]
     assert is_whole(folder / "checkpoints" / "best.ckpt")
     statuses, out = lab.run(*argv)  # killed before the weights were exported
@@ -176,8 +177,8 @@ def test_a_finished_run_keeps_its_weights_once(lab):
 @pytest.mark.parametrize(
     "kill",
     [
-        ["callbacks.run_folder:RunFolder.finish", 1, "before"],
-        ["callbacks.run_folder:flush", 1, "before"],
+        ["callbacks.outputs.run_folder:RunFolder.finish", 1, "before"],
+        ["callbacks.outputs.run_folder:flush", 1, "before"],
         ["pathlib:Path.unlink", 1, "after", "previous.ckpt"],
     ],
 )
@@ -185,7 +186,7 @@ def test_a_run_that_is_killed_as_it_ends_is_finished_or_can_go_on(lab, kill):
     folder = lab.killed("plain", kill, f"ending-{kill[0][-6:]}")
     out = lab.resumed("plain", folder)
     finished = "is finished" in out
-    assert finished == (kill[0] != "callbacks.run_folder:RunFolder.finish")
+    assert finished == (kill[0] != "callbacks.outputs.run_folder:RunFolder.finish")
     assert sorted(p.name for p in (folder / "checkpoints").iterdir()) == ["backbone", "best.ckpt"]
     for name in ("results.json", "checkpoints/backbone/model.safetensors"):
         assert (folder / name).read_bytes() == (lab.whole("plain") / name).read_bytes()
@@ -224,7 +225,7 @@ def test_flags_after_resume_override_the_configuration(lab):
 
 @pytest.mark.parametrize(
     "where",
-    [[BATCH, 4, "raise"], ["callbacks.experiment:Experiment._changed_rows", 1, "raise"]],
+    [[BATCH, 4, "raise"], ["callbacks.engine.experiment:Experiment._changed_rows", 1, "raise"]],
     ids=["training", "evaluation"],
 )
 def test_a_rank_that_fails_ends_the_run_with_its_error(lab, where):
@@ -237,7 +238,9 @@ def test_a_rank_that_fails_ends_the_run_with_its_error(lab, where):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", [[BATCH, 4, "raise"], ["callbacks.experiment:Experiment._changed_rows", 1, "raise"]])
+@pytest.mark.parametrize(
+    "where", [[BATCH, 4, "raise"], ["callbacks.engine.experiment:Experiment._changed_rows", 1, "raise"]]
+)
 def test_a_rank_that_lightning_started_ends_the_run_with_its_error(lab, where, tmp_path):
     flags, _ = KINDS["two"]
     script = tmp_path / "fails.py"

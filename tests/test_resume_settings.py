@@ -13,12 +13,12 @@ import torch
 import yaml
 
 import train
+from cli.messages import guarded
+from cli.runs import drawn_seed
 from datamodules import Planted
 from lightning_modules import Classifier
-from mistakes import guarded
 from records import HeedError
-from records.claim import LOCK
-from runs import drawn_seed
+from records.storage.claim import LOCK
 
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
 QUIET += ["--attentiveness.draws", "2", "--trainer.logger", "false"]

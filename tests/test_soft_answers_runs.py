@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 import timm
 import yaml
-from drawn_pictures import write_nlvr2, write_vqa
 
 import evaluate
 import train
-from metrics.report import paired_difference
-from mistakes import guarded
+from cli.messages import guarded
 from records.rows import read_rows, select
+from reports.compare import paired_difference
+
+from drawn_pictures import write_nlvr2, write_vqa
 
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
 TINY = ["--model.vision", "test_efficientnet", "--model.image_size", "[32, 32]", "--model.hidden", "16"]

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from pytorch_lightning.utilities import rank_zero_only
 
-import mistakes
+from cli import messages as mistakes
 from records import stopping
-from tests.run_lab import BATCH, EVALUATING, KINDS, Lab, assert_same, curves
+
+from run_lab import BATCH, EVALUATING, KINDS, Lab, assert_same, curves
 
 ROOT = Path(__file__).parents[1]
-SWAPPING = "callbacks.experiment:Experiment._changed_rows"
+SWAPPING = "callbacks.engine.experiment:Experiment._changed_rows"
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,9 @@ def test_a_run_may_be_stopped_again_and_again(lab):
     assert_same(lab.whole("twice_validated"), folder)
 
 
-@pytest.mark.parametrize("where", ["datamodules.base:PairedData.setup", "callbacks.run_folder:RunFolder.on_fit_start"])
+@pytest.mark.parametrize(
+    "where", ["datamodules.base.paired_data:PairedData.setup", "callbacks.outputs.run_folder:RunFolder.on_fit_start"]
+)
 def test_a_run_that_is_stopped_before_its_first_step_has_nothing_to_save(lab, where):
     folder, sentence = lab.stopped("plain", [where, 1, "term"], f"begun-{where[-8:]}")
     assert "stopped by SIGTERM before there were results." in sentence or "nothing was saved yet" in sentence
@@ -78,7 +81,7 @@ def test_a_run_that_is_stopped_before_its_first_step_has_nothing_to_save(lab, wh
 
 def test_a_run_that_writes_its_results_finishes_first(lab):
     folder = lab.folder / "writing"
-    statuses, out = lab.run(*lab.argv, "--output", str(folder), kill=["callbacks.board:Board.final", 1, "term"])
+    statuses, out = lab.run(*lab.argv, "--output", str(folder), kill=["callbacks.outputs.board:Board.final", 1, "term"])
     assert statuses == [0], out
     assert "is finished" in lab.resumed("plain", folder)
     assert_same(lab.whole("plain"), folder)
@@ -87,7 +90,7 @@ def test_a_run_that_writes_its_results_finishes_first(lab):
 @pytest.mark.parametrize(
     ("processes", "kill"),
     [
-        (1, ["datamodules.base:PairedData.setup", 1, "term"]),
+        (1, ["datamodules.base.paired_data:PairedData.setup", 1, "term"]),
         (1, [SWAPPING, 1, "term"]),
         (2, [SWAPPING, 1, "term"]),
     ],

@@ -14,7 +14,7 @@ from PIL import Image
 
 import evaluate
 import train
-from mistakes import guarded
+from cli.messages import guarded
 from records.rows import read_rows, select
 
 COLORS = ("red", "green", "blue")

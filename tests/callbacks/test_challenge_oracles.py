@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from oracles import measure as measured
 
 from callbacks import Challenge
 from datamodules import PairedData, PairedTables, Planted
 from interventions import KINDS
-from interventions.hypothesis_analysis import Analysis, RuleAnalyser, Span
-from interventions.transitions import LABELS
+from interventions.hypotheses.analysis import Analysis, RuleAnalyser, Span
+from interventions.tables.allowed_transitions import LABELS
 from lightning_modules import Classifier
 from records import Example, Examples, HeedError, Prediction, Table
+
+from oracles import measure as measured
 
 E, N, C = LABELS
 EDIT = re.compile(r"""(\w+) (\d+):(\d+) ('[^']*'|"[^"]*") -> ('[^']*'|"[^"]*")""")
@@ -126,7 +127,7 @@ def found(engine, name):
 
 @pytest.fixture
 def no_spacy(monkeypatch):
-    monkeypatch.setattr("interventions.spacy_analyser.MODELS", ("no_such_model",))
+    monkeypatch.setattr("interventions.hypotheses.spacy_analyser.MODELS", ("no_such_model",))
 
 
 pytestmark = pytest.mark.usefixtures("no_spacy")
@@ -288,7 +289,7 @@ class KnowsLondon:
 
 def test_with_a_parser_names_change_as_well_and_the_manifest_says_which_one(monkeypatch):
     plain = measure(kinds=["numbers"])
-    monkeypatch.setattr("callbacks.challenge.best_analyser", KnowsLondon)
+    monkeypatch.setattr("callbacks.evaluations.tables.challenge.best_analyser", KnowsLondon)
     with_names, numbers = measure(), measure(kinds=["numbers"])
     assert with_names.results["counts"]["challenge/analyser"] == "london"
     assert with_names.results["counts"]["challenge/left_out"] == []

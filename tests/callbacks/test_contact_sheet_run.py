@@ -13,13 +13,12 @@ from pytorch_lightning.loggers import TensorBoardLogger
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from callbacks import Accuracy, Answers, Attentiveness, ContactSheet, Engine, RunFolder
-from callbacks.contact_sheet import pair_of
+from callbacks.outputs.contact_sheet import pair_of
 from datamodules import PairedData, PairedImages, Planted, Reading
-from datamodules.image_files import thumbnail
-from interventions import generator
+from datamodules.sources.image_files import thumbnail
 from lightning_modules import Classifier
-from metrics.contact_sheet import unchanged
-from records import Example, Examples, HeedError, Picture, Prediction, Table, TableForm
+from records import Example, Examples, HeedError, Picture, Prediction, Table, TableForm, generator
+from reports.figures.contact_sheet import unchanged
 
 LABELS = ("entailment", "neutral", "contradiction")
 PARTS = {"left": "left", "right": "right", "sentence": "sentence"}

@@ -8,8 +8,8 @@ from pytorch_lightning import Callback, Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
 from callbacks import Accuracy, Attentiveness, BestCheckpoint, Engine
-from callbacks.board import history_figure
-from callbacks.run_folder import new_version
+from callbacks.outputs.board import history_figure
+from callbacks.outputs.run_folder import new_version
 from datamodules import Planted
 from lightning_modules import Encoder
 from metrics import Measurement

@@ -1,10 +1,10 @@
 """One part alone for models of both, through the real engine."""
 
-from oracles import measure
-
 from callbacks import Accuracy, Attentiveness, NaivePartial
 from datamodules import PairedData
 from records import Example, Examples
+
+from oracles import measure
 
 LABELS = ("entailment", "neutral", "contradiction")
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from datamodules import Planted
-from datamodules.sampler import evaluation_batches
+from datamodules.base.sampler import evaluation_batches
 from lightning_modules import Encoder
 from records.rows import read_rows, select
 
@@ -28,7 +28,8 @@ import torch
 from pytorch_lightning import Trainer
 from callbacks import Accuracy, Answers, Attentiveness, ContactSheet, Engine, NaturalLogic, RunFolder
 from datamodules import PairedImages, Planted, Reading
-from lightning_modules import Encoder, LateFusion, Reader, late_fusion
+from lightning_modules import Encoder, LateFusion, Reader
+from lightning_modules.vision import late_fusion
 from pathlib import Path
 from records import HeedError
 

@@ -4,16 +4,17 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-import oracles
 import pytest
 import torch
 
 from callbacks import TableRows
 from datamodules import PairedData, Planted
 from interventions import Donors, RowEdits
-from interventions.transitions import LABELS
+from interventions.tables.allowed_transitions import LABELS
 from lightning_modules import Encoder
 from records import Example, Examples, HeedError, Table
+
+import oracles
 
 E, N, C = LABELS
 TABLES = {

@@ -8,16 +8,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import yaml
-from oracles import measure
 
 from callbacks import Challenge, CounterfactualTables, Evidence, TableRows
 from datamodules import PairedTables, Planted
-from interventions.transitions import LABELS
+from interventions.tables.allowed_transitions import LABELS
 from lightning_modules import Seq2Seq
-from metrics.inoculation_report import compare, main
 from records import HeedError
-from records.results import write_results
 from records.rows import contents, write_rows
+from records.storage.results import write_results
+from reports.inoculation import compare, main
+
+from oracles import measure
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = yaml.safe_load((ROOT / "configs" / "data" / "infotabs.yaml").read_text())["init_args"]

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datamodules import PairedText, Planted
-from datamodules.base import Inoculation
-from datamodules.splits import by_hash, fold_out, folds_of, group_column, sample
+from datamodules.base.paired_data import Inoculation
+from datamodules.base.splits import by_hash, fold_out, folds_of, group_column, sample
 from records import Example, Examples, HeedError
 
 GROUPS = st.lists(st.text("abcdefgh", min_size=1, max_size=2), min_size=1, max_size=60)

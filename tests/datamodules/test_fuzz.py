@@ -10,11 +10,12 @@ from typing import Any
 import torchvision_fix  # noqa: F401
 
 import pytest
-from damaged_files import LABELS, MAKERS, Case, damaged
 
-from datamodules.readers import read
-from datamodules.sources import Columns, to_examples
+from datamodules.sources.hub_and_local import Columns, to_examples
+from datamodules.sources.readers import read
 from records import HeedError
+
+from damaged_files import LABELS, MAKERS, Case, damaged
 
 COLUMNS = Columns({"premise": "premise", "hypothesis": "hypothesis"}, "label", LABELS, uid="id", groups=("doc",))
 SPELLED = {s: name for name, others in LABELS.items() for s in (name, *others)}

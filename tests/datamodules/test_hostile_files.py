@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datamodules import arrow_files, readers, values
-from datamodules.arrow_files import weight
-from datamodules.readers import read
-from datamodules.sources import Local
-from datamodules.table_files import parse_table
+from datamodules.sources import arrow_files, readers, values
+from datamodules.sources.arrow_files import weight
+from datamodules.sources.hub_and_local import Local
+from datamodules.sources.readers import read
+from datamodules.sources.table_files import parse_table
 from records import HeedError
 
 MIB = 2**20

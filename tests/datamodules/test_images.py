@@ -180,8 +180,8 @@ def test_what_is_wrong_with_the_settings_is_said(squares: Path) -> None:
 
 
 def test_the_permutations_of_an_nlvr_scene_are_one_group(shared_data: Path) -> None:
+    from cli.messages import Parser
     from datamodules import PairedData
-    from mistakes import Parser
 
     parser = Parser()
     parser.add_subclass_arguments(PairedData, "data", required=True)

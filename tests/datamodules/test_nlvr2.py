@@ -10,13 +10,14 @@ import torchvision_fix  # noqa: F401
 import datasets
 import pytest
 import yaml
-from drawn_pictures import nlvr2_rows, png, write_nlvr2
 
 from datamodules import PairedImages
-from datamodules.image_files import filled
-from datamodules.sources import Hub
+from datamodules.sources.hub_and_local import Hub
+from datamodules.sources.image_files import filled
 from interventions import KeepPart, Swap
 from records import HeedError, Picture
+
+from drawn_pictures import nlvr2_rows, png, write_nlvr2
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "configs" / "data" / "nlvr2.yaml").read_text())["init_args"]
 RELEASED = {

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from datasets import Dataset, DatasetDict, Image, load_from_disk
 
-from datamodules.sources import Local, inside
+from datamodules.sources.hub_and_local import Local, inside
 from records import HeedError
 
 

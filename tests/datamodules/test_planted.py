@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from datamodules import Planted
 from datamodules import planted as p
-from interventions import generator
-from records import HeedError
+from records import HeedError, generator
 
 FIELDS = ("subject", "verb", "object", *p.OPTIONAL)
 SEEDS = st.integers(0, 2**32)
@@ -252,7 +251,7 @@ def test_the_data_do_not_follow_the_seed_of_the_run() -> None:
 
 
 def test_planted_data_cannot_be_inoculated(tmp_path: object) -> None:
-    from datamodules.base import Inoculation
+    from datamodules.base.paired_data import Inoculation
 
     data = Planted(augment="inoculation", inoculation=Inoculation(str(tmp_path)), n_validation=2)
     with pytest.raises(HeedError, match="planted cannot be inoculated"):

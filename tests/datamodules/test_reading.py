@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from datamodules import Reading
 from datamodules.reading import inserted, known, without_part
-from datamodules.reading_files import answers_of, search, to_questions
-from datamodules.sources import Columns
+from datamodules.sources.hub_and_local import Columns
+from datamodules.sources.question_files import answers_of, search, to_questions
 from records import Example, Examples, HeedError
 
 PARTS = {"context": "context", "question": "question"}

@@ -14,7 +14,7 @@ import yaml
 import evaluate
 import train
 from datamodules import NaturalLogic, PairedTables, PairedText
-from datamodules.sources import Hub
+from datamodules.sources.hub_and_local import Hub
 from records import Examples, HeedError
 from records.rows import read_rows
 

@@ -11,8 +11,8 @@ import yaml
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 
 from datamodules import PairedText
-from datamodules.base import Inoculation
-from datamodules.sources import Hub
+from datamodules.base.paired_data import Inoculation
+from datamodules.sources.hub_and_local import Hub
 from records import Examples, HeedError
 
 ROOT = Path(__file__).parents[2]

@@ -11,13 +11,14 @@ import datasets
 import pytest
 import torch
 import yaml
-from drawn_pictures import people, vqa_rows, write_parquet, write_vqa
 
 from datamodules import PairedImages, VisualQuestions
-from datamodules.batches import Collate
-from datamodules.sources import Hub
+from datamodules.base.collate import Collate
+from datamodules.sources.hub_and_local import Hub
 from interventions import Swap
 from records import HeedError
+
+from drawn_pictures import people, vqa_rows, write_parquet, write_vqa
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "configs" / "data" / "vqa2.yaml").read_text())["init_args"]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions.transitions import ALLOWED, LABELS, OPERATIONS, allowed, key_of, steps, transitions
+from interventions.tables.allowed_transitions import ALLOWED, LABELS, OPERATIONS, allowed, key_of, steps, transitions
 from records import HeedError
 
 PAPER = {  # allowed, from E, from N, from C

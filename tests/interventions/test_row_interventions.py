@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from interventions import generator
-from interventions.tables import Donors, delete, insert, permute, same_key, same_value, update
-from records import Example, Examples, HeedError, Table
+from interventions.tables.operations import Donors, delete, insert, permute, same_key, same_value, update
+from records import Example, Examples, HeedError, Table, generator
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
 tables = st.builds(

@@ -9,7 +9,7 @@ import torchvision_fix  # noqa: F401
 import pytest
 import torch
 
-from datamodules.batches import Collate
+from datamodules.base.collate import Collate
 from lightning_modules import Classifier, Encoder, Reader, Seq2Seq
 from records import Example, HeedError, Prediction, Task
 

@@ -29,7 +29,7 @@ from transformers import (
 
 from datamodules import Planted
 from lightning_modules import Blip, BlipAnswers, Classifier, Encoder, LateFusion, Reader, Seq2Seq, Vilt, Writer
-from lightning_modules.backbones import require_fit
+from lightning_modules.pretrained.backbones import require_fit
 from records import HeedError, Task
 
 PAIRS = Planted(n_validation=4).task
@@ -163,7 +163,7 @@ def test_a_body_with_more_in_it_than_transformers_knows_is_refused(tiny_bert: Pa
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is printed about a backbone."""
     lines: list[str] = []
-    monkeypatch.setattr("lightning_modules.backbones.rank_zero_info", lines.append)
+    monkeypatch.setattr("lightning_modules.pretrained.backbones.rank_zero_info", lines.append)
     return lines
 
 

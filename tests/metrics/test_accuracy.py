@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from metrics import accuracy, noise
-from metrics.measurement import above_majority
+from metrics.statistics.bootstrap import above_majority
 
 LABELS = ("yes", "no", "maybe")
 predictions = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=30)

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from callbacks import Attentiveness
 from metrics import attentiveness
-from metrics.measurement import Measurement, bootstrap_interval
+from metrics.statistics.bootstrap import bootstrap_interval
+from records import Measurement
 
 LABELS = ("entailment", "neutral", "contradiction")
 

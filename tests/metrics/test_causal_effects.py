@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from natural_logic_rows import KINDS, THREE, base_row, pair_row, table
 
 from metrics.causal_effects import causal_effects, disagreements, entailed
 from records import rows as r
+
+from natural_logic_rows import KINDS, THREE, base_row, pair_row, table
 
 PALETTES = {
     3: [(4, 2, 2), (2, 4, 2), (3, 2, 3), (2, 3, 3), (3, 3, 2), (1, 6, 1), (0, 1, 7), (1, 5, 2), (8, 0, 0)],  # eighths

@@ -7,10 +7,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from natural_logic_rows import THREE, base_row, pair_row, table
 
 from metrics.causal_effects import causal_effects, entailed
 from records import HeedError
+
+from natural_logic_rows import THREE, base_row, pair_row, table
 
 # --- what pairs share
 

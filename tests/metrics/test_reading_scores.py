@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics import reading_scores, span_attentiveness
-from metrics.reading import exact_match, f1, normalised
+from metrics.reading_comprehension import exact_match, f1, normalised
 from records import rows as r
 
 WORDS = ["the", "The", "an", "A", "Rome", "rome", "Roman", "Empire", "U.S.", "1,000", "don't", "—", "it's", ".", "café"]

@@ -1,0 +1,237 @@
+"""Checkpoints: the best epoch and the last state, from which a stopped run goes on to the same bits.
+
+``last.ckpt`` is written at the end of each epoch that is validated, every so many optimizer steps and on SIGTERM,
+always between two steps and never within the batches that one step accumulates. Ctrl-C may come in the middle of a
+step, so what was learned since then goes to ``interrupted.ckpt``: good enough to evaluate, and never what a run goes on
+from unless it is named.
+"""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pytorch_lightning import LightningModule, Trainer
+from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.utilities import rank_zero_info
+from torch import Tensor
+
+from callbacks.checkpoints.files import INTERRUPTED, LAST, PREVIOUS, PUT_ASIDE, progress
+from callbacks.engine.engine import Engine
+from callbacks.engine.evaluation import Evaluation, is_known
+from callbacks.engine.stop import is_asked, rewind_validation
+from datamodules import PairedData
+from records import HeedError
+from records.stopping import Stopped, postpone
+
+QUALITY = {"classification": "accuracy", "soft": "accuracy", "span": "f1"}  # by kind: what the best epoch is best in
+ACCURACY = "accuracy"  # stands for that on the data set, whose name is not known yet
+
+
+class BestCheckpoint(ModelCheckpoint):
+    """Lightning's ModelCheckpoint with ``best.ckpt`` and ``last.ckpt``, and metrics that may be undefined.
+
+    Args:
+        monitor: A metric by its name in results.json; None for the accuracy on the data set, or the F1 of answers.
+        mode: "max" or "min".
+        filename: Name of the best checkpoint, without ``.ckpt``; give it fields such as {epoch} to keep several.
+        save_last: Whether to keep ``last.ckpt``.
+        enable_version_counter: Whether to number a file whose name is taken.
+        last_every_n_steps: Write ``last.ckpt`` after so many optimizer steps, too; None for ends of epochs only.
+        **kwargs: As for ModelCheckpoint.
+    """
+
+    def __init__(
+        self,
+        monitor: str | None = None,
+        mode: str = "max",
+        filename: str = "best",
+        save_last: bool = True,
+        enable_version_counter: bool = False,
+        last_every_n_steps: int | None = 1000,
+        **kwargs: Any,
+    ) -> None:
+        if kwargs.get("save_top_k", 1) not in (0, 1) and "{" not in filename:
+            raise HeedError("--checkpoint.save_top_k needs a field in --checkpoint.filename, such as 'best-{epoch}'.")
+        self._require_name(filename, kwargs.get("auto_insert_metric_name", True))
+        if mode not in ("max", "min"):
+            raise HeedError(f"--checkpoint.mode {mode}: expected max or min.")
+        if last_every_n_steps is not None and last_every_n_steps < 1:
+            raise HeedError(f"--checkpoint.last_every_n_steps {last_every_n_steps} must be at least 1, or null.")
+        self.last_every_n_steps = last_every_n_steps
+        self._last_step = 0  # of last.ckpt
+        self._stopping = self._rewound = False
+        self._metrics: dict[str, Tensor] = {}
+        super().__init__(
+            monitor=monitor or ACCURACY,
+            mode=mode,
+            filename=filename,
+            save_last=save_last,
+            enable_version_counter=enable_version_counter,
+            **kwargs,
+        )
+
+    @staticmethod
+    def _require_name(filename: str, with_names: bool) -> None:
+        """Refuse a name of the best checkpoint that belongs to another file, or that leads into another folder.
+
+        Raises:
+            HeedError: It does.
+        """
+        fields, plain = re.findall(r"{[^}]*}", filename), re.sub(r"{[^}]*}", "", filename)
+        if f"{filename}.ckpt" in (LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE):
+            raise HeedError(f"--checkpoint.filename {filename} is the name of another checkpoint: take another one.")
+        if not filename or filename.startswith(".") or "/" in plain or "\\" in plain:
+            raise HeedError(f"--checkpoint.filename {filename!r} is not the name of a file in the folder of the run.")
+        if with_names and any("/" in field for field in fields):
+            raise HeedError(
+                f"--checkpoint.filename {filename}: names of metrics have a /, so leave them out of the file's name "
+                "with --checkpoint.auto_insert_metric_name false."
+            )
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        engines = [c for c in trainer.callbacks if isinstance(c, Engine)]
+        self.require_known(trainer.datamodule, [e for engine in engines for e in engine.evaluations(trainer)])
+        super().setup(trainer, pl_module, stage)
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        super().on_train_start(trainer, pl_module)
+        trainer._logger_connector._callback_metrics.update(self._metrics)
+        postpone()  # to the end of a step
+
+    def require_known(self, data: PairedData, evaluations: Sequence[Evaluation]) -> None:
+        """Refuse to monitor what nobody measures.
+
+        Raises:
+            HeedError: No evaluation yields the metric; the message lists what there is.
+        """
+        if self.monitor == ACCURACY:
+            self.monitor = f"{QUALITY[data.full_task.kind]}/{data.name}"
+        if self.monitor != "loss/train" and not is_known(self.monitor, data, evaluations):
+            known = [*(name for e in evaluations for name in e.monitors(data)), "loss/train"]
+            raise HeedError(f"--checkpoint.monitor {self.monitor}: unknown; there are {', '.join(known)}.")
+
+    def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
+        known = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}
+        if self.monitor in known - set(monitor_candidates):
+            rank_zero_info(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
+        else:
+            super()._save_topk_checkpoint(trainer, monitor_candidates)
+        self._last_global_step_saved = trainer.global_step  # last.ckpt is the last epoch, not the last best one
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
+        if not self._is_between_steps(trainer):
+            return
+        self._stopping = is_asked(trainer)
+        if self._stopping or self._is_due(trainer):
+            before = self._last_global_step_saved
+            self._save_last_checkpoint(trainer, {})
+            self._last_global_step_saved = before  # a validation at this step may still be the best
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        if self._stopping:  # only now, when the loggers have what belongs to the last step
+            raise Stopped
+
+    def _is_between_steps(self, trainer: Trainer) -> bool:
+        """Whether an optimizer step was just made, and neither a validation nor the end follows."""
+        loop = trainer.fit_loop.epoch_loop
+        return (
+            not loop._should_accumulate()
+            and not loop._is_training_done
+            and not loop._should_check_val_fx(trainer.fit_loop._data_fetcher)
+        )
+
+    def _is_due(self, trainer: Trainer) -> bool:
+        """Whether this is the N-th optimizer step."""
+        return self.last_every_n_steps is not None and trainer.global_step % self.last_every_n_steps == 0
+
+    def _save_last_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
+        """Nothing within the batches that one step accumulates: their gradients are in no checkpoint."""
+        if trainer.fast_dev_run or trainer.fit_loop.epoch_loop._should_accumulate():  # False at the end of an epoch
+            return
+        super()._save_last_checkpoint(trainer, monitor_candidates)
+        self._last_step = trainer.global_step
+
+    def _save_checkpoint(self, trainer: Trainer, filepath: str) -> None:
+        """Only ``last.ckpt``, which a run goes on from, holds the states of the optimizer."""
+        before = self.save_weights_only
+        self.save_weights_only = before or Path(filepath).name != LAST
+        super()._save_checkpoint(trainer, filepath)
+        self.save_weights_only = before
+
+    def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        checkpoint["should_stop"] = trainer.should_stop
+        if self._rewound:
+            rewind_validation(checkpoint["loops"])
+            checkpoint["metrics"] = dict(trainer.callback_metrics)  # the validation may be about those of training
+
+    def on_load_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
+        """A run that was stopped early stays so."""
+        trainer.should_stop = checkpoint.get("should_stop", False)
+        self._last_step = checkpoint["global_step"]
+        self._metrics = checkpoint.get("metrics", {})
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """The folder of the run may have been moved, or named by another path, since the checkpoint was written."""
+
+        def here(path: str) -> str:
+            return str(Path(self.dirpath) / Path(path).name) if path else path
+
+        if not state_dict["best_model_path"] or Path(here(state_dict["best_model_path"])).is_file():
+            state_dict = state_dict | {key: here(state_dict[key]) for key in state_dict if key.endswith("_path")}
+            state_dict["best_k_models"] = {here(path): score for path, score in state_dict["best_k_models"].items()}
+            state_dict["dirpath"] = self.dirpath
+        super().load_state_dict(state_dict)
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """The end is where a run goes on that is stopped in its final evaluation."""
+        if self._last_step != trainer.global_step:
+            self._save_last_checkpoint(trainer, {})
+        if trainer.is_global_zero:
+            self._interrupted.unlink(missing_ok=True)
+        postpone(trainer.world_size > 1)
+
+    @property
+    def _interrupted(self) -> Path:
+        return Path(self.dirpath) / INTERRUPTED
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Keep what was learned when the user stops a run; rank 0 saves alone, since the others may be gone."""
+        if isinstance(exception, Stopped):
+            if trainer.state.fn == "fit" and trainer.validating:
+                self._save_before_validation(trainer)
+            if self.dirpath:
+                exception.message = self._where(trainer)
+        elif not isinstance(exception, KeyboardInterrupt):
+            super().on_exception(trainer, pl_module, exception)
+        elif self._is_interrupted(trainer):
+            state = trainer._checkpoint_connector.dump_checkpoint(self.save_weights_only)
+            trainer.strategy.checkpoint_io.save_checkpoint(state, str(self._interrupted))
+            print(f"Stopped at step {trainer.global_step}: {self._interrupted} can be evaluated.", flush=True)
+
+    def _save_before_validation(self, trainer: Trainer) -> None:
+        """Save a run that stops within a validation, so that it goes on with all of that validation.
+
+        Lightning takes a run that has all of its steps, or that is to stop early, to be validated; such a run goes on
+        from the checkpoint before.
+        """
+        if not trainer.should_stop and not 0 <= trainer.max_steps <= trainer.global_step:
+            self._rewound = True
+            self._save_last_checkpoint(trainer, {})
+
+    def _where(self, trainer: Trainer) -> str:
+        """The place where a run was stopped, and how to go on with it."""
+        last, run = Path(self.dirpath) / LAST, Path(self.dirpath).parent
+        step = progress(last)[1] if last.is_file() else None
+        saved = "; nothing was saved yet" if step is None else f"; what is saved is step {step:,}"
+        saved = ", which is saved" if step == trainer.global_step else saved
+        return f"stopped by SIGTERM at step {trainer.global_step:,}{saved}: go on with python train.py --resume {run}"
+
+    @staticmethod
+    def _is_interrupted(trainer: Trainer) -> bool:
+        """Whether training was stopped where there is something to keep."""
+        training = trainer.state.fn == "fit" and trainer.global_step and not trainer.fast_dev_run
+        return bool(training and trainer.is_global_zero)

@@ -1,0 +1,182 @@
+"""Checkpoint files: written whole or not at all, and looked over before they are read."""
+
+import errno
+import os
+import re
+import zipfile
+from functools import cache
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+
+import torch
+from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
+
+from records import HeedError, atomic_path
+from records.storage.files import flush_file
+
+LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
+INTERRUPTED, PUT_ASIDE = "interrupted.ckpt", "damaged.ckpt"
+DAMAGED = "is damaged (cut short, or its checksums do not fit)"
+
+
+class AtomicCheckpointIO(TorchCheckpointIO):
+    """Writes a checkpoint beside its place, flushes it to disk and renames it; the ``last.ckpt`` before it stays.
+
+    At any moment ``last.ckpt`` or ``previous.ckpt`` is whole, whenever the process is killed. Lightning calls it on
+    rank 0 alone.
+    """
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: str | Path, storage_options: Any = None) -> None:
+        path = Path(path)
+        with atomic_path(path) as temporary:
+            torch.save(checkpoint, temporary)
+            flush_file(temporary)  # before the old one makes way
+            if path.name == LAST and path.exists():
+                path.replace(path.with_name(PREVIOUS))
+        flush(path.parent)  # the renaming, too, is to outlive a power cut
+
+    def load_checkpoint(
+        self, path: str | Path, map_location: Any = "cpu", weights_only: bool | None = True
+    ) -> dict[str, Any]:
+        require_whole(Path(path), str(path))
+        content = torch.load(path, map_location=map_location, weights_only=True)
+        require_of_run(content, str(path))
+        return content
+
+
+def flush(folder: Path) -> None:
+    """Have the names in a folder written to disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def remove_states(folder: Path) -> None:
+    """Remove the checkpoints that only an unfinished run needs from ``checkpoints/`` of a finished one.
+
+    Where no other was saved, the results are of ``last.ckpt``, which stays.
+    """
+    states = {LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE}
+    if {path.name for path in folder.glob("*.ckpt")} <= states:
+        states.remove(LAST)
+    for name in sorted(states):
+        (folder / name).unlink(missing_ok=True)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a checkpoint is complete, and holds nothing but what is loaded."""
+    return fault(path) is None
+
+
+def fault(path: Path) -> str | None:
+    """The fault of a checkpoint, in words that follow its name; None where it has none.
+
+    It is damaged unless the zip file has its directory, and every part in it its checksum. Only then is its outline
+    unpickled, by torch's safe loader: torch reads fields of a zip file that zipfile does not.
+    """
+    try:
+        found = path.stat()
+        return _fault(path.absolute(), found.st_mtime_ns, found.st_size)
+    except OSError as error:
+        return f"cannot be read: {error.strerror or error}"
+
+
+@cache  # a run that goes on asks several times for all checksums of the same file
+def _fault(path: Path, modified: int, size: int) -> str | None:
+    """See :func:`fault`; an OSError is of the disk, not of what the file holds."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.testzip() is not None:
+                return DAMAGED
+        outline(path)
+    except Exception as error:  # a flipped bit leads to exceptions of many kinds
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # EINVAL: a place before the start
+            raise
+        refused = isinstance(error, UnpicklingError) and re.search(r"GLOBAL (\S+)", str(error))
+        if not refused:
+            return DAMAGED
+        return (
+            f"holds something else than tensors and plain values ({refused[1]}), which is not loaded: name another "
+            "one, or save it again without that"
+        )
+    return None
+
+
+def outline(path: Path) -> dict[str, Any]:
+    """A checkpoint whose tensors stay on the disk."""
+    return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+
+
+def require_whole(path: Path, named: str) -> None:
+    """Check a checkpoint that the user named.
+
+    Args:
+        path: The file.
+        named: What the user wrote, such as "--checkpoint x/best.ckpt"; the message begins with it.
+
+    Raises:
+        HeedError: There is no such file, it cannot be read, it holds what is not loaded, or it is damaged; then the
+            message names the whole ones beside it.
+    """
+    if not path.is_file():
+        raise HeedError(f"{named} does not exist.")
+    wrong = fault(path)
+    if wrong is None:
+        return
+    if wrong == DAMAGED:
+        others = [other for other in sorted(path.parent.glob("*.ckpt")) if other != path and is_whole(other)]
+        wrong += f": whole are {', '.join(map(str, others))}" if others else ": and no other in its folder is whole"
+    raise HeedError(f"{named} {wrong}.")
+
+
+def require_of_run(content: Any, named: str) -> None:
+    """Check what a file holds that torch could read.
+
+    Raises:
+        HeedError: It is not what Lightning and a Classifier write; ``named`` begins the message.
+    """
+    kinds = {"state_dict": dict, "task": dict, "pytorch-lightning_version": str, "epoch": int, "global_step": int}
+    wrong = [
+        name for name, kind in kinds.items() if not isinstance(content, dict) or not isinstance(content.get(name), kind)
+    ]
+    if wrong:
+        raise HeedError(f"{named} is not a checkpoint that train.py wrote: it lacks {wrong[0]}.")
+
+
+def newest(folder: Path) -> tuple[Path | None, bool]:
+    """The newest whole checkpoint to go on from.
+
+    Args:
+        folder: ``checkpoints/`` of a run.
+
+    Returns:
+        ``last.ckpt``, else ``previous.ckpt``, or None where nothing was saved; and whether ``last.ckpt`` is damaged.
+
+    Raises:
+        HeedError: Something was saved, and it is damaged; or the newest that is not cannot be loaded.
+    """
+    found = [folder / name for name in (LAST, PREVIOUS) if (folder / name).is_file()]
+    whole = next((path for path in found if fault(path) != DAMAGED), None)
+    if found:
+        require_whole(whole or found[0], str(whole or found[0]))
+    return whole, bool(found) and found[0].name == LAST and whole != found[0]
+
+
+def progress(path: Path) -> tuple[int, int]:
+    """How far a checkpoint is: (epoch counted from 1, optimizer steps done). Reads no tensor.
+
+    Raises:
+        HeedError: The checkpoint holds weights alone.
+    """
+    saved = outline(path)
+    require_of_run(saved, str(path))
+    if "optimizer_states" not in saved:
+        run = path.absolute().parent.parent
+        raise HeedError(
+            f"{path} holds weights alone, and training cannot go on from it: go on with --resume {run} if that run is "
+            f"not finished, or start a new run from its weights with --init_from {run}."
+        )
+    return saved["epoch"] + 1, saved["global_step"]

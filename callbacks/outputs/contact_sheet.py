@@ -1,0 +1,85 @@
+"""Examples that people look at: those whose prediction did not change though a part of them was another's."""
+
+import json
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pytorch_lightning import Callback, LightningModule, Trainer
+
+from callbacks.engine.engine import Engine
+from callbacks.evaluations.attentiveness import Attentiveness
+from callbacks.outputs.board import tensorboard_of
+from callbacks.outputs.run_folder import SHEET, RunFolder
+from datamodules import PairedData
+from datamodules.sources.image_files import thumbnail
+from interventions import Swap
+from records import Example, Picture, Table, TableForm, atomic_path
+from reports.figures.contact_sheet import Content, Pair, figure, markdown, title, unchanged
+
+
+class ContactSheet(Callback):
+    """Shows a handful of unchanged predictions for each part that the attentiveness test swaps.
+
+    It predicts nothing: what it shows are rows of that test, and the few examples that they name. A sheet goes to
+    ``figures/unchanged-<part>.png`` where examples have pictures, else to ``figures/unchanged-<part>.md``, and in
+    training to TensorBoard as ``unchanged/<part>``. Stands behind the engine and the run folder among the callbacks.
+    """
+
+    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        engine, folder = (next(c for c in trainer.callbacks if isinstance(c, kind)) for kind in (Engine, RunFolder))
+        if trainer.sanity_checking or not trainer.is_global_zero or Attentiveness.name not in engine.rows:
+            return
+        data, (rows, _) = trainer.datamodule, engine.rows[Attentiveness.name]
+        writer = tensorboard_of(trainer) if trainer.state.fn == "fit" else None
+        for part in data.swap:
+            found = unchanged(rows, part, data.default_label, data.seed)
+            pairs, heading = [pair_of(row, data) for row in found.rows], title(data.name, part, found)
+            path, tag = Path(folder.folder) / "figures" / f"{SHEET}{part}", f"unchanged/{part}"
+            step = trainer.global_step - 1  # as Lightning logs the rest
+            if not data.task.pictures:
+                text = markdown(pairs, heading)
+                with atomic_path(f"{path}.md") as temporary:
+                    temporary.write_text(text, encoding="utf-8")
+                if writer:
+                    writer.add_text(tag, text, step)
+                continue
+            drawn = figure(pairs, heading)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Glyph .* missing")  # a box stands for it
+                with atomic_path(f"{path}.png") as temporary:
+                    drawn.savefig(temporary, dpi=150, format="png")
+                if writer:
+                    writer.add_figure(tag, drawn, step)
+
+
+def pair_of(row: Mapping[str, Any], data: PairedData) -> Pair:
+    """What there is to see of a row of the attentiveness test."""
+    swap, task = Swap(row["part"], data.default_label), data.task
+    base, partner = data.pool[row["uid"]], data.pool[row["partner"]]
+    changed = swap.exchange(base, partner).example
+    gold, answer, probs = row["gold"], row["y"], None
+    if task.kind == "span":
+        gold = " / ".join(json.loads(gold)) or "no answer"
+    if row["p"] is not None and answer in task.labels:
+        k = task.labels.index(answer)
+        probs = row["p"][k], row["p2"][k]
+    others = tuple(part for part in task.parts if part not in swap.parts)
+    seen = [
+        _seen(example, parts, task.form)
+        for example, parts in ((base, swap.parts), (changed, swap.parts), (base, others))
+    ]
+    return Pair(base.uid, partner.uid, *seen, "none" if gold is None else gold, answer, probs)
+
+
+def _seen(example: Example, parts: tuple[str, ...], form: TableForm) -> dict[str, Content]:
+    """Parts as people can see them: pictures small, tables in words."""
+    texts, seen = [part for part in example.parts.values() if isinstance(part, str)], {}
+    for name in parts:
+        part = example.parts[name]
+        if isinstance(part, Picture):
+            seen[name] = thumbnail(part)
+        else:
+            seen[name] = form.text(part, texts) if isinstance(part, Table) else part
+    return seen

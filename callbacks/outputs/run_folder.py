@@ -1,0 +1,180 @@
+"""The folder of a run, and what is written into it."""
+
+import platform
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from pytorch_lightning import Callback, LightningModule, Trainer
+from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
+
+from callbacks.checkpoints.files import flush, remove_states
+from callbacks.engine.engine import Engine
+from callbacks.engine.stop import stop_if_asked, take_over
+from records import atomic_path, read_json, write_json, writing
+from records.stopping import Stopped, is_postponed, postpone
+from records.storage.files import flush_file, share_file
+from records.storage.results import write_results
+
+PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
+FINISHED = "finished"  # in run.json
+
+SHEET = "unchanged-"  # begins the names of figures that show examples of the results
+
+
+def new_version(parent: Path) -> Path:
+    """Make and return the first free ``version_N`` in a folder; two runs that start together get two folders."""
+    parent.mkdir(parents=True, exist_ok=True)
+    n = 0
+    while True:
+        try:
+            (parent / f"version_{n}").mkdir()
+        except FileExistsError:
+            n += 1
+        else:
+            return parent / f"version_{n}"
+
+
+def is_finished(run: Path) -> bool:
+    """Whether a run has trained, and its results and its weights are written."""
+    about = read_json(run / "run.json") if (run / "run.json").is_file() else {}
+    return isinstance(about, dict) and FINISHED in about
+
+
+def export(module: LightningModule, run: Path, weights: bool) -> None:
+    """Write the network of a run, with its tokenizer, to ``checkpoints/backbone``, file by file.
+
+    All files are written beside it before the first takes its place: a full disk leaves the old ones.
+
+    Raises:
+        HeedError: They cannot be written.
+    """
+    folder = run / "checkpoints" / "backbone"
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder.parent, prefix=".backbone.") as temporary:
+            module.export(temporary, weights=weights)
+            for path in sorted(Path(temporary).rglob("*")):
+                to = folder / path.relative_to(temporary)
+                if path.is_dir():
+                    to.mkdir(exist_ok=True)
+                else:
+                    share_file(path)  # safetensors makes files that only their owner can read
+                    flush_file(path)  # a run is marked as finished once these are there
+                    path.replace(to)
+
+
+class RunFolder(Callback):
+    """Writes config.yaml, run.json, results.json, rows/ and the exported backbone.
+
+    What is measured while a run trains goes to TensorBoard alone: results.json is of a model that is trained.
+
+    Must stand behind the engine among the callbacks. Only rank 0 writes; the others learn the folder from it.
+
+    Args:
+        folder: The folder; None on other ranks than 0.
+        save_config: Writes the configuration to the path it is given.
+        about: What else goes into run.json.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        save_config: Callable[[Path], None],
+        about: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        self.folder, self.save_config, self.about = folder, save_config, about
+        self._goes_on: bool | None = None  # whether the folder holds the run already
+        self._described = False  # whether this start stands in run.json
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        self.folder = Path(trainer.strategy.broadcast(str(self.folder)))
+        take_over(trainer)
+        for callback in trainer.callbacks:
+            if isinstance(callback, ModelCheckpoint) and callback.dirpath is None:
+                callback.dirpath = str(self.folder / "checkpoints")
+        if self._goes_on is None:
+            self._goes_on = trainer.state.fn == "fit" and (self.folder / "config.yaml").exists()
+            if not self._goes_on:
+                self._describe(trainer)
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """A run that goes on is described once nothing can refuse it any more."""
+        self._describe(trainer)
+
+    def _describe(self, trainer: Trainer) -> None:
+        """Write the configuration, and who runs it."""
+        if not trainer.is_global_zero or self._described:
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with atomic_path(self.folder / "config.yaml") as temporary:
+            self.save_config(temporary)
+        self._record(trainer)
+
+    def _record(self, trainer: Trainer) -> None:
+        write_json(self.folder / "run.json", self._history(trainer))
+        self._described = True
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.is_global_zero:
+            export(pl_module, self.folder, weights=False)
+
+    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if trainer.state.fn == "fit":
+            return
+        stop_if_asked(trainer)
+        postpone()  # what follows is short, and ends in a table
+        if not trainer.is_global_zero:
+            return
+        if not self._described:  # a run that went on, and had nothing left to train
+            self._record(trainer)
+        engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
+        sheets = (self.folder / "figures").glob(f"{SHEET}*")  # which are made again, if they are
+        write_results(self.folder, engine.results, engine.rows, sheets)
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Processes that Lightning has started, and that are not connected yet, end with the first."""
+        alone = isinstance(exception, Stopped) and not is_postponed()
+        if alone and isinstance(trainer.strategy.launcher, _SubprocessScriptLauncher):
+            trainer.strategy.launcher.kill(signal.SIGTERM)
+
+    def finish(self) -> None:
+        """Mark the run as finished, and then remove what it would go on from; called by the first process."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        write_json(self.folder / "run.json", read_json(self.folder / "run.json") | {FINISHED: now})
+        flush(self.folder)
+        remove_states(self.folder / "checkpoints")
+
+    def _history(self, trainer: Trainer) -> dict[str, Any]:
+        """The description of the first start, and of each that went on from there."""
+        now, path = self._description(trainer), self.folder / "run.json"
+        if trainer.datamodule.changed:
+            now["changed_data"] = trainer.datamodule.changed
+        if not self._goes_on or not path.exists():
+            return now
+        first = read_json(path)
+        return first | {"resumed": [*first.get("resumed", []), now]}
+
+    def _description(self, trainer: Trainer) -> dict[str, Any]:
+        """What results.json leaves out, since it may differ where the numbers do not."""
+        return {
+            "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+            "started": datetime.now(UTC).isoformat(timespec="seconds"),
+            "host": platform.node(),
+            "python": platform.python_version(),
+            "packages": {name: version(name) for name in PACKAGES},
+            "accelerator": type(trainer.accelerator).__name__,
+            "device": platform.processor() or platform.machine(),
+            "processes": trainer.world_size,
+            "threads": torch.get_num_threads(),
+            "precision": trainer.precision,
+            **self.about,
+        }

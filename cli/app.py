@@ -1,0 +1,318 @@
+"""What train.py and evaluate.py share: the settings, the checks of them, the callbacks of every run."""
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import torch
+import yaml
+from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
+from pytorch_lightning.plugins import CheckpointIO
+from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from callbacks import (
+    Accuracy,
+    Answers,
+    Attentiveness,
+    BestCheckpoint,
+    Board,
+    Challenge,
+    ContactSheet,
+    CounterfactualTables,
+    Engine,
+    Evaluation,
+    Evidence,
+    NaivePartial,
+    NaturalLogic,
+    RunFolder,
+    TableRows,
+    TwoClass,
+)
+from callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
+from callbacks.outputs.board import BoardLogger
+from cli.allowed_classes import require_kinds
+from cli.folders import claim_named
+from cli.messages import Parser, one_sentence, user_mistake
+from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
+from cli.short_forms import CONFIGS, config_path, names
+from datamodules import PairedData
+from lightning_modules import Classifier
+from records import ExamplesBuilder, HeedError
+from records.storage.claim import release
+
+IN_TRAINING = (Accuracy, Answers, Attentiveness, NaturalLogic)
+ONLY_AFTERWARDS = (NaivePartial, TableRows, Evidence, Challenge, CounterfactualTables, TwoClass)
+EVALUATIONS = {kind.name: kind for kind in (*IN_TRAINING, *ONLY_AFTERWARDS)}
+
+
+def description(evaluating: bool) -> str:
+    """What --help says first."""
+    forms = [f"--{kind} NAME ({', '.join(names(kind))}, or a YAML file)" for kind in ("data", "model")]
+    if evaluating:
+        task = "Measure a trained classifier on all examples, in full precision."
+        forms += ["--checkpoint FILE (of a run, which brings its model and its data)"]
+    else:
+        task = "Train a classifier over paired inputs, and watch whether it heeds every part of them."
+        forms += [f"--augment NAME ({', '.join(names('augment'))})", "--partial PART (train on one part alone)"]
+    settings = "--data.help CLASS and --model.help CLASS explain their settings, listed below."
+    return f"{task} Short forms: {'; '.join(forms)}. {settings}"
+
+
+class HeedCLI(LightningCLI):
+    """LightningCLI with Heed's callbacks and run folders.
+
+    Args:
+        evaluating: Whether nothing is trained: every evaluation is exhaustive and in full precision.
+        folder: Makes the folder for the run's output from (data name, model name, regime).
+        args: The command line, expanded. ``sys.argv`` stays as it is: processes that Lightning starts repeat it.
+    """
+
+    def __init__(self, evaluating: bool, folder: Callable[["HeedCLI"], Path], args: list[str]) -> None:
+        self.evaluating, self.make_folder = evaluating, folder
+        self.about: dict[str, Any] = {}  # goes into run.json
+        self.evaluations: list[Evaluation] = []  # those that have something to do
+        try:
+            self._make(args)
+        except BaseException:
+            release()  # and leave no empty folder behind
+            raise
+
+    def _make(self, args: list[str]) -> None:
+        super().__init__(
+            Classifier,
+            PairedData,
+            subclass_mode_model=True,
+            subclass_mode_data=True,
+            save_config_callback=None,
+            args=args,
+            run=False,
+            auto_configure_optimizers=False,
+            load_from_checkpoint_support=False,
+            seed_everything_default=0,
+            parser_class=Parser,
+            parser_kwargs={"description": description(self.evaluating), "usage": "%(prog)s [short forms] [settings]"},
+            trainer_defaults={
+                "max_epochs": 2,
+                "gradient_clip_val": 1.0,
+                "use_distributed_sampler": False,
+                "num_sanity_val_steps": 0,
+                "log_every_n_steps": 10,
+                "enable_model_summary": False,
+            },
+        )
+
+    def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
+        self.config = parser.parse_args(args)
+        require_kinds(self.config)
+        if self.config.seed_everything is True:
+            self.config.seed_everything = self.config.data.init_args.seed = drawn_seed()
+        if not 0 <= int(self.config.seed_everything or 0) < 2**32:
+            raise HeedError(f"--seed_everything {self.config.seed_everything} should be from 0 to {2**32 - 1}.")
+        if not self.evaluating:
+            require_same_settings(self.config, parser)
+        claim_named(self)  # before anything is read
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        parser.add_lightning_class_args(Attentiveness, "attentiveness")
+        parser.add_lightning_class_args(NaturalLogic, "natural_logic")
+        if not self.evaluating:
+            parser.add_lightning_class_args(BestCheckpoint, "checkpoint")
+            parser.add_argument(
+                "--init_from", type=str | None, help="Finished run to take the model from, to train it on other data."
+            )
+            parser.add_argument(
+                "--allow_changed_data", type=bool, default=False, help="Go on though the examples are not the same."
+            )
+            parser.add_argument("--resume", type=str | None, help="Run that was stopped: go on with it, as configured.")
+            parser.add_argument(
+                "--ckpt_path", type=str | None, help="Continue the run of this checkpoint; last: the one in --output."
+            )
+        else:
+            for kind in ONLY_AFTERWARDS:
+                parser.add_lightning_class_args(kind, kind.name)
+            parser.add_argument("--checkpoint", type=str | None, help="What to evaluate: best.ckpt of a run.")
+            parser.add_argument(
+                "--evaluations", type=list[str] | str | None, help=f"Only these, of {', '.join(EVALUATIONS)}."
+            )
+        parser.add_argument(
+            "--allow_package", type=str | None, help="Python package that weights may come from; only named here."
+        )
+        parser.add_argument("--output", type=str | None, help="Folder of the results, instead of the one in runs/.")
+        parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=int)
+
+    @property
+    def model_name(self) -> str:
+        """The short name of the backbone, or its id as a folder name."""
+        backbone = str(self.config.model.init_args.get("backbone", type(self.model).__name__))
+        known = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((CONFIGS / "model").glob("*.yaml"))}
+        fitting = [name for name, config in known.items() if config["init_args"].get("backbone") == backbone]
+        same = [name for name in fitting if known[name]["class_path"] == self.config.model.class_path]
+        if same or fitting:
+            return (same or fitting)[0]
+        run = Path(backbone).resolve()
+        if run.parts[-2:] == ("checkpoints", "backbone"):  # exported by a run: named as that run
+            of_run = run.parents[1].name
+            return run.parents[3].name if re.fullmatch(r"version_\d+", of_run) else of_run
+        return re.sub(r"[^\w.-]+", "-", backbone).strip("-").lower()
+
+    def before_instantiate_classes(self) -> None:
+        if not self.evaluating and show_if_finished(self.config, self.parser):
+            sys.exit(0)
+
+    def instantiate_classes(self) -> None:
+        try:
+            super().instantiate_classes()
+        except (MisconfigurationException, ImportError, ValueError) as error:
+            raise user_mistake(error) or HeedError(one_sentence(str(error))) from error
+
+    def check(self) -> None:
+        """Let mistakes show before a run folder is made.
+
+        Raises:
+            HeedError: The data cannot be read, the model does not fit them, or the checkpoint is damaged.
+        """
+        if (batches := self.config.trainer.accumulate_grad_batches) < 1:
+            raise HeedError(f"--trainer.accumulate_grad_batches {batches} must be at least 1.")
+        strategy = self.config_init["trainer"]["strategy"]
+        if re.search("spawn|fork|notebook", str(getattr(strategy, "_start_method", strategy))):
+            raise HeedError("--trainer.strategy: each process has to run the command from its beginning: use ddp.")
+        if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
+            raise HeedError("--trainer.strategy: a model in shards cannot be evaluated while it trains: use ddp.")
+        if not self.evaluating and self.config.checkpoint.get("dirpath"):
+            raise HeedError(
+                "--checkpoint.dirpath: checkpoints lie in the folder of the run; choose that with --output."
+            )
+        for flag, value in {"init_from": "RUN", "allow_package": "NAME"}.items():
+            if self.config.get(flag):
+                raise HeedError(f"{flag} is read before any file of settings: give it as --{flag} {value}.")
+        self.datamodule.allow_changed = not self.evaluating and self.config.allow_changed_data
+        self._prepare_model()
+        self.model.require_precision(str(self.precision()))
+        self._check_evaluations()
+        checkpoint = self.config.get("checkpoint" if self.evaluating else "ckpt_path")
+        if checkpoint is None:
+            self.model.require_weights()
+        else:
+            flag = f"--{'checkpoint' if self.evaluating else 'ckpt_path'} {checkpoint}"
+            require_whole(Path(checkpoint), flag)
+            require_of_run(outline(Path(checkpoint)), flag)
+            if not self.evaluating:
+                progress(Path(checkpoint))  # training goes on from more than weights
+
+    @property
+    def only(self) -> list[str] | None:
+        """The evaluations that were asked for, or None for all.
+
+        Raises:
+            HeedError: One is unknown, or none is named.
+        """
+        chosen = self.config.get("evaluations")
+        chosen = re.split(r"[\s,]+", chosen.strip()) if isinstance(chosen, str) else chosen
+        if unknown := [name for name in chosen or [] if name not in EVALUATIONS]:
+            raise HeedError(f"--evaluations {unknown[0]}: unknown; known are {', '.join(EVALUATIONS)}.")
+        if chosen == []:
+            raise HeedError(f"--evaluations names none of {', '.join(EVALUATIONS)}.")
+        return chosen
+
+    @property
+    def without_data(self) -> bool:
+        """Whether the evaluations that were asked for all bring examples of their own."""
+        return self.only is not None and all(EVALUATIONS[name].own for name in self.only)
+
+    def _prepare_model(self) -> None:
+        """Have the data read and the model fitted to them; without data, to the labels of its own head."""
+        if self.without_data:
+            self.datamodule.name = "-".join(self.only)
+            self.datamodule.pool = ExamplesBuilder(self.datamodule.task.parts).finish()
+        self.datamodule.setup("validate" if self.evaluating else "fit")
+        self.model.require_parts(self.datamodule.task)
+        self.model.prepare(self.datamodule.task)
+        if self.without_data and self.model.answers:
+            labels = tuple(self.model.answers)
+            self.datamodule.full_task = replace(self.datamodule.full_task, labels=labels, default_label=None)
+            self.model.prepare(self.datamodule.task)
+        if self.evaluating:
+            self.model.require_head()
+
+    def _check_evaluations(self) -> None:
+        """Have the pools read that evaluations bring; keeps those that have something to do."""
+        callbacks = [Accuracy(), Answers(), *map(self.config_init.get, self.parser.callback_keys)]
+        chosen = [c for c in callbacks if isinstance(c, Evaluation) and c.among(self.only)]
+        for evaluation in chosen:
+            if isinstance(evaluation, TwoClass):
+                evaluation.read(self._benchmark)
+        self.evaluations = [e for e in chosen if e.pool(self.datamodule) is not None]
+        if self.only and (idle := [e for e in chosen if e not in self.evaluations]):
+            wanted = f"needs --{idle[0].name}.{idle[0].needs}" if idle[0].needs else "has nothing to do with these data"
+            raise HeedError(f"--evaluations {idle[0].name} {wanted}.")
+        if not self.evaluating:
+            self.config_init["checkpoint"].require_known(self.datamodule, self.evaluations)
+
+    @staticmethod
+    def _benchmark(name: str, path: str | None) -> PairedData:
+        """A data module, set up, from what stands in ``--two_class.benchmarks``."""
+        parser = Parser()
+        parser.add_subclass_arguments(PairedData, "data", required=True)
+        settings = [] if path is None else [f"--data.path={path}"]
+        config = parser.parse_args(["--data", config_path("data", name), *settings])
+        require_kinds(config)
+        data = parser.instantiate_classes(config).data
+        data.setup("validate")
+        return data
+
+    def precision(self) -> str:
+        """What the user chose; else bf16 to train on a GPU that has it, and fp32."""
+        config = self.config_init["trainer"]
+        on_gpu = config["accelerator"] in ("auto", "gpu", "cuda") and torch.cuda.is_available()
+        half = on_gpu and not self.evaluating and torch.cuda.is_bf16_supported()
+        return config["precision"] or ("bf16-mixed" if half else "32-true")
+
+    def instantiate_trainer(self, **kwargs: Any) -> Any:
+        self.check()
+        config = self.config_init["trainer"]
+        folder = self.make_folder(self) if is_first() else None
+        engine = Engine(self.evaluating, self.only)
+        heed = [Accuracy(), Answers(), engine, RunFolder(folder, self.save_config, self.about), ContactSheet()]
+        if self.evaluating:
+            kwargs["logger"] = config["logger"] or False
+        else:
+            heed.append(Board(self.hyperparameters()))
+            if config["logger"] in (None, True) and not config["fast_dev_run"]:
+                kwargs["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
+        own = config["callbacks"] or []
+        config["callbacks"] = [*heed, *(own if isinstance(own, list) else [own])]
+        plugins = config["plugins"] or []
+        plugins = plugins if isinstance(plugins, list) else [plugins]
+        if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
+            config["plugins"] = [*plugins, AtomicCheckpointIO()]
+        try:
+            return super().instantiate_trainer(**kwargs | {"precision": self.precision()})
+        except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
+            first = re.split(r"(?<=[.!]) +(?=[A-Z])", str(error).strip(), maxsplit=1)[0]  # advice on code follows
+            raise HeedError(f"--trainer: {first}") from error
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""
+        data = self.datamodule
+        chosen = {"data": data.name, "model": self.model_name, "regime": data.regime, "seed": data.seed}
+        chosen |= {"epochs": self.config.trainer.max_epochs, "learning_rate": self.model.learning_rate}
+        return chosen | {"train_batch_size": data.batch_size}
+
+    def save_config(self, path: Path) -> None:
+        """Write the whole configuration, so that ``--config`` repeats the run, in a folder of its own."""
+        config = self.config.clone()
+        config["output"] = None
+        if not self.evaluating:
+            config["ckpt_path"] = config["resume"] = config["init_from"] = None
+            config["allow_changed_data"] = False
+        self.parser.save(config, path, skip_unset=False, overwrite=True, multifile=False)
+
+    def callback(self, kind: type) -> Any:
+        """The trainer's callback of a class."""
+        return next(c for c in self.trainer.callbacks if isinstance(c, kind))

@@ -1,0 +1,119 @@
+"""A user's mistake is one sentence and exit status 2, a signal one and 128 more than its number; no traceback."""
+
+import logging
+import os
+import re
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import torchvision_fix  # noqa: F401
+
+import pytorch_lightning
+from pytorch_lightning.cli import LightningArgumentParser
+from pytorch_lightning.utilities import rank_zero_only
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from records import HeedError, ending_with_its_reader, printable, stopping
+from records.storage.claim import release
+
+
+def shown(record: logging.LogRecord) -> bool:
+    """Whether a line for the user is shown; what comes from data in it is made fit for a terminal."""
+    record.msg, record.args = "\n".join(map(printable, record.getMessage().split("\n"))), ()
+    return "Tip:" not in record.msg
+
+
+warnings.filterwarnings("ignore", "The '.*_dataloader' does not have many workers")  # splicing token ids is cheap
+warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")  # it holds the backbone's config
+warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.. is deprecated")  # Lightning with torch 2.13
+for log in ("pytorch_lightning.utilities.rank_zero", "lightning.pytorch.utilities.rank_zero"):
+    logging.getLogger(log).addFilter(shown)
+warnings.filterwarnings("ignore", "Be aware that when using `ckpt_path`, callbacks")  # evaluation needs none of them
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+
+
+class Parser(LightningArgumentParser):
+    """Reports a mistake in one sentence."""
+
+    def error(self, message: str, ex: Exception | None = None) -> None:
+        raise HeedError(one_sentence(message))
+
+
+def one_sentence(message: str) -> str:
+    """The message of jsonargparse, without the alternatives that it tried for every member of a union."""
+    lines = [line.strip().removeprefix("- ") for line in message.splitlines() if line.strip()]
+    key = re.search(r'Parser key "([\w.]+)"', message)
+    if "nrecognized arguments" in lines[0]:
+        return f"{lines[0].rstrip('.')}; --help lists what there is."
+    flag = "--" + key[1].replace("init_args.", "") if key else ""
+    noise = "Subtypes|Errors|Given|Parser key|Does not val|Expected a (<class 'NoneType|path)"
+    tried = [line for line in lines if not re.match(noise, line)] or lines[-1:]
+    reason = max(tried, key=lambda line: (line.startswith("--"), "Expected a" not in line))  # the first of the best
+    if reason.endswith(":") and reason in tried[:-1]:
+        reason += " " + tried[tried.index(reason) + 1]
+    if reason.startswith("--"):
+        return f"{flag}.{reason[2:]}" if flag else reason
+    if option := re.match(r"[Oo]ption '(.+)' is not accepted", reason):
+        return f"{flag}.{option[1]}: there is no such setting." if flag else f"--{option[1]}: there is no such setting."
+    reason = re.sub(r", denied by the .* to allow it", "", reason)  # that is said to programmers
+    reason = re.sub(r"a <class '(?:[\w.]+\.)?(\w+)'>", r"\1", reason).replace("a typing.Literal", "one of ")
+    value = re.search(r"Given value: (?!Namespace|NestedArg|<)(.{1,60})$", message, re.MULTILINE)
+    got = f" (got {value[1]})" if value and "Got value" not in reason else ""
+    reason = reason.rstrip(".")
+    return f"{flag}: {reason[0].lower()}{reason[1:]}{got}." if flag else f"{reason}."
+
+
+def user_mistake(error: BaseException | None) -> HeedError | None:
+    """The HeedError that led to an exception, if one did: jsonargparse and Lightning raise their own on top."""
+    while error is not None and not isinstance(error, HeedError):
+        if said := of_lightning(error):
+            return HeedError(f"--trainer: {said}")
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def of_lightning(error: BaseException) -> str | None:
+    """The first sentence of what Lightning's own code says of a setting; None of another error."""
+    frames = traceback.extract_tb(error.__traceback__)
+    package = Path(pytorch_lightning.__file__).parent
+    own = bool(frames) and Path(frames[-1].filename).is_relative_to(package)
+    if not isinstance(error, (MisconfigurationException, ValueError, RuntimeError)) or not own:
+        return None
+    return re.split(r"(?<=[.!]) +(?=[A-Z])", " ".join(str(error).split()), maxsplit=1)[0]  # advice on code follows
+
+
+def guarded(main: Callable[[], None]) -> None:
+    """Run a command; a user's mistake becomes one sentence and exit status 2, without a traceback.
+
+    SIGTERM becomes a sentence and status 143, Ctrl-C a sentence and status 130.
+    """
+    stopping.listen()
+    try:
+        with ending_with_its_reader():
+            main()
+    except stopping.Stopped as stop:
+        end(str(stop), stop.code)
+    except (KeyboardInterrupt, SystemExit) as stop:
+        if not isinstance(stop, KeyboardInterrupt) and not isinstance(stop.__context__, KeyboardInterrupt):
+            raise
+        end("stopped by Ctrl-C.", 128 + signal.SIGINT)  # Lightning makes a SystemExit of it, with status 1
+    except Exception as error:
+        mistake = user_mistake(error)
+        if mistake is None:
+            raise
+        print(f"{Path(sys.argv[0]).name}: {mistake}", file=sys.stderr, flush=True)
+        sys.exit(2)
+    finally:
+        release()
+
+
+def end(message: str, status: int) -> NoReturn:
+    """Say on the first process why the command ends, and end it."""
+    if rank_zero_only.rank == 0:
+        print(f"{Path(sys.argv[0]).name}: {message}", file=sys.stderr, flush=True)
+    sys.exit(status)

@@ -1,0 +1,306 @@
+"""Run folders: where a command writes, and how it takes up what a run left behind."""
+
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+from jsonargparse import ArgumentParser, Namespace
+from pytorch_lightning.utilities import rank_zero_info, rank_zero_only
+
+from callbacks.checkpoints.files import LAST, newest, progress, remove_states, require_whole
+from callbacks.outputs.run_folder import is_finished
+from cli.yaml_files import read_yaml
+from lightning_modules.pretrained.backbones import allowed_packages, has_weights
+from records import HeedError
+from records.storage.results import read_results
+from reports.compare import print_table
+
+TEMPORARY = re.compile(r"\..+\.(ckpt|json|md|parquet|png|yaml)\.\w{8}")  # what a process was writing when it ended
+
+FOLLOWED = re.compile(  # settings that take effect when a run goes on; other examples are refused by their fingerprints
+    r"(attentiveness|natural_logic|data)\..*|data|checkpoint\.last_every_n_steps|model\.init_args\.cache|"
+    r"trainer\.(accelerator|strategy|devices|num_nodes|precision|plugins|deterministic|benchmark|detect_anomaly|profiler|"
+    r"logger|log_every_n_steps|enable_\w+|(min|max)_(epochs|steps)|max_time|limit_val_batches|val_check_interval|"
+    r"check_val_every_n_epoch|accumulate_grad_batches|gradient_clip_\w+)(\..*)?"
+)
+OF_THE_MACHINE = re.compile(  # where a run is, and what it prints
+    r"data\.init_args\.num_workers|trainer\.(accelerator|devices|num_nodes|strategy|enable_\w+|profiler)(\..+)?"
+)
+OF_THE_COMMAND = ("config", "output", "resume", "ckpt_path", "init_from", "allow_changed_data")  # and not of a run
+
+
+def is_first() -> bool:
+    """Whether this is the process that makes folders, before Lightning has connected the processes."""
+    return rank_zero_only.rank == 0 and int(os.environ.get("NODE_RANK", os.environ.get("GROUP_RANK", 0))) == 0
+
+
+def drawn_seed() -> int:
+    """A seed for ``--seed_everything true``. Processes that Lightning starts find it in their environment.
+
+    Raises:
+        HeedError: Something else started this process beside others, which would each draw a seed of their own.
+    """
+    if "LOCAL_RANK" not in os.environ and int(os.environ.get("SLURM_NTASKS", 1)) == 1:
+        return secrets.randbelow(2**32)
+    if "PL_GLOBAL_SEED" not in os.environ:
+        raise HeedError("--seed_everything true: each process would draw a seed of its own, so name one.")
+    return int(os.environ["PL_GLOBAL_SEED"])
+
+
+def take(argv: Sequence[str], flag: str) -> tuple[str | None, list[str]]:
+    """The last value of a flag, or None, and the other arguments.
+
+    Example:
+        >>> take(["--resume", "a", "--x=1", "--resume=b"], "--resume")
+        ('b', ['--x=1'])
+    """
+    found, rest = take_all(argv, flag)
+    return (found[-1] if found else None), rest
+
+
+def take_all(argv: Sequence[str], flag: str) -> tuple[list[str], list[str]]:
+    """All values of a flag, and the other arguments.
+
+    Raises:
+        HeedError: One has no value.
+    """
+    values, rest, argv = [], [], list(argv)
+    while argv:
+        name, has_value, given = argv.pop(0).partition("=")
+        if name != flag:
+            rest.append(name + has_value + given)
+        elif has_value or (argv and not argv[0].startswith("--")):
+            values.append(given if has_value else argv.pop(0))
+        else:
+            raise HeedError(f"{flag} needs a value.")
+    return values, rest
+
+
+def with_packages(argv: Sequence[str]) -> list[str]:
+    """Take each ``--allow_package NAME`` from the command line, the only place where a package may be allowed.
+
+    Raises:
+        HeedError: One has no name.
+    """
+    names, rest = take_all(argv, "--allow_package")
+    allowed_packages.update(names)
+    return rest
+
+
+def config_of(run: Path, named: str) -> Path:
+    """The configuration in a run folder; ``named`` begins the message.
+
+    Raises:
+        HeedError: There is none.
+    """
+    if not (run / "config.yaml").is_file():
+        raise HeedError(f"{named} is not a run, nor a checkpoint of one: there is no {run / 'config.yaml'}.")
+    return run / "config.yaml"
+
+
+def continued(argv: Sequence[str]) -> list[str]:
+    """Take everything from the run that ``--resume`` names, and its newest whole checkpoint; other flags override.
+
+    ``--ckpt_path last`` does the same for the run in ``--output``, which need not have begun.
+
+    Raises:
+        HeedError: There is no such run, or no checkpoint of it is whole.
+    """
+    run, rest = take(argv, "--resume")
+    checkpoint, without = take(rest, "--ckpt_path")
+    output, without = take(without, "--output")
+    if run is not None and (checkpoint or output):
+        raise HeedError("--resume names the run, and with it the checkpoint: leave --ckpt_path and --output away.")
+    if run is None and checkpoint != "last":
+        return list(argv)
+    if run is None and output is None:
+        raise HeedError("--ckpt_path last needs --output RUN, the folder of the run to go on with.")
+    if run is None and not (Path(output) / "config.yaml").is_file():
+        return [*without, "--output", output]
+    return _from_run(Path(run or output), f"--resume {run}" if run else f"--output {output}", without)
+
+
+def _from_run(given: Path, named: str, rest: list[str]) -> list[str]:
+    """The arguments that go on with a run, given as its folder or as one of its checkpoints."""
+    if not given.exists():
+        raise HeedError(f"{named} does not exist.")
+    folder = given.absolute().parent.parent if given.is_file() else given
+    first = ["--config", str(config_of(folder, named)), *rest, "--resume", str(folder)]
+    if is_finished(folder) and not given.is_file():
+        return first  # and its results are shown
+    if given.is_file():
+        require_whole(given, named)
+        checkpoint, damaged = given, False
+    else:
+        checkpoint, damaged = newest(folder / "checkpoints")
+    if checkpoint is None:
+        rank_zero_info(f"{folder}: no checkpoint was saved yet, so the run starts from the beginning.")
+        return first
+    epoch, step = progress(checkpoint)
+    aside = f", since {LAST} is damaged" if damaged else ""
+    rank_zero_info(f"{folder}: going on from {checkpoint.name} (epoch {epoch}, step {step:,}){aside}.")
+    return [*first, "--ckpt_path", str(checkpoint)]
+
+
+def changed_settings(config: Namespace, run: Path, parser: ArgumentParser) -> Iterator[tuple[str, Any, Any]]:
+    """The settings of a command that are not those of a run: (name, value in the run, value in the command).
+
+    Raises:
+        HeedError: The configuration of the run cannot be read.
+    """
+    try:
+        saved = parser.parse_args(["--config", str(run / "config.yaml")])
+    except HeedError as error:
+        raise HeedError(f"{run / 'config.yaml'} is damaged, or of another version of Heed: {error}") from None
+    began, now = (
+        {name: value for name, value in settings.items() if "__" not in name}  # that is where files are noted
+        for settings in (saved, config)
+    )
+    for name in sorted(began.keys() | now.keys()):
+        if began.get(name) != now.get(name) and name not in OF_THE_COMMAND:
+            yield name, began.get(name), now.get(name)
+
+
+def require_same_settings(config: Namespace, parser: ArgumentParser) -> None:
+    """Refuse settings that a run that goes on would record and not follow, since its checkpoint wins over them.
+
+    Args:
+        config: The configuration of the command, which may name a checkpoint to go on from.
+        parser: Reads the configuration of the run.
+
+    Raises:
+        HeedError: A setting is not the one that the run began with; the message names it.
+    """
+    if not config.ckpt_path:
+        return
+    run = Path(config.resume or Path(config.ckpt_path).absolute().parent.parent)
+    if not (run / "config.yaml").is_file():
+        return
+    for name, began, now in changed_settings(config, run, parser):
+        if not FOLLOWED.fullmatch(name):
+            raise HeedError(
+                f"--{flag_of(name)}: {run} began with {began}, which its checkpoint goes on with, so it cannot take "
+                f"{now}: leave it as it was, or begin a new run (--init_from RUN, of a finished run, takes "
+                "its weights)."
+            )
+
+
+def flag_of(name: str) -> str:
+    """A setting as it is written on the command line."""
+    return name.replace("init_args.", "")
+
+
+def show_if_finished(config: Namespace, parser: ArgumentParser) -> bool:
+    """Whether the run that a command is to go on with is finished; then print its results again.
+
+    Args:
+        config: The configuration of the command.
+        parser: Reads the configuration of the run.
+
+    Raises:
+        HeedError: The run is finished, and the command has other settings.
+    """
+    run = Path(config.resume or "")
+    if not config.resume or not is_finished(run):
+        return False
+    for name, began, now in changed_settings(config, run, parser):
+        if OF_THE_MACHINE.fullmatch(name):
+            continue
+        raise HeedError(
+            f"--{flag_of(name)} {now}: {run} is finished, with {began}. Start a new run from its weights with "
+            f"--init_from {run}."
+        )
+    if is_first():
+        remove_states(run / "checkpoints")  # which a process that was killed may have left
+        print(f"{run} is finished, and stays as it is.")
+        print_table({str(run): read_results(run)})
+    return True
+
+
+def with_run(argv: Sequence[str]) -> list[str]:
+    """Take the model, and the data if they are not named, from the run that ``--checkpoint`` lies in.
+
+    Raises:
+        HeedError: The checkpoint does not exist, is damaged or lies in no run folder.
+    """
+    given, _ = take(argv, "--checkpoint")
+    if given is None:
+        return list(argv)
+    checkpoint = Path(given)
+    require_whole(checkpoint, f"--checkpoint {given}")
+    run = checkpoint.absolute().parent.parent
+    saved = _saved(config_of(run, f"--checkpoint {given}"), run / "checkpoints" / "backbone")
+    found = ["--model", json.dumps(saved["model"])]
+    settings = saved.get("natural_logic") or {}  # what was measured in training is measured again
+    found += [f"--natural_logic.{name}={value}" for name, value in settings.items() if value is not None]
+    if not any(a == "--data" or a.startswith("--data=") for a in argv):
+        saved["data"]["init_args"].pop("seed", None)
+        found += ["--data", json.dumps(saved["data"])]
+    return [*found, *argv]
+
+
+def _saved(config: Path, backbone: Path) -> dict[str, Any]:
+    """The configuration of a run, with the model that it exported, which knows the names of its labels.
+
+    Raises:
+        HeedError: It is damaged.
+    """
+    try:
+        saved = read_yaml(str(config), str(config))
+        settings = saved["model"]["init_args"]
+        settings |= {"backbone": str(backbone)} | dict.fromkeys({"labels"} & settings.keys())
+        data = saved["data"]["init_args"]
+        data["max_validation"] = None  # an evaluation takes all examples
+        if isinstance(data.get("answers"), int):  # that many of the training split, which need not be at hand
+            data["answers"] = str(backbone / "config.json")
+    except (HeedError, KeyError, TypeError):
+        raise HeedError(f"{config} is damaged: train.py wrote no such configuration.") from None
+    return saved
+
+
+def initialised(argv: Sequence[str]) -> list[str]:
+    """Take the model, its settings and its weights from the run that ``--init_from`` names; other flags override.
+
+    The weights are those that the run exported when it was done, of its best checkpoint. Everything else, the data and
+    the trainer among them, is as if the flag were not there.
+
+    Raises:
+        HeedError: There is no such run, it is not done, or another flag says where the model comes from.
+    """
+    given, rest = take(argv, "--init_from")
+    if given is None:
+        return list(argv)
+    sources = ["--model", "--model.backbone", "--model.init_args.backbone", "--resume"]
+    if take(rest, "--ckpt_path")[0] != "last":  # which only repeats the command, and is nothing at the first start
+        sources.append("--ckpt_path")
+    if clash := [flag for flag in sources if flag in {a.partition("=")[0] for a in rest}]:
+        raise HeedError(f"--init_from names the run that the model comes from: leave {clash[0]} away.")
+    run = Path(given)
+    if not run.is_dir():
+        raise HeedError(f"--init_from {given} is not the folder of a run.")
+    config, backbone = config_of(run, f"--init_from {given}"), run / "checkpoints" / "backbone"
+    if not (backbone.is_dir() and has_weights(str(backbone))):
+        raise HeedError(f"--init_from {given}: no weights in {backbone}, so finish that run with --resume {given}.")
+    return ["--model", json.dumps(_saved(config, backbone)["model"]), *rest]
+
+
+def tidy(run: Path) -> None:
+    """Before a folder is used again: remove what a killed process was writing, and set a damaged ``last.ckpt`` aside.
+
+    Otherwise the damaged file would become ``previous.ckpt`` when the next one is written.
+    """
+    for folder in (run, run / "rows", run / "figures", run / "checkpoints"):
+        for path in folder.glob(".*"):
+            if TEMPORARY.fullmatch(path.name):
+                path.unlink()
+            elif re.fullmatch(r"\.backbone\.\w{8}", path.name):
+                shutil.rmtree(path)
+    if newest(run / "checkpoints")[1]:
+        (run / "checkpoints" / LAST).replace(run / "checkpoints" / "damaged.ckpt")

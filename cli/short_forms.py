@@ -1,0 +1,131 @@
+"""Short forms of the command line: ``--data mnli`` is ``--data configs/data/mnli.yaml``."""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from cli.yaml_files import parse_yaml, read_yaml
+from records import HeedError, require_file
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
+DEFAULTS = {"data": "planted", "model": "minilm"}
+FAMILIES = {  # (data, model that a short form names): the model that is meant for such data
+    ("datamodules.PairedImages", "lightning_modules.Encoder"): "lightning_modules.LateFusion",
+    ("datamodules.VisualQuestions", "lightning_modules.Encoder"): "lightning_modules.LateFusion",
+    ("datamodules.Reading", "lightning_modules.Encoder"): "lightning_modules.Reader",
+    ("datamodules.Reading", "lightning_modules.Seq2Seq"): "lightning_modules.Writer",
+}
+
+
+def names(kind: str) -> list[str]:
+    """The short names of a kind ("data", "model", "augment"): the files of its folder in configs/."""
+    return sorted(path.stem for path in (CONFIGS / FOLDER_OF[kind]).glob("*.yaml"))
+
+
+def config_path(kind: str, name: str) -> str:
+    """The file that a short name stands for; a path or a class stays as it is.
+
+    Raises:
+        HeedError: An unknown name; the message lists the known ones.
+    """
+    if name in names(kind):
+        return str(CONFIGS / FOLDER_OF[kind] / f"{name}.yaml")
+    if name.endswith((".yaml", ".yml", ".json")) or name.startswith("{"):
+        if not name.startswith("{") and not Path(name).is_file():
+            raise HeedError(f"--{kind} {name}: there is no such file.")
+        return name
+    if name.lower().removesuffix(".gz").endswith(("csv", "tsv", "jsonl", "parquet")):
+        raise HeedError(f"--{kind} {name} is a file of data: name its kind, as in --data mnli --data.path {name}.")
+    if kind != "augment" and re.fullmatch(r"\w+(\.\w+)+", name):
+        return name
+    raise HeedError(f"--{kind} {name}: unknown; known are {', '.join(names(kind))} (or name a YAML file).")
+
+
+def split_configs(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The files given with --config, and the other arguments.
+
+    Raises:
+        HeedError: A file does not exist.
+    """
+    configs, rest, argv = [], [], list(argv)
+    while argv:
+        flag, has_value, value = argv.pop(0).partition("=")
+        if flag in ("--config", "-c") and (has_value or argv):
+            configs.append(value if has_value else argv.pop(0))
+        else:
+            rest.append(flag + has_value + value)
+    for path in configs:
+        if not Path(path).is_file():
+            raise HeedError(f"--config {path}: there is no such file.")
+    return configs, rest
+
+
+def require_no_pipe(arguments: Sequence[str]) -> None:
+    """Refuse arguments that name a pipe, a device or a socket, which the parser would read as a file of settings.
+
+    Raises:
+        HeedError: One does; to read it could wait for ever.
+    """
+    for argument in arguments:
+        flag, has_value, value = argument.partition("=")
+        value = value if has_value and flag.startswith("--") else argument
+        try:
+            exists = os.path.exists(value) and not os.path.isdir(value)
+        except ValueError:  # a NUL
+            continue
+        if exists:
+            require_file(value, argument.replace("=", " ", 1) if value != argument else value)
+
+
+def kinds_named(path: str) -> set[str]:
+    """Of "data" and "model", those for which a config names a class; one that only changes settings names none."""
+    config = read_yaml(path, f"--config {path}")
+    sections = {kind: config.get(kind) for kind in DEFAULTS} if isinstance(config, dict) else {}
+    return {kind for kind, section in sections.items() if isinstance(section, str) or "class_path" in (section or {})}
+
+
+def class_named(value: str, kind: str | None = None) -> str | None:
+    """The class that a YAML file (or its section ``kind``), JSON or a class path names; None if none is."""
+    config = value
+    if value.startswith("{") or Path(value).is_file():
+        config = parse_yaml(value, f"{value[:40]}...") if value.startswith("{") else read_yaml(value, value)
+        if kind is not None:
+            config = config.get(kind) if isinstance(config, dict) else None
+        config = config.get("class_path") if isinstance(config, dict) else config
+    return config if isinstance(config, str) else None
+
+
+def expand(argv: Sequence[str]) -> list[str]:
+    """Short forms to LightningCLI's own arguments: configs, then the files of short forms, then single settings.
+
+    Example:
+        >>> [a.rsplit("/", 1)[-1] for a in expand(["--data.path", "d", "--data", "mnli", "--partial", "hypothesis"])]
+        ['--data', 'mnli.yaml', '--model', 'minilm.yaml', '--data.path', 'd', '--data.partial', 'hypothesis']
+    """
+    short: dict[str, str] = {}
+    rest: list[str] = []
+    argv = list(argv)
+    while argv:
+        flag, has_value, value = argv.pop(0).partition("=")
+        if flag.removeprefix("--") in (*FOLDER_OF, "partial") and flag.startswith("--"):
+            if not has_value and (not argv or argv[0].startswith("--")):
+                raise HeedError(f"{flag} needs a name.")
+            short[flag.removeprefix("--")] = value if has_value else argv.pop(0)
+        else:
+            rest.append(flag + has_value + value)
+    require_no_pipe([*rest, *short.values()])
+    configs, rest = split_configs(rest)
+    classes = {path: kinds_named(path) for path in configs}
+    short = {kind: name for kind, name in DEFAULTS.items() if kind not in set().union(*classes.values())} | short
+    first = [a for path in configs if classes[path] for a in ("--config", path)]
+    first += [a for kind in ("data", "model") if kind in short for a in (f"--{kind}", config_path(kind, short[kind]))]
+    named = {kind: [class_named(path, kind) for path in configs if kind in classes[path]] for kind in DEFAULTS}
+    named |= {kind: [class_named(config_path(kind, short[kind]))] for kind in DEFAULTS if kind in short}
+    if meant := FAMILIES.get(tuple(found[-1] for found in named.values())):
+        first += ["--model", meant]  # which keeps the settings
+    if "augment" in short:
+        first += ["--config", config_path("augment", short["augment"])]
+    first += [a for path in configs if not classes[path] for a in ("--config", path)]  # settings, on top of the classes
+    return first + rest + (["--data.partial", short["partial"]] if "partial" in short else [])

@@ -1,0 +1,220 @@
+"""Which examples a model is trained and evaluated on: pure functions of examples and a seed."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from interventions import Swap
+from records import Example, Examples, HeedError, generator, keys
+
+
+@dataclass(frozen=True)
+class Inoculation:
+    """A few examples of a challenge set to fine-tune on.
+
+    Attributes:
+        path: A file or folder in the format of the data set.
+        n: How many of its examples; those of a smaller n are among those of a larger one.
+        by_group: Take all examples of one group (of one table, say) before those of the next, so that the others can be
+            evaluated on.
+        perturbed: Without a path: of tables, hypotheses of the training set, each changed in one way that keeps its
+            label or flips it.
+    """
+
+    path: str | None = None
+    n: int = 100
+    by_group: bool = False
+    perturbed: bool = False
+
+
+def by_hash(examples: Examples, seed: int, purpose: str, by_group: bool = False) -> np.ndarray:
+    """Positions in an order that depends on (seed, purpose, uid) alone, so that any prefix is a nested sample.
+
+    With ``by_group``, those of one group (:func:`group_column`) stand together, and the order of the groups depends on
+    (seed, purpose, group) alone.
+    """
+
+    def hashes(column: str, *purposes: str) -> np.ndarray:
+        values = examples.column(column)
+        return np.fromiter((generator(seed, *purposes, v).integers(2**63) for v in values), np.int64, len(examples))
+
+    order = [hashes("uid", purpose)]
+    if by_group:
+        order.append(hashes(group_column(examples), purpose, "group"))
+    return np.lexsort(order)
+
+
+def sample(examples: Examples, n: int, seed: int, purpose: str, by_group: bool = False) -> Examples:
+    """``n`` examples chosen by hash, in their old order; the sample of a smaller ``n`` lies within it.
+
+    With ``by_group``, all examples of a group are chosen before the next group is begun.
+
+    Raises:
+        HeedError: There are fewer than ``n``.
+    """
+    if not 0 <= n <= len(examples):
+        raise HeedError(f"Asked for {n} examples ({purpose}), and there are only {len(examples)}.")
+    return examples.take(np.sort(by_hash(examples, seed, purpose, by_group)[:n]))
+
+
+def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) -> tuple[np.ndarray, int | float]:
+    """Choose the examples that ``limit_val_batches`` of the Trainer leaves, by hash: alike on any number of processes.
+
+    Args:
+        examples: The pool.
+        limit: A number of batches of all processes together, or a share of them.
+        batch_size: Examples in a batch.
+        seed: The run's seed.
+
+    Returns:
+        Their positions, int64 [examples], ascending; and a limit for the Trainer that leaves them all.
+    """
+    batches = -(-len(examples) // batch_size)
+    if isinstance(limit, float) and limit < 1:
+        limit = max(1, round(limit * batches))
+    if isinstance(limit, float) or limit >= batches:
+        return np.arange(len(examples)), limit
+    return np.sort(by_hash(examples, seed, "limit_val_batches")[: limit * batch_size]), limit
+
+
+def group_column(examples: Examples) -> str:
+    """The column of the first group that is no part's content (the table, say), or that of the uids without one."""
+    return next((f"groups.{group}" for group in examples.groups if group not in examples.parts), "uid")
+
+
+def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
+    """The fold of each example for cross-validation: int64 [examples], from 0 to ``folds`` - 1.
+
+    All examples of a group lie in one fold. Groups, in the order of their hashes, go to the smallest fold so far, so
+    that two folds never differ by more than the largest group. Neither a seed nor the order of the examples matters.
+
+    Args:
+        groups: The group of each example.
+        folds: How many.
+    """
+    names, group, sizes = np.unique(np.array(groups, dtype=object), return_inverse=True, return_counts=True)
+    held = np.zeros(folds, dtype=np.int64)
+    fold = np.zeros(len(names), dtype=np.int64)
+    for i in np.argsort(keys(names), kind="stable"):  # of equal hashes, the first name of the alphabet
+        fold[i] = held.argmin()
+        held[fold[i]] += sizes[i]
+    return fold[group]
+
+
+def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
+    """Split off one fold of ``folds`` for validation, by :func:`group_column`: (rest, fold).
+
+    Raises:
+        HeedError: There are fewer groups than folds.
+    """
+    column = group_column(examples)
+    groups = list(examples.column(column))
+    if len(set(groups)) < folds:
+        what = "examples" if column == "uid" else f"different values of {column.removeprefix('groups.')!r}"
+        raise HeedError(f"--data.folds {folds}: the training set has only {len(set(groups))} {what}.")
+    held = folds_of(groups, folds) == fold
+    return examples.take(np.flatnonzero(~held)), examples.take(np.flatnonzero(held))
+
+
+def hold_out(examples: Examples, n: int, seed: int, by_group: bool = False) -> tuple[Examples, Examples]:
+    """Split off ``n`` examples for validation: (rest, held out).
+
+    With ``by_group``, whole groups (:func:`group_column`) are split off, until ``n`` examples are or more.
+
+    Raises:
+        HeedError: Nothing would be left to train on.
+    """
+    if n < 1:
+        raise HeedError(f"--data.hold_out {n} leaves nothing to validate on.")
+    if n >= len(examples):
+        raise HeedError(f"--data.hold_out {n} leaves nothing of the {len(examples)} training examples.")
+    order = by_hash(examples, seed, "hold_out", by_group)
+    if by_group:
+        group = np.array(list(examples.column(group_column(examples))), dtype=object)[order]
+        ends = np.append(np.flatnonzero(group[1:] != group[:-1]) + 1, len(order))
+        whole = int(ends[np.searchsorted(ends, n)])
+        if whole == len(order):
+            what = group_column(examples).removeprefix("groups.")
+            raise HeedError(f"--data.hold_out {n} leaves nothing to train on, since no {what} is split.")
+        n = whole
+    return examples.take(np.sort(order[n:])), examples.take(np.sort(order[:n]))
+
+
+def overlap(examples: Examples, others: Examples) -> int:
+    """How many examples have the same content in all of their parts as one of the others."""
+    if set(examples.parts) != set(others.parts):
+        return 0
+
+    def contents(pool: Examples) -> pa.ChunkedArray:
+        return pc.binary_join_element_wise(*(pool.table[f"groups.{part}"] for part in examples.parts), "")
+
+    return pc.sum(pc.is_in(contents(examples), value_set=contents(others))).as_py() or 0
+
+
+def partial(examples: Examples, part: str) -> Examples:
+    """The examples with one part alone, or several joined by "+" (CAT, §3.1: the partial-input baseline)."""
+    if unknown := [name for name in part.split("+") if name not in examples.parts]:
+        raise HeedError(f"--partial {unknown[0]}: the data has the parts {', '.join(examples.parts)}.")
+    return examples.keep_parts(part.split("+"))
+
+
+def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int = 0) -> np.ndarray:
+    """For each example of another label than the default, the partner whose part it gets (CAT, §6).
+
+    Args:
+        examples: The training examples.
+        swap: Which part to swap; its ``default_label`` is the label of the new instances.
+        seed: The run's seed.
+        draw: 0, or the epoch where each epoch draws anew.
+
+    Returns:
+        Position of the partner of each example; -1 where there is none, and for examples of the default label.
+
+    Raises:
+        HeedError: The task has no default label.
+    """
+    if swap.default_label is None:
+        raise HeedError("--augment counterfactual needs a default label, and this task has none.")
+    partners = np.full(len(examples), -1, dtype=np.int64)
+    for i, label in enumerate(examples.column("label")):
+        if label != swap.default_label:
+            partner = swap.partner(examples, i, draw, seed)
+            partners[i] = -1 if partner is None else partner
+    return partners
+
+
+class TrainingSet(Sequence[Example]):
+    """Examples, followed by their counterfactuals with the default label.
+
+    Args:
+        examples: The training examples.
+        swap: The swap that makes the counterfactuals; None for none.
+        partners: As :func:`counterfactual_partners` returns them.
+    """
+
+    def __init__(self, examples: Examples, swap: Swap | None = None, partners: np.ndarray | None = None) -> None:
+        self.examples, self.swap = examples, swap
+        self.base = np.flatnonzero(partners >= 0) if partners is not None else np.zeros(0, dtype=np.int64)
+        self.partner = partners[self.base] if partners is not None else self.base
+
+    def __len__(self) -> int:
+        return len(self.examples) + len(self.base)
+
+    def column(self, name: str) -> Iterator[str | None]:
+        """Values of the column ``parts.<name>``, as in :meth:`Examples.column`."""
+        yield from self.examples.column(name)
+        swapped = self.swap is not None and name.removeprefix("parts.") in self.swap.parts
+        for i in self.partner if swapped else self.base:
+            yield self.examples.value(name, i)
+
+    def __getitem__(self, i: int) -> Example:
+        i = range(len(self))[i]
+        if i < len(self.examples):
+            return self.examples[i]
+        k = i - len(self.examples)
+        base, partner = self.examples[int(self.base[k])], self.examples[int(self.partner[k])]
+        changed = self.swap.exchange(base, partner).example
+        return Example(f"{base.uid}#{self.swap.part}", changed.parts, self.swap.default_label, changed.groups)

@@ -1,0 +1,308 @@
+"""Where rows come from: local files, saved data sets, the hub; and how rows become examples."""
+
+import json
+import math
+import re
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from datamodules.sources.arrow_files import dataset_rows
+from datamodules.sources.readers import SUFFIXES, brief, inside, read, reason
+from records import Examples, ExamplesBuilder, HeedError, listing, require_file
+
+NO_GOLD = ("", "-", "-1", "none", "null", "nan")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How the columns of a source become examples.
+
+    Attributes:
+        parts: Part name to column.
+        label: Column of the label.
+        labels: Label name to its spellings in the source (its own name is always one); None where gold is no name of a
+            label but taken as it stands.
+        uid: Column of a unique id; None to number the rows.
+        groups: Columns whose equal values make two examples related: they are never partners.
+        meta: Columns that results are broken down by; they may be empty.
+        kinds: Part to "table" or "picture", where its column holds such a thing and no text.
+    """
+
+    parts: Mapping[str, str]
+    label: str
+    labels: Mapping[str, Sequence[str | int]] | None
+    uid: str | None = None
+    groups: Sequence[str] = ()
+    meta: Sequence[str] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for option, names in (("groups", self.groups), ("meta", self.meta)):
+            if twice := [name for name in names if list(names).count(name) > 1]:
+                raise HeedError(f"--data.{option} names {twice[0]!r} twice.")
+        if clash := set(self.groups) & set(self.parts):
+            raise HeedError(f"The group {clash.pop()!r} has the name of a part, whose content is a group already.")
+
+    def spellings(self) -> dict[str, str]:
+        """Spelling to label name."""
+        if self.labels is not None and not self.labels:
+            raise HeedError("--data.labels names no label: name each with its spellings in the data.")
+        found: dict[str, str] = {}
+        for name, others in (self.labels or {}).items():
+            for spelling in map(str, (name, *others)):
+                if found.setdefault(spelling, name) != name:
+                    raise HeedError(f"--data.labels: {spelling!r} is a spelling of both {found[spelling]} and {name}.")
+        return found
+
+
+@dataclass
+class Counts:
+    """What was left out or shortened.
+
+    Attributes:
+        no_gold: Split to number of rows without a gold label.
+        truncated: Validation examples that are longer than the model reads.
+        shortened: Split to number of tables that lose rows.
+        seen: Validation examples all of whose parts stand in one training example as well.
+    """
+
+    no_gold: dict[str, int] = field(default_factory=dict)
+    truncated: int = 0
+    shortened: dict[str, int] = field(default_factory=dict)
+    seen: int = 0
+
+
+def to_examples(
+    rows: Iterator[tuple[int, Mapping[str, Any]]], where: str, prefix: str, columns: Columns
+) -> tuple[Examples, int]:
+    """Turn rows into examples.
+
+    Args:
+        rows: (row, columns) pairs.
+        where: What to call the source in an error.
+        prefix: ``<data>/<split>``, the start of each uid.
+        columns: Which column is what.
+
+    Returns:
+        The examples, and how many rows were left out for want of a gold label.
+
+    Raises:
+        HeedError: A missing column, an empty part, an unknown label, or a repeated uid; the message names the row.
+    """
+    spellings = columns.spellings()
+    builder = ExamplesBuilder(tuple(columns.parts), columns.groups, columns.meta, columns.kinds)
+    wanted = [*columns.parts.values(), columns.label, *columns.groups, *columns.meta, *filter(None, [columns.uid])]
+    kept, no_gold = array("q"), 0  # the rows that became examples
+    for row, values in rows:
+        missing = [name for name in wanted if name not in values]
+        if missing:
+            raise HeedError(
+                f"{where}, row {row}: no column {missing[0]!r}; the columns are {', '.join(map(column_name, values))}. "
+                "The data set's YAML says which column is which part."
+            )
+        gold = values[columns.label]
+        if not isinstance(gold, str | int | float | None):
+            raise HeedError(f"{where}, row {row}: the label is a {type(gold).__name__} ({brief(gold)}).")
+        nothing = gold is None or gold != gold  # which no label is called, not even "None"
+        label = None if nothing else spellings.get(str(gold).strip()) or spellings.get(_label_text(gold))
+        if columns.labels is None and isinstance(gold, str):
+            label = gold
+        if label is None and _label_text(gold).lower() in NO_GOLD:
+            no_gold += 1
+            continue
+        if label is None:
+            raise HeedError(f"{where}, row {row}: unknown label {brief(gold)}; known are {listing(list(spellings))}.")
+        parts = [
+            values[column] if part in columns.kinds else text_of(values[column], where, row, column)
+            for part, column in columns.parts.items()
+        ]
+        groups = [text_of(values[column], where, row, column) for column in columns.groups]
+        uid = row if columns.uid is None else text_of(values[columns.uid], where, row, columns.uid)
+        meta = ["" if is_empty(values[c]) else text_of(values[c], where, row, c) for c in columns.meta]
+        builder.add(f"{prefix}/{uid}", parts, label, groups, meta)
+        kept.append(row)
+    if not kept:
+        raise HeedError(f"{where} has no row with a gold label ({no_gold} without).")
+    examples = builder.finish()
+    if columns.uid is not None:
+        refuse_repeated(examples.table["uid"], kept, where, prefix)
+    return examples, no_gold
+
+
+def refuse_repeated(uids: pa.ChunkedArray, rows: Sequence[int], where: str, prefix: str) -> None:
+    """Sorts the uids, and not a dictionary of them, which would take several times the memory."""
+    order = pc.sort_indices(uids)  # a stable sort
+    ordered = uids.take(order)
+    same = pc.equal(ordered[1:], ordered[:-1]).to_numpy()
+    if same.any():
+        again = order.to_numpy()[1:][same]
+        first = order.to_numpy()[:-1][same][again.argmin()]
+        name = uids[int(again.min())].as_py().removeprefix(f"{prefix}/")
+        raise HeedError(f"{where}, row {rows[again.min()]}: the id {brief(name)} stands in row {rows[first]} already.")
+
+
+def column_name(column: Any) -> str:
+    """A column's name as it is, or shortened where it would spoil a message."""
+    name = str(column)
+    return name if name.isprintable() and len(name) <= 80 else brief(name)
+
+
+def _label_text(gold: Any) -> str:
+    """A label as text: 1.0 is "1", as a column of integers with gaps comes out of many tools."""
+    return re.sub(r"(?<=\d)\.0+$", "", str(gold).strip())
+
+
+def is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip()) or value != value
+
+
+def text_of(value: Any, where: str, row: int, column: str) -> str:
+    """Text as it is, and a number as Python writes it; nothing else is made into text."""
+    if is_empty(value):
+        raise HeedError(f"{where}, row {row}: the column {column!r} is empty.")
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or value in (math.inf, -math.inf):
+        found = f"{type(value).__name__} {brief(value)}"
+        raise HeedError(f"{where}, row {row}: the column {column!r} holds no text but {found}.")
+    text = str(value)
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise HeedError(f"{where}, row {row}: the column {column!r} holds half of a surrogate pair.")
+    return text
+
+
+@dataclass(frozen=True)
+class Local:
+    """Local files: a folder with one file per split, one file, or a folder written by ``save_to_disk``.
+
+    The user names the path and the files in it, which may be symbolic links to wherever large data are kept. Paths
+    that stand inside files (those of ``save_to_disk``) may not lead out of the folder: see :func:`inside`.
+    """
+
+    path: Path
+    quoting: bool = True
+
+    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
+        """(Name for errors, rows) of a split.
+
+        Args:
+            split: The split's name in the source, or the name of a file in the folder.
+            aliases: Other names to look for.
+
+        Raises:
+            HeedError: There is no such file or split; the message lists what there is.
+        """
+        if not self.path.is_dir():
+            require_file(self.path, f"--data.path {self.path}")
+            return str(self.path), read(self.path, self.quoting)
+        if (self.path / "dataset_dict.json").exists() or (self.path / "dataset_info.json").exists():
+            return self._saved(split, aliases)
+        names = [split, *aliases]
+        files = sorted(f for f in self.path.iterdir() if f.is_file() and f.suffix and not f.name.startswith("."))
+        for name in names:
+            found = [f for f in files if name.lower() in (f.name.lower(), _stem(f))]
+            found = [f for f in found if f.name.lower().removesuffix(".gz").rsplit(".", 1)[-1] in SUFFIXES]
+            if len(found) > 1:
+                raise HeedError(f"{self.path} has several files for the split {name!r}: {_names(found)}.")
+            if found:
+                return str(found[0]), read(found[0], self.quoting)
+        raise HeedError(
+            f"{self.path} has no file for the split {split!r} (looked for {', '.join(names)} with the suffixes "
+            f"{', '.join(SUFFIXES)}); it holds {_names(files)}. Name one with --data.splits."
+        )
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether training and validation can be told apart: one file, or one saved data set, has no splits."""
+        return self.path.is_dir() and not (self.path / "dataset_info.json").exists()
+
+    def _saved(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
+        import datasets
+
+        folder = self.path
+        try:
+            if (folder / "dataset_dict.json").exists():
+                splits = _described(folder / "dataset_dict.json", "splits")
+                found = [name for name in (split, *aliases) if name in splits]
+                if not found:
+                    known = ", ".join(map(column_name, splits))
+                    raise HeedError(f"{folder} has no split {split!r}; it has {known}.")
+                split, folder = found[0], inside(folder, found[0])
+            for file in _described(folder / "state.json", "_data_files"):
+                _require_whole(inside(folder, file["filename"]))
+            _require_whole(folder / "dataset_info.json")
+            saved = datasets.Dataset.load_from_disk(str(folder))
+        except HeedError:
+            raise
+        except Exception as error:
+            raise HeedError(f"{self.path} is no whole save_to_disk folder: {reason(error)}.") from None
+        where = f"{self.path} ({split})"
+        return where, dataset_rows(saved, where)
+
+
+def _require_whole(file: Path) -> None:
+    """Raises ValueError where a file of ``save_to_disk`` is missing, or is a pipe that would be waited for."""
+    try:
+        require_file(file)
+    except HeedError as error:
+        raise ValueError(str(error)) from None
+
+
+def _described(file: Path, key: str) -> list[Any]:
+    """The list under a key of one of the json files of ``save_to_disk``."""
+    _require_whole(file)
+    found = json.loads(file.read_text(encoding="utf-8"))[key]
+    if not isinstance(found, list):
+        raise ValueError(f"{key!r} in {file.name} is no list")
+    return found
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A data set on the Hugging Face hub, of plain files (no loading script).
+
+    Attributes:
+        id: Its repository.
+        subset: Which of several.
+        revision: Which version of the repository.
+        train: Another repository, which has the split "train" where this one has none.
+    """
+
+    id: str
+    subset: str | None = None
+    revision: str | None = None
+    train: str | None = None
+
+    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
+        """(Name for errors, rows) of a split.
+
+        Raises:
+            HeedError: The hub cannot be reached, or has no such data set or split.
+        """
+        import datasets
+
+        id_, subset, revision = self.id, self.subset, self.revision
+        if self.train is not None and split == "train":
+            id_, subset, revision = self.train, None, None
+        try:
+            found = datasets.load_dataset(id_, subset, split=split, revision=revision)
+        except Exception as error:
+            raise HeedError(
+                f"The data set {id_} could not be loaded from the hub ({reason(error)}). Give local files with "
+                "--data.path DIR, take the embedded data (--data planted), or set HF_HUB_OFFLINE=1 to use only what "
+                "is cached."
+            ) from error
+        where = f"{id_} ({split})"
+        return where, dataset_rows(found, where)
+
+
+def _stem(file: Path) -> str:
+    return file.name.lower().removesuffix(".gz").rsplit(".", 1)[0]
+
+
+def _names(files: Sequence[Path]) -> str:
+    return ", ".join(f.name for f in files) or "no file"

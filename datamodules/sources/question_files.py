@@ -1,0 +1,209 @@
+"""Questions about texts: files as SQuAD 2.0 and MRQA write them, and tables with a row for each question."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import NoneType
+from typing import Any
+
+from datamodules.sources.hub_and_local import Columns, column_name, is_empty, refuse_repeated, text_of
+from datamodules.sources.readers import Row, brief
+from records import Examples, ExamplesBuilder, HeedError
+from records.examples import content_id
+
+PASSAGE = "passage"  # meta column: which questions are about the same text
+STARTS = "starts"  # meta column: where each gold answer begins in its text, in characters, or null: a JSON list
+
+
+@dataclass
+class Found:
+    """What was found of the answers.
+
+    Attributes:
+        no_gold: Rows that were left out, since they have no answer and do not say that there is none.
+        moved: Answers that do not stand at the offset that is given for them, but elsewhere in their text.
+    """
+
+    no_gold: int = 0
+    moved: int = 0
+
+
+def questions(rows: Iterator[tuple[int, Row]], where: str) -> Iterator[tuple[int | str, Row]]:
+    """(Row, columns) of each question; a row with several names the question as well.
+
+    An article of SQuAD's own files (with ``paragraphs``) becomes rows with the columns id, title, context, question
+    and answers; a text of MRQA's (with ``qas``) becomes rows with key, context, question and answers: the columns that
+    their copies on the hub have. Any other row is a question already; MRQA's header is none.
+
+    Raises:
+        HeedError: A part of an article or of a text is missing, or of another kind; the message names the row.
+    """
+    for row, columns in rows:
+        if "paragraphs" in columns:
+            yield from _of_article(columns, where, row)
+        elif "qas" in columns:
+            yield from _of_text(columns, where, row)
+        elif columns.keys() != {"header"}:
+            yield row, columns
+
+
+def _of_article(article: Row, where: str, row: int) -> Iterator[tuple[str, Row]]:
+    title = _field(article, "title", str, where, row)
+    for paragraph in _objects(article, "paragraphs", where, row):
+        context = _field(paragraph, "context", str, where, row)
+        for question in _objects(paragraph, "qas", where, row):
+            asked = f"{row}, question {brief(question.get('id'))}"
+            answers = _objects(question, "answers", where, asked)
+            if question.get("is_impossible", not answers) != (not answers):
+                raise HeedError(f"{where}, row {asked}: is_impossible does not agree with its {len(answers)} answers.")
+            texts = [_field(answer, "text", str, where, asked) for answer in answers]
+            starts = [_field(answer, "answer_start", int, where, asked) for answer in answers]
+            named = {"title": title, "context": context, "answers": {"text": texts, "answer_start": starts}}
+            yield asked, question | named
+
+
+def _of_text(text: Row, where: str, row: int) -> Iterator[tuple[str, Row]]:
+    context = _field(text, "context", str, where, row)
+    for question in _objects(text, "qas", where, row):
+        asked = f"{row}, question {brief(question.get('qid'))}"
+        starts = {}
+        for answer in _objects(question, "detected_answers", where, asked):
+            spans = _field(answer, "char_spans", list, where, asked)
+            if not (spans and isinstance(spans[0], list) and spans[0]):
+                raise HeedError(f"{where}, row {asked}: char_spans holds no span but {brief(spans)}.")
+            starts.setdefault(_field(answer, "text", str, where, asked), spans[0][0])
+        texts = _field(question, "answers", list, where, asked)
+        found = [starts.get(text) if isinstance(text, str) else None for text in texts]
+        named = {"key": question.get("qid"), "context": context, "answers": {"text": texts, "answer_start": found}}
+        yield asked, question | named
+
+
+def _field(columns: Row, name: str, kind: type, where: str, row: int | str) -> Any:
+    value = columns.get(name)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise HeedError(f"{where}, row {row}: {name!r} should be of the kind {kind.__name__}, and is {brief(value)}.")
+    return value
+
+
+def _objects(columns: Row, name: str, where: str, row: int | str) -> list[Row]:
+    values = _field(columns, name, list, where, row)
+    if other := [value for value in values if not isinstance(value, dict)]:
+        raise HeedError(f"{where}, row {row}: {name!r} should hold objects, and holds {brief(other[0])}.")
+    return values
+
+
+def to_questions(
+    rows: Iterator[tuple[int, Mapping[str, Any]]],
+    where: str,
+    prefix: str,
+    columns: Columns,
+    no_answer: str | None = None,
+) -> tuple[Examples, Found]:
+    """Turn rows into examples whose answers are spans.
+
+    Args:
+        rows: (row, columns) pairs, a question each, or nested as :func:`questions` reads them.
+        where: What to call the source in an error.
+        prefix: ``<data>/<split>``, the start of each uid.
+        columns: Which column is what; ``label`` is that of the answers, and the first part is the text they stand in.
+        no_answer: Column that says whether there is no answer. Without one, an empty list says so.
+
+    Returns:
+        The examples, with the gold answers as a JSON list, without repetitions; their meta columns are ``starts``,
+        ``passage`` and those that are named. Where no group is named, there is the group ``passage``.
+
+    Raises:
+        HeedError: A missing column, an empty part, answers of another kind, an answer with an offset that stands
+            nowhere in its text, or a repeated id; the message names the row.
+    """
+    groups = tuple(columns.groups) or (PASSAGE,)
+    builder = ExamplesBuilder(tuple(columns.parts), groups, (STARTS, PASSAGE, *columns.meta))
+    wanted = [*columns.parts.values(), columns.label, *columns.groups, *columns.meta]
+    wanted += [name for name in (columns.uid, no_answer) if name is not None]
+    found, kept = Found(), []  # the rows that became examples
+    for number, (row, values) in enumerate(questions(rows, where), 1):
+        if missing := [name for name in wanted if name not in values]:
+            raise HeedError(
+                f"{where}, row {row}: no column {missing[0]!r}; the columns are {', '.join(map(column_name, values))}. "
+                "The data set's YAML says which column is which part."
+            )
+        parts = [text_of(values[column], where, row, column) for column in columns.parts.values()]
+        answers = answers_of(values[columns.label], where, row, columns.label)
+        if no_answer is not None:
+            if values[no_answer] not in (True, False):
+                shown = f"should be true or false, and is {brief(values[no_answer])}"
+                raise HeedError(f"{where}, row {row}: the column {no_answer!r} {shown}.")
+            if values[no_answer]:
+                answers = {}
+            elif not answers:
+                found.no_gold += 1
+                continue
+        starts = [_place(parts[0], answer, start, f"{where}, row {row}", found) for answer, start in answers.items()]
+        passage = content_id(parts[0])[:16]
+        of_group = [text_of(values[column], where, row, column) for column in columns.groups] or [passage]
+        meta = ["" if is_empty(values[c]) else text_of(values[c], where, row, c) for c in columns.meta]
+        uid = number if columns.uid is None else text_of(values[columns.uid], where, row, columns.uid)
+        gold = json.dumps(list(answers), ensure_ascii=False)
+        builder.add(f"{prefix}/{uid}", parts, gold, of_group, [json.dumps(starts), passage, *meta])
+        kept.append(row)
+    if not kept:
+        raise HeedError(f"{where} has no question with a gold answer ({found.no_gold} without).")
+    examples = builder.finish()
+    if columns.uid is not None:
+        refuse_repeated(examples.table["uid"], kept, where, prefix)
+    return examples, found
+
+
+def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str, int | None]:
+    """Each different answer and where it is said to begin, from a list of texts, or from texts with offsets.
+
+    Args:
+        value: ``["Rome", ...]``, or ``{"text": ["Rome", ...], "answer_start": [12, ...]}``.
+        where: What to call the source in an error.
+        row: Which row of it.
+        column: Which column.
+
+    Raises:
+        HeedError: It is something else.
+    """
+    named = f"{where}, row {row}: the column {column!r}"
+    texts, starts = (value.get("text"), value.get("answer_start")) if isinstance(value, Mapping) else (value, None)
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise HeedError(f"{named} should be a list of texts, or texts with answer_start, and is {brief(value)}.")
+    starts = [None] * len(texts) if starts is None else starts
+    if not isinstance(starts, list) or len(starts) != len(texts) or not all(type(s) in (int, NoneType) for s in starts):
+        raise HeedError(f"{named} needs an offset in answer_start for each of its texts, and has {brief(starts)}.")
+    found: dict[str, int | None] = {}
+    for text, start in zip(texts, starts, strict=True):
+        if answer := text.strip():
+            indent = len(text) - len(text.lstrip())
+            found.setdefault(text_of(answer, where, row, column), None if start is None else start + indent)
+    return found
+
+
+def _place(text: str, answer: str, start: int | None, named: str, found: Found) -> int | None:
+    """Where an answer begins in its text: at its offset, or where it stands nearest to that; None for nowhere."""
+    if start is not None and start >= 0 and text.startswith(answer, start):
+        return start
+    place = search(text, answer, start or 0)
+    if start is not None:
+        if place is None:
+            raise HeedError(f"{named}: the answer {brief(answer)} is neither at its offset {start} nor elsewhere.")
+        found.moved += 1
+    return place
+
+
+def search(text: str, answer: str, near: int = 0) -> int | None:
+    """Where an answer begins as words of their own, nearest to an offset; in any case, if not in its own.
+
+    Example:
+        >>> text = "A party at the Art Museum, with art."
+        >>> search(text, "art"), search(text, "ART"), search(text, "mus")
+        (32, 15, None)
+    """
+    words = rf"(?<!\w){re.escape(answer)}(?!\w)"
+    for flags in (0, re.IGNORECASE):
+        if places := [match.start() for match in re.finditer(words, text, flags)]:
+            return min(places, key=lambda place: abs(place - near))
+    return None

@@ -1,0 +1,267 @@
+"""Strict streaming readers of local files: every row is yielded or its file and row are named in an error."""
+
+import csv
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import IO, Any
+
+from datamodules.sources.arrow_files import parquet_rows
+from datamodules.sources.values import (
+    LONGEST_JSON,
+    LONGEST_LINE,
+    NUL,
+    UNPACKED_WHOLE,
+    brief,
+    most_unpacked,
+    reason,
+    require_text,
+    too_large,
+)
+from records import HeedError, open_file, require_file
+
+SUFFIXES = ("jsonl", "json", "csv", "tsv", "parquet")
+Row = dict[str, Any]
+
+ESCAPED_NUL = "\\u0000"  # how json writes it
+
+csv.field_size_limit(LONGEST_LINE)
+
+
+def inside(folder: Path, path: Any) -> Path:
+    """The file or folder that a path written inside a data file names; it must lie below ``folder``.
+
+    Such a path comes from whoever made the data, so it may be neither absolute nor lead out of the folder, not even
+    through a symbolic link. Separators are "/" everywhere.
+
+    Raises:
+        HeedError: It leaves the folder, or is no path.
+    """
+    refused = HeedError(f"{folder}: the path {brief(path)} in its files does not lead to something in this folder.")
+    if not isinstance(path, str) or re.search("[\0\\\\\ud800-\udfff]", path):
+        raise refused
+    if PurePosixPath(path).is_absolute() or PureWindowsPath(path).drive:
+        raise refused
+    try:
+        root = folder.resolve()
+        found = (root / path).resolve()
+    except (OSError, RuntimeError, ValueError):  # a name that is too long, links in a circle
+        raise refused from None
+    if found == root or not found.is_relative_to(root):
+        raise refused
+    return found
+
+
+def kind(path: Path) -> str:
+    """The format of a file by its name: one of :data:`SUFFIXES`, with or without ``.gz``.
+
+    Raises:
+        HeedError: The suffix is none of them.
+    """
+    parts = path.name.lower().removesuffix(".gz").rsplit(".", 1)
+    if len(parts) < 2 or parts[1] not in SUFFIXES:
+        raise HeedError(f"{path} is none of the formats that can be read: {', '.join(SUFFIXES)} (text also as .gz).")
+    return parts[1]
+
+
+def read(path: Path, quoting: bool = True, fields: Sequence[str] = ()) -> Iterator[tuple[int, Row]]:
+    """Yield (row, columns) of a file; rows count from 1, without the header.
+
+    Args:
+        path: A csv or tsv file with a header, a json list of objects (or an object that has it under "data"), json or
+            jsonl with an object in each line, or a parquet file. The first column of a csv or tsv file, and the last
+            ones, are left out if they have no name.
+        quoting: Whether fields of a csv or tsv file may stand in double quotes. If not, a quote is a character.
+        fields: Names of the columns, where the rows of a json file are lists and no objects.
+
+    Raises:
+        HeedError: The file is missing, empty, not UTF-8, or broken; the message names the row where one is known.
+    """
+    form = kind(path)
+    row = 0
+    try:
+        rows = parquet_rows(require_file(path)) if form == "parquet" else _text_file(path, form, quoting, fields)
+        for row, columns in rows:
+            yield row, columns
+    except UnicodeDecodeError as error:
+        raise HeedError(f"{path} is not UTF-8 after row {row} ({error.reason}): convert it first.") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise HeedError(f"{path} is damaged after row {row}: {reason(error)}.") from None
+    if not row:
+        raise HeedError(f"{path} has no rows.")
+
+
+def _text_file(path: Path, form: str, quoting: bool, fields: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    with open_file(path) as packed, gzip.GzipFile(fileobj=packed) if is_gz(path) else packed as file:
+        if form == "jsonl":
+            yield from _jsonl(file, path)
+        elif form == "json":
+            yield from _json(file, path, fields)
+        else:
+            yield from _delimited(file, path, "\t" if form == "tsv" else ",", quoting)
+
+
+def is_gz(path: Path) -> bool:
+    """Whether a file is compressed, by its name."""
+    return path.name.lower().endswith(".gz")
+
+
+def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
+    """Lines that end in a line feed and in nothing else, decoded one by one, so that a broken row is known."""
+    number, unpacked, most = 0, 0, most_unpacked(path)
+    longest = min(LONGEST_LINE, most_unpacked(path, UNPACKED_WHOLE))
+    while line := file.readline(longest + 1):
+        number += 1
+        unpacked += len(line)
+        if len(line) > longest:
+            raise HeedError(f"{path}, line {number} is longer than {longest >> 20} MiB.")
+        if unpacked > most:
+            raise too_large(path, most, "unpack it if it is sound")
+        yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+
+
+def _jsonl(file: IO[bytes], path: Path) -> Iterator[tuple[int, Row]]:
+    for row, line in enumerate(_lines(file, path), 1):
+        if line.strip():
+            yield row, _object(_parsed(line, f"{path}, row {row}:"), path, row, ESCAPED_NUL in line)
+
+
+def _json(file: IO[bytes], path: Path, fields: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    most = min(LONGEST_JSON, most_unpacked(path, UNPACKED_WHOLE))
+    if _is_object(file.readline(min(most, LONGEST_LINE))) and file.readline(min(most, LONGEST_LINE)).strip():
+        file.seek(0)
+        yield from _jsonl(file, path)
+        return
+    file.seek(0)
+    content = file.read(most + 1)
+    if len(content) > LONGEST_JSON:
+        raise HeedError(
+            f"{path} is a list of more than {LONGEST_JSON >> 20} MiB: save it as .jsonl, one object a line."
+        )
+    if len(content) > most:
+        raise too_large(path, most, "unpack it if it is sound")
+    text = content.decode("utf-8-sig")
+    rows, nul = _parsed(text, f"{path} is"), ESCAPED_NUL in text
+    del content, text
+    if isinstance(rows, dict):  # beside a version, as in SQuAD; else an object is a row
+        rows = rows["data"] if isinstance(rows.get("data"), list) else [rows]
+    if not isinstance(rows, list):
+        raise HeedError(f"{path} holds no list of rows but one {type(rows).__name__}; one object a line is .jsonl.")
+    for row, columns in enumerate(rows, 1):
+        if fields and isinstance(columns, list):
+            if len(columns) != len(fields):
+                raise HeedError(f"{path}, row {row}: {len(columns)} fields, and --data.fields names {len(fields)}.")
+            columns = dict(zip(fields, columns, strict=True))
+        yield row, _object(columns, path, row, nul)
+
+
+def _is_object(line: bytes) -> bool:
+    """Whether a line is a JSON object of its own."""
+    try:
+        return line.lstrip(b"\xef\xbb\xbf").startswith(b"{") and isinstance(json.loads(line.decode("utf-8-sig")), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _parsed(text: str, where: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_without_repetition)
+    except RecursionError:
+        raise HeedError(f"{where} not valid JSON (nested too deeply).") from None
+    except ValueError as error:  # a number of more digits than Python reads is one as well
+        raise HeedError(f"{where} not valid JSON ({reason(error)}).") from None
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> Row:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {brief(next(n for n in names if names.count(n) > 1))} stands twice in an object")
+    return found
+
+
+def _object(columns: Any, path: Path, row: int, nul: bool) -> Row:
+    """A row, which is looked through where ``nul`` says that its source may hold a NUL."""
+    if not isinstance(columns, dict):
+        raise HeedError(f"{path}, row {row}: expected an object with columns, found {type(columns).__name__}.")
+    if nul:
+        require_text(columns, str(path), row)
+    return columns
+
+
+def _delimited(file: IO[bytes], path: Path, delimiter: str, quoting: bool) -> Iterator[tuple[int, Row]]:
+    hint = "if its quotes are plain characters, set --data.quoting false"
+    style = _Style(path, delimiter, hint) if quoting else None
+    taken: list[str] = []  # the lines of the row that is being read
+
+    def lines() -> Iterator[str]:
+        for line in _lines(file, path):
+            if NUL in line:
+                place = f"{path}, row {row + 1}:" if row >= 0 else f"{path}: the header"
+                raise HeedError(f"{place} holds a NUL character, which is not text.")
+            taken.append(line)
+            yield line
+
+    rows = csv.reader(
+        lines(), delimiter=delimiter, strict=True, quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
+    )
+    row, header = -1, None
+    try:
+        for row, values in enumerate(rows):  # the header is row 0
+            if style is not None:
+                style.check(row, taken, header or values)
+            taken.clear()
+            if header is None:
+                header, named = values, _named(values)
+                names = header[named]
+                if len(set(names)) < len(names) or not names or not all(names):
+                    raise HeedError(f"{path}: the header {brief(header)} has an empty or a repeated column.")
+            elif values:
+                if len(values) != len(header):
+                    raise HeedError(
+                        f"{path}, row {row}: {len(values)} fields where the header has {len(header)} ({hint})."
+                    )
+                yield row, dict(zip(names, values[named], strict=True))
+    except csv.Error as error:
+        raise HeedError(f"{path}, row {row + 1}: {reason(error)} ({hint}).") from None
+
+
+def _named(header: Sequence[str]) -> slice:
+    """All columns but one without a name in front, where tools number the rows, and those without a name at the end,
+    which spreadsheets leave."""
+    stop = len(header)
+    while stop and not header[stop - 1]:
+        stop -= 1
+    return slice(1 if stop and not header[0] else 0, stop)
+
+
+class _Style:
+    """Tells quotes around fields from quotes that are plain characters, which can make one row of several.
+
+    Where any row holds a quote inside a field without quotes around it, no row may go over several lines; and in a
+    tab-separated file no row may consist of lines each of which is a row of its own.
+    """
+
+    def __init__(self, path: Path, delimiter: str, hint: str) -> None:
+        self.path, self.delimiter, self.hint = path, delimiter, hint
+        field = rf'(?:"(?:[^"]++|"")*+"|[^"{delimiter}\r\n]*+)'
+        self.quoted = re.compile(rf"{field}(?:{delimiter}{field})*+[\r\n]*+")
+        self.plain: int | None = None
+        self.several: int | None = None
+
+    def check(self, row: int, lines: Sequence[str], header: Sequence[str]) -> None:
+        """Look at the lines that one row was read from."""
+        if self.plain is None and any('"' in line for line in lines) and not self.quoted.fullmatch("".join(lines)):
+            self.plain = row
+        if len(lines) > 1 and self.several is None:
+            self.several = row
+        if self.several is not None and self.plain is not None:
+            problem = f"a quoted field goes over several lines, but the quotes in row {self.plain} are plain characters"
+            raise HeedError(f"{self.path}, row {self.several}: {problem} ({self.hint}).")
+        if len(lines) > 1 and self.delimiter == "\t" and {line.count("\t") for line in lines} == {len(header) - 1}:
+            raise HeedError(
+                f"{self.path}, row {row}: {len(lines)} lines, each like a row, within quotes ({self.hint})."
+            )

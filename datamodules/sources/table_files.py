@@ -1,0 +1,132 @@
+"""Tables from json files: one object a file, with the title and the keys, each with its list of values."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pytorch_lightning.utilities import rank_zero_info
+
+from datamodules.sources.hub_and_local import inside
+from datamodules.sources.readers import brief, reason
+from datamodules.sources.values import NUL
+from records import HeedError, Table
+
+TITLE = "title"
+
+
+class _Object(list):
+    """The (key, value) pairs of a json object, in which a key may stand twice."""
+
+
+def parse_table(content: bytes, where: str) -> tuple[Table, tuple[str, ...]]:
+    """Read a table: ``{"title": ["In Rainbows"], "Genre": ["art rock", "art pop"], "Length": ["42:39"]}``.
+
+    White space is made single spaces. The values of a key that stands twice are joined, as an infobox on a singer who
+    also acts says twice since when; a key may be empty, as where the infobox had a heading above it.
+
+    Args:
+        content: The file.
+        where: What to call it in an error.
+
+    Returns:
+        The table, and the keys that stood twice.
+
+    Raises:
+        HeedError: It is no such object; it has no title or several, or no rows; or a value is empty or no text.
+    """
+    try:
+        found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
+    except UnicodeDecodeError as error:
+        raise HeedError(f"{where} is not UTF-8 ({error.reason}): convert it first.") from None
+    except RecursionError:
+        raise HeedError(f"{where} is not valid JSON (nested too deeply).") from None
+    except ValueError as error:
+        raise HeedError(f"{where} is not valid JSON ({reason(error)}).") from None
+    if not isinstance(found, _Object):
+        raise HeedError(f"{where} holds no table, an object of a title and keys, but one {type(found).__name__}.")
+    rows: dict[str, tuple[str, ...]] = {}
+    twice = []
+    for name, values in found:
+        key = plain(name, f"{where}, key {brief(name)}:")
+        if not isinstance(values, list) or isinstance(values, _Object) or not values:
+            raise HeedError(f"{where}, key {brief(key)}: expected a list of texts, found {brief(values)}.")
+        texts = tuple(plain(value, f"{where}, key {brief(key)}:") for value in values)
+        if not all(texts):
+            raise HeedError(f"{where}, key {brief(key)}: value {texts.index('') + 1} of {len(texts)} is empty.")
+        if key in rows:
+            twice.append(key)
+        rows[key] = (*rows.get(key, ()), *texts)
+    title = rows.pop(TITLE, ())
+    if len(title) != 1:
+        raise HeedError(f"{where} has {len(title) or 'no'} titles: {TITLE!r} should be a list of one text.")
+    if not rows:
+        raise HeedError(f"{where} has a title and no rows.")
+    return Table(title[0], tuple(rows.items())), tuple(dict.fromkeys(twice))
+
+
+def plain(value: Any, where: str) -> str:
+    """A text with single spaces for all white space.
+
+    Raises:
+        HeedError: It is no text, or holds half of a surrogate pair or a NUL.
+    """
+    if not isinstance(value, str):
+        raise HeedError(f"{where} expected a text, found {type(value).__name__} {brief(value)}.")
+    if any("\ud800" <= c <= "\udfff" for c in value):
+        raise HeedError(f"{where} {brief(value)} holds half of a surrogate pair.")
+    if NUL in value:
+        raise HeedError(f"{where} {brief(value)} holds a NUL character, which is not text.")
+    return " ".join(value.split())
+
+
+class TableFolder:
+    """The json files of a folder, each of which is read once.
+
+    Args:
+        path: The folder; the table T7 is its file T7.json.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._tables: dict[str, Table] = {}
+        self._twice: dict[str, tuple[str, ...]] = {}
+
+    def table(self, name: str, where: str) -> Table:
+        """A table by its name.
+
+        Args:
+            name: The name of its file, without the suffix.
+            where: The file and row that name it, for an error.
+
+        Raises:
+            HeedError: There is no such file, or it is no table.
+        """
+        if name not in self._tables:
+            file = inside(self.path, f"{name}.json")
+            if not file.is_file():
+                raise HeedError(f"{where}: there is no table {self.path / name}.json.")
+            try:
+                content = file.read_bytes()
+            except OSError as error:
+                raise HeedError(f"{file} is damaged: {reason(error)}.") from None
+            self._tables[name], twice = parse_table(content, str(file))
+            if twice:
+                self._twice[name] = twice
+        return self._tables[name]
+
+    def report(self) -> None:
+        """Say what is unusual about the tables that were read."""
+        if self._twice:
+            named = ", ".join(f"{name}: {', '.join(keys)}" for name, keys in self._twice.items())
+            rank_zero_info(
+                f"{self.path}: tables with a key twice, whose values are joined: {_few(self._twice, named)}."
+            )
+        nameless = [name for name, table in self._tables.items() if "" in table.keys]
+        if nameless:
+            rank_zero_info(
+                f"{self.path}: tables with a row without a key, which is kept: {_few(nameless, ', '.join(nameless))}."
+            )
+
+
+def _few(found: Any, named: str) -> str:
+    return f"{len(found)} ({named if len(named) <= 120 else named[:120] + '...'})"

@@ -1,0 +1,203 @@
+"""TabProbe (Gupta et al., 2022): counterfactual tables, and the rows that annotators found relevant."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytorch_lightning.utilities import rank_zero_info
+
+from datamodules.sources.hub_and_local import Columns, to_examples
+from datamodules.sources.readers import brief, read
+from datamodules.sources.table_files import TableFolder, plain
+from records import Examples, HeedError
+
+LABELS = {"entailment": ["E"], "neutral": ["N"], "contradiction": ["C"]}
+ORIGINALS, MODIFIED = "tables_json", "tables_mod_json"
+COUNTERFACTUAL = [f"{side}_{what}" for side in ("original", "modified") for what in ("tableid", "hypothesis", "label")]
+ANNOTATED = ("Table ID", "Hypothesis", "Truth Label", "Labels", "Majority Label", "JSON")
+NONE = "none"  # the last bit: no row is relevant
+
+
+def challenge_file(path: str | Path, flag: str = "path") -> Path | None:
+    """The tsv file of a folder of counterfactual tables, which is given as the folder or as the file.
+
+    None for a file that has no folders of tables beside it.
+
+    Raises:
+        HeedError: There is nothing there, or a folder without such a file or with several.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise HeedError(f"{flag} {path} does not exist.")
+    folder = path if path.is_dir() else path.parent
+    if path.is_file():
+        return path if (folder / MODIFIED).is_dir() else None
+    files = sorted(folder.glob("*.tsv"))
+    if len(files) != 1 or not all((folder / name).is_dir() for name in (ORIGINALS, MODIFIED)):
+        raise HeedError(
+            f"{flag} {path}: expected one .tsv file, {ORIGINALS}/ and {MODIFIED}/, as in a folder of TabProbe's "
+            f"counterfactuals; it holds {', '.join(sorted(p.name for p in folder.iterdir())[:8]) or 'nothing'}."
+        )
+    return files[0]
+
+
+def load_counterfactuals(
+    path: str | Path,
+    prefix: str | None = None,
+    labels: Mapping[str, Sequence[str | int]] = LABELS,
+    flag: str = "path",
+) -> tuple[Examples, Examples]:
+    """Examples on original tables, and the same on modified ones, with their labels.
+
+    Args:
+        path: A folder with one tsv file, tables_json/ and tables_mod_json/, or the tsv file.
+        prefix: The start of each uid; ``counterfactuals/<folder>`` if not given.
+        labels: Label name to its spellings.
+        flag: What messages call the path.
+
+    Returns:
+        (originals, modified): as many, in the same order, with the same uids (``<prefix>/<row>``). Both have the
+        original table as their group and as the meta column ``table``, so that all that is made of one table stays
+        together; ``modified`` is the id of the modified table. Pairs that differ in nothing but their label are left
+        out, and counted.
+
+    Raises:
+        HeedError: A file is missing or broken, or a row has no label.
+    """
+    file = challenge_file(path, flag)
+    if file is None:
+        raise HeedError(f"{flag} {path} has no {MODIFIED}/ beside it.")
+    where = str(file)
+    folders = [TableFolder(file.parent / name) for name in (ORIGINALS, MODIFIED)]
+    sides: tuple[list[tuple[int, dict[str, Any]]], ...] = ([], [])
+    unchanged: list[int] = []
+    for row, columns in read(file):
+        _require(columns, COUNTERFACTUAL, where, row)
+        pair = [
+            {
+                "premise": folder.table(str(columns[f"{side}_tableid"]).strip(), f"{where}, row {row}"),
+                "hypothesis": columns[f"{side}_hypothesis"],
+                "label": columns[f"{side}_label"],
+                "table": str(columns["original_tableid"]).strip(),
+                "modified": str(columns["modified_tableid"]).strip(),
+            }
+            for side, folder in zip(("original", "modified"), folders, strict=True)
+        ]
+        if [pair[0][name] for name in ("premise", "hypothesis")] == [
+            pair[1][name] for name in ("premise", "hypothesis")
+        ]:
+            unchanged.append(row)
+            continue
+        for found, values in zip(sides, pair, strict=True):
+            found.append((row, values))
+    parts = {"premise": "premise", "hypothesis": "hypothesis"}
+    columns = Columns(parts, "label", labels, None, ("table",), ("table", "modified"), {"premise": "table"})
+    prefix = prefix or f"counterfactuals/{file.parent.name}"
+    (originals, a), (modified, b) = (to_examples(iter(rows), where, prefix, columns) for rows in sides)
+    if a or b:
+        raise HeedError(f"{where}: {a + b} labels are missing.")
+    for folder in folders:
+        folder.report()
+    if unchanged:
+        rows = f"{len(unchanged)} (row {', '.join(map(str, unchanged[:5]))}{', ...' if len(unchanged) > 5 else ''})"
+        rank_zero_info(f"{where}: pairs left out since neither the table nor the hypothesis is changed: {rows}.")
+    return originals, modified
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The rows of a table that decide about a hypothesis.
+
+    Attributes:
+        uid: The example.
+        table: Id of its table.
+        hypothesis: What is said of it.
+        label: Gold label by name.
+        keys: Keys of the relevant rows, in the order of the table.
+    """
+
+    uid: str
+    table: str
+    hypothesis: str
+    label: str
+    keys: tuple[str, ...]
+
+
+def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence], dict[str, int]]:
+    """The rows that most annotators found relevant.
+
+    An annotation is a string of bits, one for each row of the table in its order, and a last one for "none". A pair is
+    found by its table and its hypothesis, word for word.
+
+    Args:
+        path: A csv file with the columns Table ID, Hypothesis, Truth Label, Labels (the annotators' bits), Majority
+            Label (of each bit) and JSON (key to bit).
+        examples: The split that was annotated, with the meta column ``table`` (:func:`load_tables`).
+
+    Returns:
+        The usable pairs, and how many there are of what is left out: "neutral" (nothing decides about those), "no
+        relevant row", and "relevant rows and none" (the majority marks rows, and says that there are none).
+
+    Raises:
+        HeedError: A column is missing, a pair is none of the examples or has another label there, or the bits do not
+            fit the rows or each other.
+    """
+    names = zip(*(examples.column(c) for c in ("meta.table", "parts.hypothesis")), strict=True)
+    positions = {name: i for i, name in reversed(list(enumerate(names)))}  # of a pair that is repeated, the first
+    spellings = {letter: name for name, letters in LABELS.items() for letter in letters}
+    found: list[Evidence] = []
+    left_out = Counter(dict.fromkeys(("neutral", "no relevant row", "relevant rows and none"), 0))
+    for row, columns in read(Path(path)):
+        where = f"{path}, row {row}"
+        _require(columns, ANNOTATED, str(path), row)
+        table, hypothesis, label, bits, majority, marks = (str(columns[name]) for name in ANNOTATED)
+        if (table, hypothesis) not in positions:
+            raise HeedError(
+                f"{where}: no example says {brief(hypothesis)} of the table {table!r}; was it in this split?"
+            )
+        example = examples[positions[table, hypothesis]]
+        if spellings.get(label) != example.label:
+            raise HeedError(f"{where}: the label is {brief(label)}, and that of {example.uid} is {example.label!r}.")
+        keys = example.parts["premise"].keys
+        _check(bits, majority, marks, keys, where)
+        relevant = tuple(key for key, bit in zip(keys, majority, strict=False) if bit == "1")
+        if example.label == "neutral":
+            left_out["neutral"] += 1
+        elif not relevant:
+            left_out["no relevant row"] += 1
+        elif majority[-1] == "1":
+            left_out["relevant rows and none"] += 1
+        else:
+            found.append(Evidence(example.uid, table, hypothesis, example.label, relevant))
+    return found, dict(left_out)
+
+
+def _check(bits: str, majority: str, marks: str, keys: Sequence[str], where: str) -> None:
+    """Raises HeedError where the annotators' bits, their majority and the rows of the table do not fit together."""
+    if not re.fullmatch(r"\['[01]+'(, '[01]+')*\]", bits):
+        raise HeedError(f"{where}: Labels should be a list of bit strings, and is {brief(bits)}.")
+    each = re.findall("[01]+", bits)
+    for said in (*each, majority):
+        if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", said):
+            raise HeedError(f"{where}: {brief(said)} should be {len(keys)} bits, one a row of the table, and one more.")
+    most = "".join("1" if 2 * column.count("1") > len(each) else "0" for column in zip(*each, strict=True))
+    if most != majority:
+        raise HeedError(f"{where}: Majority Label is {majority}, and the majority of Labels is {most}.")
+    try:
+        named = [(plain(key, where), bit) for key, bit in json.loads(marks, object_pairs_hook=list)]
+    except (ValueError, TypeError, RecursionError):
+        raise HeedError(f"{where}: JSON should be an object of key to bit, and is {brief(marks)}.") from None
+    expected = list(zip((*keys, NONE), majority, strict=True))
+    if named != expected:
+        wrong = next((pair for pair in named if pair not in expected), named[-1:])
+        raise HeedError(f"{where}: JSON says {brief(wrong)}, which is not what the rows and Majority Label say.")
+
+
+def _require(columns: Mapping[str, Any], names: Sequence[str], where: str, row: int) -> None:
+    for name in names:
+        if name not in columns:
+            raise HeedError(f"{where}, row {row}: no column {name!r}; the columns are {', '.join(columns)}.")

@@ -1,0 +1,174 @@
+"""Perturbed hypotheses (Gupta et al. 2022, "Is My Model Using the Right Evidence?", §4): six kinds of changes that keep
+the label of a hypothesis, or make an entailed one a contradiction, while the table stays as it is.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from interventions.base import Expectation
+from interventions.hypotheses.analysis import Analyser
+from interventions.hypotheses.claim import Claim, words
+from interventions.hypotheses.entities import has_name, names_of
+from interventions.hypotheses.modifiers import has_clause, readable
+from interventions.hypotheses.rules import RULES
+from interventions.hypotheses.text_edits import Edit, apply_edits
+from interventions.tables.operations import table_column
+from records import Changed, Examples, HeedError, Prediction, generator
+from records.examples import content_id
+
+KINDS = tuple(RULES)
+Direction = Literal["preserved", "flipped"]
+DIRECTIONS: tuple[Direction, ...] = ("preserved", "flipped")
+
+
+class Source:
+    """A split with its hypotheses and tables, and what their perturbation takes from other examples.
+
+    Args:
+        pool: Examples with a hypothesis and a table, also where the model reads the hypothesis alone.
+        analyser: What finds entities and numbers.
+        hypothesis: The part that is changed.
+        table: The part that is the table.
+        labels: How the data call entailment and contradiction.
+
+    Raises:
+        HeedError: A part is missing, or is no table.
+    """
+
+    def __init__(
+        self,
+        pool: Examples,
+        analyser: Analyser,
+        hypothesis: str = "hypothesis",
+        table: str = "premise",
+        labels: tuple[str, str] = ("entailment", "contradiction"),
+    ) -> None:
+        self.pool, self.analyser, self.hypothesis, self.table, self.labels = pool, analyser, hypothesis, table, labels
+        self._claim: tuple[str, Claim | None] = "", None  # the last one: each kind of change asks for it again
+        if hypothesis not in pool.parts or table not in pool.tables:
+            raise HeedError(
+                f"Hypotheses are perturbed where {table!r} is a table and {hypothesis!r} a text; the parts are "
+                f"{', '.join(pool.parts)}."
+            )
+
+    def holds(self, uid: str) -> bool:
+        """Whether an example is one of the split."""
+        try:
+            self.pool.position(uid)
+        except KeyError:
+            return False
+        return True
+
+    @cached_property
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """Type of entity to the names in the split's hypotheses, as far as their own tables bear them out."""
+        found: dict[str, set[str]] = defaultdict(set)
+        columns = [self.pool.column(f"parts.{part}") for part in (self.hypothesis, self.table)]
+        for text, table in zip(*columns, strict=True) if self.analyser.knows_entities else ():
+            for start, end, kind in self.analyser.analyse(text).entities:
+                if words(text[start:end]) and has_name(table, text[start:end], kind):
+                    found[kind].add(text[start:end])
+        return names_of(found)
+
+    @cached_property
+    def values(self) -> Mapping[str, tuple[str, ...]]:
+        """Key to the values that the split's tables have there and that can stand in a sentence."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for table in {t.encode(): t for t in self.pool.column(f"parts.{self.table}")}.values():
+            for key, values in table.rows:
+                if has_clause(key):
+                    found[key].update(readable(values))
+        return {key: tuple(sorted(values)) for key, values in found.items()}
+
+    def claim(self, uid: str) -> Claim | None:
+        """The hypothesis of an example, or None where its label is neither entailment nor contradiction."""
+        if self._claim[0] != uid:
+            self._claim = uid, self._read(uid)
+        return self._claim[1]
+
+    def cluster(self, uid: str) -> str:
+        """What the error of an example is shared with: its table."""
+        return f"table {self.pool.value(table_column(self.pool, self.table), self.pool.position(uid))}"
+
+    def _read(self, uid: str) -> Claim | None:
+        i = self.pool.position(uid)
+        label = self.pool.value("label", i)
+        if label not in self.labels:
+            return None
+        example = self.pool[i]
+        found = self.analyser.analyse(example.parts[self.hypothesis])
+        return Claim(found, label == self.labels[0], example.parts[self.table], self.names, self.values)
+
+
+@dataclass(frozen=True)
+class PerturbHypothesis:
+    """One change of one kind of each hypothesis that allows one, drawn among all that it allows.
+
+    Attributes:
+        kind: One of KINDS.
+        direction: "preserved": the label stays; "flipped": an entailed hypothesis becomes a contradiction.
+        source: The split, with its tables.
+    """
+
+    kind: str
+    direction: Direction
+    source: Source = field(repr=False, compare=False)
+    draws: int = 1
+    version: int = 1
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS or self.direction not in DIRECTIONS:
+            raise HeedError(
+                f"Hypotheses are perturbed by {', '.join(KINDS)}, each {' or '.join(DIRECTIONS)}, and not by "
+                f"{self.kind!r}, {self.direction!r}."
+            )
+        if self.kind == "entities" and not self.source.analyser.knows_entities:
+            raise HeedError(
+                "Entities are found by spaCy alone: give a SpacyAnalyser, or leave the kind 'entities' out."
+            )
+
+    @property
+    def name(self) -> str:
+        return f"perturb/{self.kind}/{self.direction}"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (self.source.hypothesis,)
+
+    @property
+    def expectation(self) -> Expectation:
+        return "change" if self.direction == "flipped" else "stay"
+
+    @property
+    def settings(self) -> tuple[str | int | bool, ...]:
+        return (self.kind, self.direction, self.source.analyser.name, self.source.pool.fingerprint)
+
+    def eligible(self, uid: str, base: Prediction) -> bool:
+        return self.source.holds(uid)  # what counts besides is the gold label
+
+    def edits(self, uid: str, draw: int, seed: int) -> tuple[Edit, ...]:
+        """The edits of one draw; none where the hypothesis allows no such change."""
+        claim = self.source.claim(uid)
+        if claim is None or (self.direction == "flipped" and not claim.entailed):
+            return ()
+        rng = generator(seed, self.name, self.version, uid, draw)
+        options = RULES[self.kind](claim, self.direction == "flipped", rng)
+        return options[int(rng.integers(len(options)))] if options else ()
+
+    def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
+        edits = self.edits(uid, draw, seed)
+        if not edits:
+            return []
+        base, part = pool[uid], self.source.hypothesis
+        text = apply_edits(base.parts[part], edits)
+        example = replace(
+            base,
+            parts={**base.parts, part: text},
+            label=self.source.labels[1] if self.direction == "flipped" else base.label,
+            groups={**base.groups, part: content_id(text)},
+        )
+        return [Changed(example, variant="; ".join(map(str, edits)), clusters=(uid, self.source.cluster(uid)))]

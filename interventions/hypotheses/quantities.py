@@ -1,0 +1,177 @@
+"""How numbers and dates in a hypothesis change: by the monotonicity of what governs them (table 2), or by far."""
+
+import re
+from decimal import Decimal
+
+import numpy as np
+
+from interventions.hypotheses.analysis import (
+    DECREASE,
+    INCREASE,
+    MONOTONICITY,
+    MONTHS,
+    OPPOSITE,
+    SEASONS,
+    SUPERLATIVE,
+    TIMES,
+    Date,
+    Number,
+    before,
+    to_words,
+)
+from interventions.hypotheses.claim import Claim, Edits
+from interventions.hypotheses.text_edits import Edit
+
+OR_SO = re.compile(r"\bor (?:less|more|fewer|so|older|younger|longer|shorter)\b", re.IGNORECASE)
+GAMES = re.compile(r"\s(?:\w+ )?(?:olympics|olympiad|games|season)\b", re.IGNORECASE)  # "the 84 Olympics"
+LATEST = 2020  # no year after this is made up
+YEARS = re.compile(r"(?<![\d,.])(?:1\d{3}|20\d\d)(?!\d|[,.]\d)")
+OPEN_ENDED = frozenset("or to until till through by".split())  # an earlier year may be true as well
+DURING = re.compile(  # "took place over 16 days" says how long, and not more than 16
+    r"\b(?:place|held|spread|occurred|happened|recorded|filmed|shot|painted|made|written|span\w*|cover\w*) over$",
+    re.IGNORECASE,
+)
+
+
+def numbers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
+    """Move a governed number in the direction that keeps the label (table 2).
+
+    Flipped: half or double an ungoverned number. Half or double a governed one flips only where the table's value lies
+    between the two; there the governing words become their opposite instead ("over 30" to "under 30").
+    """
+    changes = []
+    for number in claim.found.numbers:
+        if not claim.free(number.start, number.end) or claim.found.negations:
+            continue
+        if flip and number.governor:
+            changes += _opposite(claim, number.governor, number.governor_start)
+        elif flip and (number.value < 2 or OR_SO.search(claim.text) or GAMES.match(claim.text[number.end :])):
+            continue
+        elif flip:
+            values = [v for v in _half_and_double(number.value) if not _percent(claim.text, number.end) or v < 100]
+            changes += [_renumbered(claim.text, number, value) for value in values]
+        elif DURING.search(claim.text[: number.governor_start + len(number.governor)]):
+            continue
+        elif number.governor and not SUPERLATIVE.search(claim.text):
+            direction = MONOTONICITY[number.governor][claim.label]
+            new = _moved(number.value, direction, rng)
+            if new is not None and not (_percent(claim.text, number.end) and new >= 100):
+                changes.append(_renumbered(claim.text, number, new))
+    return [change for change in changes if change[0].old != change[0].new]
+
+
+def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
+    """Move a governed year in the direction that keeps the label (table 2); flipped, "before" becomes "after".
+
+    Any other year goes before all years of the table: then it is true of nothing there, not even of a time span. A
+    month becomes one that the table does not name, where it names any. A season becomes its opposite, and only to flip.
+    """
+    if claim.found.negations:
+        return []
+    content = " ".join(v for _, values in claim.table.rows for v in values)
+    changes: list[Edits] = []
+    for date in claim.found.dates:
+        if not claim.free(date.start, date.end):
+            continue
+        new: str | None = None
+        if date.governor:
+            if flip:
+                changes += _opposite(claim, date.governor, date.governor_start)
+            else:
+                new = _moved_date(claim, date, rng)
+        elif flip or not claim.entailed:
+            new = _other_date(claim, date, content, flip, rng)
+        if new is not None:
+            changes.append((Edit(date.start, date.end, claim.text[date.start : date.end], new, "dates"),))
+    return changes
+
+
+def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | None:
+    """A governed year or decade, up to 15 earlier or later."""
+    monotone = _directly(claim.text, date.governor_start) and not SUPERLATIVE.search(claim.text)
+    if date.unit not in ("year", "decade") or date.governor not in TIMES or not monotone:
+        return None
+    step = int(rng.integers(1, 16)) * (10 if date.unit == "decade" else 1)
+    new = date.value + (step if MONOTONICITY[date.governor][claim.label] == INCREASE else -step)
+    return _as_date(new, date) if new <= LATEST else None
+
+
+def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.random.Generator) -> str | None:
+    """Another date than any of the table's."""
+    if date.unit == "season":
+        old = claim.text[date.start : date.end]
+        new = SEASONS[old.lower()]
+        return (new.capitalize() if old[0].isupper() else new) if flip else None
+    if date.unit == "month":
+        tabled = _months(content)
+        others = sorted(set(range(12)) - tabled - _months(claim.text))
+        return MONTHS[others[int(rng.integers(len(others)))]] if tabled and others else None
+    years = [int(y) for y in YEARS.findall(content)]
+    if (
+        not years
+        or before(claim.text, date.start) in OPEN_ENDED
+        or re.search(r"\bbetween\b", claim.text, re.IGNORECASE)
+    ):
+        return None
+    earlier = min([*years, date.value]) - int(rng.integers(5, 41))
+    return _as_date(earlier // 10 * 10 - 10 if date.unit == "decade" else earlier, date)
+
+
+def _as_date(value: int, date: Date) -> str | None:
+    return None if value <= 1000 else f"{value}s" if date.unit == "decade" else str(value)
+
+
+def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
+    """The governing words as their opposite."""
+    if governor not in OPPOSITE or not _directly(claim.text, start) or SUPERLATIVE.search(claim.text):
+        return []
+    old = claim.text[start : start + len(governor)]
+    new = OPPOSITE[governor]
+    kind = "dates" if governor in TIMES else "numbers"
+    return [(Edit(start, start + len(governor), old, new.capitalize() if old[0].isupper() else new, kind),)]
+
+
+def _directly(text: str, start: int) -> bool:
+    """Whether nothing measures the distance: not "just over", "shortly after", "2 years before"."""
+    measured = (
+        r"\b(?:just|right|shortly|soon|immediately|slightly|well|far|little|bit|much|years?|months?|days?|weeks?)\s*$"
+    )
+    return not re.search(measured, text[:start], re.IGNORECASE)
+
+
+def _half_and_double(value: Decimal) -> list[Decimal]:
+    """Half where that is above 1 and has no more decimals, and double."""
+    half = value / 2
+    exact = half == half.quantize(value) if value.as_tuple().exponent < 0 else half == half.to_integral_value()
+    return ([half] if exact and half > 1 else []) + [value * 2]
+
+
+def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal | None:
+    """A number between half and the whole, or between the whole and double, about as round as it was; never below 2."""
+    exponent = int(value.normalize().as_tuple().exponent)
+    step = Decimal(1).scaleb(min(exponent, value.adjusted() - 1) if value.adjusted() > 0 or exponent < 0 else exponent)
+    count = int(value / step)
+    low, high = (-(-count // 2), count - 1) if direction == DECREASE else (count + 1, 2 * count)
+    low = max(low, 1 if exponent < 0 else int(-(-2 // step)))
+    return int(rng.integers(low, high + 1)) * step if low <= high else None
+
+
+def _renumbered(text: str, number: Number, value: Decimal) -> Edits:
+    """The number as another one, written as it was: in words, with commas, with decimals."""
+    old = text[number.start : number.end]
+    if old[0].isalpha() and value == int(value) and value < 100:
+        new = to_words(int(value))
+        new = new.capitalize() if old[0].isupper() else new
+    else:
+        new = f"{value:,f}" if "," in old or value >= 10000 else f"{value:f}"
+        new = new.rstrip("0").rstrip(".") if "." in new and "." not in old else new
+    return (Edit(number.start, number.end, old, new, "numbers"),)
+
+
+def _percent(text: str, end: int) -> bool:
+    return bool(re.match(r"\s?(?:%|percent|per cent)", text[end:]))
+
+
+def _months(text: str) -> set[int]:
+    """The months that a text names, written out or by three letters."""
+    return {k for k, month in enumerate(MONTHS) if re.search(rf"\b{month[:3]}(?:{month[3:]})?\b", text)}

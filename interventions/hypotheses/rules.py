@@ -1,0 +1,123 @@
+"""Which changes of a hypothesis keep its label, and which make an entailed one a contradiction.
+
+Each rule returns every change it knows, as lists of edits; one of them is drawn afterwards. A rule that is not sure
+returns nothing: what is left out is not measured, and what is wrong is measured wrongly. Contradictions never become
+entailments (Gupta et al. 2022, §4, did that by hand), and neutral hypotheses are left alone.
+"""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from interventions.hypotheses.analysis import SUPERLATIVE, before
+from interventions.hypotheses.claim import Claim, Edits
+from interventions.hypotheses.entities import entities
+from interventions.hypotheses.modifiers import modifiers
+from interventions.hypotheses.quantities import dates, numbers
+from interventions.hypotheses.text_edits import Edit
+
+VAGUE = re.compile(r"\b(?:also|still|only|just|some|several|few|sometimes|always|often|had to|any)\b", re.IGNORECASE)
+QUANTIFIED = re.compile(
+    r"^an? |\b(?:all|every|each|most|many|both|at least|more than|less than|over|under|one)\b", re.I
+)
+NEGATED = re.compile(r"\b(is|was|are|were|has|have|had|does|do|did)( not\b|n['’]t\b)", re.IGNORECASE)
+NEVER = re.compile(r"\b(?:is|was|are|were|has|have|had)( not| never|n['’]t)(?= \w)", re.IGNORECASE)
+UNLIKE = re.compile(r" (?:only|all|every|many|just|until|more|less|yet|ever|both|always|a lot|most)\b", re.IGNORECASE)
+HAS_NO = re.compile(r"\b(?:has|have|had|is|are|was|were) (no )(?!longer|one\b|other|more|less|fewer|such|place)\w+s\b")
+WEAKER = {  # what follows from it where it stands
+    "all of the": "some of the", "all of": "some of", "all the": "some of the", "most of the": "some of the",
+    "most of": "some of", "many of the": "some of the", "many of": "some of", "several of the": "some of the",
+    "several of": "some of", "many": "some", "several": "some", "multiple": "some", "various": "some",
+    "numerous": "some", "always": "sometimes", "often": "sometimes",
+}  # fmt: skip
+STRONGER = {  # what it follows from
+    "some of the": "all of the", "some of": "all of", "many of the": "all of the", "many of": "all of",
+    "several of the": "all of the", "several of": "all of", "most of the": "all of the", "most of": "all of",
+    "many": "very many", "several": "very many", "multiple": "very many", "numerous": "countless",
+    "sometimes": "always", "often": "always",
+}  # fmt: skip
+NONE = {  # what excludes it
+    "all of the": "none of the", "all of": "none of", "all the": "none of the", "most of the": "none of the",
+    "most of": "none of", "many of the": "none of the", "many of": "none of", "several of the": "none of the",
+    "several of": "none of", "some of the": "none of the", "some of": "none of", "all": "no", "most": "no",
+    "many": "no", "several": "no", "some": "no", "multiple": "no", "various": "no", "numerous": "no", "a lot of": "no",
+    "lots of": "no", "every": "no", "each of the": "none of the", "each": "no", "always": "never", "sometimes": "never",
+    "often": "never",
+}  # fmt: skip
+
+NO_COUNT = frozenset("how as so too than at the its his her their very of in over that".split())
+PLURAL = frozenset("all most many several some multiple various numerous".split())  # stand before a plural
+NO_PLURAL = frozenset("his its this is was has as does".split())
+TIME = re.compile(r"(?:year|month|week|day|decade|century|centurie|hour|minute|time)s?")
+
+Rule = Callable[[Claim, bool, np.random.Generator], list[Edits]]
+
+
+def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
+    """Put a "not" to the main verb, or take the only negation away.
+
+    Preserved: "was not" becomes "wasn't", or the other way round.
+    """
+    text, negations, changes = claim.text, claim.found.negations, []
+    if not flip:
+        for m in NEGATED.finditer(text):
+            new = m[1] + ("n't" if m[2] == " not" else " not")
+            changes.append((Edit(*m.span(), m[0], new, "negation"),))
+        return changes
+    verb = claim.found.verb
+    if not negations and verb and not VAGUE.search(text) and not QUANTIFIED.search(text[: verb.start]):
+        changes.append((Edit(verb.start, verb.end, text[verb.start : verb.end], verb.negated, "negation"),))
+    if len(negations) == 1:
+        for m in (*NEVER.finditer(text), *HAS_NO.finditer(text)):
+            if not UNLIKE.match(text[m.end(1) :]) and not re.search(r"\b(?:any|yet|ever|longer|anymore)\b", text):
+                changes.append((Edit(*m.span(1), m[1], "", "negation"),))
+    return changes
+
+
+def quantifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
+    """A weaker quantifier keeps what is entailed, a stronger one what is contradicted; "no" flips what is entailed."""
+    if claim.found.negations or (not flip and SUPERLATIVE.search(re.sub(r"(?<!the )[Mm]ost ", "", claim.text))):
+        return []
+    if flip and len(claim.found.quantifiers) > 1:  # "some nations sent several athletes"
+        return []
+    scale = NONE if flip else WEAKER if claim.entailed else STRONGER
+    changes = []
+    for start, end, word in claim.found.quantifiers:
+        new = scale.get(word)
+        if new and claim.free(start, end) and _quantifies(claim.text, start, end, word):
+            old = claim.text[start:end]
+            changes.append((Edit(start, end, old, new.capitalize() if old[0].isupper() else new, "quantifiers"),))
+    return changes
+
+
+def nominal_modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
+    """A relative clause behind the title: one that a row of the table makes true keeps the label, another flips it."""
+    return modifiers(claim.text, claim.table, claim.values, flip, rng)
+
+
+RULES: dict[str, Rule] = {
+    "entities": entities,
+    "nominal_modifiers": nominal_modifiers,
+    "negation": negation,
+    "numbers": numbers,
+    "dates": dates,
+    "quantifiers": quantifiers,
+}
+
+
+def _without_most(text: str) -> str:
+    return re.sub(r"\b(?<!the )most\b", "", text, flags=re.IGNORECASE)
+
+
+def _quantifies(text: str, start: int, end: int, word: str) -> bool:
+    """Whether these words stand for how many, and not in "of all time", "as many as", "the most awards"."""
+    previous, following = before(text, start), re.match(r"\s+([\w-]+)", text[end:])
+    following = following[1].lower() if following else ""
+    if previous in NO_COUNT or TIME.fullmatch(following) or (word == "most" and previous):
+        return False
+    if word in PLURAL:
+        return following.endswith("s") and not following.endswith(("ous", "less")) and following not in NO_PLURAL
+    if word in ("every", "each"):
+        return previous != "" and following.isalpha() and following not in ("of", "other", "one", "two", "four")
+    return previous not in ("most", "more", "less", "quite")

@@ -1,0 +1,80 @@
+"""The config.json of a backbone: what Heed reads in it must be what it should be."""
+
+from collections.abc import Callable
+from typing import Any
+
+from transformers import AutoConfig, PretrainedConfig
+
+from lightning_modules.pretrained.backbones import load
+from records import HeedError
+
+# models that count positions from the one after padding's
+OFFSET = {"roberta", "xlm-roberta", "xlm-roberta-xl", "roberta-prelayernorm", "camembert", "longformer", "mpnet"}
+OFFSET |= {"data2vec-text", "ibert", "xmod", "luke", "lilt", "markuplm", "layoutlmv3"}
+UNLIMITED = -1  # positions of a model that counts none, as XLNet
+LEARNED = "heed"  # the entry of an exported config that says in which words the model was trained
+
+
+def _are_names(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+
+
+def is_size(value: Any) -> bool:
+    """Whether it is a whole number above 0."""
+    return type(value) is int and value > 0
+
+
+WORDS: dict[str, Callable[[Any], bool]] = {  # in that entry
+    "template": lambda value: isinstance(value, str),
+    "parts": _are_names,
+    "targets": _are_names,
+    "no_answer": lambda value: isinstance(value, str),
+    "pictures": is_size,
+}
+SOUND: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "id2label": (
+        lambda value: list(value) == list(range(len(value))) and _are_names(list(value.values())),
+        "the name of each output, numbered from 0",
+    ),
+    "architectures": (lambda value: value is None or _are_names(value), "a list of names"),
+    "max_position_embeddings": (lambda value: is_size(value) or value == UNLIMITED, "a positive number"),
+    LEARNED: (
+        lambda value: isinstance(value, dict) and all(WORDS[key](value[key]) for key in WORDS.keys() & value.keys()),
+        "the words that the model was trained with",
+    ),
+}
+
+
+def open_config(folder: str) -> PretrainedConfig:
+    """The config of a backbone.
+
+    Args:
+        folder: A folder or a hub id.
+
+    Raises:
+        HeedError: It cannot be loaded, or something in it cannot be.
+    """
+    config: PretrainedConfig = load(AutoConfig.from_pretrained, folder)
+    config.id2label = {i: config.id2label[i] for i in sorted(config.id2label)}
+    for name, (is_sound, should) in SOUND.items():
+        if hasattr(config, name) and not is_sound(getattr(config, name)):
+            raise HeedError(f"The config.json of {folder} is damaged: its {name} should be {should}.")
+    targets = getattr(config, LEARNED, {}).get("targets")
+    if targets is not None and len(targets) != len(config.id2label):
+        raise HeedError(f"The config.json of {folder} is damaged: its {LEARNED} should have a target for each label.")
+    return config
+
+
+def require_positions(config: PretrainedConfig, max_length: int) -> None:
+    """A model must have a position for every token that it is to read.
+
+    Raises:
+        HeedError: It has fewer.
+    """
+    positions = getattr(config, "max_position_embeddings", UNLIMITED)
+    if positions == UNLIMITED:
+        return
+    if config.model_type in OFFSET:
+        positions -= 1 + (1 if config.model_type == "mpnet" else config.pad_token_id)  # MPNet's is 1, whatever it says
+    if max_length > positions:
+        raise HeedError(f"--model.max_length {max_length} is more than the {positions} positions of the model.")

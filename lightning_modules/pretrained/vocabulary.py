@@ -1,0 +1,56 @@
+"""Tokenizers: whether their vocabulary is there, and whether it is the one that a model was trained with."""
+
+from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase
+
+from lightning_modules.pretrained.backbones import load
+from records import HeedError
+
+PROBES = (  # common words of several languages, of which a model reads one at least
+    "the and of to a in is not it on",
+    "и в не на я что он с как это",
+    "的 一 是 不 了 人 我 在 有 他",
+    "من في على لا ما هو أن هذا مع كان",
+    "है और के का में नहीं से यह को पर",
+    "の に は を た が で て と し",
+)
+KNOWN = 0.25  # the least share of the words of one of them that are known
+
+
+def open_tokenizer(folder: str, config: PretrainedConfig) -> PreTrainedTokenizerBase:
+    """The tokenizer of a backbone.
+
+    Args:
+        folder: A folder or a hub id.
+        config: Its config, which says how many tokens have an embedding.
+
+    Raises:
+        HeedError: It cannot be loaded, it knows no words, since transformers makes an empty one where its files are
+            missing; or it has more tokens than the model, or far fewer.
+    """
+    tokenizer = load(AutoTokenizer.from_pretrained, folder)
+    if not tokenizer.is_fast:
+        raise HeedError(
+            f"The tokenizer of {folder} ({type(tokenizer).__name__}) does not say which part a token comes from: take "
+            "a model with a fast tokenizer."
+        )
+    if max(share_known(tokenizer, words.split()) for words in PROBES) < KNOWN:
+        raise HeedError(
+            f"The tokenizer of {folder} knows next to no words: its files (tokenizer.json, vocab.txt or the like) are "
+            "missing or damaged. Copy those of the model that its weights come from."
+        )
+    rows, size = getattr(config.get_text_config(), "vocab_size", None), 1 + max(tokenizer.get_vocab().values())
+    if rows is not None and not 3 / 4 * rows <= size <= rows:  # tables are rounded up, or have a few rows to spare
+        raise HeedError(
+            f"The tokenizer of {folder} has {size:,} tokens, and its config.json {rows:,} (vocab_size): it is the "
+            "tokenizer of another model. Copy the files of the model that its weights come from."
+        )
+    return tokenizer
+
+
+def share_known(tokenizer: PreTrainedTokenizerBase, words: list[str]) -> float:
+    """The share of words in which a tokenizer knows every token, and sees one at least."""
+    try:
+        ids = tokenizer(words, add_special_tokens=False)["input_ids"]
+    except Exception:  # the tokenizers library raises no other, as where not even the unknown token is there
+        return 0.0
+    return sum(bool(row) and tokenizer.unk_token_id not in row for row in ids) / len(words)

@@ -1,0 +1,174 @@
+"""Pictures as a model's input: each is decoded and resized once, and kept in a mapped file."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from PIL import Image
+from torch import Tensor
+from transformers import PreTrainedTokenizerBase
+
+from lightning_modules.processors.texts import TextProcessor
+from records import Example, HeedError, Picture, Spool, Task
+from records.parts.pixels import pixels
+
+Resize = Callable[[Image.Image], Image.Image]
+SCHEMA = pa.schema([("height", pa.int32()), ("width", pa.int32()), ("pixels", pa.binary())])
+BLOCK = 64  # pictures that are decoded side by side
+GIB = 2**30
+
+
+class ResizeTo:
+    """Resizes to one size, whatever the shape; picklable."""
+
+    def __init__(self, width: int, height: int, how: Image.Resampling) -> None:
+        self.size, self.how = (width, height), how
+
+    def __call__(self, picture: Image.Image) -> Image.Image:
+        return picture.resize(self.size, self.how)
+
+
+class PictureStore:
+    """Resized pictures by number, in memory-mapped Arrow files: each content is decoded once.
+
+    Args:
+        resize: What makes of a picture (RGB) the one that the model reads; it must do the same in every process.
+        shape: Height and width of a picture that shows nothing, which is grey.
+        cache: GiB of resized pictures that are kept; the others are decoded anew whenever they are needed.
+
+    Attributes:
+        decoded: How many pictures were decoded so far.
+    """
+
+    def __init__(self, resize: Resize, shape: tuple[int, int], cache: float) -> None:
+        self.resize, self.cache = resize, cache
+        self.decoded = 0
+        self._number: dict[str, int] = {"": 0}
+        self._pictures = [Picture()]
+        self._blank = np.full((*shape, 3), 128, dtype=np.uint8)
+        self._kept: dict[int, tuple[pa.RecordBatch, int]] = {}
+        self._bytes = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_kept": {}}  # another process decodes what it needs
+
+    def __len__(self) -> int:
+        return len(self._pictures)
+
+    def content(self, number: int) -> str:
+        """What picture a number stands for: the sha256 of its bytes."""
+        return self._pictures[number].key
+
+    def numbers(self, pictures: Sequence[Picture]) -> np.ndarray:
+        """The number of each picture, by its content: int64 [pictures]; those that are new are decoded and kept.
+
+        Raises:
+            HeedError: One cannot be decoded; the message names its row.
+        """
+        new = []
+        for picture in pictures:
+            if picture.key not in self._number:
+                self._number[picture.key] = len(self._pictures)
+                self._pictures.append(picture)
+                new.append(self._number[picture.key])
+        self._keep(new)
+        return np.fromiter((self._number[picture.key] for picture in pictures), np.int64, len(pictures))
+
+    def _keep(self, numbers: Sequence[int]) -> None:
+        if not numbers or self._bytes >= self.cache * GIB:
+            return
+        spool = Spool(SCHEMA)
+        kept = 0
+        for start in range(0, len(numbers), BLOCK):
+            made = self._decode(numbers[start : start + BLOCK])
+            rows = [{"height": p.shape[0], "width": p.shape[1], "pixels": p.tobytes()} for p in made]
+            spool.write(pa.RecordBatch.from_pylist(rows, SCHEMA))
+            kept += len(made)
+            self._bytes += sum(p.nbytes for p in made)
+            if self._bytes >= self.cache * GIB:
+                break
+        places = ((batch, i) for batch in spool.finish().to_batches() for i in range(batch.num_rows))
+        self._kept |= dict(zip(numbers[:kept], places, strict=True))
+
+    def pixels(self, numbers: Sequence[int]) -> list[np.ndarray]:
+        """The pictures with these numbers: uint8 [height, width, 3] each."""
+        missing = [n for n in dict.fromkeys(numbers) if n and n not in self._kept]
+        decoded = dict(zip(missing, self._decode(missing), strict=True)) if missing else {}
+        return [decoded[n] if n in decoded else self._pixels(n) for n in numbers]
+
+    def _pixels(self, number: int) -> np.ndarray:
+        if not number:
+            return self._blank
+        batch, i = self._kept[number]
+        shape = (batch["height"][i].as_py(), batch["width"][i].as_py(), 3)
+        return np.frombuffer(batch["pixels"][i].as_buffer(), dtype=np.uint8).reshape(shape)
+
+    def _decode(self, numbers: Sequence[int]) -> list[np.ndarray]:
+        self.decoded += len(numbers)
+        with ThreadPoolExecutor() as pool:  # Pillow lets other threads run while it decodes and resizes
+            return list(pool.map(lambda n: pixels(self._pictures[n], self.resize), numbers))
+
+
+def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequence[float], device: Any) -> Tensor:
+    """Pictures of one size as a network reads them: float32 [pictures, 3, height, width]."""
+    stacked = torch.from_numpy(np.stack(pixels)).to(device).permute(0, 3, 1, 2).float() / 255
+    shape = (1, 3, 1, 1)
+    return (stacked - stacked.new_tensor(mean).view(shape)) / stacked.new_tensor(std).view(shape)
+
+
+def require_pictures(task: Task, model: str) -> None:
+    """For a model that reads pictures with one text.
+
+    Raises:
+        HeedError: The task has none, or several texts.
+    """
+    texts = [part for part in task.parts if part not in task.pictures]
+    if len(task.parts) > 1 and not task.pictures:
+        raise HeedError(f"--model {model} reads pictures, and there is none among {', '.join(task.parts)}.")
+    if len(texts) > 1:
+        raise HeedError(f"--model {model} reads one text beside the pictures, and there are {', '.join(texts)}.")
+
+
+class PictureProcessor:
+    """A text as token ids, pictures as numbers by which the network asks ``store`` for the pixels.
+
+    A task without a text (``--partial image``) reads the empty text, one without a picture a picture that shows
+    nothing.
+
+    Args:
+        tokenizer: A fast Hugging Face tokenizer.
+        task: Which parts there are, and which of them are pictures.
+        max_length: Most tokens of the text.
+        store: The pictures.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, task: Task, max_length: int, store: PictureStore) -> None:
+        self.tokenizer, self.pictures, self.store = tokenizer, task.pictures, store
+        texts = [part for part in task.parts if part not in task.pictures]
+        self.text = TextProcessor(tokenizer, texts or [""], max_length)
+        self.truncated, self.unknown = 0, 0.0
+
+    def _texts(self, examples: Sequence[Example]) -> Sequence[Example]:
+        return examples if self.text.parts != ("",) else [Example("", {"": ""})] * len(examples)
+
+    def numbers(self, examples: Sequence[Example]) -> np.ndarray:
+        """The number of each example's pictures: int64 [examples, pictures], one column at least."""
+        if not self.pictures:
+            return np.zeros((len(examples), 1), dtype=np.int64)
+        if hasattr(examples, "column"):
+            columns = [list(examples.column(f"parts.{part}")) for part in self.pictures]
+        else:
+            columns = [[example.parts[part] for example in examples] for part in self.pictures]
+        return np.stack([self.store.numbers(column) for column in columns], axis=1)
+
+    def lengths(self, examples: Sequence[Example]) -> np.ndarray:
+        self.numbers(examples)  # decodes them: what is damaged shows before anything is trained
+        lengths = self.text.lengths(self._texts(examples))
+        self.truncated, self.unknown = self.text.truncated, self.text.unknown
+        return lengths
+
+    def __call__(self, examples: Sequence[Example]) -> dict[str, Tensor]:
+        return self.text(self._texts(examples)) | {"pictures": torch.from_numpy(self.numbers(examples))}

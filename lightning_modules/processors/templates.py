@@ -1,0 +1,66 @@
+"""The processor of models that read one text: the parts in their places in a template."""
+
+import re
+from collections.abc import Sequence
+
+from transformers import PreTrainedTokenizerBase
+
+from lightning_modules.processors.texts import TextProcessor
+from records import HeedError, Part, TableForm, parts_of
+from records.parts.template import PART
+
+
+class TemplateProcessor(TextProcessor):
+    """Parts in a template, for models that read one text.
+
+    Each text is tokenised once, and an input is put together from the ids of the template's words and of the parts. The
+    ids are those of the whole text, since words of a tokenizer end at spaces. What is too long loses words of the
+    longest part; the words of the template stay.
+
+    Args:
+        tokenizer: A fast Hugging Face tokenizer.
+        template: The words around the parts, which stand in it between spaces, as their names in braces.
+        max_length: Most tokens of an input, those of the template and special tokens included.
+        form: How tables are put into words.
+
+    Raises:
+        HeedError: A part is glued to a word of the template, a ``max_length`` leaves no room for a token of each part,
+            or the tokenizer encodes a text differently from its parts.
+    """
+
+    REFUSAL = "The tokenizer {} encodes a text differently from its parts: it cannot be used with templates here."
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        template: str,
+        max_length: int,
+        form: TableForm | None = None,
+    ) -> None:
+        self.template = template
+        if re.search(r"\S\{|\}\S", template):
+            raise HeedError(f"The template {template!r}: put spaces around the braces, for words end at spaces.")
+        super().__init__(tokenizer, parts_of(template), max_length, form)
+
+    def _read_template(self) -> None:
+        """Find the tokens before, between and after the parts: the words of the template, and special tokens."""
+        encoded = self.tokenizer("a")
+        ids, sequence = encoded["input_ids"], encoded.sequence_ids(0)
+        first, last = sequence.index(0), len(sequence) - sequence[::-1].index(0)
+        self._words = PART.split(self.template)[::2]
+        stretches = [self.tokenizer(words.rstrip(), add_special_tokens=False)["input_ids"] for words in self._words]
+        stretches[0] = ids[:first] + stretches[0]
+        stretches[-1] = stretches[-1] + ids[last:]
+        self._special = [(tokens, [0] * len(tokens)) for tokens in stretches]
+        self._part_types = [0] * len(self.parts)
+
+    def _texts(self, parts: Sequence[Part]) -> Sequence[str]:
+        """The parts of an example as text, each with the space before it, by which some tokenizers know a word."""
+        return [
+            f" {text}" if words[-1:].isspace() else text
+            for words, text in zip(self._words, super()._texts(parts), strict=False)
+        ]
+
+    def _whole(self, texts: Sequence[str]) -> Sequence[str]:
+        """The whole text of an example with these parts: the template, filled in."""
+        return ["".join(piece for pair in zip(self._words, [*texts, ""], strict=True) for piece in pair)]

@@ -1,0 +1,144 @@
+"""Extractive readers: BERT, RoBERTa, DeBERTa, ELECTRA and whatever AutoModel knows, with a head that marks answers."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+from transformers import AutoModelForQuestionAnswering
+
+from lightning_modules.classifier import MOST_UNKNOWN
+from lightning_modules.processors.windows import WindowProcessor
+from lightning_modules.text.encoder import Encoder
+from records import HeedError, Prediction, Task
+
+WINDOWS = 64  # that the network reads at a time when it predicts
+
+
+class Reader(Encoder):
+    """Any ``AutoModelForQuestionAnswering`` over a text and a question; the answer is a piece of the text, or "".
+
+    The prediction is the piece with the highest sum of its start and end scores in any window, unless the score of no
+    answer (start and end at the first token; the lowest over the windows) is higher by more than ``threshold``: the
+    rule of Devlin et al. (2019) for SQuAD 2.0.
+
+    Args:
+        backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
+        max_length: Most tokens of a window, with the question.
+        overlap: Tokens that two windows of a text share.
+        longest_answer: Most tokens of a predicted answer; at most ``overlap``, so that no answer is lost between two.
+        threshold: By how much no answer must score higher than the best answer; a lower one answers less often.
+        sha256: What the weights of a backbone from a package must hash to.
+        learning_rate: Peak learning rate of AdamW.
+        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
+        warmup: Share of all steps over which the learning rate rises.
+        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
+    """
+
+    kind = "span"
+    auto: Any = AutoModelForQuestionAnswering
+
+    def __init__(
+        self,
+        backbone: str,
+        max_length: int = 384,
+        overlap: int = 128,
+        longest_answer: int = 30,
+        threshold: float = 0.0,
+        sha256: str | None = None,
+        learning_rate: float = 5e-5,
+        weight_decay: float = 0.01,
+        warmup: float = 0.1,
+        max_unknown: float = MOST_UNKNOWN,
+    ) -> None:
+        super().__init__(backbone, max_length, None, sha256, learning_rate, weight_decay, warmup, max_unknown)
+        if not 1 <= longest_answer <= overlap:
+            raise HeedError(f"--model.longest_answer {longest_answer} should be from 1 to --model.overlap {overlap}.")
+        self.overlap, self.longest_answer, self.threshold = overlap, longest_answer, threshold
+
+    def prepare(self, task: Task) -> None:
+        self.processor = WindowProcessor(self._open(task), task.parts, self.max_length, self.overlap)
+        self.has_head = self.trained
+        if not self.has_head:
+            self.config.num_labels = 2  # a start and an end
+
+    def require_head(self) -> None:
+        if not self.trained:
+            raise HeedError(f"The model {self.backbone} was never trained to answer questions: name a --checkpoint.")
+
+    def logits(self, inputs: dict[str, Any]) -> Tensor:
+        """Scores of starts and of ends, [2, windows, tokens]; the network reads some windows at a time."""
+        rows = inputs["encoder"]
+        found = [
+            self.network(**{name: values[k : k + WINDOWS] for name, values in rows.items()})
+            for k in range(0, len(rows["input_ids"]), WINDOWS)
+        ]
+        return torch.stack([torch.cat([f.start_logits for f in found]), torch.cat([f.end_logits for f in found])])
+
+    def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
+        """The windows of all examples weigh alike; one without the whole answer is one of no answer."""
+        start, end = self.logits(batch["inputs"]).float()
+        targets = batch["inputs"]["targets"]
+        loss = (F.cross_entropy(start, targets[:, 0]) + F.cross_entropy(end, targets[:, 1])) / 2
+        self.log("loss/train", loss, prog_bar=True, batch_size=batch["size"])
+        return loss
+
+    def predict(self, batch: dict[str, Any]) -> list[Prediction]:
+        if not batch["size"]:
+            return []
+        scores = self.logits(batch["inputs"]).float().cpu().numpy()
+        return [Prediction(answer) for answer in self.answers_of(scores, batch["inputs"])]
+
+    def answers_of(self, scores: np.ndarray, inputs: dict[str, Any]) -> list[str]:
+        """The answer to each example of a batch.
+
+        Args:
+            scores: float32 [2, windows, tokens], as :meth:`logits` returns them.
+            inputs: As the processor makes them.
+
+        Raises:
+            HeedError: The scores are not finite.
+        """
+        if not np.isfinite(scores).all():
+            raise HeedError("The model's outputs are not finite: try a lower --model.learning_rate.")
+        windows, nothing = inputs["windows"], scores[:, :, 0].sum(axis=0)
+        best, first, last = best_spans(*scores, windows, self.longest_answer)
+        answers = []
+        for i, (text, characters) in enumerate(zip(inputs["texts"], inputs["characters"], strict=True)):
+            here = np.flatnonzero(windows[:, 0] == i)
+            w = here[best[here].argmax()]
+            if best[w] == -np.inf or nothing[here].min() - best[w] > self.threshold:
+                answers.append("")
+            else:
+                shift = windows[w, 1] - windows[w, 2]
+                answers.append(text[characters[first[w] + shift, 0] : characters[last[w] + shift, 1]].strip())
+        return answers
+
+
+def best_spans(
+    start: np.ndarray, end: np.ndarray, windows: np.ndarray, longest: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The best piece of the text in each window; of equally good ones the shortest, and then the first.
+
+    Args:
+        start: float32 [windows, tokens], how good a start each token is.
+        end: Likewise for ends.
+        windows: int64 [windows, 4], as :class:`WindowProcessor` makes them.
+        longest: Most tokens of a piece.
+
+    Returns:
+        Its score, its first and its last token: [windows] each; the score is -inf where a window has no token of text.
+    """
+    place, begin, count = np.arange(start.shape[1]), windows[:, 2:3], windows[:, 3:]
+    inside = (begin <= place) & (place < begin + count)
+    start, end = np.where(inside, start, -np.inf), np.where(inside, end, -np.inf)
+    best = np.full(len(start), -np.inf)
+    first, last = np.zeros((2, len(start)), dtype=np.int64)
+    for more in range(min(longest, start.shape[1])):
+        total = start[:, : start.shape[1] - more] + end[:, more:]
+        at = total.argmax(axis=1)
+        value = np.take_along_axis(total, at[:, None], axis=1)[:, 0]
+        better = value > best
+        best[better], first[better], last[better] = value[better], at[better], at[better] + more
+    return best, first, last

@@ -1,0 +1,274 @@
+"""BLIP: its text encoder, which looks at a picture or at two, with a head for the labels."""
+
+import copy
+from typing import Any
+
+import torch
+from PIL import Image
+from pytorch_lightning.utilities import rank_zero_info
+from torch import Tensor, nn
+from transformers import (
+    BlipConfig,
+    BlipImageProcessorPil,
+    BlipPreTrainedModel,
+    BlipTextModel,
+    BlipVisionModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.models.blip.modeling_blip_text import BlipTextAttention
+
+from lightning_modules.classifier import MOST_UNKNOWN
+from lightning_modules.pretrained.backbone_config import LEARNED
+from lightning_modules.pretrained.backbones import has_weights, load, load_weights
+from lightning_modules.pretrained.linear import faster_on_cpu
+from lightning_modules.processors.pictures import PictureProcessor, PictureStore, ResizeTo, normalised, require_pictures
+from lightning_modules.text.encoder import Encoder
+from records import HeedError, Task, listing
+
+ENCODE = "[ENC]"  # the first token of a text that is read with a picture
+TEXT = {  # where a released model without a text encoder keeps what can be one
+    "BlipForConditionalGeneration": r"^text_decoder\.bert\.",
+    "BlipModel": r"^text_model\.",
+}
+
+
+class TwinCrossAttention(nn.Module):
+    """Cross-attention to two pictures, which begins as twice the same (BLIP, section 5.4).
+
+    What is seen in both is averaged, or joined by a linear layer; then it is added to what was there before.
+
+    Args:
+        one: Cross-attention to one picture; its layers are taken.
+        joined: Whether a linear layer joins, instead of the average.
+        std: Standard deviation of that layer's first weights.
+    """
+
+    def __init__(self, one: BlipTextAttention, joined: bool, std: float) -> None:
+        super().__init__()
+        self.attend = nn.ModuleList([one.self, copy.deepcopy(one.self)])
+        self.dense = nn.ModuleList([one.output.dense, copy.deepcopy(one.output.dense)])
+        self.dropout, self.norm = one.output.dropout, one.output.LayerNorm
+        width = one.output.dense.out_features
+        self.join = nn.Linear(2 * width, width) if joined else None
+        if self.join is not None:
+            nn.init.normal_(self.join.weight, std=std)
+            nn.init.zeros_(self.join.bias)
+
+    def forward(self, hidden_states: Tensor, encoder_hidden_states: Tensor, **kwargs: Any) -> tuple[Tensor, None]:
+        """What the tokens are after they have looked: [examples, tokens, width].
+
+        Args:
+            hidden_states: The tokens before: [examples, tokens, width].
+            encoder_hidden_states: The states of both pictures, one after the other: [examples, 2 x patches, width].
+        """
+        pictures = encoder_hidden_states.chunk(2, dim=1)
+        first, second = (
+            dense(attend(hidden_states, encoder_hidden_states=states)[0])
+            for attend, dense, states in zip(self.attend, self.dense, pictures, strict=True)
+        )
+        seen = (first + second) / 2 if self.join is None else self.join(torch.cat([first, second], dim=-1))
+        return self.norm(self.dropout(seen) + hidden_states), None
+
+
+class BlipClassifier(BlipPreTrainedModel):
+    """BLIP's vision encoder, its image-grounded text encoder, and a head over the first token.
+
+    Modules are called as in the models of transformers, so that released weights fit. A config whose entry ``heed``
+    says so makes one that looks at two pictures.
+    """
+
+    def __init__(self, config: BlipConfig) -> None:
+        super().__init__(config)
+        width = config.text_config.hidden_size
+        self.vision_model = BlipVisionModel(config.vision_config)
+        self.text_encoder = BlipTextModel(config.text_config, add_pooling_layer=False)
+        self.head = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, config.num_labels))
+        if getattr(config, LEARNED)["pictures"] == 2:
+            self.look_at_two()
+        self.post_init()
+
+    def new_head(self) -> None:
+        """Forget what the outputs mean."""
+        for layer in (self.head[0], self.head[2]):
+            nn.init.normal_(layer.weight, std=self.config.initializer_range)
+            nn.init.zeros_(layer.bias)
+
+    def look_at_two(self) -> None:
+        """Give each block of the text encoder a second cross-attention that begins as the first (BLIP, section 5.4)."""
+        layers = self.text_encoder.encoder.layer
+        for i, layer in enumerate(layers):
+            joined, std = i >= len(layers) // 2, self.config.initializer_range
+            layer.crossattention = TwinCrossAttention(layer.crossattention, joined, std)
+        setattr(self.config, LEARNED, {"pictures": 2})
+
+
+class Blip(Encoder):
+    """BLIP's image-grounded text encoder with a head, over a text and one picture or two.
+
+    Any released BLIP will do, whatever it was made for; a captioner lends the text encoder its decoder. The text begins
+    with [ENC], as it does in the paper and in the code that the weights come from (transformers has [CLS] there).
+
+    Args:
+        backbone: Hub id or folder of a BLIP.
+        cache: GiB of resized pictures that each process keeps on disk (TMPDIR); others are decoded again and again.
+        max_length: Most tokens of a text.
+        labels: Names of the head's outputs in their order, for an exported model that only calls them LABEL_0, ...
+        learning_rate: Peak learning rate of AdamW.
+        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
+        warmup: Share of all steps over which the learning rate rises.
+        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
+
+    Attributes:
+        most_pictures: How many pictures it can read.
+    """
+
+    auto = BlipClassifier
+    head_name: str | None = "head."
+    most_pictures = 2
+
+    def __init__(
+        self,
+        backbone: str,
+        cache: float = 8.0,
+        max_length: int = 128,
+        labels: list[str] | None = None,
+        learning_rate: float = 3e-5,
+        weight_decay: float = 0.05,
+        warmup: float = 0.1,
+        max_unknown: float = MOST_UNKNOWN,
+    ) -> None:
+        super().__init__(backbone, max_length, labels, None, learning_rate, weight_decay, warmup, max_unknown)
+        self.cache = cache
+
+    def require_parts(self, task: Task) -> None:
+        require_pictures(task, type(self).__name__)
+        if len(task.pictures) > self.most_pictures:
+            most = "one picture" if self.most_pictures == 1 else "two pictures at most"
+            raise HeedError(f"--model {type(self).__name__} reads {most}, and there are {', '.join(task.pictures)}.")
+
+    def _open(self, task: Task) -> PreTrainedTokenizerBase:
+        tokenizer = super()._open(task)
+        if self.config.model_type != "blip":
+            raise HeedError(f"--model.backbone {self.backbone} is no BLIP ({self.config.model_type}).")
+        text = self.config.text_config
+        if self.max_length > text.max_position_embeddings:
+            raise HeedError(
+                f"--model.max_length {self.max_length} is more than the {text.max_position_embeddings} positions of "
+                "the model."
+            )
+        text.is_decoder = True  # else it has no cross-attention; it reads in both directions all the same
+        self.encode_token = encode_token(tokenizer, self.config)
+        return tokenizer
+
+    def prepare(self, task: Task) -> None:
+        tokenizer = self._open(task)
+        self.image_processor = self._read_settings()
+        size, how = self.config.vision_config.image_size, Image.Resampling(self.image_processor.resample)
+        store = PictureStore(ResizeTo(size, size, how), (size, size), self.cache)
+        self.processor = PictureProcessor(tokenizer, task, self.max_length, store)
+        self._match_labels(task)
+
+    def _read_settings(self) -> BlipImageProcessorPil:
+        """How the backbone wants its pictures.
+
+        Raises:
+            HeedError: They are not squares of the size that its vision encoder reads.
+        """
+        found = load(BlipImageProcessorPil.from_pretrained, self.folder)
+        size, steps = self.config.vision_config.image_size, (found.do_resize, found.do_rescale, found.do_normalize)
+        if not all(steps) or (found.size.height, found.size.width) != (size, size):
+            raise HeedError(
+                f"--model.backbone {self.backbone}: its preprocessor_config.json does not make pictures of "
+                f"{size} x {size}, which its vision encoder reads."
+            )
+        return found
+
+    def _match_labels(self, task: Task) -> None:
+        super()._match_labels(task)
+        pictures, learned = max(1, len(task.pictures)), getattr(self.config, LEARNED, {}).get("pictures", 1)
+        if self.trained and learned != pictures:
+            raise HeedError(f"{self.backbone} reads {learned} pictures, and the data have {pictures}.")
+        setattr(self.config, LEARNED, {"pictures": pictures})
+
+    def configure_model(self) -> None:
+        if self.network is not None or self.task is None:
+            return
+        network = self._loaded() if has_weights(self.folder) else self.auto(self.config)
+        self.network = faster_on_cpu(network).train()
+
+    def _loaded(self) -> nn.Module:
+        """The network with the weights of the backbone."""
+        pictures = getattr(self.config, LEARNED)["pictures"]
+        if self.trained:
+            network = self._fitted(self.config)
+            if not self.has_head:  # its outputs mean something else
+                network.new_head()
+                outputs, labels = listing(self.outputs), listing(self.task.labels)
+                rank_zero_info(f"{self.backbone}: its head ({outputs}) gives way to a new one ({labels}).")
+            return network
+        config = copy.deepcopy(self.config)
+        setattr(config, LEARNED, {"pictures": 1})
+        network = self._fitted(config)
+        if pictures == 2:
+            network.look_at_two()
+        return network
+
+    def _fitted(self, config: BlipConfig) -> nn.Module:
+        """The network of a config with the weights of the backbone."""
+        architecture = (config.architectures or [""])[0]
+        if architecture in TEXT:
+            rank_zero_info(f"{self.backbone} is a {architecture}: its text model becomes the text encoder.")
+        return load_weights(
+            self.auto.from_pretrained,
+            self.folder,
+            self.head,
+            self.head_name,
+            config=config,
+            key_mapping={TEXT[architecture]: "text_encoder."} if architecture in TEXT else None,
+        )
+
+    def _looked(self, numbers: Tensor) -> Tensor:
+        """The states of pictures by their numbers: [examples, pictures x patches, width].
+
+        Where nothing is trained, a picture that stands several times in a batch is encoded once.
+        """
+        flat, place = numbers.flatten(), None
+        if not self.training:
+            flat, place = flat.unique(return_inverse=True)
+        pixels = self.processor.store.pixels(flat.tolist())
+        settings = self.image_processor
+        read = normalised(pixels, settings.image_mean, settings.image_std, self.device)
+        states = self.network.vision_model(read).last_hidden_state
+        states = states if place is None else states[place]
+        return states.view(len(numbers), -1, states.shape[-1])
+
+    def _encoded(self, inputs: dict[str, Tensor]) -> Tensor:
+        """The states of the tokens of a text that has seen its pictures: [examples, tokens, width]."""
+        ids = inputs["input_ids"].clone()
+        ids[:, 0] = self.encode_token
+        return self.network.text_encoder(
+            input_ids=ids,
+            attention_mask=inputs["attention_mask"],
+            encoder_hidden_states=self._looked(inputs["pictures"]),
+            is_decoder=False,
+        ).last_hidden_state
+
+    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
+        scores = self.network.head(self._encoded(inputs)[:, 0])
+        return scores if self.order == sorted(self.order) else scores[:, self.order]
+
+    def export(self, folder: str, weights: bool) -> None:
+        super().export(folder, weights)
+        self.image_processor.save_pretrained(folder)
+
+
+def encode_token(tokenizer: PreTrainedTokenizerBase, config: BlipConfig) -> int:
+    """The id of [ENC].
+
+    The tokenizers beside released models do not know it, but it has an embedding: the one behind that of [DEC], which
+    the config calls the beginning of a text. A model without it begins with its own first token.
+    """
+    known, behind = tokenizer.get_vocab().get(ENCODE), (config.text_config.bos_token_id or 0) + 1
+    if known is not None:
+        return known
+    return behind if len(tokenizer) <= behind < config.text_config.vocab_size else tokenizer.cls_token_id

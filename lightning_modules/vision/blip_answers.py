@@ -1,0 +1,170 @@
+"""BLIP for questions about pictures: the labels are answers, ranked by how probable their texts are."""
+
+import torch
+from pytorch_lightning.utilities import rank_zero_info
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import BlipForQuestionAnswering
+from transformers.models.blip.modeling_blip_text import BlipTextSelfAttention
+
+from lightning_modules.classifier import MOST_UNKNOWN
+from lightning_modules.pretrained.backbone_config import LEARNED
+from lightning_modules.pretrained.labels import head_order, is_named, match_labels
+from lightning_modules.text.seq2seq import IGNORED, teach
+from lightning_modules.vision.blip import Blip
+from records import HeedError, Task, listing
+
+SEQUENCES = 256  # answers that the decoder reads together; each takes the scores of a whole vocabulary
+
+
+class MaskedCrossAttention(BlipTextSelfAttention):
+    """Cross-attention that heeds its mask.
+
+    transformers hands the mask of what is attended to on under the name of the other one, where it is not read, so that
+    answers would depend on the padding of the question.
+    """
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None = None,
+        encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Tensor | None = None,
+        **kwargs: object,
+    ) -> tuple[Tensor, Tensor]:
+        """As in the class above."""
+        mask = attention_mask if encoder_attention_mask is None else encoder_attention_mask
+        return super().forward(hidden_states, None, encoder_hidden_states, mask, **kwargs)
+
+
+class BlipAnswers(Blip):
+    """``BlipForQuestionAnswering`` over a question and a picture: its answer is the label with the most probable text.
+
+    The picture and the question are encoded once. Where there are many labels, those with the most probable first
+    tokens are scored and the others have the probability 0, as in the paper (section 5.3); labels that begin with the
+    same token go by their order.
+
+    Args:
+        backbone: Hub id or folder of a BLIP for question answering.
+        rank: How many labels are scored.
+        cache: GiB of resized pictures that each process keeps on disk (TMPDIR); others are decoded again and again.
+        max_length: Most tokens of a question.
+        learning_rate: Peak learning rate of AdamW.
+        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
+        warmup: Share of all steps over which the learning rate rises.
+        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
+    """
+
+    auto = BlipForQuestionAnswering
+    head = "kept"  # its decoder is asked for texts, whatever they mean
+    head_name = None
+    most_pictures = 1
+
+    def __init__(
+        self,
+        backbone: str,
+        rank: int = 128,
+        cache: float = 8.0,
+        max_length: int = 128,
+        learning_rate: float = 2e-5,
+        weight_decay: float = 0.05,
+        warmup: float = 0.1,
+        max_unknown: float = MOST_UNKNOWN,
+    ) -> None:
+        super().__init__(backbone, cache, max_length, None, learning_rate, weight_decay, warmup, max_unknown)
+        if rank < 1:
+            raise HeedError(f"--model.rank {rank}: at least one label must be scored.")
+        self.rank = rank
+
+    def _match_labels(self, task: Task) -> None:
+        """Find the text of each label: the one that the model was trained with here, else that of the data."""
+        config, targets = self.config, task.targets
+        self.outputs = [config.id2label[i] for i in range(len(config.id2label))]
+        learned = getattr(config, LEARNED, {}).get("targets")
+        self.answers = self.outputs if learned and is_named(self.outputs) else None
+        order = match_labels(self.outputs, task.labels) if self.answers else None
+        if order is not None:
+            targets = tuple(learned[i] for i in order)
+        if targets != task.targets:
+            rank_zero_info(f"{self.backbone} was trained with the answers {listing(targets)}: kept.")
+        self._encode_targets(targets)
+        config.id2label = dict(enumerate(task.labels))
+        config.label2id = {label: i for i, label in config.id2label.items()}
+        setattr(config, LEARNED, {"targets": list(targets)})
+
+    def _encode_targets(self, targets: tuple[str, ...]) -> None:
+        """What the decoder reads and writes for each label: int64 [labels, tokens]."""
+        tokenizer, config = self.processor.tokenizer, self.config.text_config
+        ids = [[*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.sep_token_id] for text in targets]
+        if twins := [text for row, text in zip(ids, targets, strict=True) if ids.count(row) > 1]:
+            raise HeedError(f"The tokenizer of {self.backbone} cannot tell apart the texts {listing(twins)}.")
+        if (longest := max(map(len, ids))) > config.max_position_embeddings:
+            raise HeedError(f"{self.backbone} writes no answer of {longest} tokens, as the longest label has.")
+        written, read = teach(ids, tokenizer.pad_token_id, config.bos_token_id)
+        self.register_buffer("written", written, persistent=False)
+        self.register_buffer("read", read, persistent=False)
+
+    def require_head(self) -> None:
+        """For a model that is not trained here.
+
+        Raises:
+            HeedError: It was trained to give other answers than the labels of the task.
+        """
+        if self.answers:
+            head_order(self.outputs, self.task.labels, self.backbone)
+
+    def _loaded(self) -> nn.Module:
+        return self._fitted(self.config)
+
+    def configure_model(self) -> None:
+        fresh = self.network is None
+        super().configure_model()
+        if fresh and self.network is not None:
+            for layer in self.network.text_decoder.bert.encoder.layer:
+                layer.crossattention.self.__class__ = MaskedCrossAttention
+
+    def _written(self, states: Tensor, mask: Tensor, read: Tensor) -> Tensor:
+        """Scores of what comes after each token that the decoder reads: float32 [texts, tokens, vocabulary]."""
+        return self.network.text_decoder(
+            input_ids=read, encoder_hidden_states=states, encoder_attention_mask=mask, use_cache=False
+        ).logits.float()
+
+    def _ranked(self, states: Tensor, mask: Tensor) -> Tensor:
+        """The labels that are scored: int64 [examples, at most ``rank``]."""
+        labels = torch.arange(len(self.written), device=states.device).expand(len(states), -1)
+        if len(self.written) <= self.rank:
+            return labels
+        first = self._written(states, mask, self.read[:1, :1].expand(len(states), 1))[:, 0, self.written[:, 0]]
+        return first.sort(dim=1, descending=True, stable=True).indices[:, : self.rank]
+
+    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
+        """Log-likelihood of each label's text with its end: float32 [examples, labels]; -inf where it is not scored."""
+        states, mask = self._encoded(inputs), inputs["attention_mask"]
+        labels = self._ranked(states, mask)
+        example = torch.arange(len(states), device=labels.device).repeat_interleave(labels.shape[1])
+        found = []
+        for examples, chosen in zip(example.split(SEQUENCES), labels.flatten().split(SEQUENCES), strict=True):
+            longest = int((self.written[chosen] != IGNORED).sum(dim=1).max())
+            written, read = self.written[chosen, :longest], self.read[chosen, :longest]
+            scores = self._written(states[examples], mask[examples], read)
+            losses = F.cross_entropy(scores.flatten(0, 1), written.flatten(), ignore_index=IGNORED, reduction="none")
+            found.append(-losses.view(written.shape).sum(dim=1))
+        none = torch.full((len(states), len(self.written)), -torch.inf, device=labels.device)
+        return none.scatter(1, labels, torch.cat(found).view(labels.shape))
+
+    def training_step(self, batch: dict, batch_idx: int) -> Tensor:
+        """Cross-entropy of the tokens of the gold answer, given those before; of soft labels, that of every answer
+        times its worth, as BLIP was trained."""
+        labels, inputs = batch["labels"], batch["inputs"]
+        states, mask = self._encoded(inputs), inputs["attention_mask"]
+        if labels.ndim == 1:
+            scores = self._written(states, mask, self.read[labels])
+            loss = F.cross_entropy(scores.flatten(0, 1), self.written[labels].flatten(), ignore_index=IGNORED)
+        else:
+            example, answer = labels.nonzero(as_tuple=True)
+            written = self.written[answer]
+            scores = self._written(states[example], mask[example], self.read[answer])
+            losses = F.cross_entropy(scores.flatten(0, 1), written.flatten(), ignore_index=IGNORED, reduction="none")
+            loss = (losses.view(written.shape).sum(dim=1) * labels[example, answer]).sum() / max(1, len(labels))
+        self.log("loss/train", loss, prog_bar=True, batch_size=len(labels))
+        return loss

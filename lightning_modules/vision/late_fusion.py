@@ -1,0 +1,299 @@
+"""Late fusion: any timm backbone beside any text encoder; the baseline that a laptop can train."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import timm
+import torch
+from PIL import Image
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoModel
+
+from lightning_modules.classifier import MOST_UNKNOWN
+from lightning_modules.pretrained.backbone_config import is_size
+from lightning_modules.pretrained.backbones import has_weights, load, load_weights, quiet, require_fit, reshaped
+from lightning_modules.pretrained.linear import faster_on_cpu
+from lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
+from lightning_modules.processors.pictures import PictureProcessor, PictureStore, ResizeTo, normalised, require_pictures
+from lightning_modules.text.encoder import Encoder
+from records import HeedError, Task, read_json, write_json
+
+SETTINGS = "vision.json"  # beside an exported model: what is known of the network but for its text encoder
+LAST = "head.3."  # how the last layer is called
+BATCH = 32  # pictures that are encoded together
+
+
+def _are_channels(value: Any, least: float) -> bool:
+    """Whether it is a finite number for each of the three channels."""
+    return len(value) == 3 and all(type(v) in (int, float) and least < v < math.inf for v in value)
+
+
+SOUND: dict[str, Callable[[Any], bool]] = {  # what that file says, and when it can be
+    "architecture": timm.is_model,
+    "image_size": lambda value: len(value) == 2 and all(map(is_size, value)),
+    "interpolation": lambda value: value.upper() in Image.Resampling.__members__,
+    "mean": lambda value: _are_channels(value, -math.inf),
+    "std": lambda value: _are_channels(value, 0),
+    "hidden": is_size,
+    "pictures": is_size,
+}
+
+
+def _holds(is_sound: Callable[[Any], bool], found: Any, name: str) -> bool:
+    """Whether what a file says of something can be, whatever its type."""
+    try:
+        return is_sound(found[name])
+    except Exception:  # a list, a number, nothing at all: any line of the above can fail
+        return False
+
+
+class Fusion(nn.Module):
+    """Text and pictures, each encoded alone; a hidden layer over both and their product.
+
+    Args:
+        text: Gives the states of tokens.
+        vision: Gives the features of a picture.
+        width: Their number.
+        pictures: Of an example.
+        labels: Number of outputs.
+        hidden: Width of the layers that join them.
+    """
+
+    def __init__(self, text: nn.Module, vision: nn.Module, width: int, pictures: int, labels: int, hidden: int) -> None:
+        super().__init__()
+        self.text, self.vision = text, vision
+        self.of_text = nn.Sequential(nn.Linear(text.config.hidden_size, hidden), nn.LayerNorm(hidden))
+        self.of_pictures = nn.Sequential(nn.Linear(pictures * width, hidden), nn.LayerNorm(hidden))
+        self.head = nn.Sequential(nn.Dropout(0.1), nn.Linear(3 * hidden, hidden), nn.GELU(), nn.Linear(hidden, labels))
+
+    def forward(self, text: dict[str, Tensor], features: Tensor) -> Tensor:
+        """Scores [examples, labels].
+
+        Args:
+            text: Token ids and masks.
+            features: float32 [examples, pictures, features].
+        """
+        states, mask = self.text(**text).last_hidden_state, text["attention_mask"].unsqueeze(-1)
+        t = self.of_text((states * mask).sum(dim=1) / mask.sum(dim=1))
+        v = self.of_pictures(features.flatten(start_dim=1))
+        return self.head(torch.cat([t, v, t * v], dim=-1))
+
+
+class LateFusion(Encoder):
+    """Any timm backbone beside any text encoder of transformers; the two meet in the last layers.
+
+    Each picture is encoded once: for the whole run while the backbone is frozen, and once in each evaluation otherwise.
+
+    Args:
+        backbone: Of the text: hub id, folder, or ``package:MODULE/FOLDER``.
+        vision: "effnet-lite0" (from a Python package), or any of timm's model names, with weights from the hub.
+        freeze_vision: Whether the weights of the picture's backbone stay as they are.
+        image_size: Height and width to which pictures are resized, whatever their shape; by default the backbone's own.
+        hidden: Width of the layers that join text and pictures.
+        cache: GiB of resized pictures that each process keeps on disk (TMPDIR); others are decoded again and again.
+        max_length: Most tokens of a text.
+        labels: Names of the head's outputs in their order, for an exported model that only calls them LABEL_0, ...
+        sha256: What the weights of a backbone from a package must hash to.
+        learning_rate: Peak learning rate of AdamW.
+        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
+        warmup: Share of all steps over which the learning rate rises.
+        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
+    """
+
+    auto = AutoModel
+
+    def __init__(
+        self,
+        backbone: str,
+        vision: str = "effnet-lite0",
+        freeze_vision: bool = True,
+        image_size: list[int] | None = None,
+        hidden: int = 512,
+        cache: float = 8.0,
+        max_length: int = 128,
+        labels: list[str] | None = None,
+        sha256: str | None = None,
+        learning_rate: float = 5e-5,
+        weight_decay: float = 0.01,
+        warmup: float = 0.1,
+        max_unknown: float = MOST_UNKNOWN,
+    ) -> None:
+        super().__init__(backbone, max_length, labels, sha256, learning_rate, weight_decay, warmup, max_unknown)
+        if image_size is not None and (len(image_size) != 2 or min(image_size) < 1):
+            raise HeedError(f"--model.image_size {image_size} should be a height and a width, as in '[224, 224]'.")
+        self.vision, self.freeze_vision, self.hidden, self.cache = vision, freeze_vision, hidden, cache
+        self.image_size = image_size
+        self._features = torch.zeros(0, 0)  # by number of the picture
+        self._known = torch.zeros(0, dtype=torch.bool)
+
+    @property
+    def description(self) -> str:
+        return f"{self.backbone} and {self.vision}"
+
+    def require_parts(self, task: Task) -> None:
+        require_pictures(task, type(self).__name__)
+
+    def prepare(self, task: Task) -> None:
+        tokenizer = self._open(task)
+        self.settings = self._read_settings(max(1, len(task.pictures)))
+        height, width = self.settings["image_size"]
+        how = getattr(Image.Resampling, self.settings["interpolation"].upper())
+        store = PictureStore(ResizeTo(width, height, how), (height, width), self.cache)
+        self.processor = PictureProcessor(tokenizer, task, self.max_length, store)
+        self._match_labels(task)
+
+    def _read_settings(self, pictures: int) -> dict[str, Any]:
+        """What is known of the network but for its text encoder: of an exported one, or of a new one."""
+        file = Path(self.folder) / SETTINGS
+        self.trained = file.is_file()
+        if self.trained:
+            found = read_json(file)
+            if odd := [name for name, is_sound in SOUND.items() if not _holds(is_sound, found, name)]:
+                raise HeedError(f"{file} is damaged (its {odd[0]}): export the model again.")
+            if found["pictures"] != pictures:
+                raise HeedError(f"{self.backbone} reads {found['pictures']} pictures, and the data have {pictures}.")
+            return found
+        name = PACKAGED[self.vision].architecture if self.vision in PACKAGED else self.vision
+        if not timm.is_model(name):
+            raise HeedError(f"--model.vision {self.vision}: neither {', '.join(PACKAGED)} nor a name that timm knows.")
+        known = timm.get_pretrained_cfg(name)
+        return {
+            "architecture": name,
+            "image_size": list(self.image_size or known.input_size[1:]),
+            "interpolation": known.interpolation,
+            "mean": list(known.mean),
+            "std": list(known.std),
+            "hidden": self.hidden,
+            "pictures": pictures,
+        }
+
+    def configure_model(self) -> None:
+        if self.network is not None or self.task is None:
+            return
+        new = has_weights(self.folder) and not self.trained
+        config = load(AutoConfig.from_pretrained, self.folder)
+        text = (
+            load_weights(AutoModel.from_pretrained, self.folder, "new")
+            if new
+            else AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
+        )
+        vision = self._vision(new)
+        outputs, found = len(self.config.id2label), self.settings
+        network = Fusion(text, vision, vision.num_features, found["pictures"], outputs, found["hidden"])
+        if self.trained and has_weights(self.folder):
+            self._load(network)
+        vision.requires_grad_(not self.freeze_vision)
+        if getattr(text, "pooler", None) is not None:
+            text.pooler.requires_grad_(False)  # what it gives is not used
+        self.network = faster_on_cpu(network).train()
+
+    def _vision(self, new: bool) -> nn.Module:
+        name, packaged = self.settings["architecture"], PACKAGED.get(self.vision)
+        from_hub = new and packaged is None
+        try:
+            vision = timm.create_model(name, pretrained=from_hub, num_classes=0)
+        except Exception as error:
+            reason = str(error).strip().splitlines() or [type(error).__name__]
+            raise HeedError(
+                f"--model.vision {name} could not be loaded ({reason[0]}): take {' or '.join(PACKAGED)}, which needs "
+                "no hub."
+            ) from error
+        if new and packaged is not None:
+            vision.load_state_dict(packaged_weights(self.vision, vision))
+        return vision.to(memory_format=torch.channels_last)
+
+    def _load(self, network: Fusion) -> None:
+        state = load(lambda folder, **_: load_file(Path(folder) / "model.safetensors"), self.folder)
+        wanted = network.state_dict()
+        missing, extra = wanted.keys() - state.keys(), state.keys() - wanted.keys()
+        require_fit(network, self.backbone, self.head, missing, extra, reshaped(wanted, state), LAST)
+        network.load_state_dict(
+            {n: v for n, v in state.items() if self.has_head or not n.startswith(LAST)}, strict=False
+        )
+
+    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
+        text = {name: values for name, values in inputs.items() if name != "pictures"}
+        numbers = inputs["pictures"]
+        flat = numbers.flatten().tolist()
+        if self.freeze_vision or not self.training:
+            features = self._encoded(flat)
+        else:
+            features = self.network.vision(self._read(flat))
+        scores = self.network(text, features.view(*numbers.shape, -1))
+        return scores if self.order == sorted(self.order) else scores[:, self.order]
+
+    def _read(self, numbers: list[int]) -> Tensor:
+        pixels = self.processor.store.pixels(numbers)
+        found = normalised(pixels, self.settings["mean"], self.settings["std"], self.device)
+        return found.contiguous(memory_format=torch.channels_last)
+
+    def _encoded(self, numbers: list[int]) -> Tensor:
+        """Features of pictures [pictures, features]; one that is not known yet is encoded alone, so that its features
+        do not depend on its company."""
+        self._make_room()
+        for number in {n for n in numbers if not self._known[n]}:
+            self._features[number] = self._encode([number])[0]
+            self._known[number] = True
+        return self._features[numbers].to(self.device)
+
+    @torch.no_grad()
+    def _encode(self, numbers: list[int]) -> Tensor:
+        vision = self.network.vision
+        was_training = vision.training
+        found = vision.eval()(self._read(numbers)).float().cpu()
+        vision.train(was_training)
+        return found
+
+    def _make_room(self) -> None:
+        more = len(self.processor.store) - len(self._known)
+        if more:
+            width = self.network.vision.num_features
+            kept = self._features.view(-1, width)
+            self._features = torch.cat([kept, torch.zeros(more, width)])
+            self._known = torch.cat([self._known, torch.zeros(more, dtype=torch.bool)])
+
+    def _encode_all(self, numbers: Tensor) -> None:
+        """Encode pictures that are not known, in batches of this order, of which the processes share the work."""
+        self._make_room()
+        numbers = numbers[~self._known[numbers]]
+        if not len(numbers):  # of any process
+            return
+        batches = numbers.split(BATCH)
+        found = torch.zeros(len(numbers), self._features.shape[1])
+        for j in range(self.trainer.global_rank, len(batches), self.trainer.world_size):
+            with self.trainer.precision_plugin.forward_context():
+                found[j * BATCH : j * BATCH + len(batches[j])] = self._encode(batches[j].tolist())
+        if self.trainer.world_size > 1:  # all others have zeros in these places
+            found = self.trainer.strategy.reduce(found.to(self.device), reduce_op="sum").cpu()
+        self._features[numbers], self._known[numbers] = found, True
+
+    def _encode_pool(self) -> None:
+        """Encode what is evaluated, in the order of contents: in training and in evaluate.py in the same batches."""
+        numbers = torch.from_numpy(self.processor.numbers(self.trainer.datamodule.pool)).unique().tolist()
+        self._encode_all(torch.tensor(sorted(numbers, key=self.processor.store.content), dtype=torch.int64))
+
+    def on_train_start(self) -> None:
+        super().on_train_start()
+        if self.freeze_vision:
+            self._encode_pool()
+            self._encode_all(torch.arange(len(self.processor.store)))
+
+    def on_validation_start(self) -> None:
+        super().on_validation_start()
+        if not self.freeze_vision:
+            self._known.zero_()  # the backbone has learned since
+        self._encode_pool()
+
+    def export(self, folder: str, weights: bool) -> None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        self.config.architectures = [type(self).__name__]
+        self.config.save_pretrained(folder)
+        self.processor.tokenizer.save_pretrained(folder)
+        write_json(Path(folder) / SETTINGS, self.settings)
+        if weights:
+            with quiet():
+                state = {name: value.contiguous() for name, value in self.network.state_dict().items()}
+                save_file(state, Path(folder) / "model.safetensors", {"format": "pt"})

@@ -1,0 +1,229 @@
+"""ViLT (Kim, Son and Kim, 2021): one transformer over the words of a text and the patches of its pictures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from pytorch_lightning.utilities import rank_zero_info
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pad_sequence
+from transformers import ViltForImagesAndTextClassification, ViltForQuestionAnswering, ViltImageProcessorPil
+
+from lightning_modules.classifier import MOST_UNKNOWN
+from lightning_modules.pretrained.backbones import load
+from lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalised, require_pictures
+from lightning_modules.text.encoder import Encoder
+from records import HeedError, Task
+
+PREPROCESSOR = ("preprocessor_config.json", "processor_config.json")  # either says what is done to pictures
+
+
+class Vilt(Encoder):
+    """ViLT: ``ViltForQuestionAnswering`` for one picture, ``ViltForImagesAndTextClassification`` for several.
+
+    Pictures are resized as ViLT's PIL image processor does it, each once. Their patches are read in their order, so
+    that nothing is drawn: transformers itself draws from the global generator, in evaluation as well. A task without
+    pictures (``--partial sentence``) is one with one grey picture.
+
+    Args:
+        backbone: Hub id or folder of a ViLT.
+        max_length: Most tokens of a text; ViLT has 40 positions.
+        cache: GiB of resized pictures that each process keeps on disk (TMPDIR); others are decoded again and again.
+        labels: Names of the head's outputs in their order, for published models that only call them LABEL_0, ...
+        sha256: What the weights of a backbone from a package must hash to.
+        learning_rate: Peak learning rate of AdamW.
+        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
+        warmup: Share of all steps over which the learning rate rises.
+        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
+    """
+
+    def __init__(
+        self,
+        backbone: str,
+        max_length: int = 40,
+        cache: float = 8.0,
+        labels: list[str] | None = None,
+        sha256: str | None = None,
+        learning_rate: float = 5e-5,
+        weight_decay: float = 0.01,
+        warmup: float = 0.1,
+        max_unknown: float = MOST_UNKNOWN,
+    ) -> None:
+        super().__init__(backbone, max_length, labels, sha256, learning_rate, weight_decay, warmup, max_unknown)
+        self.cache = cache
+
+    def require_parts(self, task: Task) -> None:
+        require_pictures(task, type(self).__name__)
+
+    def prepare(self, task: Task) -> None:
+        self.pictures = max(1, len(task.pictures))
+        self.auto = ViltForQuestionAnswering if self.pictures == 1 else ViltForImagesAndTextClassification
+        tokenizer = self._open(task)
+        config = self.config
+        if config.model_type != "vilt":
+            raise HeedError(
+                f"--model.backbone {self.backbone} is a {config.model_type}, and --model vilt takes a ViLT."
+            )
+        heads = {"ViltForQuestionAnswering": 1, "ViltForImagesAndTextClassification": config.num_images}
+        self.head_reads = next((heads[name] for name in config.architectures or [] if name in heads), None)
+        self.trained = self.head_reads == self.pictures
+        if self.pictures > 1:
+            config.num_images = self.pictures
+        self.images = self._image_processor()
+        size = self.images.size.shortest_edge
+        resize = _Resize(size, self.images.size_divisor, Image.Resampling(self.images.resample))
+        store = PictureStore(resize, resize.shape(size, size), self.cache)
+        self.processor = PictureProcessor(tokenizer, task, self.max_length, store)
+        self._match_labels(task)
+
+    def _image_processor(self) -> ViltImageProcessorPil:
+        """What the backbone says of its pictures; where it says nothing, ViLT's own, of the size of the model."""
+        if Path(self.folder).is_dir() and not any((Path(self.folder) / name).is_file() for name in PREPROCESSOR):
+            images = ViltImageProcessorPil(size={"shortest_edge": int(np.min(self.config.image_size))})
+        else:
+            images = load(ViltImageProcessorPil.from_pretrained, self.folder)
+        steps = images.do_resize and images.do_rescale and images.do_normalize
+        if not steps or images.size.shortest_edge is None or abs(255 * images.rescale_factor - 1) > 1e-6:
+            raise HeedError(
+                f"{self.backbone}: its {PREPROCESSOR[0]} should resize by shortest_edge, rescale by 1/255 and "
+                "normalise, as ViLT's does."
+            )
+        if np.any(images.size_divisor % np.array(self.config.patch_size)):
+            raise HeedError(
+                f"{self.backbone}: the size_divisor {images.size_divisor} of its {PREPROCESSOR[0]} is no multiple of "
+                f"its patch_size {self.config.patch_size}."
+            )
+        return images
+
+    def require_head(self) -> None:
+        if self.head_reads not in (None, self.pictures):
+            raise HeedError(
+                f"The head of {self.backbone} reads {_counted(self.head_reads)}, and here it would read "
+                f"{_counted(self.pictures)}: name a model that was trained on such data."
+            )
+        super().require_head()
+
+    def configure_model(self) -> None:
+        if self.network is not None or self.task is None:
+            return
+        super().configure_model()
+        if self.head_reads not in (None, self.pictures):
+            old, new = _counted(self.head_reads), _counted(self.pictures)
+            rank_zero_info(f"{self.backbone}: its head for {old} gives way to a new one for {new}.")
+        self._know_pictures_apart()
+
+    def _unfilled(self) -> nn.Module:
+        return self.auto(self.config)
+
+    def _new_head(self) -> None:
+        super()._new_head()
+        for module in self.network.classifier:
+            if isinstance(module, nn.LayerNorm):
+                module.reset_parameters()
+
+    def _know_pictures_apart(self) -> None:
+        """Give each picture a token type: of those that the backbone lacks, each begins as its last one."""
+        embeddings = self.network.vilt.embeddings
+        known = embeddings.token_type_embeddings.weight.detach()
+        if missing := max(0, self.pictures + 1 - len(known)):
+            types = torch.cat([known, known[-1:].expand(missing, -1)])
+            embeddings.token_type_embeddings = nn.Embedding.from_pretrained(types, freeze=False)
+            for config in (self.config, self.network.config):
+                config.modality_type_vocab_size = len(types)
+
+    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
+        text = {name: values for name, values in inputs.items() if name != "pictures"}
+        numbers = inputs["pictures"]
+        pixels = self.processor.store.pixels(numbers.flatten().tolist())
+        mean, std, longest = self.images.image_mean, self.images.image_std, self.config.max_image_length
+        patches, mask = embedded(self.network.vilt.embeddings, pixels, mean, std, longest)
+        if self.pictures > 1:
+            patches, mask = patches.unflatten(0, numbers.shape), mask.unflatten(0, numbers.shape).unsqueeze(-1)
+        scores = self.network(**text, image_embeds=patches, pixel_mask=mask).logits
+        return scores if self.order == sorted(self.order) else scores[:, self.order]
+
+    def export(self, folder: str, weights: bool) -> None:
+        super().export(folder, weights)
+        self.images.save_pretrained(folder)
+
+
+def _counted(pictures: int) -> str:
+    return "one picture" if pictures == 1 else f"{pictures} pictures"
+
+
+def embedded(
+    embeddings: nn.Module, pictures: Sequence[np.ndarray], mean: Sequence[float], std: Sequence[float], longest: int
+) -> tuple[Tensor, Tensor]:
+    """Pictures as ViLT's transformer reads them beside a text: a class token, then the patches, row by row.
+
+    Nothing is random, and nothing depends on the other pictures: of one with more than ``longest`` patches, those are
+    read that lie evenly spaced in this order.
+
+    Args:
+        embeddings: ``ViltEmbeddings`` of transformers; its positions are interpolated to the shape of each picture.
+        pictures: uint8 [height, width, 3] each, both multiples of the patch size.
+        mean: Of each channel, between 0 and 1.
+        std: Of each channel.
+        longest: Most patches of a picture; without limit if it is not positive.
+
+    Returns:
+        float [pictures, 1 + most patches, hidden], padded with zeros; int64 [pictures, 1 + most patches], 0 where it is
+        padded.
+    """
+    projection = embeddings.patch_embeddings.projection
+    height, width = projection.kernel_size
+    grids = [(picture.shape[0] // height, picture.shape[1] // width) for picture in pictures]
+    cut = np.concatenate([_patches(picture, height, width) for picture in pictures])
+    pixels = normalised(cut, mean, std, projection.weight.device).to(projection.weight.dtype)
+    patches = F.linear(pixels.flatten(1), projection.weight.flatten(1), projection.bias)  # as the convolution does
+    places = {grid: _places(embeddings, grid) for grid in dict.fromkeys(grids)}
+    first = embeddings.cls_token[0] + embeddings.position_embeddings[0, :1]
+    rows = []
+    for values, grid in zip(patches.split([h * w for h, w in grids]), grids, strict=True):
+        row = values + places[grid]
+        if 0 < longest < len(row):
+            row = row[torch.arange(longest, device=row.device) * len(row) // longest]
+        rows.append(torch.cat([first, row]))
+    mask = pad_sequence([torch.ones(len(row), dtype=torch.int64, device=row.device) for row in rows], batch_first=True)
+    return embeddings.dropout(pad_sequence(rows, batch_first=True)), mask
+
+
+def _patches(picture: np.ndarray, height: int, width: int) -> np.ndarray:
+    """The patches of a picture, row by row: uint8 [patches, height, width, 3]."""
+    rows, columns = picture.shape[0] // height, picture.shape[1] // width
+    return picture.reshape(rows, height, columns, width, 3).swapaxes(1, 2).reshape(-1, height, width, 3)
+
+
+def _places(embeddings: nn.Module, grid: tuple[int, int]) -> Tensor:
+    """The positions of the patches of a picture with so many rows and columns: [patches, hidden]."""
+    of = embeddings.patch_embeddings
+    known = [edge // patch for edge, patch in zip(of.image_size, of.patch_size, strict=True)]
+    table = embeddings.position_embeddings[:, 1:].transpose(1, 2).unflatten(2, known)
+    return F.interpolate(table, size=grid, mode="bilinear", align_corners=True)[0].flatten(1).T
+
+
+class _Resize:
+    """Resizes as ViLT does; picklable.
+
+    The shorter edge becomes ``shortest``, the longer one at most 1333/800 of it; both are rounded down to multiples of
+    ``divisor``, of which each has one at least.
+    """
+
+    def __init__(self, shortest: int, divisor: int, how: Image.Resampling) -> None:
+        self.shortest, self.divisor, self.how = shortest, divisor, how
+
+    def shape(self, height: int, width: int) -> tuple[int, int]:
+        """What height and width become."""
+        edges = self.shortest, self.shortest / min(height, width) * max(height, width)
+        longest = int(1333 / 800 * self.shortest)
+        if edges[1] > longest:
+            edges = tuple(longest / edges[1] * edge for edge in edges)
+        short, long = (max(1, int(edge + 0.5) // self.divisor) * self.divisor for edge in edges)
+        return (short, long) if height < width else (long, short)
+
+    def __call__(self, picture: Image.Image) -> Image.Image:
+        height, width = self.shape(picture.height, picture.width)
+        return picture.resize((width, height), self.how)

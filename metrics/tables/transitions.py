@@ -1,0 +1,232 @@
+"""What becomes of predictions when a table is edited, and how much of it is not allowed.
+
+Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5 and appendix; figure 3, tables 5, 6, 13 to 17.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from interventions.tables.allowed_transitions import LABELS, RELEVANCE, Rule, allowed, key_of, transitions
+from metrics.statistics.bootstrap import RESAMPLES, bootstrap_interval, flagged
+from metrics.statistics.multiway import interval
+from metrics.tables.by_table import LEFT_OUT
+from records import NO_LABEL, HeedError, Measurement, generator
+from records.rows import codes, sliced, where
+
+BLOCK = 2**20  # numbers that are held at a time
+TRANSITIONS, COMPOSED = "transitions", "invalid_composed"  # in the names of metrics
+
+
+def forbidden(key: str, rule: Rule = "union") -> np.ndarray:
+    """Whether each label must not become each label: bool [labels, labels], in the order of ``LABELS``."""
+    return np.array([[not allowed(key, before, after, rule) for after in LABELS] for before in LABELS])
+
+
+class Changes:
+    """The rows of one operation as numbers; those where the model gave no label, before or after, are left out.
+
+    Args:
+        rows: Rows, those of the operation among them.
+        operation: Name of the intervention.
+        splits: Names of the splits that the rows are of, where they are several.
+
+    Attributes:
+        before, after: Predictions as places in ``LABELS``: int [rows].
+        table: Number of the table, from 0 without gaps: int [rows].
+        split: Place in ``splits``, or 0: int [rows].
+        relevance: Of the deleted rows, as a place in ``RELEVANCE``, or -1: int [rows].
+        hypotheses: How many base examples there are.
+
+    Raises:
+        HeedError: A prediction is none of the three labels, or a row does not say of which of several splits it is.
+    """
+
+    def __init__(self, rows: pa.Table, operation: str, splits: Sequence[str] = ()) -> None:
+        columns = ["uid", "y", "y2", "allowed", "clusters", "slices"]
+        rows = rows.select(columns).filter(pa.array(where(rows, intervention=operation)))
+        self.hypotheses = pc.count_distinct(rows["uid"]).as_py()
+        rows = rows.filter(pa.array(~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)))
+        self.before, self.after = (_places(rows, name) for name in ("y", "y2"))
+        tables = pa.table({"table": pa.chunked_array([pc.list_element(rows["clusters"].combine_chunks(), 1)])})
+        self.table = codes(tables, "table")[0] if rows.num_rows else np.zeros(0, dtype=np.int32)
+        self.split = _splits(rows, splits) if splits and rows.num_rows else np.zeros(rows.num_rows, dtype=np.int64)
+        at, keys = codes(rows, "allowed")
+        known = {name: i for i, name in enumerate(RELEVANCE)}
+        self.relevance = np.array([known.get(key.rpartition("/")[2], -1) for key in keys], dtype=np.int64)[at]
+
+    def matrix(self) -> np.ndarray:
+        """How many edited examples of each prediction get each prediction: int64 [before, after]."""
+        n = len(LABELS)
+        return np.bincount(self.before * n + self.after, minlength=n * n).reshape(n, n)
+
+
+def _places(rows: pa.Table, name: str) -> np.ndarray:
+    at, labels = codes(rows, name)
+    unknown = [label for label in labels if label not in LABELS]
+    if unknown:
+        raise HeedError(f"Transitions are known between {', '.join(LABELS)}; a prediction is {unknown[0]!r}.")
+    return np.array([LABELS.index(label) for label in labels], dtype=np.int64)[at]
+
+
+def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
+    at, names = sliced(rows, "split")
+    if unknown := [name for name in names if name not in splits]:
+        raise HeedError(f"A row is of the split {unknown[0]!r}, which is none of {', '.join(splits)}.")
+    return np.array([list(splits).index(name) for name in names], dtype=np.int64)[at]
+
+
+@dataclass(frozen=True)
+class _Share:
+    """A share of the edited examples that were predicted as a label, or its unweighted mean over the labels.
+
+    Attributes:
+        name: Of the metric.
+        label: The original prediction, or None for the mean over all of them.
+        here: The edited examples that it is of: bool [rows].
+        hit: Which of them count: bool [rows].
+    """
+
+    name: str
+    label: str | None
+    here: np.ndarray
+    hit: np.ndarray
+
+
+def _shares(changes: Changes, here: np.ndarray, key: str, name: str) -> Iterator[_Share]:
+    """What is told of some of the rows of an operation: forbidden transitions, and each transition.
+
+    Args:
+        changes: The rows of an operation.
+        here: Which of them: bool [rows].
+        key: Into the table of allowed transitions.
+        name: Of the operation.
+    """
+    of_label = {label: here & (changes.before == b) for b, label in enumerate(LABELS)}
+    rules = {"invalid": "union"}
+    if transitions(key) != transitions(key, "composed"):
+        rules[COMPOSED] = "composed"
+    for metric, rule in rules.items():
+        wrong = forbidden(key, rule)[changes.before, changes.after]
+        yield _Share(f"{name}/{metric}", None, here, wrong)
+        for label, mine in of_label.items():
+            yield _Share(f"{name}/{metric}/from_{label}", label, mine, wrong)
+    for label, mine in of_label.items():
+        for a, after in enumerate(LABELS):
+            yield _Share(f"{name}/from_{label}/to_{after}", label, mine, changes.after == a)
+
+
+def _of_split(share: _Share, changes: Changes, split: int, seed: int) -> Measurement:
+    """A share within one split, with an interval that resamples tables."""
+    mine = share.here & (changes.split == split)
+    hit, before, table = share.hit[mine].astype(np.float64), changes.before[mine], changes.table[mine]
+    if not len(hit):
+        missing = "no table could be edited this way" if share.label is None else _missing(share.label)
+        return Measurement(None, 0, reason=missing)
+    if share.label is not None:
+        _, cluster = np.unique(table, return_inverse=True)
+        counts = np.bincount(cluster).astype(np.float64)
+        ci95 = bootstrap_interval(np.bincount(cluster, hit), counts, (seed, share.name))
+        return Measurement(float(hit.mean()), len(hit), ci95=ci95, flags=flagged(ci95))
+    missing = [label for b, label in enumerate(LABELS) if b not in before]
+    if missing:
+        return Measurement(None, len(hit), reason=_missing(missing[0]))
+    value = float(np.mean([hit[before == b].mean() for b in range(len(LABELS))]))
+    ci95 = interval(_averages(hit, before, len(LABELS), table, (seed, share.name)))
+    return Measurement(value, len(hit), ci95=ci95, flags=flagged(ci95))
+
+
+def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement], seed: int) -> Measurement:
+    """The unweighted mean of what a share is in each split, with an interval that resamples the tables of all splits.
+
+    Resamples without a value are left out; a flag says so where they are more than 2.5 %. Where all are, there is no
+    interval.
+    """
+    n = sum(m.n for m in of_split.values())
+    undefined = [f"{split}: {m.reason}" for split, m in of_split.items() if m.value is None]
+    if undefined:
+        return Measurement(None, n, reason=undefined[0])
+    value = float(np.mean([m.value for m in of_split.values()]))
+    labels = len(LABELS) if share.label is None else 1
+    cell = changes.split[share.here] * labels + (changes.before[share.here] if share.label is None else 0)
+    hit, table = share.hit[share.here].astype(np.float64), changes.table[share.here]
+    averages = _averages(hit, cell, len(of_split) * labels, table, (seed, share.name))
+    missing = np.isnan(averages)
+    flags = (LEFT_OUT,) if missing.mean() > 0.025 else ()
+    if missing.all():
+        return Measurement(value, n, flags=flags)
+    ci95 = interval(averages)
+    return Measurement(value, n, ci95=ci95, flags=flagged(ci95, flags))
+
+
+def _averages(
+    hit: np.ndarray, cell: np.ndarray, cells: int, table: np.ndarray, key: tuple[str | int, ...]
+) -> np.ndarray:
+    """The unweighted mean over cells (labels, splits, or both) of the share of hits: float64 [resamples].
+
+    Tables are resampled for all cells together, since one may have edited examples in several. A resample in which a
+    cell does not come up has no value (nan).
+    """
+    names, table = np.unique(table, return_inverse=True)
+    n, at = len(names), table * cells + cell
+    totals, counts = (np.bincount(at, w, n * cells).reshape(n, cells) for w in (hit, np.ones_like(hit)))
+    kinds, frequency = np.unique(np.concatenate([totals, counts], axis=1), axis=0, return_counts=True)
+    rng, means = generator("bootstrap", *key), []
+    step = max(1, BLOCK // len(kinds))
+    for start in range(0, RESAMPLES, step):
+        drawn = rng.multinomial(n, frequency / n, size=min(step, RESAMPLES - start)) @ kinds
+        with np.errstate(invalid="ignore"):  # 0 / 0 is nan
+            means.append((drawn[:, :cells] / drawn[:, cells:]).mean(axis=1))
+    return np.concatenate(means)
+
+
+def _missing(label: str) -> str:
+    return f"no edited example was predicted as {label!r}"
+
+
+def invalid_transitions(
+    rows: pa.Table, data: str, operations: Sequence[str], seed: int = 0, splits: Sequence[str] = ()
+) -> dict[str, Measurement]:
+    """Transitions between predictions, and how many of them are forbidden, for each operation on table rows.
+
+    A share is of the edited examples (one for each edited row) whose ORIGINAL prediction is a label; ``n`` is their
+    number. The average is over the three labels, unweighted; without any of them it is undefined. Of several splits,
+    each number is the unweighted mean of those of the splits, and undefined where one of these is. Intervals resample
+    tables, with all the hypotheses about them, in whatever split.
+
+    Args:
+        rows: Rows of :class:`~interventions.tables.row_edits.RowEdits`.
+        data: Name of the data set, for the metric names.
+        operations: Names of the interventions.
+        seed: Keys the bootstrap.
+        splits: Names of the splits, where several are evaluated together; the slice "split" of each row is one of them.
+
+    Returns:
+        With ``name`` = ``transitions/<data>/<operation>``: ``name/invalid``, the average share of forbidden
+        transitions; ``name/invalid/from_<label>``; ``name/from_<label>/to_<label>``, the share of each transition.
+        ``name/invalid_composed`` where the relational composition of several operations allows something else than the
+        union. These take no notice of which rows are relevant; where it is known of some, ``<operation>_relevant`` and
+        ``<operation>_irrelevant`` have them, judged accordingly. Of several splits, each of these stands once more
+        for every split, under its name with ``/split=<split>``: what it is when that split is evaluated alone.
+    """
+    found: dict[str, Measurement] = {}
+    for operation in operations:
+        changes = Changes(rows, operation, splits)
+        subsets = {operation: (np.ones(len(changes.before), dtype=bool), key_of(operation))}
+        if np.isin(changes.relevance, [RELEVANCE.index(known) for known in RELEVANCE[:2]]).any():
+            for known in RELEVANCE[:2]:
+                here = changes.relevance == RELEVANCE.index(known)
+                subsets[f"{operation}_{known}"] = here, key_of(operation, known)
+        for subset, (here, key) in subsets.items():
+            for share in _shares(changes, here, key, f"{TRANSITIONS}/{data}/{subset}"):
+                of_split = [_of_split(share, changes, split, seed) for split in range(max(1, len(splits)))]
+                if splits:
+                    named = dict(zip(splits, of_split, strict=True))
+                    found[share.name] = _over_splits(share, changes, named, seed)
+                    found |= {f"{share.name}/split={split}": m for split, m in named.items()}
+                else:
+                    (found[share.name],) = of_split
+    return found

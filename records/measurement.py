@@ -1,0 +1,39 @@
+"""A number, how many things it rests on, and how sure it is."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One metric.
+
+    Attributes:
+        value: The number, or None where it is undefined; then ``reason`` says why.
+        n: How many base examples it rests on; for transitions, how many edited ones.
+        draws: How many draws it is the mean of; None where nothing is drawn.
+        std: Sample standard deviation over draws (ddof 1); None for fewer than two.
+        ci95: 95 % interval [low, high], or None.
+        per_draw: The value of each draw.
+        flags: What a reader must know before quoting the number.
+        reason: Why the number is undefined.
+    """
+
+    value: float | None
+    n: int
+    draws: int | None = None
+    std: float | None = None
+    ci95: tuple[float, float] | None = None
+    per_draw: tuple[float, ...] = ()
+    flags: tuple[str, ...] = ()
+    reason: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it stands in results.json."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return f"undefined ({self.reason})"
+        spread = "" if self.std is None else f" ± {100 * self.std:.1f}"
+        return f"{100 * self.value:.1f}{spread}"

@@ -1,0 +1,150 @@
+"""results.json and the rows that it is computed from: written together, and checked together when they are read."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from records.errors import HeedError
+from records.rows import read_rows, require_format, save_rows
+from records.storage.files import as_json, atomic_path, open_file, read_json
+
+RESULTS = "results.json"
+TYPES = {"data": str, "split": str, "seed": int, "metrics": dict, "counts": dict, "note": str | None, "rows": dict}
+MEASURED = {"value": float, "n": int, "draws": int, "std": float, "ci95": list, "per_draw": list, "flags": list}
+
+
+def distinct(folders: Iterable[str]) -> list[str]:
+    """The folders as they are named, each once: "run" and "run/" are the same."""
+    found: dict[Path, str] = {}
+    for folder in folders:
+        found.setdefault(Path(folder).resolve(), folder)
+    return list(found.values())
+
+
+def rows_file(folder: str | Path, evaluation: str) -> Path:
+    """Where the rows of an evaluation are, in the folder of a run."""
+    return Path(folder) / "rows" / f"{evaluation}.parquet"
+
+
+def write_results(
+    folder: str | Path,
+    results: Mapping[str, Any],
+    rows: Mapping[str, tuple[pa.Table, Mapping[str, Any]]],
+    outdated: Iterable[Path] = (),
+) -> None:
+    """Write results.json and the rows of every evaluation, with the sha256 of each file of rows in results.json.
+
+    All files are written before the first takes its place, and results.json takes its place last: a full disk leaves
+    the old files, and after a kill in between results.json does not fit the rows, which :func:`read_results` sees. Rows
+    of evaluations that did not run this time are removed.
+
+    Args:
+        folder: The folder of a run.
+        results: What results.json says but for the hashes.
+        rows: Evaluation to its rows and their metadata.
+        outdated: Files that show the old results, to be removed as well.
+    """
+    with ExitStack() as stack:  # leaves the last that was entered first
+        file, hashes = stack.enter_context(atomic_path(Path(folder) / RESULTS)), {}
+        for name, (table, metadata) in rows.items():
+            hashes[name] = save_rows(stack.enter_context(atomic_path(rows_file(folder, name))), table, metadata)
+        file.write_text(as_json({**results, "rows": hashes}), encoding="utf-8", errors="backslashreplace")
+        for path in [*(Path(folder) / "rows").glob("*.parquet"), *outdated]:
+            if path.parent.name != "rows" or path.stem not in hashes:
+                path.unlink(missing_ok=True)
+
+
+def read_results(folder: str | Path) -> dict[str, Any]:
+    """Read results.json of a run; its rows, where they are at hand, must be those that it was computed from.
+
+    Raises:
+        HeedError: It is missing, damaged, of another format, or does not fit the rows beside it.
+    """
+    path = Path(folder) / RESULTS
+    if Path(folder).is_dir() and not path.exists():
+        raise HeedError(f"{path} does not exist: {folder} is not the folder of a run, or nothing was evaluated yet.")
+    found = read_json(path)
+    if not isinstance(found, dict) or "format" not in found:
+        raise HeedError(f"{path} was not written by Heed, or is damaged: it has no 'format'.")
+    require_format(found["format"], str(path))
+    if wrong := _fault(found):
+        raise HeedError(f"{path} is damaged: {wrong}; evaluate again.")
+    for name, sha256 in found["rows"].items():
+        file = rows_file(folder, name)
+        if file.exists() and _sha256(file) != sha256:
+            raise HeedError(f"{file} is not the file that {path} was computed from: evaluate again.")
+    return found
+
+
+def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict[str, Any]] | None:
+    """The rows of an evaluation and their metadata, checked as by :func:`read_results`; None where it did not run.
+
+    Raises:
+        HeedError: As :func:`read_results` and :func:`records.rows.read_rows`.
+    """
+    found, file = read_results(folder), rows_file(folder, evaluation)
+    if evaluation not in found["rows"]:
+        if file.exists():
+            raise HeedError(f"{file} is not among the rows that {Path(folder) / RESULTS} was computed from.")
+        return None
+    rows, metadata = read_rows(file)
+    for key in ("data", "seed", "manifest"):
+        if key not in metadata:
+            raise HeedError(f"{file} is damaged: it does not say its {key!r}; evaluate again.")
+    return rows, metadata
+
+
+def _sha256(path: Path) -> str:
+    with open_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is(value: Any, kind: Any) -> bool:
+    """Whether a value from JSON is of a kind; an int is a float, a bool is neither, and numbers are finite."""
+    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+        return False
+    return isinstance(value, int | float if kind is float else kind)
+
+
+def _fault(found: Mapping[str, Any]) -> str | None:
+    """The first fault in the content of results.json, or None."""
+    for key, kind in TYPES.items():
+        if key not in found:
+            return f"it has no {key!r}"
+        if not _is(found[key], kind):
+            return f"{key!r} is {json.dumps(found[key])[:40]}"
+    for name, sha256 in found["rows"].items():
+        if not isinstance(sha256, str) or "/" in name:
+            return f"'rows' has no hash of {name!r}"
+    for name, counts in found["counts"].items():
+        if isinstance(counts, dict) and not all(_is(counts.get(k, 0), int) for k in ("pairs", "seeds")):
+            return f"'counts' of {name!r} are not numbers"
+    for name, measured in found["metrics"].items():
+        if "/" not in name:
+            return f"{name!r} is not the name of a metric"
+        if wrong := _wrong(measured):
+            return f"{wrong} of {name!r} is missing or of the wrong type"
+    return None
+
+
+def _wrong(measured: Any) -> str | None:
+    """The field of a measurement that is not as ``Measurement.as_dict`` writes it, if there is one."""
+    if not isinstance(measured, dict):
+        return "the measurement"
+    empty = ("value", "draws", "std", "ci95")  # fields that may be null
+    for field, kind in MEASURED.items():
+        value = measured.get(field, measured)
+        if not _is(value, kind) and not (value is None and field in empty):
+            return repr(field)
+    if not isinstance(measured.get("reason"), str if measured["value"] is None else str | None):
+        return "'reason'"
+    numbers = [*measured["per_draw"], *(measured["ci95"] or ())]
+    if len(measured["ci95"] or (0, 0)) != 2 or not all(_is(x, float) for x in numbers):
+        return "'ci95' or 'per_draw'"
+    return None if all(isinstance(flag, str) for flag in measured["flags"]) else "'flags'"

@@ -1,0 +1,235 @@
+"""The engine on models whose attentiveness is known by construction."""
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+import torch
+from pytorch_lightning import Trainer
+
+from callbacks import Accuracy, Attentiveness, Engine
+from datamodules import Planted
+from lightning_modules import Classifier
+from records import HeedError, Prediction, generator
+from records.rows import KEY, select, strings
+
+LABELS = ("entailment", "neutral", "contradiction")
+
+
+class Texts:
+    """A processor that lets a model see the texts themselves."""
+
+    truncated = unknown = 0
+
+    def __init__(self):
+        self.seen = []
+
+    def lengths(self, examples):
+        return np.array([sum(map(len, e.parts.values())) for e in examples], dtype=np.int32)
+
+    def __call__(self, examples):
+        self.seen.append([dict(e.parts) for e in examples])
+        return {"row": torch.arange(len(examples))}
+
+
+class Oracle(Classifier):
+    """Answers by ``rule(premise, hypothesis, original)``, where ``original`` tells a pair of the data from another."""
+
+    def __init__(self, rule, pool_of):
+        super().__init__()
+        self.rule, self.pool_of, self.batches = rule, pool_of, []
+
+    def prepare(self, task):
+        self.task, self.processor = task, Texts()
+
+    def predict(self, batch):
+        texts = self.processor.seen.pop() if batch["size"] else []
+        pairs = {(e.parts["premise"], e.parts["hypothesis"]) for e in self.pool_of()}
+        answers = [self.rule(t["premise"], t["hypothesis"], tuple(t.values()) in pairs) for t in texts]
+        self.batches.append(len(texts))
+        return [Prediction(a, np.float32([a == label for label in LABELS])) for a in answers]
+
+
+def chance(text):
+    return generator("test", text).random()
+
+
+def guess(hypothesis):
+    """A label for a hypothesis, whatever the premise."""
+    return LABELS[int(3 * chance(hypothesis))]
+
+
+def validate(module, data, *evaluations, exhaustive=True, **settings):
+    """Run the engine with some evaluations; returns it."""
+    engine = Engine(exhaustive)
+    trainer = Trainer(
+        accelerator="cpu",
+        logger=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        enable_checkpointing=False,
+        use_distributed_sampler=False,
+        callbacks=[*evaluations, engine],
+        **settings,
+    )
+    module.has_learned = True
+    trainer.validate(module, data, verbose=False)
+    return engine
+
+
+def measure(rule, n=120, exhaustive=True, draws=5, max_examples=None, swap=("premise",), **kwargs):
+    data = Planted(n_validation=n, swap=list(swap), eval_batch_size=16, **kwargs)
+    module = Oracle(rule, lambda: data.pool)
+    engine = validate(module, data, Accuracy(max_null=10), Attentiveness(draws, max_examples), exhaustive=exhaustive)
+    return engine, module, data
+
+
+def test_a_model_that_ignores_the_premise_has_attentiveness_0():
+    engine, _, data = measure(lambda p, h, original: guess(h))
+    found = engine.measurements["attentiveness/planted/premise"]
+    assert (found.value, found.std, found.draws) == (0.0, 0.0, 5)
+    assert found.n == sum(guess(e.parts["hypothesis"]) != "neutral" for e in data.pool)
+
+
+def test_a_model_that_always_notices_has_attentiveness_1():
+    engine, _, _ = measure(lambda p, h, original: guess(h) if original else "neutral")
+    assert engine.measurements["attentiveness/planted/premise"].value == 1.0
+    assert engine.measurements["attentiveness/planted/premise/to_default"].value == 1.0
+
+
+def test_a_model_that_ignores_the_premise_with_known_probability():
+    def rule(premise, hypothesis, original):
+        notices = chance("notice" + premise + hypothesis) < 0.7
+        return "neutral" if notices and not original else guess(hypothesis)
+
+    engine, _, data = measure(rule, n=400)
+    found = engine.measurements["attentiveness/planted/premise"]
+    pool = {e.uid: e for e in data.pool}
+    rows = select(engine.rows["attentiveness"][0], intervention="swap")
+    changed = {}
+    for uid, partner, draw in zip(*(rows[name].to_pylist() for name in ("uid", "partner", "draw")), strict=True):
+        premise, hypothesis = pool[partner].parts["premise"], pool[uid].parts["hypothesis"]
+        changed.setdefault(draw, []).append(chance("notice" + premise + hypothesis) < 0.7)
+    shares = [sum(hits) / len(hits) for _, hits in sorted(changed.items())]
+    assert found.per_draw == pytest.approx(shares, abs=1e-15)
+    assert abs(found.value - 0.7) < 4 * np.sqrt(0.7 * 0.3 / (5 * found.n))
+
+
+def test_every_uid_has_one_base_row_and_only_non_default_predictions_are_changed():
+    engine, module, data = measure(lambda p, h, original: guess(h), n=77)
+    rows, _ = engine.rows["attentiveness"]
+    base = select(rows, intervention="base")
+    assert sorted(base["uid"].to_pylist()) == sorted(e.uid for e in data.pool)
+    assert base["y2"].null_count == base["p2"].null_count == 77
+    swapped = select(rows, intervention="swap")
+    assert pc.all(pc.not_equal(swapped["y"], "neutral")).as_py()
+    eligible = int(np.sum(strings(base, "y") != "neutral"))
+    assert swapped.num_rows == 5 * eligible == 5 * engine.results["counts"]["attentiveness/premise"]["eligible"]
+    # the base is predicted once, the null control once, the counterfactuals once: nothing else
+    assert sum(module.batches) == 77 + 77 + 5 * eligible
+
+
+def test_both_parts_are_swapped_each_in_turn():
+    engine, _, _ = measure(lambda p, h, original: guess(h), swap=("premise", "hypothesis"))
+    assert engine.measurements["attentiveness/planted/premise"].value == 0.0
+    assert engine.measurements["attentiveness/planted/hypothesis"].value > 0.4
+
+
+def test_undefined_is_neither_0_nor_nan():
+    engine, _, _ = measure(lambda p, h, original: "neutral")
+    found = engine.measurements["attentiveness/planted/premise"]
+    assert found.value is None
+    assert "default label 'neutral'" in found.reason
+    assert engine.results["metrics"]["attentiveness/planted/premise"]["value"] is None
+
+
+def test_the_null_control_sees_a_model_that_depends_on_its_batch():
+    class Companions(Oracle):
+        def predict(self, batch):
+            return [Prediction(LABELS[batch["size"] % 2], np.float32([1, 0, 0])) for _ in range(batch["size"])]
+
+    data = Planted(n_validation=51, eval_batch_size=16)
+    engine = validate(Companions(None, lambda: data.pool), data, Accuracy())
+    flips = engine.measurements["null/planted/flips"]
+    assert flips.value > 0
+    assert flips.flags == ("predictions_depend_on_batch",)
+
+
+def test_monitoring_bounds_the_number_of_changed_examples_by_hash():
+    few, _, _ = measure(lambda p, h, original: guess(h), exhaustive=False, max_examples=20)
+    more, _, _ = measure(lambda p, h, original: guess(h), exhaustive=False, max_examples=40)
+    uids = [set(select(e.rows["attentiveness"][0], intervention="swap")["uid"].to_pylist()) for e in (few, more)]
+    assert [len(u) for u in uids] == [20, 40]
+    assert uids[0] < uids[1]
+    assert few.measurements["null/planted/flips"].n == 10
+
+
+def test_results_do_not_depend_on_the_batch_size():
+    results = []
+    for size in (16, 5):
+        data = Planted(n_validation=60, eval_batch_size=size)
+        module = Oracle(lambda p, h, o: guess(p + h), lambda d=data: d.pool)
+        results.append(validate(module, data, Accuracy(), Attentiveness()).results)
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 40])
+def test_rows_and_results_do_not_depend_on_how_many_examples_are_held_at_once(monkeypatch, chunk):
+    found = []
+    for size in (chunk, 16_384):
+        monkeypatch.setattr("callbacks.engine.experiment.CHUNK", size)
+        engine, _, _ = measure(lambda p, h, o: guess(p + h), n=31, swap=("premise", "hypothesis"))
+        found.append((engine.results, {name: rows.to_pylist() for name, (rows, _) in engine.rows.items()}))
+    assert found[0] == found[1]
+    keys = [tuple(row[name] for name in KEY) for row in found[0][1]["attentiveness"]]
+    assert keys == sorted(keys)
+
+
+@pytest.mark.parametrize(("limit", "n"), [(1, 16), (2, 32), (0.25, 16), (0.5, 32), (9, 64), (1.0, 64)])
+def test_limited_validation_batches_are_examples_chosen_by_hash(limit, n, caplog):
+    """The integer 1 is one batch, not all of them; and the longest examples are no more likely than others."""
+    data = Planted(n_validation=64, eval_batch_size=16)
+    module = Oracle(lambda p, h, o: guess(h), lambda: data.pool)
+    with caplog.at_level("INFO"):
+        engine = validate(module, data, Accuracy(), limit_val_batches=limit)
+    counts = engine.results["counts"]
+    assert (counts["examples"], counts["not_predicted"]) == (n, 64 - n)
+    assert f"evaluating on {n}{'' if n == 64 else ' of 64'} examples." in caplog.text
+    uids = select(engine.rows["accuracy"][0], intervention="base")["uid"].to_pylist()
+    ranked = sorted((e.uid for e in data.pool), key=lambda uid: generator(0, "limit_val_batches", uid).integers(2**63))
+    assert sorted(uids) == sorted(ranked[:n])
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf])
+@pytest.mark.parametrize("batch", [0, 1])
+def test_outputs_that_are_not_finite_are_an_error(batch, broken):
+    """Of the examples themselves (batch 0), and of changed ones alone."""
+
+    class Diverged(Oracle):
+        def predict(self, batch_):
+            self.batches.append(batch_["size"])
+            probs = np.float32([1, 0, 0] if len(self.batches) <= batch else [broken, 0, 0])
+            return [Prediction("entailment", probs) for _ in range(batch_["size"])]
+
+    data = Planted(n_validation=8)
+    what = "the intervention null" if batch else "the examples themselves"
+    with pytest.raises(HeedError, match=f"not finite for . of . predictions .{what}"):
+        validate(Diverged(None, lambda: data.pool), data, Accuracy())
+
+
+@pytest.mark.parametrize("every", [0, 1e9])
+def test_a_long_evaluation_says_in_a_log_file_how_far_it_is(monkeypatch, caplog, every):
+    monkeypatch.setattr("callbacks.engine.pace.EVERY", every)
+    monkeypatch.setattr("callbacks.engine.experiment.CHUNK", 40)
+    with caplog.at_level("INFO"):
+        measure(lambda p, h, original: guess(h), n=64)
+    lines = [line for line in caplog.messages if " min." in line]
+    assert bool(lines) == (every == 0)
+    if lines:
+        assert "planted: predictions of this process: 16 of 64 examples after 0 min." in lines
+        assert "Changes for accuracy, attentiveness: 64 of 64 examples after 0 min." in lines
+        assert len(lines) > 8
+
+
+def test_a_wrong_setting_is_refused():
+    with pytest.raises(HeedError, match="at least 1"):
+        Attentiveness(draws=0)

@@ -1,0 +1,154 @@
+"""Batches for evaluation hold every example once; batches for training are alike on all ranks."""
+
+from collections import Counter
+from itertools import chain
+
+import torchvision_fix  # noqa: F401
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datamodules.base.sampler import EvaluationSampler, TrainingLoader, TrainingSampler, evaluation_batches
+
+LENGTHS = st.lists(st.integers(1, 30), max_size=60).map(lambda n: np.array(n, dtype=np.int32))
+
+
+@given(lengths=LENGTHS, size=st.integers(1, 9), first=st.none() | st.integers(1, 9))
+def test_evaluation_batches_are_cut_from_one_sorted_list(lengths: np.ndarray, size: int, first: int | None) -> None:
+    keys = [f"uid {i * 7 % 61}" for i in range(len(lengths))]
+    batches = evaluation_batches(lengths, keys, size, first)
+    flat = list(chain.from_iterable(batches))
+    assert flat == sorted(range(len(keys)), key=lambda i: (-lengths[i], keys[i]))
+    sizes = [len(batch) for batch in batches]
+    start = [first or size] if len(flat) > (first or size) else []
+    assert sizes[: len(start)] == start
+    assert all(n == size for n in sizes[1:-1])
+    assert all(0 < n <= max(size, first or size) for n in sizes)
+
+
+@given(lengths=LENGTHS, size=st.integers(1, 9), seed=st.integers(0, 99))
+def test_evaluation_batches_do_not_depend_on_the_order_of_the_list(lengths: np.ndarray, size: int, seed: int) -> None:
+    keys = np.array([f"uid {i:02}" for i in range(len(lengths))])
+    mixed = np.random.default_rng(seed).permutation(len(lengths))
+    batches = [keys[batch].tolist() for batch in evaluation_batches(lengths, keys.tolist(), size)]
+    again = [keys[mixed][b].tolist() for b in evaluation_batches(lengths[mixed], keys[mixed].tolist(), size)]
+    assert batches == again
+
+
+def test_a_first_batch_of_another_size_gives_everyone_other_companions() -> None:
+    lengths = np.full(256, 5)
+    full = evaluation_batches(lengths, list(range(256)), 64)
+    shifted = evaluation_batches(lengths, list(range(256)), 64, first=32)
+    assert [len(b) for b in full] == [64] * 4
+    assert [len(b) for b in shifted] == [32, 64, 64, 64, 32]
+    assert not {frozenset(b.tolist()) for b in full} & {frozenset(b.tolist()) for b in shifted}
+
+
+@pytest.mark.parametrize("world", [1, 2, 3])
+@given(lengths=LENGTHS, size=st.integers(1, 9))
+def test_evaluation_gives_every_example_once_in_the_same_batches(lengths: np.ndarray, size: int, world: int) -> None:
+    batches = evaluation_batches(lengths, list(range(len(lengths))), size)
+    samplers = [EvaluationSampler(batches, rank, world) for rank in range(world)]
+    ranks = [list(sampler) for sampler in samplers]
+    assert [len(sampler) for sampler in samplers] == [len(rank) for rank in ranks]
+    assert all(len(rank) for rank in ranks)
+    whole = [batch for rank in ranks for batch in rank if batch]
+    assert sorted(whole) == sorted(batch.tolist() for batch in batches)
+    for j, batch in enumerate(batches):
+        assert ranks[j % world][j // world] == batch.tolist()
+
+
+def test_a_rank_without_a_batch_gets_one_of_no_example() -> None:
+    batches = evaluation_batches(np.array([3, 2]), ["a", "b"], 8)
+    assert [list(EvaluationSampler(batches, rank, 3)) for rank in range(3)] == [[[0, 1]], [[]], [[]]]
+    assert list(EvaluationSampler([], 0, 1)) == [[]]
+
+
+def epoch(sampler: TrainingSampler, number: int) -> list[list[int]]:
+    sampler.set_epoch(number)
+    return list(sampler)
+
+
+@pytest.mark.parametrize("world", [1, 2, 3])
+@given(
+    lengths=LENGTHS.filter(len), size=st.integers(1, 7), seed=st.integers(0, 9), number=st.integers(0, 3),
+    window=st.integers(1, 5),
+)  # fmt: skip
+def test_training_ranks_get_as_many_batches_and_share_no_example(
+    world: int, lengths: np.ndarray, size: int, seed: int, number: int, window: int
+) -> None:
+    samplers = [TrainingSampler(lengths, size, seed, rank, world, window) for rank in range(world)]
+    ranks = [epoch(sampler, number) for sampler in samplers]
+    batches = -(-len(lengths) // size)
+    assert {len(rank) for rank in ranks} == {len(sampler) for sampler in samplers} == {batches // world}
+    assert {sampler.dropped for sampler in samplers} == {batches - batches // world * world}
+    assert samplers[0].dropped <= world - 1
+    seen = Counter(chain.from_iterable(chain.from_iterable(ranks)))
+    assert set(seen.values()) <= {1}
+    assert len(lengths) - len(seen) <= samplers[0].dropped * size
+    assert set(seen) <= set(range(len(lengths)))
+
+
+def test_training_order_is_a_function_of_seed_and_epoch() -> None:
+    lengths = np.random.default_rng(0).integers(5, 50, 500)
+    order = epoch(TrainingSampler(lengths, 8, seed=1), 2)
+    used = TrainingSampler(lengths, 8, seed=1)
+    for number in (0, 1):
+        epoch(used, number)
+    assert order == epoch(used, 2)
+    assert order != epoch(used, 3)
+    assert order != epoch(TrainingSampler(lengths, 8, seed=2), 2)
+    assert {frozenset(batch) for batch in order} != {frozenset(batch) for batch in epoch(used, 3)}
+
+
+def test_lightning_finds_set_epoch_where_it_looks() -> None:
+    """Lightning calls it on the ``sampler`` of a batch sampler."""
+    sampler = TrainingSampler(np.arange(1, 9), 2, seed=0)
+    sampler.sampler.set_epoch(4)
+    assert sampler.epoch == 4
+
+
+def test_what_is_dropped_changes_from_epoch_to_epoch() -> None:
+    lengths = np.full(7, 4)
+    samplers = [TrainingSampler(lengths, 1, 0, rank, 2) for rank in range(2)]
+    kept = [frozenset(chain(*(chain(*epoch(s, number)) for s in samplers))) for number in range(80)]
+    assert all(len(k) == 6 for k in kept)
+    assert frozenset.intersection(*kept) == frozenset()
+
+
+def padded(lengths: np.ndarray, batches: list[list[int]]) -> float:
+    """Share of the tokens of all batches that is padding."""
+    cells = sum(len(batch) * int(lengths[batch].max()) for batch in batches)
+    return 1 - lengths.sum() / cells
+
+
+def test_batches_of_like_length_waste_little_on_padding() -> None:
+    lengths = np.clip(np.random.default_rng(0).lognormal(3.5, 0.5, 4000).astype(int), 5, 128)
+    sorted_within = padded(lengths, epoch(TrainingSampler(lengths, 32, seed=0), 0))
+    at_random = padded(lengths, epoch(TrainingSampler(lengths, 32, seed=0, window=1), 0))
+    assert sorted_within < 0.08
+    assert at_random > 0.4
+
+
+def test_long_batches_are_spread_over_the_epoch() -> None:
+    """Batches are shuffled: the mean length of the first half is that of the second, within 10 %."""
+    lengths = np.random.default_rng(0).integers(5, 100, 4000)
+    means = [lengths[batch].mean() for batch in epoch(TrainingSampler(lengths, 16, seed=0), 0)]
+    assert np.mean(means[:125]) == pytest.approx(np.mean(means[125:]), rel=0.1)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_loader_begins_where_the_trainer_stands_when_the_first_batch_is_asked_for(workers):
+    done = 0
+    sampler = TrainingSampler(np.arange(100), 8, seed=3)
+    loader = TrainingLoader(range(100), batch_sampler=sampler, position=lambda: done, num_workers=workers)
+    epoch = iter(loader)  # Lightning does so before it knows the epoch and the position
+    sampler.set_epoch(2)
+    done = 5
+    rest = [batch.tolist() for batch in epoch]
+    done = 0
+    assert [batch.tolist() for batch in loader][5:] == rest
+    assert len(loader) == 13
+    assert len(rest) == 8

@@ -1,0 +1,71 @@
+"""The template and the texts of labels that a data set's YAML gives to models that read and write text."""
+
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+import yaml
+
+from datamodules import PairedTables, PairedText, Planted
+from records import HeedError
+
+CONFIGS = Path(__file__).parents[3] / "configs" / "data"
+NLI = ("entailment", "neutral", "contradiction")
+
+
+def made(config: str, **settings: object) -> PairedText:
+    arguments = yaml.safe_load((CONFIGS / f"{config}.yaml").read_text())["init_args"]
+    return (PairedTables if config == "infotabs" else PairedText)(**arguments | settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "wording", "targets"),
+    [
+        ("mnli", "mnli hypothesis: {hypothesis} premise: {premise}", NLI),
+        ("rte", "rte sentence1: {sentence1} sentence2: {sentence2}", ("entailment", "not_entailment")),
+        ("qqp", "qqp question1: {question1} question2: {question2}", ("not_duplicate", "duplicate")),
+        ("paws", "paws sentence1: {sentence1} sentence2: {sentence2}", ("not_paraphrase", "paraphrase")),
+        ("infotabs", "mnli hypothesis: {hypothesis} premise: {premise}", NLI),
+    ],
+)
+def test_the_words_of_each_task_are_those_of_t5(name: str, wording: str, targets: tuple[str, ...]) -> None:
+    """Raffel et al. 2020, appendix D; the keys of GLUE by the alphabet."""
+    task = made(name).task
+    assert (task.wording, task.targets) == (wording, targets)
+
+
+@pytest.mark.parametrize("name", ["snli", "wanli", "hans", "help", "med"])
+def test_what_asks_the_question_of_mnli_asks_it_in_the_words_of_mnli(name: str) -> None:
+    task, mnli = made(name).task, made("mnli").task
+    assert (task.wording, task.targets) == (mnli.wording, mnli.targets)
+
+
+def test_without_a_template_the_name_and_the_parts_by_the_alphabet() -> None:
+    assert Planted().task.wording == "planted hypothesis: {hypothesis} premise: {premise}"
+    assert made("mnli", template=None, name="mine").task.wording.startswith("mine hypothesis: {hypothesis} ")
+
+
+def test_one_part_is_read_without_the_others_and_their_keys() -> None:
+    assert made("rte", partial="sentence2").task.wording == "rte sentence2: {sentence2}"
+    assert made("mnli", partial="premise").task.wording == "mnli premise: {premise}"
+
+
+def test_labels_may_have_texts_of_their_own() -> None:
+    assert made("paws", verbalisers={"paraphrase": "yes"}).task.targets == ("not_paraphrase", "yes")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"template": "premise: {premise}"}, "must name each of the parts premise, hypothesis once"),
+        ({"template": "{premise} {premise} {hypothesis}"}, "once, in braces"),
+        ({"template": "{premise} {hypothesis} {title}"}, r"--data\.template '.*title.*must name"),
+        ({"verbalisers": {"yes": "y"}}, r"--data\.verbalisers yes: the labels are entailment, neutral, contradiction"),
+        ({"verbalisers": {"neutral": "entailment "}}, "each label a text of its own"),
+        ({"verbalisers": {"neutral": " "}}, "each label a text of its own"),
+    ],
+)
+def test_a_mistake_is_one_sentence(settings: dict[str, object], words: str) -> None:
+    with pytest.raises(HeedError, match=words):
+        Planted(**settings)

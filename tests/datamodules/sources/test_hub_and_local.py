@@ -1,0 +1,437 @@
+"""Rows become examples or an error with file and row; files, saved data sets and the hub give the same rows."""
+
+import gzip
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import datasets
+import pytest
+import yaml
+from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
+
+from datamodules import PairedText
+from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
+from records import Example, HeedError
+
+LABELS = {"entailment": [0], "neutral": [1], "contradiction": [2]}
+CONFIGS = Path(__file__).parents[3] / "configs" / "data"
+NLI = Columns({"premise": "premise", "hypothesis": "hypothesis"}, "label", LABELS)
+
+
+def configured(name: str) -> dict[str, Any]:
+    """The arguments that a config gives to PairedText."""
+    arguments = yaml.safe_load((CONFIGS / f"{name}.yaml").read_text())["init_args"]
+    return arguments | {"hub": Hub(**arguments["hub"])}
+
+
+def pair(label: Any = 0, **others: Any) -> dict[str, Any]:
+    return {"premise": "A dog runs.", "hypothesis": "A cat sits.", "label": label} | others
+
+
+def converted(rows: Sequence[Mapping[str, Any]], columns: Columns = NLI) -> tuple[list[Example], int]:
+    examples, no_gold = to_examples(iter(enumerate(rows, 1)), "file.csv", "nli/train", columns)
+    return list(examples), no_gold
+
+
+def refused(rows: Sequence[Mapping[str, Any]], columns: Columns = NLI) -> str:
+    """The message with which rows are refused; it names the file."""
+    with pytest.raises(HeedError, match=r"file\.csv") as caught:
+        converted(rows, columns)
+    return str(caught.value)
+
+
+def texts(source: Local | Hub, split: str, aliases: Sequence[str] = ()) -> list[str]:
+    """The premises of a split."""
+    return [values["premise"] for _, values in source.rows(split, aliases)[1]]
+
+
+def write(path: Path, *premises: str) -> Path:
+    path.write_text("".join(json.dumps(pair(premise=premise)) + "\n" for premise in premises))
+    return path
+
+
+# rows to examples
+
+
+@pytest.mark.parametrize("label", [1, "1", 1.0, "neutral", " neutral ", "1 "])
+def test_a_label_is_known_by_its_name_or_its_spellings(label: Any) -> None:
+    assert converted([pair(label)])[0][0].label == "neutral"
+
+
+def test_a_float_written_as_text_is_the_number_that_it_means() -> None:
+    """Tools that turn a column of integers with gaps into floats write 1.0 to a csv file."""
+    assert converted([pair("1.0")])[0][0].label == "neutral"
+
+
+def test_spellings_are_text_or_numbers() -> None:
+    columns = Columns({"premise": "premise"}, "label", {"yes": ["True", 1], "no": ["False", 0]})
+    assert [e.label for e in converted([pair(v) for v in (True, "True", 1, "no", False, 0.0)], columns)[0]] == [
+        *("yes", "yes", "yes"),
+        *("no", "no", "no"),
+    ]
+
+
+@pytest.mark.parametrize("label", [None, "", " ", "-", -1, "-1", "None", "null", -1.0, math.nan])
+def test_rows_without_gold_are_left_out_and_counted(label: Any) -> None:
+    examples, no_gold = converted([pair(0), pair(label), pair(2), pair(label)])
+    assert [(e.uid, e.label) for e in examples] == [("nli/train/1", "entailment"), ("nli/train/3", "contradiction")]
+    assert no_gold == 2
+
+
+@pytest.mark.parametrize("spelling", ["none", "-1", "-"])
+def test_a_declared_label_is_gold_even_if_elsewhere_it_means_none(spelling: str) -> None:
+    """Some data have a relation called "none", and some call the second class -1."""
+    columns = Columns({"premise": "premise"}, "label", {"some": [1], "other": [spelling]})
+    examples, no_gold = converted([pair("some"), pair(spelling)], columns)
+    assert [e.label for e in examples] == ["some", "other"]
+    assert no_gold == 0
+
+
+def test_one_spelling_of_two_labels_is_refused() -> None:
+    """Otherwise one of the labels would silently never occur."""
+    with pytest.raises(HeedError, match="1"):
+        converted([pair(1)], Columns(NLI.parts, "label", {"entailment": [0], "neutral": [1], "contradiction": [1]}))
+
+
+def test_parts_labels_and_groups_come_from_the_named_columns() -> None:
+    columns = Columns({"text": "b", "claim": "a"}, "gold", {"yes": [], "no": []}, uid="id", groups=("doc",))
+    (example,), _ = converted([{"a": "A", "b": "B", "gold": "yes", "id": 7, "doc": 12, "more": None}], columns)
+    assert (example.uid, example.label) == ("nli/train/7", "yes")
+    assert list(example.parts.items()) == [("text", "B"), ("claim", "A")]
+    assert list(example.groups) == ["text", "claim", "doc"]
+    assert example.groups["doc"] == "12"
+
+
+def test_rows_are_numbered_by_their_place_in_the_source() -> None:
+    """Not by how many had a gold label: a uid says which row it was."""
+    assert [e.uid for e in converted([pair("-"), pair(0), pair("-"), pair(0)])[0]] == ["nli/train/2", "nli/train/4"]
+
+
+def test_a_missing_column_is_named_with_those_that_there_are() -> None:
+    message = refused([pair(), {"premise": "x", "gold": "0"}])
+    assert "row 2" in message
+    assert "'hypothesis'" in message
+    assert "premise, gold" in message
+
+
+@pytest.mark.parametrize("column", ["label", "id", "doc"])
+def test_missing_label_uid_and_group_columns_are_errors(column: str) -> None:
+    row = pair(id=1, doc="d")
+    del row[column]
+    columns = Columns(NLI.parts, "label", LABELS, uid="id", groups=("doc",))
+    assert f"row 1: no column {column!r}" in refused([row], columns)
+
+
+@pytest.mark.parametrize("label", ["Neutral?", 3, "2.5", "entail", 1.5, -2])
+def test_an_unknown_label_is_named_with_the_known_ones(label: Any) -> None:
+    message = refused([pair(), pair(label)])
+    assert f"row 2: unknown label {label!r}" in message
+    assert all(name in message for name in LABELS)
+
+
+@pytest.mark.parametrize("empty", ["", "  \n", None])
+@pytest.mark.parametrize("column", ["premise", "hypothesis"])
+def test_an_empty_part_is_an_error(column: str, empty: str | None) -> None:
+    message = refused([pair(), pair(), pair(**{column: empty})])
+    assert f"row 3: the column {column!r} is empty" in message
+
+
+def test_an_empty_part_of_a_row_without_gold_does_not_matter() -> None:
+    assert converted([pair(), pair("-", premise="")])[1] == 1
+
+
+@pytest.mark.parametrize("again", [7, "7"])
+def test_a_repeated_uid_is_named_with_both_rows(again: Any) -> None:
+    columns = Columns(NLI.parts, "label", LABELS, uid="id")
+    message = refused([pair(id=7), pair(id=8), pair(id=again)], columns)
+    assert "row 3" in message
+    assert "row 1" in message
+
+
+def test_a_source_without_any_gold_label_is_refused_with_the_count() -> None:
+    assert "2 without" in refused([pair("-"), pair(None)])
+
+
+def test_half_of_a_surrogate_pair_is_an_error_that_names_the_row() -> None:
+    """JSON can say it, and no Arrow table can hold it."""
+    assert "row 2" in refused([pair(), pair(premise=json.loads('"\\ud83d"'))])
+
+
+def test_text_is_taken_over_to_the_letter() -> None:
+    text = ' a\u2028b\x85c\r\n"NA"\U0001f642 '
+    assert converted([pair(premise=text)])[0][0].parts["premise"] == text
+
+
+# local files
+
+
+def test_a_folder_has_one_file_per_split(tmp_path: Path) -> None:
+    write(tmp_path / "train.jsonl", "t")
+    write(tmp_path / "validation.jsonl", "v")
+    (tmp_path / "README.md").write_text("about")
+    (tmp_path / ".train.jsonl").write_text("hidden")
+    assert texts(Local(tmp_path), "train") == ["t"]
+    assert texts(Local(tmp_path), "validation") == ["v"]
+    assert Local(tmp_path).rows("train", ())[0] == str(tmp_path / "train.jsonl")
+
+
+@pytest.mark.parametrize("name", ["dev", "valid", "validation"])
+def test_validation_has_other_names(tmp_path: Path, name: str) -> None:
+    write(tmp_path / f"{name}.jsonl", name)
+    assert texts(Local(tmp_path), "validation", ("validation", "dev", "valid")) == [name]
+
+
+def test_the_split_itself_comes_before_its_other_names(tmp_path: Path) -> None:
+    for name in ("dev", "validation", "validation_matched"):
+        write(tmp_path / f"{name}.jsonl", name)
+    assert texts(Local(tmp_path), "validation_matched", ("validation", "dev")) == ["validation_matched"]
+
+
+@pytest.mark.parametrize("split", ["sample_2.v1", "sample_2.v1.jsonl"])
+def test_a_file_is_named_through_its_split_with_or_without_its_suffix(tmp_path: Path, split: str) -> None:
+    write(tmp_path / "sample_2.v1.jsonl", "s")
+    write(tmp_path / "train.jsonl", "t")
+    assert texts(Local(tmp_path), split, ("train",)) == ["s"]
+
+
+def test_capitals_in_the_name_of_a_file_do_not_hide_it(tmp_path: Path) -> None:
+    write(tmp_path / "MNLI_Train.jsonl", "t")
+    assert texts(Local(tmp_path), "MNLI_Train") == ["t"]
+
+
+def test_compressed_files_are_files_of_their_split(tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl.gz").write_bytes(gzip.compress(json.dumps(pair(premise="z")).encode()))
+    assert texts(Local(tmp_path), "train") == ["z"]
+
+
+def test_several_files_for_a_split_are_refused_by_name(tmp_path: Path) -> None:
+    write(tmp_path / "train.jsonl", "a")
+    write(tmp_path / "train.csv", "b")
+    with pytest.raises(HeedError, match=r"several files for the split 'train': train\.csv, train\.jsonl"):
+        Local(tmp_path).rows("train", ())
+    assert texts(Local(tmp_path), "train.jsonl") == ["a"]
+
+
+def test_a_folder_without_the_split_lists_what_there_is(tmp_path: Path) -> None:
+    write(tmp_path / "training.jsonl", "a")
+    (tmp_path / "validation.txt").write_text("x")
+    with pytest.raises(HeedError, match="it holds training.jsonl, validation.txt") as caught:
+        Local(tmp_path).rows("validation", ("validation", "dev"))
+    assert "--data.splits" in str(caught.value)
+
+
+def test_an_empty_folder_and_a_missing_one_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(HeedError, match="it holds no file"):
+        Local(tmp_path).rows("train", ())
+    with pytest.raises(HeedError, match=r"--data\.path .* does not exist"):
+        Local(tmp_path / "none").rows("train", ())
+
+
+def test_a_single_file_is_every_split(tmp_path: Path) -> None:
+    path = write(tmp_path / "some.jsonl", "a", "b")
+    assert texts(Local(path), "train") == texts(Local(path), "validation") == ["a", "b"]
+
+
+def test_quoting_reaches_the_reader(tmp_path: Path) -> None:
+    (tmp_path / "train.tsv").write_text('premise\n"Yes," he said.\n')
+    assert texts(Local(tmp_path, quoting=False), "train") == ['"Yes," he said.']
+
+
+# saved data sets
+
+FEATURES = Features(
+    {"premise": Value("string"), "hypothesis": Value("string"), "label": ClassLabel(names=list(LABELS))}
+)
+
+
+def saved(*premises: str) -> Dataset:
+    rows = [pair(label=i % 3, premise=premise) for i, premise in enumerate(premises)]
+    return Dataset.from_list(rows, features=FEATURES)
+
+
+def test_a_saved_data_set_is_every_split(tmp_path: Path) -> None:
+    saved("a", "b").save_to_disk(tmp_path / "d")
+    assert texts(Local(tmp_path / "d"), "train") == texts(Local(tmp_path / "d"), "validation") == ["a", "b"]
+
+
+def test_a_saved_dictionary_has_the_splits_that_it_has(tmp_path: Path) -> None:
+    DatasetDict(train=saved("t"), dev=saved("v"), test=saved("x")).save_to_disk(tmp_path / "d")
+    assert texts(Local(tmp_path / "d"), "train", ("train",)) == ["t"]
+    assert texts(Local(tmp_path / "d"), "validation", ("validation", "dev")) == ["v"]
+    with pytest.raises(HeedError, match="it has train, dev, test"):
+        Local(tmp_path / "d").rows("other", ())
+
+
+def test_saved_data_become_examples(tmp_path: Path) -> None:
+    saved("a", "b", "c").save_to_disk(tmp_path / "d")
+    where, rows = Local(tmp_path / "d").rows("train", ())
+    examples, no_gold = to_examples(rows, where, "s/train", NLI)
+    assert [(e.uid, e.label) for e in examples] == [
+        ("s/train/1", "entailment"),
+        ("s/train/2", "neutral"),
+        ("s/train/3", "contradiction"),
+    ]
+    assert no_gold == 0
+
+
+@pytest.mark.parametrize("damage", ["no state", "no data", "cut data", "broken json"])
+def test_a_damaged_saved_data_set_is_refused_by_name(tmp_path: Path, damage: str) -> None:
+    saved(*"abc").save_to_disk(tmp_path / "d")
+    (data,) = (tmp_path / "d").glob("*.arrow")
+    if damage == "no state":
+        (tmp_path / "d" / "state.json").unlink()
+    elif damage == "no data":
+        data.unlink()
+    elif damage == "cut data":
+        data.write_bytes(data.read_bytes()[:100])
+    else:
+        (tmp_path / "d" / "dataset_info.json").write_text("{")
+    with pytest.raises(HeedError, match="no whole save_to_disk folder") as caught:
+        list(Local(tmp_path / "d").rows("train", ())[1])
+    assert str(tmp_path / "d") in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, ""), (math.nan, ""), ("", ""), (3, "3"), (2.5, "2.5"), (" a ", " a ")]
+)
+def test_a_meta_column_is_text_and_may_be_empty(value: Any, text: str) -> None:
+    columns = Columns(NLI.parts, "label", LABELS, meta=("topic",))
+    assert dict(converted([pair(topic=value)], columns)[0][0].meta) == {"topic": text}
+    with pytest.raises(HeedError, match="row 1: the column 'topic' holds no text but list"):
+        converted([pair(topic=[1])], columns)
+
+
+# the hub
+
+
+class FakeHub:
+    """``datasets.load_dataset`` over data sets in memory, which are loaded as the hub would."""
+
+    def __init__(self, found: Mapping[tuple[str, str | None, str], Dataset]) -> None:
+        self.found, self.asked = found, []
+
+    def __call__(self, path: str, name: str | None = None, *, split: str, revision: str | None = None) -> Dataset:
+        self.asked.append((path, name, split, revision))
+        return self.found[path, name, split]
+
+
+def features(labels: Sequence[str] | None, *columns: str) -> Features:
+    kinds = {c: Value("int32") if c in ("idx", "id") else Value("string") for c in columns}
+    return Features(kinds | ({"label": ClassLabel(names=list(labels))} if labels else {}))
+
+
+NAMES = ("entailment", "neutral", "contradiction")
+SCHEMAS = {
+    "mnli": ("nyu-mll/glue", "mnli", "validation_matched", features(NAMES, "premise", "hypothesis", "idx")),
+    "rte": (
+        *("nyu-mll/glue", "rte", "validation"),
+        features(["entailment", "not_entailment"], "sentence1", "sentence2", "idx"),
+    ),
+    "qqp": (
+        *("nyu-mll/glue", "qqp", "validation"),
+        features(["not_duplicate", "duplicate"], "question1", "question2", "idx"),
+    ),
+    "snli": ("stanfordnlp/snli", "plain_text", "validation", features(NAMES, "premise", "hypothesis")),
+    "paws": (
+        *("google-research-datasets/paws", "labeled_final", "validation"),
+        features(["0", "1"], "id", "sentence1", "sentence2"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS))
+def test_each_config_reads_the_schema_of_its_hub_id(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ClassLabel integers become label names in their order; -1, which is no gold, is left out and counted."""
+    hub, subset, split, schema = SCHEMAS[name]
+    names = schema["label"].names
+    rows = [
+        {c: i if schema[c].dtype == "int32" else f"{c} {i}" for c in schema} | {"label": label}
+        for i, label in enumerate([*range(len(names)), -1, 0])
+    ]
+    fake = FakeHub({(hub, subset, split): Dataset.from_list(rows, features=schema)})
+    monkeypatch.setattr(datasets, "load_dataset", fake)
+    data = PairedText(**configured(name))
+    examples = list(data.load("validation"))
+    assert fake.asked == [(hub, subset, split, None)]
+    expected = names if names != ["0", "1"] else ["not_paraphrase", "paraphrase"]
+    assert [e.label for e in examples] == [*expected, expected[0]]
+    assert data.counts.no_gold == {"validation": 1}
+    assert list(examples[1].parts.values()) == [f"{c} 1" for c in data.full_task.parts]
+    assert [e.uid for e in examples] == [f"{name}/validation/{i}" for i in (*range(1, len(names) + 1), len(rows))]
+
+
+def test_wanli_has_gold_as_text_and_no_validation(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = features(None, "id", "premise", "hypothesis", "gold", "genre", "pairID")
+    rows = [
+        {"id": 1000 + i, "premise": f"p {i}", "hypothesis": f"h {i}", "gold": NAMES[i % 3], "genre": "g", "pairID": "1"}
+        for i in range(30)
+    ]
+    fake = FakeHub({("alisawuffles/WANLI", None, "train"): Dataset.from_list(rows, features=schema)})
+    monkeypatch.setattr(datasets, "load_dataset", fake)
+    data = PairedText(**configured("wanli") | {"hold_out": 10})
+    train, held = data.load("train"), data.load("validation")
+    assert (len(train), len(held)) == (20, 10)
+    assert {e.uid for e in (*train, *held)} == {f"wanli/train/{1000 + i}" for i in range(30)}
+    assert all(e.label == NAMES[int(e.parts["premise"].split()[1]) % 3] for e in (*train, *held))
+
+
+def test_the_revision_reaches_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeHub({("o/x", None, "train"): saved("a")})
+    monkeypatch.setattr(datasets, "load_dataset", fake)
+    assert texts(Hub("o/x", revision="abc"), "train") == ["a"]
+    assert fake.asked == [("o/x", None, "train", "abc")]
+
+
+def test_the_training_split_may_be_in_another_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = FakeHub({("o/y", None, "train"): saved("a"), ("o/x", "s", "validation"): saved("b")})
+    monkeypatch.setattr(datasets, "load_dataset", fake)
+    hub = Hub("o/x", "s", "abc", train="o/y")
+    assert (texts(hub, "train"), texts(hub, "validation")) == (["a"], ["b"])
+    assert fake.asked == [("o/y", None, "train", None), ("o/x", "s", "validation", "abc")]
+    assert hub.rows("train", ())[0] == "o/y (train)"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionError("Couldn't reach 'o/x' on the Hub (LocalEntryNotFoundError)\nmore\nlines"),
+        FileNotFoundError("Couldn't find any data file."),
+        ValueError("Unknown split \"validation\". Should be one of ['train']."),
+        RuntimeError("Dataset scripts are no longer supported, but found x.py"),
+        OSError(),
+    ],
+)
+def test_a_hub_that_fails_is_one_line_with_what_to_do(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(datasets, "load_dataset", fail)
+    with pytest.raises(HeedError, match="o/x") as caught:
+        Hub("o/x").rows("validation", ())
+    message = str(caught.value)
+    first = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+    assert first in message
+    assert all(way in message for way in ("--data.path", "--data planted", "HF_HUB_OFFLINE"))
+    assert "\n" not in message
+    assert ".." not in message.replace("...", "")
+
+
+def test_a_data_set_that_is_not_cached_is_refused_offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import huggingface_hub.constants
+
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+    with pytest.raises(HeedError, match=r"nyu-mll/glue .*--data\.path"):
+        PairedText(**configured("mnli")).load("validation")
+
+
+def test_without_hub_and_path_the_flag_is_named() -> None:
+    with pytest.raises(HeedError, match=r"--data\.path"):
+        PairedText("own", dict(NLI.parts), LABELS).load("train")

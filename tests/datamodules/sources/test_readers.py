@@ -1,0 +1,340 @@
+"""Local files: what was written is read, and what is broken is named by file and row."""
+
+import csv
+import gzip
+import json
+import tracemalloc
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datamodules.sources import readers
+from datamodules.sources.readers import SUFFIXES, kind, read
+from records import HeedError
+
+ROWS = [
+    {"premise": 'He said "stop", twice.', "hypothesis": "Two\nlines,\r\nor three.", "label": "0"},
+    {"premise": "tab\there", "hypothesis": "line\u2028separator, next\x85line, form\x0cfeed", "label": "NA"},
+    {"premise": "È vero — 100 % 🙂", "hypothesis": " spaces stay ", "label": "null"},
+]
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+
+
+def write(path: Path, rows: list[dict], newline: str = "\n", encoding: str = "utf-8") -> Path:
+    """Write rows in the format of the path's suffix, compressed where it ends in .gz."""
+    form = kind(path)
+    if form == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+        return path
+    opened = gzip.open if path.name.endswith(".gz") else open
+    with opened(path, "wt", encoding=encoding, newline="") as file:
+        if form == "jsonl":
+            file.writelines(json.dumps(row, ensure_ascii=False) + newline for row in rows)
+        elif form == "json":
+            json.dump(rows, file, ensure_ascii=False)
+        else:
+            delimiter = "\t" if form == "tsv" else ","
+            writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter, lineterminator=newline)
+            writer.writeheader()
+            writer.writerows(rows)
+    return path
+
+
+def refused(path: Path, **options: bool) -> str:
+    """The message with which a file is refused; it is one line and names the file."""
+    with pytest.raises(HeedError) as caught:
+        list(read(path, **options))
+    message = str(caught.value)
+    assert path.name in message
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("name", [*(f"a.{s}" for s in SUFFIXES), *(f"a.{s}.gz" for s in SUFFIXES if s != "parquet")])
+def test_every_format_gives_back_the_rows_as_they_were(tmp_path: Path, name: str) -> None:
+    """Quotes, line feeds inside fields, unicode line separators and texts like "NA" all stay as they are."""
+    assert list(read(write(tmp_path / name, ROWS))) == list(enumerate(ROWS, 1))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
+@given(texts=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=4))
+def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, suffix: str, texts: list[tuple[str, str]]) -> None:
+    rows = [{"a": a, "b": b} for a, b in texts]
+    path = write(tmp_path_factory.mktemp("any") / f"a.{suffix}", rows, newline="\r\n")
+    assert [columns for _, columns in read(path)] == rows
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_windows_line_ends_and_a_byte_order_mark_do_not_matter(
+    tmp_path: Path, suffix: str, newline: str, encoding: str
+) -> None:
+    path = write(tmp_path / f"a.{suffix}", ROWS, newline, encoding)
+    assert list(read(path)) == list(enumerate(ROWS, 1))
+
+
+@pytest.mark.parametrize("suffix", ["json", "json.gz"])
+def test_a_json_list_may_start_with_a_byte_order_mark(tmp_path: Path, suffix: str) -> None:
+    assert list(read(write(tmp_path / f"a.{suffix}", ROWS, encoding="utf-8-sig"))) == list(enumerate(ROWS, 1))
+
+
+def test_the_suffix_is_read_without_regard_to_case(tmp_path: Path) -> None:
+    (tmp_path / "A.CSV").write_text("a,b\n1,2\n")
+    assert list(read(tmp_path / "A.CSV")) == [(1, {"a": "1", "b": "2"})]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.jsonl", "a.parquet"])
+def test_numbers_are_text_in_csv_and_numbers_elsewhere(tmp_path: Path, name: str) -> None:
+    (_, row), *_ = read(write(tmp_path / name, [{"label": 1, "share": 0.5}]))
+    assert row == ({"label": "1", "share": "0.5"} if "csv" in name else {"label": 1, "share": 0.5})
+
+
+def test_types_of_parquet_and_json_are_kept(tmp_path: Path) -> None:
+    rows = [{"label": -1, "gold": None, "list": ["a"], "flag": True}]
+    for name in ("a.parquet", "a.json", "a.jsonl"):
+        assert list(read(write(tmp_path / name, rows))) == [(1, rows[0])]
+
+
+def test_a_last_line_without_a_line_feed_is_a_row(tmp_path: Path) -> None:
+    for name, text in [("a.csv", "a\n1\n2"), ("a.jsonl", '{"a": "1"}\n{"a": "2"}')]:
+        (tmp_path / name).write_text(text)
+        assert list(read(tmp_path / name)) == [(1, {"a": "1"}), (2, {"a": "2"})]
+
+
+def test_blank_lines_between_rows_are_passed_over_and_counted(tmp_path: Path) -> None:
+    """A row number is what an editor shows, less the header of a csv file."""
+    (tmp_path / "a.jsonl").write_text('{"a": 1}\n\n  \n{"a": 2}\n')
+    (tmp_path / "a.csv").write_text("a\n1\n\n2\n")
+    assert [row for row, _ in read(tmp_path / "a.jsonl")] == [1, 4]
+    assert [row for row, _ in read(tmp_path / "a.csv")] == [1, 3]
+
+
+def test_a_carriage_return_before_the_line_end_is_no_line_of_its_own(tmp_path: Path) -> None:
+    """Some distributions end their lines in two carriage returns and a line feed."""
+    (tmp_path / "a.jsonl").write_bytes(b'{"a": 1}\r\r\n{"a":\r 2}\r\r\n')
+    assert list(read(tmp_path / "a.jsonl")) == [(1, {"a": 1}), (2, {"a": 2})]
+
+
+def test_without_quoting_a_quote_is_a_character(tmp_path: Path) -> None:
+    path = tmp_path / "a.tsv"
+    path.write_text('a\tb\n"open\t5" disk\n"Yes," he said.\tx\n')
+    assert [columns for _, columns in read(path, quoting=False)] == [
+        {"a": '"open', "b": '5" disk'},
+        {"a": '"Yes," he said.', "b": "x"},
+    ]
+
+
+def test_a_file_is_read_row_by_row(tmp_path: Path) -> None:
+    """Rows before a broken one are yielded before the error."""
+    for name, text in [("a.jsonl", '{"a": "1"}\n{"a": \n'), ("a.csv", "a,b\n1,2\n3\n")]:
+        (tmp_path / name).write_text(text)
+        rows = read(tmp_path / name)
+        assert next(rows)[0] == 1
+        with pytest.raises(HeedError, match="row 2"):
+            next(rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.jsonl", '{"a": 1}\n{"a": 1\n{"a": 1}\n', "row 2: not valid JSON"),
+        ("a.jsonl", '{"a": 1}\n{"a": 1} {"a": 2}\n', "row 2: not valid JSON"),
+        ("a.jsonl", '{"a": 1}\n\n[1, 2]\n', "row 3: expected an object with columns, found list"),
+        ("a.jsonl", '"text"\n', "row 1: expected an object"),
+        ("a.json", '[{"a": 1}, {"a": 1]', "not valid JSON"),
+        ("a.json", '{"data": []}', "no rows"),
+        ("a.json", "1", "one int"),
+        ("a.json", '[{"a": 1}, "b"]', "row 2: expected an object with columns, found str"),
+        ("a.json", '{"a": 1}\n{"a": 2\n', "row 2: not valid JSON"),
+        ("a.csv", "a,b\n1,2\n1,2,3\n", "row 2: 3 fields where the header has 2"),
+        ("a.csv", "a,b\n1,2\n1\n", "row 2: 1 fields where the header has 2"),
+        ("a.tsv", "a\tb\n1\t2\n\n1 2\n", "row 3: 1 fields"),
+        ("a.csv", 'a,b\n1,2\n"open,2\n3,4\n', "row 2: "),
+        ("a.tsv", 'a\tb\n"Yes," he said.\tx\n', "row 1: "),
+        ("a.csv", "a,b,a\n1,2,3\n", "repeated column"),
+        ("a.csv", "a,,b\n1,2,3\n", "empty or a repeated column"),
+        ("a.csv", ",,\n1,2,3\n", "empty or a repeated column"),
+        ("a.csv", "a,b\n", "no rows"),
+        ("a.tsv", "a\tb", "no rows"),
+        ("a.json", "[]", "no rows"),
+        ("a.jsonl", "\n \n", "no rows"),
+        *[(f"a.{suffix}", "", "") for suffix in SUFFIXES],
+        ("a.jsonl.gz", "", ""),
+    ],
+)
+def test_broken_files_are_named_with_the_row(tmp_path: Path, name: str, text: str, says: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert says in refused(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "text", ["\ta\tb\n0\t1\t2\n", "a\tb\t\t\n1\t2\tx\t\n", "\ta\tb\t\n0\t1\t2\t\n", "a\tb\n1\t2\n"]
+)
+def test_columns_without_a_name_are_left_out_at_the_ends(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.tsv").write_text(text)
+    assert list(read(tmp_path / "a.tsv")) == [(1, {"a": "1", "b": "2"})]
+
+
+def test_a_quote_that_breaks_a_row_comes_with_what_to_set(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text('a\tb\n"Yes," he said.\tx\n')
+    assert "--data.quoting false" in refused(tmp_path / "a.tsv")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.json", "a.tsv", "a.csv.gz"])
+def test_text_that_is_not_utf_8_is_refused(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, [{"a": "x"}, {"a": "é"}], encoding="latin-1")
+    assert "UTF-8" in refused(path)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_the_row_that_is_not_utf_8_is_named(tmp_path: Path, name: str) -> None:
+    """Row 3 is the broken one: to look at the rows after row 2 finds it, after row 0 does not."""
+    path = write(tmp_path / name, [{"a": "x"}, {"a": "y"}, {"a": "é"}, {"a": "z"}], encoding="latin-1")
+    message = refused(path)
+    assert "after row 2" in message or "row 3" in message
+
+
+def test_utf_16_is_refused(tmp_path: Path) -> None:
+    assert "UTF-8" in refused(write(tmp_path / "a.csv", ROWS, encoding="utf-16"))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz"])
+@pytest.mark.parametrize("damage", ["cut", "header", "middle"])
+def test_damaged_gzip_files_are_refused(tmp_path: Path, name: str, damage: str) -> None:
+    path = write(tmp_path / name, [{"a": f"{i * 7919 % 10007} {i}"} for i in range(2000)])
+    content = bytearray(path.read_bytes())
+    if damage == "cut":
+        content = content[: len(content) // 2]
+    elif damage == "header":
+        content[:2] = b"{}"
+    else:
+        content[len(content) // 2 : len(content) // 2 + 64] = bytes(64)
+    path.write_bytes(content)
+    assert "damaged" in refused(path)
+
+
+@pytest.mark.parametrize("damage", ["cut", "magic", "page"])
+def test_damaged_parquet_files_are_refused(tmp_path: Path, damage: str) -> None:
+    path = write(tmp_path / "a.parquet", [{"a": f"{i * 7919 % 10007} {i}"} for i in range(2000)])
+    content = bytearray(path.read_bytes())
+    if damage == "cut":
+        content = content[: len(content) // 2]
+    elif damage == "magic":
+        content[-4:] = b"PAR2"
+    else:
+        content[4:64] = bytes(60)
+    path.write_bytes(content)
+    assert "damaged" in refused(path)
+
+
+def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": pa.array([], pa.string())}), tmp_path / "a.parquet")
+    assert "no rows" in refused(tmp_path / "a.parquet")
+
+
+def test_a_parquet_file_with_a_repeated_column_is_refused(tmp_path: Path) -> None:
+    """Of two columns of one name a row as a dictionary would silently keep the last."""
+    pq.write_table(pa.Table.from_arrays([pa.array(["1"]), pa.array(["2"])], names=["a", "a"]), tmp_path / "a.parquet")
+    assert "repeated column" in refused(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a", "csv", "a.csv.zip", "a.gz", "a.xlsx"])
+def test_other_suffixes_are_refused_with_the_list_of_known_ones(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("a\n1\n")
+    assert all(suffix in refused(tmp_path / name) for suffix in SUFFIXES)
+
+
+@pytest.mark.parametrize("name", [f"a.{suffix}" for suffix in SUFFIXES])
+def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
+    assert "does not exist" in refused(tmp_path / name)
+
+
+def test_a_folder_with_the_name_of_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").mkdir()
+    assert refused(tmp_path / "a.csv")
+
+
+# what would be lost or would fill the memory
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", 'a,b,c\nx,"open,1\ny,",5"" disk",1\nz,w,2\n'),  # the quote that closes is the one that opens the next
+        ("a.tsv", 'a\tb\nx\t"To be\ny\tor not\nz\tto be"\n'),
+        ("a.tsv", 'a\tb\nx\t"To be\ny\tor not"\nz\t5" disk\n'),
+        ("a.csv", 'a,b\nx,5" disk\ny,"To be\nz,or not"\n'),
+    ],
+)
+def test_rows_are_not_swallowed_by_a_quote_that_does_not_close(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    assert "--data.quoting false" in refused(tmp_path / name)
+
+
+def test_quotes_inside_fields_are_read_where_no_row_goes_over_several_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text('a\tb\n5" disk\t"all of it"\n')
+    assert list(read(tmp_path / "a.tsv")) == [(1, {"a": '5" disk', "b": "all of it"})]
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"b": {"a": 1, "a": 1}}'])
+def test_of_a_repeated_key_no_value_is_lost(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.jsonl").write_text(f'{{"a": 0}}\n{text}\n')
+    assert "row 2: not valid JSON (the key 'a' stands twice in an object)" in refused(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json"])
+def test_deep_nesting_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("[" * 10**6)
+    assert "nested too deeply" in refused(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz", "a.json.gz", "a.tsv"])
+def test_a_line_without_end_does_not_fill_the_memory(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight megabytes that compress to eight thousand bytes, where 65,536 may be read."""
+    monkeypatch.setattr(readers, "LONGEST_LINE", 2**16)
+    monkeypatch.setattr(readers, "LONGEST_JSON", 2**16)
+    opened = gzip.open if name.endswith(".gz") else open
+    with opened(tmp_path / name, "wb") as file:
+        file.write(b" " * 2**23)
+    tracemalloc.start()
+    message = refused(tmp_path / name)
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+    assert "longer than 0 MiB" in message or "more than 0 MiB" in message
+
+
+def test_parquet_is_read_batch_by_batch(tmp_path: Path) -> None:
+    """Of a file with 30 MB of text, the first row takes less than a tenth of it."""
+    pq.write_table(pa.table({"a": [f"{i} " * 100 for i in range(50_000)]}), tmp_path / "a.parquet", row_group_size=5000)
+    before = pa.total_allocated_bytes()
+    rows = read(tmp_path / "a.parquet")
+    assert next(rows)[1]["a"].startswith("0 0")
+    assert pa.total_allocated_bytes() - before < 10 * 2**20
+    rows.close()
+
+
+def test_a_row_group_with_a_wrong_checksum_is_named(tmp_path: Path) -> None:
+    """Of stored text a changed letter is seen by the checksum alone."""
+    path = tmp_path / "a.parquet"
+    table = pa.table({"a": [f"text {i}" for i in range(100)]})
+    pq.write_table(table, path, row_group_size=50, compression="none", use_dictionary=False, write_page_checksum=True)
+    path.write_bytes(path.read_bytes().replace(b"text 77", b"test 77", 1))
+    assert "damaged in row group 1, after row 50" in refused(path)
+
+
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    monkeypatch.setattr("builtins.open", forbidden)
+    assert "Permission denied" in refused(tmp_path / "a.csv")

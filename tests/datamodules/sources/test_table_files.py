@@ -1,0 +1,124 @@
+"""Tables from json files: what really occurs in them is read soundly, and what cannot be meant is refused."""
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from datamodules.sources.table_files import TableFolder, parse_table
+from records import HeedError, Table
+
+words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6).filter(str.strip)
+# of different texts, some are the same but for white space; those keys are joined
+objects = st.dictionaries(words.filter(lambda key: key.strip() != "title"), st.lists(words, min_size=1), min_size=1)
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+@given(title=words, rows=objects, where=st.integers(0, 5))
+def test_a_table_is_its_object_with_single_spaces_wherever_the_title_stands(
+    title: str, rows: dict[str, list[str]], where: int
+) -> None:
+    items = list(rows.items())
+    items.insert(where, ("title", [title]))
+    table, twice = parse_table(json.dumps(dict(items)).encode(), "T1.json")
+    expected: dict[str, list[str]] = {}
+    for key, values in rows.items():
+        expected.setdefault(flat(key), []).extend(map(flat, values))
+    assert table == Table(flat(title), tuple((key, tuple(values)) for key, values in expected.items()))
+    assert bool(twice) == (len(expected) < len(rows))
+
+
+def test_the_values_of_a_key_that_stands_twice_are_joined() -> None:
+    content = b'{"title": ["A"], "Years active": ["2004"], "Genre": ["soul"], "Years active ": ["2006", "2009"]}'
+    table, twice = parse_table(content, "T1.json")
+    assert table == Table("A", (("Years active", ("2004", "2006", "2009")), ("Genre", ("soul",))))
+    assert twice == ("Years active",)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "T1.json is not valid JSON"),
+        (b'{"title": ["A"], "B": ["C"]', "T1.json is not valid JSON"),
+        (b"[" * 100_000, "T1.json is not valid JSON"),
+        (b"\xff", "T1.json is not UTF-8"),
+        (b"[]", "T1.json holds no table, an object of a title and keys, but one list"),
+        (b"{}", "T1.json has no titles: 'title' should be a list of one text"),
+        (b'{"B": ["C"]}', "T1.json has no titles"),
+        (b'{"title": ["A", "B"], "B": ["C"]}', "T1.json has 2 titles"),
+        (b'{"title": ["A"], "title": ["A"], "B": ["C"]}', "T1.json has 2 titles"),
+        (b'{"title": [" "], "B": ["C"]}', "key 'title': value 1 of 1 is empty"),
+        (b'{"title": "A", "B": ["C"]}', "key 'title': expected a list of texts, found 'A'"),
+        (b'{"title": ["A"]}', "T1.json has a title and no rows"),
+        (b'{"title": ["A"], "B": []}', r"key 'B': expected a list of texts, found \[\]"),
+        (b'{"title": ["A"], "B": null}', "key 'B': expected a list of texts, found None"),
+        (b'{"title": ["A"], "B": {"C": "D"}}', "key 'B': expected a list of texts"),
+        (b'{"title": ["A"], "B": ["C", "\\n"]}', "key 'B': value 2 of 2 is empty"),
+        (b'{"title": ["A"], "B": [3]}', "key 'B': expected a text, found int 3"),
+        (b'{"title": ["A"], "B": ["\\ud800"]}', "key 'B': .* holds half of a surrogate pair"),
+    ],
+)
+def test_what_is_no_table_is_refused_by_file_and_key(content: bytes, message: str) -> None:
+    with pytest.raises(HeedError, match=f"^T1.json.*{message.removeprefix('T1.json')}"):
+        parse_table(content, "T1.json")
+
+
+def write(folder: Path, name: str, **rows: Any) -> None:
+    (folder / f"{name}.json").write_text(json.dumps({"title": ["A"]} | rows))
+
+
+def test_a_table_is_read_once_and_what_is_unusual_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write(tmp_path, "T1", B=["C"])
+    (tmp_path / "T2.json").write_text('{"title": ["A"], "": ["x"], "B": ["y"], "B": ["z"]}')
+    tables = TableFolder(tmp_path)
+    first = tables.table("T1", "dev.tsv, row 1")
+    (tmp_path / "T1.json").unlink()
+    assert tables.table("T1", "dev.tsv, row 2") is first
+    with caplog.at_level(logging.INFO):
+        tables.report()
+    assert not caplog.messages
+    assert tables.table("T2", "").rows == (("", ("x",)), ("B", ("y", "z")))
+    with caplog.at_level(logging.INFO):
+        tables.report()
+    joined, nameless = caplog.messages
+    assert joined == f"{tmp_path}: tables with a key twice, whose values are joined: 1 (T2: B)."
+    assert nameless == f"{tmp_path}: tables with a row without a key, which is kept: 1 (T2)."
+
+
+@pytest.mark.parametrize("name", ["T9", "", "T1.json"])
+def test_a_table_that_is_not_there_is_named_with_the_row(tmp_path: Path, name: str) -> None:
+    write(tmp_path, "T1", B=["C"])
+    with pytest.raises(HeedError, match=r"^dev.tsv, row 3: there is no table .*\.json\.$"):
+        TableFolder(tmp_path).table(name, "dev.tsv, row 3")
+
+
+def test_a_table_id_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    write(tmp_path, "T1", B=["C"])
+    for name in ("../T1", str(tmp_path / "T1")):
+        with pytest.raises(HeedError, match="does not lead to something in this folder"):
+            TableFolder(tmp_path / "inner").table(name, "dev.tsv, row 3")
+
+
+def test_every_real_table_is_read(shared_data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = shared_data / "infotabs" / "tables" / "json"
+    tables = TableFolder(folder)
+    names = sorted(file.stem for file in folder.iterdir())
+    rows = [len(tables.table(name, "").rows) for name in names]
+    assert (len(names), min(rows), max(rows), sum(rows)) == (2_719, 1, 41, 24_804)
+    with caplog.at_level(logging.INFO):
+        tables.report()
+    assert [message.split(": ", 1)[1] for message in caplog.messages] == [
+        "tables with a key twice, whose values are joined: 3 (T1482: Years active, T1571: Years active, "
+        "T1628: Years active).",
+        "tables with a row without a key, which is kept: 1 (T2172).",
+    ]

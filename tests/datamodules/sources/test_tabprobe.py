@@ -1,0 +1,258 @@
+"""Counterfactual tables and annotated rows: the numbers of the real files, and what is refused."""
+
+import csv
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+import yaml
+
+from datamodules import PairedTables, load_counterfactuals, load_evidence, load_tables
+from datamodules.base.paired_data import Inoculation
+from records import Example, Examples, HeedError, Table
+
+ROOT = Path(__file__).parents[3]
+SETTINGS = yaml.safe_load((ROOT / "configs" / "data" / "infotabs.yaml").read_text())["init_args"]
+FLIP = {"entailment": "contradiction", "contradiction": "entailment"}
+HEADER = ["original_tableid", "original_hypothesis", "original_label"]
+HEADER = [*HEADER, *(name.replace("original", "modified") for name in HEADER)]
+
+
+# counterfactual tables
+
+
+@pytest.mark.parametrize(
+    ("split", "n", "tables", "entailed"), [("alpha1", 1_127, 200, 576), ("training", 1_108, 171, 567)]
+)
+def test_the_real_counterfactuals_flip_the_label_by_the_table(
+    shared_data: Path, caplog: pytest.LogCaptureFixture, split: str, n: int, tables: int, entailed: int
+) -> None:
+    with caplog.at_level(logging.INFO):
+        originals, modified = load_counterfactuals(shared_data / "tabprobe" / "counterfactuals" / split)
+    assert len(originals) == len(modified) == n
+    assert len(set(originals.column("meta.table"))) == tables
+    assert list(originals.column("label")).count("entailment") == entailed
+    for a, b in zip(originals, modified, strict=True):
+        assert (a.uid, a.meta, a.groups["table"]) == (b.uid, b.meta, b.groups["table"])
+        assert a.uid.startswith(f"counterfactuals/{split}/")
+        assert a.parts["hypothesis"] == b.parts["hypothesis"]
+        assert a.parts["premise"] != b.parts["premise"]
+        assert a.parts["premise"].keys == b.parts["premise"].keys
+        assert FLIP[a.label] == b.label
+    unchanged = [message for message in caplog.messages if "hypothesis is changed: 1 (row " in message]
+    assert len(unchanged) == (split == "training")
+
+
+def test_the_real_counterfactuals_inoculate(shared_data: Path) -> None:
+    path = shared_data / "tabprobe" / "counterfactuals" / "training"
+    _, modified = load_counterfactuals(path)
+    texts = {json.dumps([e.parts["premise"].encode(), e.parts["hypothesis"], e.label]) for e in modified}
+    for by_group in (False, True):
+        chosen: list[set[str]] = []
+        for n in (100, 200, 300):
+            inoculation = Inoculation(str(path), n, by_group)
+            data = PairedTables(
+                **SETTINGS | {"path": str(shared_data / "infotabs")}, augment="inoculation", inoculation=inoculation
+            )
+            data.setup("fit")
+            assert (len(data.train_examples), data.regime) == (n, f"inoculation-{n}")
+            chosen.append(set(data.train_examples.column("uid")))
+            named = [[e.parts["premise"].encode(), e.parts["hypothesis"], e.label] for e in data.train_examples]
+            assert {json.dumps(values) for values in named} <= texts
+            tables = set(data.train_examples.column("meta.table"))
+            assert by_group == (len(tables) < n * 171 / 1_108 * 1.5)
+        assert chosen[0] < chosen[1] < chosen[2]
+
+
+def perturbed(path: Path, n: int, **settings: Any) -> Examples:
+    data = PairedTables(
+        **SETTINGS | {"path": str(path)},
+        augment="inoculation",
+        inoculation=Inoculation(perturbed=True, n=n),
+        **settings,
+    )
+    data.setup("fit")
+    return data.train_examples
+
+
+def test_perturbed_hypotheses_of_the_training_set_inoculate(shared_data: Path) -> None:
+    path = shared_data / "infotabs"
+    train = load_tables(path, "train")
+    chosen = {n: list(perturbed(path, n)) for n in (10, 30)}
+    assert chosen[10] == chosen[30][:10]
+    assert perturbed(path, 10, partial="hypothesis").parts == ("hypothesis",)
+    for e in chosen[30]:
+        base = train[e.uid.removesuffix("#perturbed")]
+        assert e.parts["premise"] == base.parts["premise"]
+        assert e.parts["hypothesis"] != base.parts["hypothesis"]
+        assert (base.label, e.label) in [*zip(FLIP, FLIP, strict=True), ("entailment", "contradiction")]
+    assert len({e.uid for e in chosen[30]}) == 30
+    assert {e.label == train[e.uid.removesuffix("#perturbed")].label for e in chosen[30]} == {True, False}
+
+
+def table(folder: Path, name: str, **rows: Any) -> None:
+    folder.mkdir(exist_ok=True, parents=True)
+    (folder / f"{name}.json").write_text(json.dumps({"title": ["A"]} | rows))
+
+
+@pytest.fixture
+def flipped(tmp_path: Path) -> Path:
+    """A folder with two pairs on one table."""
+    table(tmp_path / "flipped" / "tables_json", "T1", b=["c"])
+    table(tmp_path / "flipped" / "tables_mod_json", "T1_mod_1", b=["d"])
+    table(tmp_path / "flipped" / "tables_mod_json", "T1_mod_2", b=[" c"])
+    rows = [["T1", "it is c", "E", "T1_mod_1", "it is c", "C"], ["T1", "it is d", "C", "T1_mod_1", "it is d", "E"]]
+    write(tmp_path / "flipped" / "cf.tsv", rows)
+    return tmp_path / "flipped"
+
+
+def write(file: Path, rows: list[list[str]], header: list[str] = HEADER) -> Path:
+    with file.open("w", newline="") as opened:
+        csv.writer(opened, delimiter="\t" if file.suffix == ".tsv" else ",").writerows([header, *rows])
+    return file
+
+
+def test_a_folder_and_its_file_are_the_same_challenge(flipped: Path) -> None:
+    for path in (flipped, flipped / "cf.tsv"):
+        originals, modified = load_counterfactuals(path)
+        assert [e.parts["premise"].values["b"] for e in (originals[0], modified[0])] == [("c",), ("d",)]
+        assert [e.label for e in modified] == ["contradiction", "entailment"]
+        assert modified[1].meta == {"table": "T1", "modified": "T1_mod_1"}
+        assert list(modified.column("uid")) == ["counterfactuals/flipped/1", "counterfactuals/flipped/2"]
+    assert load_counterfactuals(flipped, "own/x")[0].uid(0) == "own/x/1"
+
+
+def test_a_pair_that_changes_nothing_is_left_out_and_counted(flipped: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [["T1", "it is c", "E", f"T1_mod_{k}", "it is c", "C"] for k in (1, 2)]
+    with caplog.at_level(logging.INFO):
+        originals, _ = load_counterfactuals(write(flipped / "cf.tsv", rows))
+    assert len(originals) == 1
+    assert caplog.messages == [
+        f"{flipped / 'cf.tsv'}: pairs left out since neither the table nor the hypothesis is changed: 1 (row 2)."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (["T2", "h", "E", "T1_mod_1", "h", "C"], r"cf.tsv, row 1: there is no table .*tables_json/T2.json"),
+        (["T1", "h", "E", "T1_mod_9", "h", "C"], r"cf.tsv, row 1: there is no table .*tables_mod_json/T1_mod_9.json"),
+        (["T1", "h", "E", "T1_mod_1", "h", "x"], "cf.tsv, row 1: unknown label 'x'"),
+        (["T1", "h", "", "T1_mod_1", "h", "C"], "cf.tsv has no row with a gold label"),
+        (["T1", "", "E", "T1_mod_1", "h", "C"], "cf.tsv, row 1: the column 'hypothesis' is empty"),
+    ],
+)
+def test_a_broken_row_is_named(flipped: Path, row: list[str], message: str) -> None:
+    with pytest.raises(HeedError, match=message):
+        load_counterfactuals(write(flipped / "cf.tsv", [row]))
+
+
+def test_what_is_no_challenge_says_what_it_should_hold(flipped: Path, tmp_path: Path) -> None:
+    write(flipped / "cf.tsv", [["x"] * 3], HEADER[:3])
+    with pytest.raises(HeedError, match="row 1: no column 'modified_tableid'; the columns are original_tableid"):
+        load_counterfactuals(flipped)
+    (flipped / "second.tsv").touch()
+    with pytest.raises(HeedError, match=r"expected one .tsv file, tables_json/ and tables_mod_json/.*it holds cf.tsv"):
+        load_counterfactuals(flipped)
+    with pytest.raises(HeedError, match="path .*nowhere does not exist"):
+        load_counterfactuals(tmp_path / "nowhere")
+    (tmp_path / "alone.tsv").touch()
+    with pytest.raises(HeedError, match="alone.tsv has no tables_mod_json/ beside it"):
+        load_counterfactuals(tmp_path / "alone.tsv")
+
+
+def test_one_label_that_is_missing_is_no_shorter_list(flipped: Path) -> None:
+    rows = [["T1", "h", label, "T1_mod_1", "h", "C"] for label in ("E", "")]
+    with pytest.raises(HeedError, match="cf.tsv: 1 labels are missing"):
+        load_counterfactuals(write(flipped / "cf.tsv", rows))
+
+
+# annotated rows
+
+ANNOTATED = ["Table ID", "Hypothesis", "Truth Label", "Labels", "Majority Label", "JSON"]
+PREMISE = Table("A", (("b", ("c",)), ("d", ("e",))))
+
+
+def examples() -> Examples:
+    rows = [("h1", "entailment"), ("h2", "neutral"), ("h3", "contradiction"), ("h1", "contradiction")]
+    return Examples.of(
+        Example(f"i/train/{i}", {"premise": PREMISE, "hypothesis": h}, label, {"table": "T1"}, {"table": "T1"})
+        for i, (h, label) in enumerate(rows)
+    )
+
+
+def annotation(bits: list[str], majority: str, hypothesis: str = "h1", label: str = "E", keys: str = "bd") -> list[str]:
+    marks = dict(zip([*keys, "none"], majority, strict=False))
+    return ["T1", hypothesis, label, repr(bits), majority, json.dumps(marks)]
+
+
+def test_the_real_annotations_leave_71_pairs_of_18_tables(shared_data: Path) -> None:
+    """140 pairs: 59 are neutral; of the others 4 have no relevant row, and 6 have relevant rows and "none"."""
+    path = shared_data / "tabprobe" / "annotation" / "results" / "remaining_annotations.csv"
+    training = load_tables(shared_data / "infotabs", "train")
+    found, left_out = load_evidence(path, training)
+    assert left_out == {"neutral": 59, "no relevant row": 4, "relevant rows and none": 6}
+    assert len(found) == 71
+    assert len({evidence.table for evidence in found}) == 18
+    assert sum(evidence.label == "entailment" for evidence in found) == 32
+    for evidence in found:
+        example = training[evidence.uid]
+        assert (example.parts["hypothesis"], example.label) == (evidence.hypothesis, evidence.label)
+        assert evidence.keys
+        assert set(evidence.keys) <= set(example.parts["premise"].keys)
+    music = next(e for e in found if e.hypothesis == "Hollywood Undead has made music on 5 or more music labels.")
+    assert (music.table, music.keys) == ("T1976", ("Labels",))
+
+
+def test_the_annotated_tables_are_kept_out_of_training(shared_data: Path) -> None:
+    path = shared_data / "tabprobe" / "annotation" / "results" / "remaining_annotations.csv"
+    data = PairedTables(**SETTINGS | {"path": str(shared_data / "infotabs")}, without_tables=str(path))
+    data.setup("fit")
+    found, _ = load_evidence(path, load_tables(shared_data / "infotabs", "train"))
+    assert len(set(data.train_examples.column("meta.table"))) == 1_740 - 18
+    assert not {evidence.table for evidence in found} & set(data.train_examples.column("meta.table"))
+
+
+def test_each_reason_is_counted(tmp_path: Path) -> None:
+    rows = [
+        annotation(["100", "110", "110"], "110"),
+        annotation(["010", "010", "101"], "010", "h3", "C"),
+        annotation(["100", "110", "110"], "110", "h2", "N"),
+        annotation(["001", "001", "110"], "001"),
+        annotation(["001", "101", "110"], "101"),
+        annotation(["100", "010", "001", "000"], "000"),
+    ]
+    found, left_out = load_evidence(write(tmp_path / "a.csv", rows, ANNOTATED), examples())
+    assert [(e.uid, e.keys) for e in found] == [("i/train/0", ("b", "d")), ("i/train/2", ("d",))]
+    assert left_out == {"neutral": 1, "no relevant row": 2, "relevant rows and none": 1}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (annotation(["1000"], "1000"), "row 1: '1000' should be 2 bits, one a row of the table, and one more"),
+        (annotation(["100", "10"], "100"), "row 1: '10' should be 2 bits"),
+        (annotation(["100"], "010"), "row 1: Majority Label is 010, and the majority of Labels is 100"),
+        (annotation(["100"], "100", keys="bx"), "row 1: JSON says .*x.*, which is not what the rows"),
+        (annotation(["100"], "100", keys="db"), "row 1: JSON says"),
+        (annotation(["100"], "100", keys="b"), "row 1: JSON says"),
+        ([*annotation(["100"], "100")[:5], "[1]"], "row 1: JSON should be an object"),
+        ([*annotation(["100"], "100")[:5], "{}"], "row 1: JSON says"),
+        ([*annotation(["100"], "100")[:3], "[]", "100", "{}"], "row 1: Labels should be a list of bit strings"),
+        (annotation(["100"], "100", "h9"), "row 1: no example says 'h9' of the table 'T1'"),
+        (annotation(["100"], "100", "h1", "C"), "row 1: the label is 'C', and that of i/train/0 is 'entailment'"),
+        (annotation(["100"], "100", "h1", "Q"), "row 1: the label is 'Q'"),
+    ],
+)
+def test_an_annotation_that_does_not_fit_is_named(tmp_path: Path, row: list[str], message: str) -> None:
+    with pytest.raises(HeedError, match=message):
+        load_evidence(write(tmp_path / "a.csv", [row], ANNOTATED), examples())
+
+
+def test_an_annotation_needs_its_columns(tmp_path: Path) -> None:
+    with pytest.raises(HeedError, match="row 1: no column 'Majority Label'; the columns are Table ID, Hypothesis"):
+        load_evidence(write(tmp_path / "a.csv", [annotation(["100"], "100")[:4]], ANNOTATED[:4]), examples())

@@ -1,0 +1,148 @@
+"""Runs train.py and evaluate.py in forked processes and kills them where a test says: imports cost their seconds once.
+
+Reads jobs from stdin, one JSON object a line, and answers each with the exit statuses of its processes.
+
+    command     "train" or "evaluate"
+    argv        its command line
+    log         file of stdout and stderr of all processes
+    processes   how many; several are connected as torchrun would
+    kill        null, or [where, nth, when, word]: SIGKILL before or after the nth call of a function (that has the word
+                among its arguments) by rank 0; in place of "before", "term" and "int" send SIGTERM and SIGINT to the
+                last rank and its workers, and "raise" raises an error there
+    signals     null, or [number, seconds, ranks]: a signal to these ranks and their workers so long after the start
+
+The last.ckpt of a run that finishes is kept beside its checkpoints/, to be compared.
+"""
+
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+import torchvision_fix  # noqa: F401
+
+import timm
+from pytorch_lightning.utilities import rank_zero_only
+
+import evaluate
+import train
+from callbacks.checkpoints.files import LAST, remove_states
+from callbacks.outputs import run_folder
+from cli import messages as mistakes
+
+
+def watch(where: str, nth: int, when: str, word: str = "") -> None:
+    """Replace a function by one that ends this process at its nth call."""
+    module, _, path = where.partition(":")
+    owner = importlib.import_module(module)
+    *names, last = path.split(".")
+    for name in names:
+        owner = getattr(owner, name)
+    original, left = getattr(owner, last), [nth]
+
+    def replacement(*args, **kwargs):
+        if word in " ".join(map(str, args[:3] if word else ())):
+            left[0] -= 1
+        if left[0] == 0 and when == "raise":
+            raise RuntimeError("the disk of rank 1 is on fire")
+        if left[0] == 0 and when == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if left[0] == 0 and when in ("term", "int"):
+            left[0] -= 1  # it need not end here
+            os.killpg(0, signal.SIGTERM if when == "term" else signal.SIGINT)
+        result = original(*args, **kwargs)
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    setattr(owner, last, replacement)
+
+
+def keep_last(folder: Path) -> None:
+    """Remove what a finished run does not need, but for one link."""
+    if (folder / LAST).exists():
+        (folder.parent / LAST).unlink(missing_ok=True)
+        os.link(folder / LAST, folder.parent / LAST)
+    remove_states(folder)
+
+
+def without_hub() -> None:
+    """Have timm make its networks with random weights."""
+    create = timm.create_model
+    timm.create_model = lambda name, pretrained, **kwargs: create(name, **kwargs)
+
+
+def child(job: dict, rank: int, port: int) -> None:
+    """Be one process of a job; does not return."""
+    with open(job["log"], "a") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have had ignored
+    command = {"train": train, "evaluate": evaluate}[job.get("command", "train")]
+    sys.argv = [str(Path(command.__file__)), *job["argv"]]
+    world = job.get("processes", 1)
+    if world > 1:
+        os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), GROUP_RANK="0", WORLD_SIZE=str(world))
+        os.environ.update(LOCAL_WORLD_SIZE=str(world), TORCHELASTIC_RUN_ID="test")
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+        rank_zero_only.rank = rank  # which Lightning read when it was imported
+    run_folder.remove_states = keep_last
+    without_hub()
+    if job.get("kill") and rank == (world - 1 if job["kill"][2] in ("raise", "term", "int") else 0):
+        watch(*job["kill"])
+    status = 1
+    try:
+        mistakes.guarded(command.main)
+        status = 0
+    except SystemExit as stop:
+        status = stop.code
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def run(job: dict) -> list[int]:
+    """Exit statuses, negative for a signal: -14 for a process that outlived another's death by half a minute."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    pids = []
+    for rank in range(job.get("processes", 1)):
+        pids.append(os.fork())
+        if not pids[-1]:
+            child(job, rank, port)
+    statuses: dict[int, int] = {}
+    end = time.monotonic() + 240
+    number, seconds, ranks = job.get("signals") or (0, 1e9, [])
+    due = time.monotonic() + seconds
+    while len(statuses) < len(pids):
+        for pid in pids:
+            done, status = (0, 0) if pid in statuses else os.waitpid(pid, os.WNOHANG)
+            if done:
+                statuses[pid] = os.waitstatus_to_exitcode(status)
+                end = min(end, time.monotonic() + 30)
+            elif pid not in statuses and time.monotonic() > end:
+                os.kill(pid, signal.SIGALRM)
+        if time.monotonic() > due:
+            due = float("inf")
+            for rank in ranks:
+                if pids[rank] not in statuses:
+                    os.killpg(pids[rank], number)
+        time.sleep(0.02)
+    return [statuses[pid] for pid in pids]
+
+
+if __name__ == "__main__":
+    print("ready", flush=True)
+    for line in sys.stdin:
+        print(json.dumps(run(json.loads(line))), flush=True)

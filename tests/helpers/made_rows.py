@@ -1,0 +1,47 @@
+"""Rows as the engine yields them, for the tests of what reads rows."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from records import rows as r
+
+
+def make(
+    base: Mapping[str, tuple[str, str]], changed: Sequence[Mapping[str, Any]] = (), labels: int = 3, seed: int = 0
+) -> pa.Table:
+    """Rows as the engine yields them.
+
+    Args:
+        base: uid to (gold label, predicted label).
+        changed: One mapping for each changed example, with ``uid``, ``y2`` and whatever differs from a swap of the
+            part "premise" in draw 0. ``y`` and ``gold`` are those of the base.
+        labels: Number of labels.
+        seed: Of the probabilities, which no metric but the noise floor reads.
+    """
+    rng = np.random.default_rng(seed)
+    entries = [
+        {"uid": uid, "intervention": r.BASE, "gold": gold, "y": y, "part": "", "draw": r.NO_DRAW, "y2": None}
+        for uid, (gold, y) in base.items()
+    ]
+    for change in changed:
+        gold, y = base[change["uid"]]
+        entries.append({"intervention": "swap", "part": "premise", "draw": 0, "gold": gold, "y": y, **change})
+    for entry in entries:
+        p = rng.dirichlet(np.ones(labels)).astype(np.float32)
+        p2 = None if entry["intervention"] == r.BASE else rng.dirichlet(np.ones(labels)).astype(np.float32)
+        defaults = {
+            "variant": "",
+            "partner": "",
+            "allowed": "",
+            "expectation": "",
+            "content": "",
+            "version": 1,
+            "p": p,
+            "p2": p2,
+        }
+        entry |= {**defaults, "clusters": [entry["uid"]], "slices": [], **entry}
+    columns = {name: [entry[name] for entry in entries] for name in r.schema(labels).names}
+    return r.sort_rows(r.make_rows(columns, labels))

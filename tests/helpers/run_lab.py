@@ -1,0 +1,140 @@
+"""Runs that are killed or stopped, and taken up again, in forks of one process: see fork_runs.py."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+ROOT = Path(__file__).parents[2]
+BATCH = "lightning_modules.classifier:Classifier.on_train_batch_start"
+COUNTERFACTUAL = ["--augment", "counterfactual", "--data.resample_counterfactuals", "true"]
+EVALUATING = "callbacks.engine.engine:Engine.on_validation_epoch_end"
+KINDS = {  # name: (flags, processes); between 14 and 34 batches
+    "plain": ([], 1),
+    "workers": (["--data.num_workers", "1", *COUNTERFACTUAL], 1),
+    "accumulated": (["--trainer.accumulate_grad_batches", "3", *COUNTERFACTUAL], 1),
+    "both": (["--trainer.accumulate_grad_batches", "3", "--data.num_workers", "2"], 1),
+    "two": (["--trainer.devices", "2", "--trainer.strategy", "ddp", *COUNTERFACTUAL], 2),
+    "two_accumulated": (
+        ["--trainer.devices", "2", "--trainer.strategy", "ddp", "--trainer.accumulate_grad_batches", "3"]
+        + ["--data.num_workers", "2"],
+        2,
+    ),
+    "twice_validated": (["--trainer.val_check_interval", "0.5", "--checkpoint.last_every_n_steps", "5"], 1),
+    "twice_validated_accumulated": (
+        ["--trainer.val_check_interval", "0.5", "--trainer.accumulate_grad_batches", "3"]
+        + ["--checkpoint.last_every_n_steps", "1"],
+        1,
+    ),
+    "ends_unvalidated": (["--trainer.val_check_interval", "0.4", "--data.n_train", "400"], 1),
+    "by_steps": (["--trainer.max_steps", "17", "--trainer.max_epochs", "-1"], 1),
+    "stopped_early": (
+        ["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor", "accuracy/planted"]
+        + ["--trainer.callbacks.mode", "min", "--trainer.callbacks.patience", "1", "--trainer.max_epochs", "6"],
+        1,
+    ),
+}
+
+
+class Lab:
+    """Runs train.py and evaluate.py in forks of one process, with more variables in its environment if need be."""
+
+    def __init__(self, tiny_bert, folder, **env):
+        self.folder, self.references, self.kinds = folder, {}, dict(KINDS)
+        self.argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--model.learning_rate", "0.003"]
+        self.argv += ["--data.n_train", "300", "--data.n_validation", "37", "--trainer.accelerator", "cpu"]
+        self.argv += ["--attentiveness.draws", "2", "--checkpoint.last_every_n_steps", "2"]
+        self.argv += ["--trainer.log_every_n_steps", "1"]
+        self.process = subprocess.Popen(
+            [sys.executable, ROOT / "tests" / "helpers" / "fork_runs.py"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80", "HF_HUB_OFFLINE": "1", **env},
+        )
+        assert self.process.stdout.readline() == "ready\n"
+
+    def run(self, *argv, kill=None, processes=1, log=None, signals=None, command="train"):
+        """(exit statuses, what was printed)."""
+        log = log or self.folder / "log"
+        log.unlink(missing_ok=True)
+        job = {"argv": argv, "kill": kill, "processes": processes, "log": str(log), "signals": signals}
+        job["command"] = command
+        self.process.stdin.write(json.dumps(job) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline()), log.read_text()
+
+    def command(self, kind):
+        """(command line, processes) of a kind of run; a third member stands for what the others have in common."""
+        flags, processes, *argv = self.kinds[kind]
+        return [*(argv[0] if argv else self.argv), *flags], processes
+
+    def whole(self, kind):
+        """The folder of a run that is left alone."""
+        if kind not in self.references:
+            argv, processes = self.command(kind)
+            self.references[kind] = self.folder / f"whole-{kind}"
+            statuses, out = self.run(*argv, f"--output={self.references[kind]}", processes=processes)
+            assert statuses == [0] * processes, out
+        return self.references[kind]
+
+    def killed(self, kind, kill, name):
+        """The folder of a run that is killed."""
+        argv, processes = self.command(kind)
+        folder = self.folder / name
+        statuses, out = self.run(*argv, "--output", str(folder), kill=kill, processes=processes)
+        assert statuses[0] == -9, out
+        assert -14 not in statuses, f"a process outlived the other:\n{out}"
+        return folder
+
+    def stopped(self, kind, kill, name):
+        """The folder of a run that is stopped by SIGTERM, and what it says."""
+        argv, processes = self.command(kind)
+        folder = self.folder / name
+        statuses, out = self.run(*argv, "--output", str(folder), kill=kill, processes=processes)
+        assert statuses == [143] * processes, out
+        assert "Traceback" not in out
+        (sentence,) = [line for line in out.splitlines() if line.startswith("train.py: ")]
+        return folder, sentence
+
+    def resumed(self, kind, folder, *argv):
+        """What is printed by the run that goes on."""
+        statuses, out = self.run("--resume", str(folder), *argv, processes=self.kinds[kind][1])
+        assert statuses == [0] * self.kinds[kind][1], out
+        return out
+
+
+def tensors(value, path=""):
+    """Every tensor of a checkpoint's weights or optimizer state, by path."""
+    if isinstance(value, torch.Tensor):
+        yield path, value
+    elif isinstance(value, dict | list):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from tensors(inner, f"{path}/{key}")
+
+
+def curves(folder):
+    events = EventAccumulator(str(folder)).Reload()
+    return {tag: [(e.step, e.value) for e in events.Scalars(tag)] for tag in events.Tags()["scalars"]}
+
+
+def assert_same(whole, other):
+    for name in ("checkpoints/best.ckpt", "last.ckpt"):  # which the harness keeps
+        a, b = (torch.load(run / name, weights_only=True) for run in (whole, other))
+        assert (a["epoch"], a["global_step"]) == (b["epoch"], b["global_step"])
+        assert a.get("lr_schedulers") == b.get("lr_schedulers")
+        for part in ("state_dict", "optimizer_states"):
+            of_a, of_b = dict(tensors(a.get(part, {}))), dict(tensors(b.get(part, {})))
+            assert of_a.keys() == of_b.keys()
+            different = [path for path, value in of_a.items() if not torch.equal(value, of_b[path])]
+            assert not different, f"{name}: {different}"
+    rows = [str(path.relative_to(whole)) for path in (whole / "rows").iterdir()]
+    assert len(rows) == len(list((other / "rows").iterdir())) >= 2
+    for name in ["results.json", "checkpoints/backbone/model.safetensors", *rows]:
+        assert (whole / name).read_bytes() == (other / name).read_bytes(), name
+    assert {p.name for p in (other / "checkpoints").iterdir()} == {p.name for p in (whole / "checkpoints").iterdir()}
+    assert {p.name for p in other.iterdir() if p.name[0] == "."} == set()

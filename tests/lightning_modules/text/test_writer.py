@@ -1,0 +1,102 @@
+"""Models that write the answer to a question: what is taught, what is learned, and what is saved."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+import torch
+from transformers import AutoTokenizer, T5ForConditionalGeneration
+
+from datamodules import Reading
+from datamodules.base.collate import Collate
+from lightning_modules import Writer
+from records import Example, HeedError, Task
+
+TASK = Task("span", ("context", "question"), (), "", template="question: {question} context: {context}")
+PLACES = ("kitchen", "garden", "market")
+QUESTIONS = [
+    Example(f"q/{i}", {"context": f"The dog sat in the {place}.", "question": q}, json.dumps(golds), {})
+    for i, place in enumerate(PLACES)
+    for q, golds in (("The dog sat in", [place, "a place"]), ("The child ran", []))
+]
+QUESTIONS = [Example(f"{e.uid}.{k}", e.parts, e.label, {}) for k, e in enumerate(QUESTIONS)]
+
+
+def ready(backbone: Path, **settings: Any) -> Writer:
+    writer = Writer(str(backbone), max_length=64, longest_answer=6, **settings)
+    writer.prepare(TASK)
+    writer.configure_model()
+    return writer
+
+
+def batch(writer: Writer, examples: list[Example]) -> dict[str, Any]:
+    return Collate(writer.processor, ())(list(enumerate(examples)))
+
+
+def loss_of(writer: Writer, examples: list[Example]) -> torch.Tensor:
+    writer.log = lambda *a, **k: None
+    return writer.training_step(batch(writer, examples), 0)
+
+
+def test_the_loss_is_that_of_the_network_on_the_first_gold_answer(tiny_t5):
+    writer = ready(tiny_t5)
+    writer.eval()
+    tokenizer, network = AutoTokenizer.from_pretrained(tiny_t5), T5ForConditionalGeneration.from_pretrained(tiny_t5)
+    texts = [f"question: {e.parts['question']} context: {e.parts['context']}" for e in QUESTIONS]
+    answers = [(json.loads(e.label) or ["unanswerable"])[0] for e in QUESTIONS]
+    inputs = tokenizer(texts, padding=True, return_tensors="pt")
+    labels = tokenizer(text_target=answers, padding=True, return_tensors="pt")["input_ids"]
+    labels[labels == tokenizer.pad_token_id] = -100
+    with torch.no_grad():
+        expected = network.eval()(**inputs, labels=labels).loss
+        assert torch.allclose(loss_of(writer, QUESTIONS), expected, atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def learned(tiny_t5):
+    torch.manual_seed(0)
+    writer = ready(tiny_t5)
+    optimizer = torch.optim.AdamW(writer.parameters(), lr=3e-3)
+    for _ in range(200):
+        optimizer.zero_grad()
+        loss_of(writer, QUESTIONS).backward()
+        optimizer.step()
+    return writer.eval()
+
+
+def test_a_few_questions_are_learned_and_no_answer_is_one_of_the_answers(learned):
+    found = [p.answer for p in learned.predict(batch(learned, QUESTIONS))]
+    assert found == [(json.loads(e.label) or [""])[0] for e in QUESTIONS]
+    assert all(p.probs is None for p in learned.predict(batch(learned, QUESTIONS)))
+    assert learned.predict(batch(learned, [])) == []
+
+
+def test_the_export_knows_what_no_answer_is_called(learned, tmp_path):
+    learned.export(str(tmp_path), weights=True)
+    again = ready(tmp_path, no_answer="another text")
+    assert again.no_answer == "unanswerable"
+    again.eval()
+    assert [p.answer for p in again.predict(batch(again, QUESTIONS))] == [
+        p.answer for p in learned.predict(batch(learned, QUESTIONS))
+    ]
+
+
+def test_examples_without_a_gold_answer_can_be_predicted(learned):
+    changed = [Example(e.uid, e.parts, None, {}) for e in QUESTIONS]
+    assert [p.answer for p in learned.predict(batch(learned, changed))] == [
+        p.answer for p in learned.predict(batch(learned, QUESTIONS))
+    ]
+
+
+def test_it_is_for_questions_only(tiny_t5):
+    with pytest.raises(HeedError, match="for labels, take --model lightning_modules.Seq2Seq"):
+        Writer(str(tiny_t5)).prepare(Task("classification", ("a", "b"), ("yes", "no")))
+
+
+def test_the_data_say_what_stands_around_the_parts():
+    parts = {"context": "context", "question": "question"}
+    data = Reading("squad2", parts, template="question: {question} context: {context}")
+    assert (data.task.wording, data.task.kind) == (TASK.wording, "span")

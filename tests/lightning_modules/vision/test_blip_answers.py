@@ -1,0 +1,271 @@
+"""BLIP for questions: answers are scored as one by one, in few passes, and what is saved can be loaded."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from pytorch_lightning import Trainer
+from transformers import (
+    AutoModelForVisualQuestionAnswering,
+    AutoTokenizer,
+    BlipForQuestionAnswering,
+    BlipImageProcessorPil,
+)
+
+from callbacks import Accuracy, Attentiveness, Engine
+from datamodules import PairedImages
+from lightning_modules import Blip, BlipAnswers
+from lightning_modules.vision import blip_answers
+from records import Example, HeedError, Picture, Task
+from tests.datamodules.test_images import SQUARES
+from tests.lightning_modules.vision.test_blip import batch_of
+
+PARTS = ("image", "question")
+LABELS = ("no", "yes", "red", "red circle", "blue", "not red", "green triangle", "0", "teal", "teal and green", "it")
+QUESTIONS = ["is it red ?", "what color is the circle in this picture ?", "", "is there a blue triangle ?"]
+QUIET = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+QUIET |= {"enable_checkpointing": False, "use_distributed_sampler": False}
+
+
+def task_of(labels: tuple[str, ...] = LABELS, **settings) -> Task:
+    return Task("classification", PARTS, labels, pictures=("image",), **settings)
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory) -> list[Example]:
+    """Three pictures with each of the questions; each question is followed by a longer one."""
+    folder, rng, made = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0), []
+    for i in range(3):
+        path = folder / f"{i}.png"
+        Image.fromarray(rng.integers(0, 256, (30 + i, 40, 3), dtype=np.uint8)).save(path)
+        key = hashlib.sha256(path.read_bytes()).hexdigest()
+        picture = Picture(key, str(path), 0, path.stat().st_size, f"row {i}")
+        for j, question in enumerate(QUESTIONS):
+            made.append(
+                Example(f"{i}-{j}", {"image": picture, "question": question}, LABELS[(3 * i + j) % len(LABELS)])
+            )
+    return made
+
+
+def model_of(folder: Path, task: Task | None = None, **settings) -> BlipAnswers:
+    task = task or task_of()
+    model = BlipAnswers(str(folder), max_length=64, **settings)
+    model.require_parts(task)
+    model.prepare(task)
+    model.configure_model()
+    return model
+
+
+def scores(model: BlipAnswers, pool: list[Example]) -> np.ndarray:
+    model.eval()
+    with torch.no_grad():
+        return model.logits(batch_of(model, pool)["inputs"]).numpy()
+
+
+def naive(folder: Path, pool: list[Example], labels: tuple[str, ...] = LABELS) -> np.ndarray:
+    """Log-likelihoods, one example and one label at a time, by the loss of the model of transformers."""
+    network, tokenizer = BlipForQuestionAnswering.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    reader, found = BlipImageProcessorPil.from_pretrained(folder), np.zeros((len(pool), len(labels)))
+    for i, example in enumerate(pool):
+        pixels = reader(Image.open(example.parts["image"].path), return_tensors="pt")["pixel_values"]
+        question = tokenizer(example.parts["question"], return_tensors="pt")["input_ids"]
+        question[0, 0] = len(tokenizer) + 1  # [ENC]
+        for k, label in enumerate(labels):
+            written = tokenizer(label, return_tensors="pt")["input_ids"]
+            written[0, 0] = len(tokenizer)  # [DEC]
+            with torch.no_grad():
+                loss = network(question, pixels, attention_mask=torch.ones_like(question), labels=written).loss
+            found[i, k] = -loss.item() * (written.shape[1] - 1)
+    return found
+
+
+@pytest.fixture(scope="module")
+def expected(tiny_blip, examples) -> np.ndarray:
+    return naive(tiny_blip, examples)
+
+
+def softmax(values: np.ndarray) -> np.ndarray:
+    found = np.exp(values - values.max(axis=1, keepdims=True))
+    return found / found.sum(axis=1, keepdims=True)
+
+
+# scores
+
+
+@pytest.mark.parametrize("sequences", [7, 256])
+def test_labels_are_scored_as_one_by_one(monkeypatch, tiny_blip, examples, expected, sequences: int) -> None:
+    """In a batch with longer questions and longer answers, whatever is decoded together."""
+    monkeypatch.setattr(blip_answers, "SEQUENCES", sequences)
+    model = model_of(tiny_blip)
+    found = scores(model, examples)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
+    with torch.no_grad():
+        predicted = model.predict(batch_of(model, examples))
+    np.testing.assert_allclose([p.probs for p in predicted], softmax(expected), rtol=0, atol=1e-5)
+    assert [p.answer for p in predicted] == [LABELS[k] for k in expected.argmax(axis=1)]
+    assert np.ptp(expected[::4], axis=0).max() > 0.01  # one question, several pictures
+    assert np.ptp(expected[:4], axis=0).max() > 0.01  # one picture, several questions
+
+
+@pytest.mark.parametrize("rank", [1, 4, 11])
+def test_of_many_labels_those_with_the_most_probable_first_token_are_scored(
+    tiny_blip, examples, expected, rank: int
+) -> None:
+    model = model_of(tiny_blip, rank=rank)
+    found, first = scores(model, examples), first_tokens(tiny_blip, examples)
+    for row, before, whole in zip(found, first, expected, strict=True):
+        chosen = sorted(range(len(LABELS)), key=lambda k, before=before: (-round(before[k], 5), k))[:rank]
+        assert np.flatnonzero(np.isfinite(row)).tolist() == sorted(chosen)
+        np.testing.assert_allclose(row[chosen], whole[chosen], rtol=0, atol=1e-5)
+    with torch.no_grad():
+        probs = np.stack([p.probs for p in model.predict(batch_of(model, examples))])
+    assert ((probs > 0).sum(axis=1) == rank).all()
+    np.testing.assert_allclose(probs.sum(axis=1), 1, atol=1e-6)
+
+
+def first_tokens(folder: Path, pool: list[Example]) -> np.ndarray:
+    """Log-likelihood of the first token of each label: those of one token less the end, by the model's own decoder."""
+    network, tokenizer = BlipForQuestionAnswering.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    reader, found = BlipImageProcessorPil.from_pretrained(folder), []
+    ids = [tokenizer(label, add_special_tokens=False)["input_ids"][0] for label in LABELS]
+    for example in pool:
+        pixels = reader(Image.open(example.parts["image"].path), return_tensors="pt")["pixel_values"]
+        question = tokenizer(example.parts["question"], return_tensors="pt")["input_ids"]
+        question[0, 0] = len(tokenizer) + 1
+        with torch.no_grad():
+            out = network(question, pixels, decoder_input_ids=torch.tensor([[len(tokenizer)]]))
+            seen = network.text_encoder(question, encoder_hidden_states=out.last_hidden_state).last_hidden_state
+            logits = network.text_decoder(torch.tensor([[len(tokenizer)]]), encoder_hidden_states=seen).logits
+        found.append(logits[0, 0].log_softmax(dim=-1)[ids].tolist())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("rank", [3, 128])
+def test_pictures_and_questions_are_encoded_once(tiny_blip, examples, rank: int) -> None:
+    model, calls = model_of(tiny_blip, rank=rank), {"vision_model": [], "text_encoder": [], "text_decoder": []}
+    for name, seen in calls.items():
+        getattr(model.network, name).register_forward_hook(
+            lambda module, args, out, seen=seen: seen.append(len(next(iter(out.values())))), with_kwargs=False
+        )
+    scores(model, examples)
+    assert calls["vision_model"] == [3]  # each picture once
+    assert calls["text_encoder"] == [12]
+    assert calls["text_decoder"] == ([12 * 11] if rank > 11 else [12, 12 * rank])
+
+
+@pytest.mark.parametrize("rank", [4, 128])
+def test_companions_do_not_change_an_answer_and_nothing_is_drawn(tiny_blip, examples, rank: int) -> None:
+    """transformers does not mask the padding of the question from the decoder; here it is masked."""
+    model, state = model_of(tiny_blip, rank=rank), torch.get_rng_state()
+    together = softmax(scores(model, examples))
+    np.testing.assert_array_equal(together, softmax(scores(model, examples)))
+    alone = softmax(np.concatenate([scores(model, [e]) for e in examples]))
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-6)
+    turned = softmax(np.concatenate([scores(model, examples[i : i + 5][::-1])[::-1] for i in range(0, 12, 5)]))
+    np.testing.assert_allclose(together, turned, rtol=0, atol=1e-6)
+    assert torch.equal(state, torch.get_rng_state())
+
+
+# training
+
+
+def test_the_loss_is_that_of_the_tokens_of_the_gold_answers(tiny_blip, examples, expected) -> None:
+    model = model_of(tiny_blip)
+    batch = batch_of(model, examples)
+    logged = {}
+    model.log = lambda name, value, **settings: logged.update({name: value.item()})
+    loss = model.training_step(batch, 0)
+    gold = batch["labels"].tolist()
+    tokens = [len(AutoTokenizer.from_pretrained(tiny_blip)(LABELS[k])["input_ids"]) - 1 for k in gold]
+    assert loss.item() == pytest.approx(-expected[range(12), gold].sum() / sum(tokens), abs=1e-5)
+    assert logged == {"loss/train": loss.item()}
+    loss.backward()
+    assert all(p.grad is not None for p in model.parameters() if p.requires_grad)
+
+
+def test_soft_labels_weigh_the_loss_of_every_answer(tiny_blip, examples, expected) -> None:
+    model = model_of(tiny_blip)
+    worth = torch.tensor(np.random.default_rng(0).choice([0, 0, 0.3, 1], (12, len(LABELS))), dtype=torch.float32)
+    model.log = lambda *args, **settings: None
+    loss = model.training_step(batch_of(model, examples) | {"labels": worth}, 0)
+    assert loss.item() == pytest.approx(-(expected * worth.numpy()).sum() / 12, abs=1e-4)
+
+
+def test_it_learns_and_is_measured(write_squares, tiny_blip, tmp_path) -> None:
+    folder = write_squares(tmp_path / "squares", 64, 24)
+    data = PairedImages(**SQUARES, path=str(folder), batch_size=8, eval_batch_size=7)
+    model, engine = BlipAnswers(str(tiny_blip), max_length=32, learning_rate=3e-3), Engine()
+    trainer = Trainer(**QUIET, max_epochs=2, callbacks=[Accuracy(), Attentiveness(draws=1), engine])
+    data.setup("fit")
+    model.prepare(data.task)
+    model.configure_model()
+    pool = [data.train_examples[i] for i in range(32)]
+    before = scores(model, pool)
+    trainer.fit(model.train(), data)
+    after = scores(model, pool)
+    gold = [data.task.labels.index(e.label) for e in pool]
+    assert after[range(32), gold].mean() > before[range(32), gold].mean() + 2
+    measured = engine.measurements
+    assert measured["null/squares/flips"].value == 0
+    assert {"attentiveness/squares/image", "attentiveness/squares/question"} <= set(measured)
+
+
+# what is saved
+
+
+def test_an_export_answers_as_the_model_did(tiny_blip, tmp_path, examples) -> None:
+    task = task_of(("no", "yes"), verbalisers={"yes": "it is red"})
+    model = model_of(tiny_blip, task)
+    before = scores(model, examples)
+    np.testing.assert_allclose(before, naive(tiny_blip, examples, ("no", "it is red")), rtol=0, atol=1e-5)
+    model.export(str(tmp_path / "whole"), weights=True)
+    model.export(str(tmp_path / "bare"), weights=False)
+    assert not list((tmp_path / "bare").glob("*.safetensors"))
+    other = task_of(("yes", "no"))  # of other data: the same labels in another order, and no words for them
+    again, bare = model_of(tmp_path / "whole", other), model_of(tmp_path / "bare", other)
+    again.require_head()
+    bare.load_state_dict(model.state_dict())
+    np.testing.assert_array_equal(scores(again, examples)[:, ::-1], before)
+    np.testing.assert_array_equal(scores(bare, examples)[:, ::-1], before)
+    with pytest.raises(HeedError, match="has the outputs no, yes, and the data the labels red, blue"):
+        model_of(tmp_path / "whole", task_of(("red", "blue"))).require_head()
+    network = AutoModelForVisualQuestionAnswering.from_pretrained(tmp_path / "whole")
+    assert type(network) is BlipForQuestionAnswering
+    np.testing.assert_allclose(naive(tmp_path / "whole", examples[:2], ("no", "it is red")), before[:2], atol=1e-5)
+
+
+def test_any_labels_will_do_for_a_released_model(tiny_blip) -> None:
+    model = model_of(tiny_blip)
+    model.require_head()
+    assert model.answers is None
+    assert json.loads((tiny_blip / "config.json").read_text()).get("heed") is None
+
+
+# mistakes
+
+
+def test_what_cannot_be_done_is_one_sentence(tiny_blip, tiny_bert, tmp_path) -> None:
+    head = Blip(str(tiny_blip), max_length=64)
+    head.prepare(task_of())
+    head.configure_model()
+    head.export(str(tmp_path / "head"), weights=True)
+    two = Task("classification", ("a", "b", "c"), ("x", "y"), pictures=("a", "b"))
+    cases = [
+        (lambda: model_of(tiny_blip, two), "--model BlipAnswers reads one picture, and there are a, b"),
+        (lambda: model_of(tmp_path / "head"), r"lack \d+ tensors \(text_decoder\."),
+        (lambda: model_of(tiny_bert), r"is no BLIP \(bert\)"),
+        (lambda: model_of(tiny_blip, task_of(("Red", "red", "no"))), "cannot tell apart the texts Red, red"),
+        (lambda: model_of(tiny_blip, task_of(("red " * 200, "no"))), "writes no answer of 201 tokens"),
+        (lambda: BlipAnswers(str(tiny_blip), rank=0), "--model.rank 0: at least one label"),
+    ]
+    for make, says in cases:
+        with pytest.raises(HeedError, match=says) as caught:
+            make()
+        assert "\n" not in str(caught.value)

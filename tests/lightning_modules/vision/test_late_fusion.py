@@ -1,0 +1,279 @@
+"""Late fusion: what is encoded how often, that it learns, and that what was exported is the same network."""
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import timm
+import torch
+from PIL import Image
+from pytorch_lightning import Trainer
+
+from callbacks import Accuracy, Attentiveness, Engine
+from datamodules import PairedImages
+from lightning_modules import LateFusion
+from lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
+from records import HeedError, Task
+from records.rows import select
+from tests.datamodules.test_images import SQUARES, TWO
+
+QUIET = {
+    "accelerator": "cpu",
+    "logger": False,
+    "enable_progress_bar": False,
+    "enable_model_summary": False,
+    "enable_checkpointing": False,
+    "use_distributed_sampler": False,
+}
+
+
+@pytest.fixture(scope="module")
+def squares(write_squares, tmp_path_factory) -> Path:
+    return write_squares(tmp_path_factory.mktemp("squares"), 96, 48)
+
+
+def data_of(squares: Path, **settings) -> PairedImages:
+    return PairedImages(**{**SQUARES, "path": str(squares), "eval_batch_size": 7, **settings})
+
+
+def model_of(tiny_bert: Path, **settings) -> LateFusion:
+    torch.manual_seed(0)
+    return LateFusion(str(tiny_bert), **{"image_size": [32, 32], "hidden": 32, "learning_rate": 2e-3, **settings})
+
+
+def counted(module: torch.nn.Module, calls: list[int]) -> None:
+    """Have the number of pictures of each pass noted."""
+    module.register_forward_pre_hook(lambda _, given: calls.append(len(given[0])))
+
+
+def prepared(model: LateFusion, data: PairedImages, stage: str = "validate") -> LateFusion:
+    data.setup(stage)
+    model.prepare(data.task)
+    model.configure_model()
+    return model
+
+
+@pytest.mark.parametrize("freeze", [True, False])
+def test_each_picture_is_decoded_and_encoded_once_in_an_evaluation(squares, tiny_bert, freeze: bool) -> None:
+    data, model = data_of(squares), model_of(tiny_bert, freeze_vision=freeze)
+    calls: list[int] = []
+    counted(prepared(model, data).network.vision, calls)
+    engine, model.has_learned = Engine(), True
+    Trainer(**QUIET, callbacks=[Accuracy(), Attentiveness(draws=5), engine]).validate(model, data, verbose=False)
+    assert engine.measurements["null/squares/flips"].value == 0
+    assert len(select(engine.rows["attentiveness"][0], intervention="swap")) > 2 * 48
+    assert sum(calls) == len(set(data.pool.column("groups.image")))
+    assert model.processor.store.decoded == len(set(data.pool.column("groups.image")))
+
+
+def test_a_frozen_backbone_is_run_once_in_a_training(squares, tiny_bert) -> None:
+    data, model = data_of(squares), model_of(tiny_bert)
+    calls: list[int] = []
+    before = {k: v.clone() for k, v in prepared(model, data, "fit").network.vision.state_dict().items()}
+    counted(model.network.vision, calls)
+    Trainer(**QUIET, max_epochs=3, callbacks=[Accuracy(), Attentiveness(), Engine()]).fit(model, data)
+    assert sum(calls) == model.processor.store.decoded + 1 == 96 + 48 + 1
+    assert all(torch.equal(before[k], v) for k, v in model.network.vision.state_dict().items())
+
+
+def test_it_learns_what_takes_both_parts_and_heeds_them(squares, tiny_bert) -> None:
+    data, model = data_of(squares, batch_size=8), model_of(tiny_bert)
+    engine = Engine()
+    callbacks = [Accuracy(), Attentiveness(), engine]
+    Trainer(**QUIET, max_epochs=12, callbacks=callbacks).fit(model, data)
+    measured = {name: m.value for name, m in engine.measurements.items()}
+    assert measured["accuracy/squares"] > 0.85
+    assert measured["attentiveness/squares/image"] > 0.4
+    assert measured["attentiveness/squares/question"] > 0.4
+
+
+@pytest.mark.parametrize("partial", ["image", "question"])
+def test_one_part_alone_cannot_learn_it(squares, tiny_bert, partial: str) -> None:
+    data, model = data_of(squares, batch_size=8, partial=partial), model_of(tiny_bert)
+    engine = Engine()
+    Trainer(**QUIET, max_epochs=3, callbacks=[Accuracy(), engine]).fit(model, data)
+    assert engine.measurements["accuracy/squares"].value == pytest.approx(0.75, abs=0.08)  # the majority
+
+
+def test_a_backbone_that_is_not_frozen_learns_and_is_encoded_anew(squares, tiny_bert) -> None:
+    data, model = data_of(squares, batch_size=16), model_of(tiny_bert, freeze_vision=False)
+    before = prepared(model, data, "fit").network.vision.conv_stem.weight.clone()
+    engine = Engine()
+    Trainer(**QUIET, max_epochs=1, callbacks=[Accuracy(), engine]).fit(model, data)
+    assert not torch.equal(before, model.network.vision.conv_stem.weight)
+    pool = list(data.pool)
+    with torch.no_grad():
+        batch = model.processor(pool)
+        text = {name: values for name, values in batch.items() if name != "pictures"}
+        model.eval()
+        features = model.network.vision(model._read(batch["pictures"].flatten().tolist()))
+        probs = model.network(text, features.unsqueeze(1)).softmax(-1)
+    rows = select(engine.rows["accuracy"][0], intervention="base")
+    found = dict(zip(rows["uid"].to_pylist(), rows["p"].to_pylist(), strict=True))
+    np.testing.assert_allclose([found[e.uid] for e in pool], probs, atol=1e-5)
+
+
+def test_an_evaluation_gives_the_bits_of_the_training_run(squares, tiny_bert) -> None:
+    """Where training pictures were encoded as well, those that are evaluated were in the same batches."""
+    data, other = data_of(squares), data_of(squares)
+    model, again = prepared(model_of(tiny_bert), data, "fit"), prepared(model_of(tiny_bert), other)
+    read: tuple[list, list] = [], []
+    for network, seen in zip((model, again), read, strict=True):
+        network.network.vision.register_forward_pre_hook(lambda _, given, seen=seen: seen.append(given[0]))
+    training, alone = Engine(), Engine()
+    Trainer(**QUIET, max_epochs=1, callbacks=[Accuracy(), training]).fit(model, data)
+    again.load_state_dict(model.state_dict())
+    Trainer(**QUIET, callbacks=[Accuracy(), alone]).validate(again, other, verbose=False)
+    assert len(read[0]) > len(read[1]) == 2
+    assert all(torch.equal(a, b) for a, b in zip(*read, strict=False))
+    assert training.rows["accuracy"][0].equals(alone.rows["accuracy"][0])
+
+
+def test_what_is_exported_gives_the_same_answers(squares, tiny_bert, tmp_path: Path) -> None:
+    data, model = data_of(squares), model_of(tiny_bert)
+    Trainer(**QUIET, max_epochs=1, callbacks=[Accuracy(), Engine()]).fit(model, data)
+    model.export(str(tmp_path / "out"), weights=True)
+    batch = {"inputs": model.processor(list(data.pool)), "size": len(data.pool)}
+    again = prepared(LateFusion(str(tmp_path / "out")), data)
+    assert again.has_head
+    again.require_head()
+    other = {"inputs": again.processor(list(data.pool)), "size": len(data.pool)}
+    with torch.no_grad():
+        first, second = model.eval().predict(batch), again.eval().predict(other)
+    np.testing.assert_allclose([p.probs for p in first], [p.probs for p in second], atol=1e-6)
+    fresh = LateFusion(str(tmp_path / "out"))  # other labels: a new last layer on the same body
+    fresh.prepare(Task("classification", ("image", "question"), ("x", "y", "z"), pictures=("image",)))
+    fresh.configure_model()
+    assert not fresh.has_head
+    assert torch.equal(fresh.network.of_text[0].weight, model.network.of_text[0].weight)
+    (tmp_path / "damaged").mkdir()
+    for file in (tmp_path / "out").iterdir():
+        (tmp_path / "damaged" / file.name).write_bytes(file.read_bytes().replace(b'"interpolation"', b'"other"'))
+    with pytest.raises(HeedError, match=r"vision\.json is damaged"):
+        LateFusion(str(tmp_path / "damaged")).prepare(data.task)
+    with pytest.raises(HeedError, match="reads 1 pictures, and the data have 2"):
+        LateFusion(str(tmp_path / "out")).prepare(Task("classification", ("l", "r", "t"), ("x",), pictures=("l", "r")))
+
+
+def test_two_pictures_each_have_their_place(tiny_bert) -> None:
+    model = model_of(tiny_bert)
+    model.prepare(Task("classification", ("l", "r", "t"), ("x", "y"), pictures=("l", "r")))
+    model.configure_model()
+    model.eval()
+    features = torch.randn(1, 2, model.network.vision.num_features)
+    ids = torch.tensor([[2, 5, 3]])
+    text = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    with torch.no_grad():
+        one, other = model.network(text, features), model.network(text, features.flip(1))
+    assert not torch.allclose(one, other)
+
+
+def test_the_packaged_weights_know_a_palace_and_a_daisy() -> None:
+    """The file has the tensors under other names: that they stand in the network's order, pictures show."""
+    images = pytest.importorskip("sklearn.datasets").load_sample_images().images
+    network = timm.create_model(PACKAGED["effnet-lite0"].architecture, num_classes=1000).eval()
+    classifier = {"classifier.weight": network.classifier.weight.detach(), "classifier.bias": network.classifier.bias}
+    body = timm.create_model(PACKAGED["effnet-lite0"].architecture, num_classes=0)
+    weights = packaged_weights("effnet-lite0", body)
+    assert len(weights) == 294
+    spec = importlib.util.find_spec(PACKAGED["effnet-lite0"].module)
+    file = Path(next(iter(spec.submodule_search_locations))) / PACKAGED["effnet-lite0"].file
+    last = list(torch.load(file, weights_only=True).values())[-2:]
+    network.load_state_dict(weights | dict(zip(classifier, last, strict=True)))
+    cropped = timm.data.create_transform(**timm.data.resolve_data_config({}, model=network))
+    with torch.no_grad():
+        best = network(torch.stack([cropped(Image.fromarray(image)) for image in images])).topk(1).indices.tolist()
+    assert best == [[698], [985]]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"vision": "no_such_net"}, "neither effnet-lite0 nor a name that timm knows"),
+        ({"image_size": [224]}, "a height and a width"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(tiny_bert, settings: dict, message: str) -> None:
+    with pytest.raises(HeedError, match=message):
+        model_of(tiny_bert, **settings).prepare(Task("classification", ("i", "t"), ("x", "y"), pictures=("i",)))
+
+
+def test_weights_that_cannot_be_had_are_said_in_one_sentence(tiny_bert, monkeypatch) -> None:
+    def create_model(*_, **__):
+        raise OSError("There is no hub.\nAnd no more to say.")
+
+    monkeypatch.setattr(timm, "create_model", create_model)
+    model = model_of(tiny_bert, vision="resnet18")
+    model.prepare(Task("classification", ("i", "t"), ("x", "y"), pictures=("i",)))
+    with pytest.raises(HeedError, match=r"--model.vision resnet18 could not be loaded \(There is no hub") as caught:
+        model.configure_model()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_of_texts_refuses_pictures_and_the_other_way_round(tiny_bert) -> None:
+    from lightning_modules import Encoder
+
+    with pytest.raises(HeedError, match="reads no pictures, and left is one"):
+        Encoder(str(tiny_bert)).require_parts(Task("classification", tuple(TWO["parts"]), ("x",), pictures=("left",)))
+    with pytest.raises(HeedError, match="there is none among premise, hypothesis"):
+        model_of(tiny_bert).require_parts(Task("classification", ("premise", "hypothesis"), ("x",)))
+
+
+ODD = {
+    "architecture": [None, 3, [], "no_such_net", {"a": 1}],
+    "image_size": [None, 32, "32", [32], [32, 0], [32, -1], [32, "32"], [32.5, 32], [True, 32], {"a": 1, "b": 2}],
+    "interpolation": [None, 3, "cubic spline", ["bicubic"], "__class__"],
+    "mean": [None, 0.5, [0.5, 0.5], ["0.5"] * 3, [[0.5]] * 3],
+    "std": [None, [0.5, 0.5, 0], [0.5, 0.5, -1], "abc"],
+    "hidden": [None, 0, -1, "32", 3.5, [32]],
+    "pictures": [None, 0, -1, "1", [1]],
+}
+
+
+@pytest.fixture(scope="module")
+def exported(tiny_bert, tmp_path_factory) -> Path:
+    """The folder of a model for questions about one picture."""
+    folder, model = tmp_path_factory.mktemp("exported"), model_of(tiny_bert)
+    model.prepare(QUESTIONS)
+    model.configure_model()
+    model.export(str(folder), weights=True)
+    LateFusion(str(folder)).prepare(QUESTIONS)
+    return folder
+
+
+QUESTIONS = Task("classification", ("image", "question"), ("no", "yes"), pictures=("image",))
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_settings_of_an_exported_model_are_damage(exported: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(exported, tmp_path / "m")
+    file = tmp_path / "m" / "vision.json"
+    sound = json.loads(file.read_text())
+    missing = {key: value for key, value in sound.items() if key != name}
+    for odd in (missing, *(sound | {name: value} for value in ODD[name])):
+        file.write_text(json.dumps(odd))
+        with pytest.raises(HeedError, match=rf"vision\.json is damaged \(its {name}\): export the model again"):
+            LateFusion(str(tmp_path / "m")).prepare(QUESTIONS)
+
+
+@pytest.mark.parametrize("content", ["[]", "3", "null", '"x"', "{", "", "\x00"])
+def test_settings_that_are_none_are_damage(exported: Path, tmp_path: Path, content: str) -> None:
+    shutil.copytree(exported, tmp_path / "m")
+    (tmp_path / "m" / "vision.json").write_text(content)
+    with pytest.raises(HeedError, match=r"vision\.json") as caught:
+        LateFusion(str(tmp_path / "m")).prepare(QUESTIONS)
+    assert "\n" not in str(caught.value)
+
+
+def test_weights_cut_short_are_one_sentence(exported: Path, tmp_path: Path) -> None:
+    shutil.copytree(exported, tmp_path / "m")
+    file = tmp_path / "m" / "model.safetensors"
+    for length in (0, 7, 1000):
+        file.write_bytes((exported / "model.safetensors").read_bytes()[:length])
+        model = LateFusion(str(tmp_path / "m"))
+        model.prepare(QUESTIONS)
+        with pytest.raises(HeedError, match="could not be loaded"):
+            model.configure_model()

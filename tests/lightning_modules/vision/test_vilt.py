@@ -1,0 +1,389 @@
+"""ViLT: pixels and scores are those of transformers, nothing is drawn, and one, two or no pictures are read."""
+
+import hashlib
+import json
+import pickle
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from safetensors.torch import load_file
+from transformers import (
+    AutoImageProcessor,
+    AutoTokenizer,
+    ViltConfig,
+    ViltForImagesAndTextClassification,
+    ViltForQuestionAnswering,
+    ViltImageProcessorPil,
+    ViltProcessor,
+)
+from transformers.models.vilt.image_processing_pil_vilt import get_resize_output_image_size
+
+from lightning_modules import Vilt
+from lightning_modules.processors.pictures import normalised
+from lightning_modules.vision.vilt import _Resize, embedded
+from records import Example, HeedError, Picture, Task
+
+VQA = Task("classification", ("image", "question"), ("yes", "no"), None, pictures=("image",))
+NLVR2 = Task("classification", ("left", "right", "sentence"), ("False", "True"), "False", pictures=("left", "right"))
+SHAPES = [(32, 32), (8, 8), (64, 40), (24, 61), (61, 24), (300, 200), (97, 128)]  # height, width
+TEXTS = [
+    "is it red ?",
+    "what color is the shape in the left picture ?",
+    "no",
+    "",
+    "both are green .",
+    "a b c",
+    "is it a",
+]
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[Picture]:
+    """A picture of noise of each shape."""
+    folder, rng = tmp_path_factory.mktemp("pictures"), np.random.default_rng(0)
+    found = []
+    for height, width in SHAPES:
+        path = folder / f"{height}x{width}.png"
+        Image.fromarray(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)).save(path)
+        data = path.read_bytes()
+        found.append(Picture(hashlib.sha256(data).hexdigest(), str(path), 0, len(data), path.name))
+    return found
+
+
+@pytest.fixture
+def altered(tiny_vilt: Path, tmp_path: Path) -> Callable[..., str]:
+    """Copies the tiny ViLT with other settings of its config; {} for its pictures leaves their settings away."""
+
+    def make(pictures: dict[str, object] | None = None, **settings: object) -> str:
+        folder = tmp_path / f"altered{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        for file in tiny_vilt.iterdir():
+            (folder / file.name).write_bytes(file.read_bytes())
+        config = json.loads((folder / "config.json").read_text())
+        (folder / "config.json").write_text(json.dumps(config | settings))
+        if pictures is not None:
+            (folder / "preprocessor_config.json").unlink()
+        if pictures:
+            (folder / "preprocessor_config.json").write_text(json.dumps(pictures))
+        return str(folder)
+
+    return make
+
+
+@pytest.fixture
+def released(tiny_vilt: Path, tmp_path: Path) -> Callable[[Sequence[str], int], str]:
+    """Saves a ViLT whose head was trained, with outputs of these names."""
+
+    def make(outputs: Sequence[str], pictures: int = 1) -> str:
+        config = ViltConfig.from_pretrained(tiny_vilt)
+        config.id2label = dict(enumerate(outputs))
+        config.label2id = {name: i for i, name in enumerate(outputs)}
+        kind = ViltForQuestionAnswering
+        if pictures > 1:
+            config.num_images, config.modality_type_vocab_size = pictures, pictures + 1
+            kind = ViltForImagesAndTextClassification
+        torch.manual_seed(1)
+        network = kind(config)
+        torch.nn.init.constant_(network.classifier[1].weight, 2.0)
+        folder = tmp_path / f"released{len(list(tmp_path.iterdir()))}"
+        network.save_pretrained(folder)
+        AutoTokenizer.from_pretrained(tiny_vilt).save_pretrained(folder)
+        return str(folder)
+
+    return make
+
+
+def model(backbone: str | Path, task: Task = VQA, **settings: object) -> Vilt:
+    torch.manual_seed(0)
+    made = Vilt(str(backbone), **settings)
+    made.require_parts(task)
+    made.prepare(task)
+    made.configure_model()
+    return made.eval()
+
+
+@torch.no_grad()
+def scores(made: Vilt, examples: Sequence[Example]) -> torch.Tensor:
+    made.processor.lengths(examples)
+    return made.logits(made.processor(examples))
+
+
+def questions(pictures: Sequence[Picture]) -> list[Example]:
+    pairs = zip(pictures, TEXTS, strict=True)
+    return [Example(f"v/{i}", {"image": p, "question": t}) for i, (p, t) in enumerate(pairs)]
+
+
+def pairs(pictures: Sequence[Picture]) -> list[Example]:
+    rows = zip(pictures, pictures[1:], TEXTS, strict=False)
+    return [Example(f"n/{i}", {"left": a, "right": b, "sentence": t}) for i, (a, b, t) in enumerate(rows)]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"size": {"shortest_edge": 32}, "size_divisor": 8},
+        {"size": 48, "size_divisor": 16, "resample": 2, "image_mean": [0.48, 0.45, 0.4], "image_std": [0.2, 0.3, 0.27]},
+        {},
+    ],
+)
+def test_pixels_are_those_of_the_pil_image_processor(
+    altered: Callable[..., str], pictures: list[Picture], settings: dict[str, object]
+) -> None:
+    made = model(altered(settings))
+    reference = ViltImageProcessorPil(**settings or {"size": {"shortest_edge": 32}})
+    images = made.images
+    store = made.processor.store
+    opened = [Image.open(picture.path) for picture in pictures]
+    keep = [i for i, (h, w) in enumerate(SHAPES) if settings or max(h, w) / min(h, w) < 1.6]  # it leaves nothing else
+    expected = reference([opened[i] for i in keep], return_tensors="np")
+    numbers = store.numbers([pictures[i] for i in keep])
+    for found, pixels, mask in zip(
+        store.pixels(numbers), expected["pixel_values"], expected["pixel_mask"], strict=True
+    ):
+        height, width = found.shape[:2]
+        assert mask[:height, :width].all()
+        assert mask.sum() == height * width
+        own = normalised([found], images.image_mean, images.image_std, "cpu")[0].numpy()
+        np.testing.assert_allclose(own, pixels[:, :height, :width], rtol=0, atol=1e-6)
+
+
+@given(height=st.integers(1, 3000), width=st.integers(1, 3000), size=st.sampled_from([(384, 32), (32, 8), (224, 16)]))
+def test_pictures_are_as_large_as_transformers_makes_them(height: int, width: int, size: tuple[int, int]) -> None:
+    shortest, divisor = size
+    longest = int(1333 / 800 * shortest)
+    expected = get_resize_output_image_size(
+        np.broadcast_to(0, (3, height, width)), shortest, longest, divisor, "channels_first"
+    )
+    found = _Resize(shortest, divisor, Image.Resampling.BICUBIC).shape(height, width)
+    assert found == tuple(edge or divisor for edge in expected)  # a long strip would have no height
+
+
+def test_scores_are_those_of_transformers(tiny_vilt: Path, pictures: list[Picture]) -> None:
+    made = model(tiny_vilt)
+    examples = questions(pictures)
+    images = ViltImageProcessorPil.from_pretrained(tiny_vilt)(
+        [Image.open(p.path) for p in pictures], return_tensors="pt"
+    )
+    text = AutoTokenizer.from_pretrained(tiny_vilt)(TEXTS, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        expected = made.network(**text, **images).logits
+    torch.testing.assert_close(scores(made, examples), expected, rtol=0, atol=1e-5)
+    assert expected.std(dim=0).min() > 1e-3  # else anything would be alike
+
+
+def test_scores_of_two_pictures_are_those_of_transformers(tiny_vilt: Path, pictures: list[Picture]) -> None:
+    made = model(tiny_vilt, NLVR2)
+    examples = pairs(pictures)
+    with torch.no_grad():
+        made.network.vilt.embeddings.token_type_embeddings.weight[2] += 0.5
+    flat = [Image.open(e.parts[side].path) for e in examples for side in ("left", "right")]
+    images = ViltImageProcessorPil.from_pretrained(tiny_vilt)(flat, return_tensors="pt")
+    images = {name: values.unflatten(0, (-1, 2)) for name, values in images.items()}
+    texts = [e.parts["sentence"] for e in examples]
+    text = AutoTokenizer.from_pretrained(tiny_vilt)(texts, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        expected = made.network(**text, **images).logits
+    found = scores(made, examples)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+    swapped = [Example(e.uid, e.parts | {"left": e.parts["right"], "right": e.parts["left"]}) for e in examples]
+    assert (scores(made, swapped) - found).abs().min() > 1e-5
+
+
+@pytest.mark.parametrize("longest", [-1, 5])
+@pytest.mark.parametrize("task", [VQA, NLVR2])
+def test_nothing_is_drawn_and_company_does_not_matter(
+    altered: Callable[..., str], pictures: list[Picture], longest: int, task: Task
+) -> None:
+    made = model(altered(max_image_length=longest), task)
+    examples = questions(pictures) if task is VQA else pairs(pictures)
+    before = torch.random.get_rng_state()
+    together = scores(made, examples)
+    assert torch.equal(before, torch.random.get_rng_state())
+    assert torch.equal(together, scores(made, examples))
+    alone = torch.cat([scores(made, [example]) for example in examples])
+    backwards = scores(made, examples[::-1]).flip(0)
+    for other in (alone, backwards):
+        assert torch.equal(other.argmax(1), together.argmax(1))
+        torch.testing.assert_close(other.softmax(1), together.softmax(1), rtol=0, atol=1e-6)
+
+
+def test_of_too_many_patches_evenly_spaced_ones_are_read(tiny_vilt: Path) -> None:
+    embeddings = model(tiny_vilt).network.vilt.embeddings
+    rng = np.random.default_rng(0)
+    noise = [rng.integers(0, 256, shape, dtype=np.uint8) for shape in [(32, 40, 3), (16, 16, 3)]]  # 20 and 4 patches
+    with torch.no_grad():
+        every, mask = embedded(embeddings, noise, [0.5] * 3, [0.5] * 3, -1)
+        some, fewer = embedded(embeddings, noise, [0.5] * 3, [0.5] * 3, 6)
+    assert mask.sum(dim=1).tolist() == [21, 5]
+    assert fewer.sum(dim=1).tolist() == [7, 5]
+    assert torch.equal(some[0], every[0, [0, 1, 4, 7, 11, 14, 17]])
+    assert torch.equal(some[1, :5], every[1, :5])
+    assert not every[1, 5:].any()
+
+
+def test_a_second_picture_begins_as_the_first(tiny_vilt: Path, released: Callable[..., str]) -> None:
+    known = load_file(tiny_vilt / "model.safetensors")["vilt.embeddings.token_type_embeddings.weight"]
+    made = model(tiny_vilt, NLVR2)
+    types = made.network.vilt.embeddings.token_type_embeddings.weight
+    assert known.shape[0] == 2
+    assert torch.equal(types, known[[0, 1, 1]])
+    assert types.requires_grad
+    kept = load_file(Path(folder := released(NLVR2.labels, 2)) / "model.safetensors")
+    types = model(folder, NLVR2).network.vilt.embeddings.token_type_embeddings.weight
+    assert torch.equal(types, kept["vilt.embeddings.token_type_embeddings.weight"])
+    three = Task("classification", ("a", "b", "c"), ("x", "y"), None, pictures=("a", "b", "c"))
+    assert model(tiny_vilt, three).network.vilt.embeddings.token_type_embeddings.weight.shape[0] == 4
+
+
+def test_a_released_head_is_matched_by_the_names_of_its_answers(
+    released: Callable[..., str], pictures: list[Picture]
+) -> None:
+    outputs = ["hotdog", "yes", "hot dog", "no"]
+    one = model(
+        released(outputs),
+        Task("classification", VQA.parts, ("yes", "no", "hot dog", "hotdog"), None, pictures=VQA.pictures),
+    )
+    one.require_head()
+    other = model(one.backbone, Task("classification", VQA.parts, tuple(outputs), None, pictures=VQA.pictures))
+    examples = questions(pictures)
+    assert torch.equal(scores(one, examples), scores(other, examples)[:, [1, 3, 2, 0]])
+    assert torch.equal(one.network.classifier[1].weight, torch.full((64,), 2.0))
+
+
+def test_other_labels_get_a_new_head(released: Callable[..., str], tiny_vilt: Path) -> None:
+    folder = released(["red", "green", "blue"])
+    made = model(folder)
+    kept = load_file(Path(folder) / "model.safetensors")
+    state = made.network.state_dict()
+    assert torch.equal(made.network.classifier[1].weight, torch.ones(64))
+    assert not torch.equal(state["classifier.0.weight"], kept["classifier.0.weight"])
+    assert state["classifier.3.weight"].shape[0] == 2
+    assert all(torch.equal(state[name], value) for name, value in kept.items() if name.startswith("vilt."))
+    for untrained in (folder, str(tiny_vilt)):
+        with pytest.raises(HeedError, match="another question|has no trained classification head"):
+            model(untrained).require_head()
+
+
+def test_parts_that_are_missing_or_empty(tiny_vilt: Path, pictures: list[Picture]) -> None:
+    """What a model of one part alone reads, and what a whole model reads of an emptied part."""
+    grey = Image.new("RGB", (32, 32), (128, 128, 128))
+    processor = ViltProcessor(
+        ViltImageProcessorPil.from_pretrained(tiny_vilt), AutoTokenizer.from_pretrained(tiny_vilt)
+    )
+    opened = [Image.open(p.path) for p in pictures]
+
+    def expected(made: Vilt, texts: list[str], images: list[Image.Image]) -> torch.Tensor:
+        with torch.no_grad():
+            return made.network(**processor(images, texts, padding=True, return_tensors="pt")).logits
+
+    blind = model(tiny_vilt, Task("classification", ("question",), VQA.labels, None))
+    found = scores(blind, [Example(f"{i}", {"question": text}) for i, text in enumerate(TEXTS)])
+    torch.testing.assert_close(found, expected(blind, TEXTS, [grey] * len(TEXTS)), rtol=0, atol=1e-5)
+    mute = model(tiny_vilt, Task("classification", ("image",), VQA.labels, None, pictures=("image",)))
+    found = scores(mute, [Example(f"{i}", {"image": picture}) for i, picture in enumerate(pictures)])
+    torch.testing.assert_close(found, expected(mute, [""] * len(pictures), opened), rtol=0, atol=1e-5)
+    whole = model(tiny_vilt)
+    found = scores(whole, [Example("0", {"image": Picture(), "question": TEXTS[0]})])
+    torch.testing.assert_close(found, expected(whole, TEXTS[:1], [grey]), rtol=0, atol=1e-5)
+    two = model(tiny_vilt, NLVR2)
+    assert scores(two, [Example("0", {"left": Picture(), "right": pictures[3], "sentence": ""})]).isfinite().all()
+
+
+def test_a_task_of_two_pictures_without_them_is_one_with_one_grey_picture(tiny_vilt: Path) -> None:
+    for parts, pictures, kind in [
+        (("sentence",), (), ViltForQuestionAnswering),
+        (("left",), ("left",), ViltForQuestionAnswering),
+        (("left", "right"), ("left", "right"), ViltForImagesAndTextClassification),
+    ]:
+        made = model(tiny_vilt, Task("classification", parts, NLVR2.labels, "False", pictures=pictures))
+        assert type(made.network) is kind
+        empty = dict.fromkeys(pictures, Picture()) or {"sentence": "is it red ?"}
+        assert scores(made, [Example("0", empty)]).shape == (1, 2)
+
+
+def test_long_texts_are_cut_and_counted(tiny_vilt: Path, pictures: list[Picture]) -> None:
+    made = model(tiny_vilt)
+    long = [Example("0", {"image": pictures[0], "question": "is it red ? " * n}) for n in (9, 10, 20)]  # 4 tokens each
+    made.processor.lengths(long)
+    assert made.processor.truncated == 2
+    assert made.processor(long)["input_ids"].shape == (3, 40)
+    with pytest.raises(HeedError, match="--model.max_length 41 is more than the 40 positions"):
+        model(tiny_vilt, max_length=41)
+
+
+@pytest.mark.parametrize("task", [VQA, NLVR2])
+def test_what_is_exported_loads_again(tiny_vilt: Path, tmp_path: Path, pictures: list[Picture], task: Task) -> None:
+    made = model(tiny_vilt, task)
+    examples = questions(pictures) if task is VQA else pairs(pictures)
+    expected = scores(made, examples)
+    made.export(str(tmp_path / "whole"), weights=True)
+    names = {"config.json", "model.safetensors", "preprocessor_config.json", "tokenizer.json", "tokenizer_config.json"}
+    assert {file.name for file in (tmp_path / "whole").iterdir()} == names
+    again = model(tmp_path / "whole", task)
+    again.require_head()
+    assert again.has_head
+    assert torch.equal(scores(again, examples), expected)
+    made.export(str(tmp_path / "bare"), weights=False)
+    bare = model(tmp_path / "bare", task)
+    bare.load_state_dict(made.state_dict())
+    assert torch.equal(scores(bare, examples), expected)
+    kind = type(made.network)
+    loaded = kind.from_pretrained(tmp_path / "whole")
+    assert all(torch.equal(loaded.state_dict()[name], value) for name, value in made.network.state_dict().items())
+    images = AutoImageProcessor.from_pretrained(tmp_path / "whole", backend="pil")
+    assert images.to_dict() == ViltImageProcessorPil.from_pretrained(tiny_vilt).to_dict()
+
+
+def test_the_processor_goes_to_other_processes(tiny_vilt: Path, pictures: list[Picture]) -> None:
+    made = model(tiny_vilt)
+    examples = questions(pictures)
+    expected = scores(made, examples)
+    made.processor = pickle.loads(pickle.dumps(made.processor))
+    assert torch.equal(scores(made, examples), expected)
+
+
+def test_a_head_for_other_pictures_is_no_head(released: Callable[..., str], caplog: pytest.LogCaptureFixture) -> None:
+    folder = released(["True", "False"], 2)
+    model(folder, NLVR2).require_head()
+    one = Task("classification", ("image", "sentence"), NLVR2.labels, "False", pictures=("image",))
+    with caplog.at_level("INFO"):
+        made = model(folder, one)  # to be trained
+    assert f"{folder}: its head for 2 pictures gives way to a new one for one picture." in caplog.messages
+    with pytest.raises(HeedError, match=r"The head of \S+ reads 2 pictures, and here it would read one picture"):
+        made.require_head()
+    with pytest.raises(HeedError, match="reads one picture, and here it would read 2 pictures"):
+        model(released(["True", "False"]), NLVR2).require_head()
+
+
+@pytest.mark.parametrize(
+    ("parts", "pictures", "says"),
+    [
+        (("premise", "hypothesis"), (), "--model Vilt reads pictures, and there is none among premise, hypothesis"),
+        (
+            ("image", "question", "answer"),
+            ("image",),
+            "reads one text beside the pictures, and there are question, answer",
+        ),
+    ],
+)
+def test_other_parts_are_refused(tiny_vilt: Path, parts: tuple[str, ...], pictures: tuple[str, ...], says: str) -> None:
+    with pytest.raises(HeedError, match=says):
+        model(tiny_vilt, Task("classification", parts, ("yes", "no"), None, pictures=pictures))
+
+
+def test_other_backbones_are_refused(tiny_bert: Path, altered: Callable[..., str]) -> None:
+    with pytest.raises(HeedError, match=r"--model.backbone \S+ is a bert, and --model vilt takes a ViLT\."):
+        model(tiny_bert)
+    for settings in ({"size": {"height": 32, "width": 32}}, {"do_normalize": False}, {"rescale_factor": 1.0}):
+        with pytest.raises(HeedError, match="should resize by shortest_edge, rescale by 1/255 and normalise"):
+            model(altered(settings))
+    with pytest.raises(HeedError, match="the size_divisor 12 of its preprocessor_config.json is no multiple of its"):
+        model(altered({"size": 32, "size_divisor": 12}))

@@ -1,0 +1,230 @@
+"""Evidence against a reference in plain loops over sets of keys."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics.tables.evidence import evidence, evidence_counts
+from records import HeedError
+
+KEYS = ("Born", "Died", "Genre", "Length")
+LABELS = ("E", "N", "C")
+NAME = "evidence/d/"
+
+
+def mean(values: list) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def reference(cases: dict) -> dict[str, float | None]:
+    """Section 5.3, one pair at a time. A case is (table, gold, y, key to y2, marked keys)."""
+    hits = extras = misses = 0
+    precisions, recalls, kinds = [], [], []
+    for _, gold, y, deletions, marked in cases.values():
+        if gold == "N" or not marked:
+            continue
+        model = {key for key, y2 in deletions.items() if y2 != y}
+        hit, extra, missed = model & marked, model - marked, marked - model
+        hits, extras, misses = hits + len(hit), extras + len(extra), misses + len(missed)
+        precisions.append(len(hit) / len(model) if model else None)
+        recalls.append(len(hit) / len(marked))
+        kind = "all" if marked <= model else "partial" if hit else "none"
+        kinds.append((kind, not model, model == marked, y == gold))
+    expected = {
+        "precision": hits / (hits + extras) if hits + extras else None,
+        "recall": hits / (hits + misses) if kinds else None,
+        "macro_precision": mean([p for p in precisions if p is not None]),
+        "macro_precision_or_zero": mean([p or 0 for p in precisions]),
+        "macro_recall": mean(recalls),
+        "exact": mean([k[2] for k in kinds]),
+        "correct": mean([k[3] for k in kinds]),
+        "ignored_of_none": mean([k[1] for k in kinds if k[0] == "none"]),
+    }
+    for share in ("all", "partial", "none", "ignored"):
+        holds = [(k[1] if share == "ignored" else k[0] == share, k[3]) for k in kinds]
+        expected[share] = mean([held for held, _ in holds])
+        expected[f"correct/{share}"] = mean([held and right for held, right in holds])
+        expected[f"among_correct/{share}"] = mean([held for held, right in holds if right])
+    return expected
+
+
+def case():
+    answers = st.fixed_dictionaries(dict.fromkeys(KEYS, st.sampled_from(LABELS)))
+    marked = st.frozensets(st.sampled_from(KEYS))
+    return st.tuples(
+        st.sampled_from(("T1", "T2", "T3")), st.sampled_from(LABELS), st.sampled_from(LABELS), answers, marked
+    )
+
+
+cases_of = st.lists(case(), max_size=10).map(lambda drawn: {f"u{i}": one for i, one in enumerate(drawn)})
+
+
+def table_of(rows_of, cases: dict, others: list | tuple = (), **settings):
+    base = {uid: (gold, y) for uid, (_, gold, y, _, _) in cases.items()}
+    changed = [
+        {"uid": uid, "intervention": "delete", "part": "table", "variant": key, "draw": -1, "y2": y2}
+        | {"clusters": [uid, f"table {table}"], **settings}
+        for uid, (table, _, _, deletions, _) in cases.items()
+        for key, y2 in deletions.items()
+    ]
+    return rows_of(base, [*changed, *others])
+
+
+def compute(rows_of, cases: dict, others: list | tuple = (), **settings):
+    relevant = {uid: one[4] for uid, one in cases.items()}
+    return evidence(table_of(rows_of, cases, others, **settings), "d", "table", relevant, "N")
+
+
+@given(cases_of)
+def test_equals_the_reference(rows_of, cases):
+    found, expected = compute(rows_of, cases), reference(cases)
+    assert set(found) == {NAME + name for name in expected}
+    for name, value in expected.items():
+        m = found[NAME + name]
+        assert m.value == (None if value is None else pytest.approx(value, abs=1e-12)), name
+        if value is None:
+            assert (m.n, m.ci95, bool(m.reason)) == (0, None, True)
+        else:
+            assert 0 <= m.ci95[0] <= m.value + 1e-12
+            assert m.value <= m.ci95[1] + 1e-12 <= 1 + 2e-12
+            assert m.n > 0
+
+
+@given(cases_of)
+def test_the_shares_add_up_as_in_the_paper(rows_of, cases):
+    found = {name.removeprefix(NAME): m.value for name, m in compute(rows_of, cases).items()}
+    if found["all"] is None:
+        return
+    assert found["all"] + found["partial"] + found["none"] == pytest.approx(1)
+    assert sum(found[f"correct/{k}"] for k in ("all", "partial", "none")) == pytest.approx(found["correct"])
+    if found["correct"]:
+        assert sum(found[f"among_correct/{k}"] for k in ("all", "partial", "none")) == pytest.approx(1)
+    if found["none"]:
+        assert found["ignored_of_none"] * found["none"] == pytest.approx(found["ignored"])
+
+
+@given(cases_of)
+def test_what_does_not_count_is_counted(rows_of, cases):
+    relevant = {uid: one[4] for uid, one in cases.items()} | {"elsewhere": {"Born"}, "also elsewhere": set()}
+    counts = evidence_counts(table_of(rows_of, cases), "table", relevant, "N")
+    kept = [one for one in cases.values() if one[1] != "N" and one[4]]
+    neutral = sum(one[1] == "N" for one in cases.values())
+    assert counts == {
+        "pairs": len(kept), "tables": len({one[0] for one in kept}), "neutral": neutral,
+        "without_evidence": len(cases) - len(kept) - neutral, "without_deletions": 0, "not_predicted": 1,
+    }  # fmt: skip
+
+
+@given(cases_of)
+def test_rows_of_other_parts_and_interventions_do_not_count(rows_of, cases):
+    others = [
+        {"uid": uid, "intervention": name, "part": part, "variant": "Born", "y2": "N", "clusters": [uid, "table T1"]}
+        for uid in cases
+        for name, part in (("delete", "hypothesis"), ("update", "table"))
+    ]
+    assert compute(rows_of, cases, others) == compute(rows_of, cases)
+
+
+@given(cases_of)
+def test_predictions_without_probabilities_are_enough(rows_of, cases):
+    assert compute(rows_of, cases, p=None, p2=None) == compute(rows_of, cases)
+
+
+def by_hand() -> dict:
+    """Gold E everywhere: uses both rows and one more; one of two; another; none, rightly E; none, wrongly C."""
+    stay = dict.fromkeys(KEYS, "E")
+    two = frozenset({"Born", "Died"})
+    return {
+        "a": ("T1", "E", "E", stay | {"Born": "N", "Died": "C", "Genre": "N"}, two),
+        "b": ("T1", "E", "E", stay | {"Died": "N"}, two),
+        "c": ("T2", "E", "E", stay | {"Genre": "N"}, two),
+        "d": ("T2", "E", "E", stay, two),
+        "e": ("T3", "E", "C", dict.fromkeys(KEYS, "C"), frozenset({"Length"})),
+    }
+
+
+def test_a_case_done_by_hand(rows_of):
+    found = {name.removeprefix(NAME): m for name, m in compute(rows_of, by_hand()).items()}
+    assert found["precision"].value == pytest.approx(3 / 5)  # a: 2 of 3, b: 1 of 1, c: 0 of 1
+    assert found["recall"].value == pytest.approx(3 / 9)
+    assert found["macro_precision"].value == pytest.approx((2 / 3 + 1 + 0) / 3)
+    assert found["macro_precision_or_zero"].value == pytest.approx((2 / 3 + 1) / 5)
+    assert found["macro_recall"].value == pytest.approx((1 + 1 / 2) / 5)
+    assert [found[k].value for k in ("all", "partial", "none", "exact", "ignored")] == [0.2, 0.2, 0.6, 0, 0.4]
+    assert found["ignored_of_none"].value == pytest.approx(2 / 3)
+    assert [found[f"correct{k}"].value for k in ("", "/all", "/partial", "/none", "/ignored")] == [
+        0.8,
+        0.2,
+        0.2,
+        0.4,
+        0.2,
+    ]
+    assert [found[f"among_correct/{k}"].value for k in ("all", "partial", "none")] == [0.25, 0.25, 0.5]
+    assert [found[k].n for k in ("precision", "recall", "macro_precision", "all", "ignored_of_none")] == [3, 5, 3, 5, 3]
+    assert found["among_correct/all"].n == 4
+
+
+def test_intervals_resample_tables(rows_of):
+    """T1 has both shares 1/2, T2 and T3 have 0; precision is 3/4 in T1, 0 in T2, and T3 uses no row."""
+    found = compute(rows_of, by_hand())
+    assert found[NAME + "all"].ci95 == pytest.approx((0, 0.5))
+    assert found[NAME + "precision"].ci95 == pytest.approx((0, 0.75))
+    assert found[NAME + "all"].flags == ("few_tables",)
+    assert found[NAME + "precision"].flags == ("few_tables", "resamples_left_out")  # T3 alone in 1 of 27
+
+
+def test_one_table_has_no_width(rows_of):
+    cases = {uid: ("T1", *rest) for uid, (_, *rest) in by_hand().items()}
+    m = compute(rows_of, cases)[NAME + "recall"]
+    assert m.ci95 == (m.value, m.value)
+    assert m.flags == ("few_tables", "interval_without_width")
+
+
+def test_a_model_that_reads_no_table_has_no_precision_and_uses_no_evidence(rows_of):
+    cases = {uid: (t, gold, y, dict.fromkeys(KEYS, y), marked) for uid, (t, gold, y, _, marked) in by_hand().items()}
+    found = {name.removeprefix(NAME): m for name, m in compute(rows_of, cases).items()}
+    for name in ("precision", "macro_precision"):
+        assert (found[name].value, found[name].reason) == (None, "no deletion of a row flips a prediction")
+    shares = ("macro_precision_or_zero", "recall", "none", "ignored", "ignored_of_none")
+    assert [found[k].value for k in shares] == [0, 0, 1, 1, 1]
+
+
+def test_a_model_that_reads_just_the_evidence_has_all_of_it(rows_of):
+    cases = {
+        uid: (t, gold, gold, {key: "N" if key in marked else gold for key in KEYS}, marked)
+        for uid, (t, gold, _, _, marked) in by_hand().items()
+    }
+    found = {name.removeprefix(NAME): m for name, m in compute(rows_of, cases).items()}
+    for name in ("precision", "recall", "macro_precision", "macro_recall", "all", "exact", "correct/all"):
+        assert found[name].value == 1
+    assert found["ignored_of_none"].reason == "every pair uses a relevant row"
+
+
+def test_without_any_pair_every_number_is_undefined(rows_of):
+    for m in compute(rows_of, {}).values():
+        assert (m.value, m.n) == (None, 0)
+        assert m.reason == "no pair that was predicted and changed has rows marked as relevant"
+
+
+def test_a_pair_none_of_whose_rows_were_deleted_is_left_out(rows_of):
+    cases = by_hand() | {"f": ("T1", "E", "E", {}, frozenset({"Born"}))}
+    relevant = {uid: one[4] for uid, one in cases.items()}
+    assert evidence_counts(table_of(rows_of, cases), "table", relevant, "N")["without_deletions"] == 1
+    assert compute(rows_of, cases) == compute(rows_of, by_hand())
+
+
+def test_a_relevant_row_that_was_not_deleted_is_refused(rows_of):
+    cases = by_hand() | {"f": ("T1", "E", "E", {"Genre": "E"}, frozenset({"Genre", "Kind"}))}
+    with pytest.raises(HeedError, match="^The relevant row 'Kind' of f was never deleted: evidence needs every row"):
+        compute(rows_of, cases)
+
+
+def test_base_rows_may_name_the_table_by_a_slice(rows_of):
+    cases = by_hand()
+    clustered = compute(rows_of, cases)
+    rows = table_of(rows_of, cases, clusters=[])
+    slices = [[f"table={cases[uid][0]}"] for uid in rows["uid"].to_pylist()]
+    at = rows.schema.get_field_index("slices")
+    rows = rows.set_column(at, rows.schema.field(at), pa.array(slices, rows.schema.field(at).type))
+    assert evidence(rows, "d", "table", {uid: one[4] for uid, one in cases.items()}, "N") == clustered

@@ -1,0 +1,271 @@
+"""Transitions against a reference in plain loops, and their intervals against a naive bootstrap over tables."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from interventions.tables.allowed_transitions import LABELS
+from metrics import Changes, invalid_transitions
+from records import HeedError, Measurement
+from reports.compare import print_table
+
+# written down once more: what must not happen, by the first letters of before and after
+FORBIDDEN = {
+    "delete/unknown": {"EC", "NE", "NC", "CE"},
+    "delete/relevant": {"EE", "EC", "NE", "NC", "CE", "CC"},
+    "delete/irrelevant": {"EN", "EC", "NE", "NC", "CE", "CN"},
+    "insert/any": {"EN", "EC", "CE", "CN"},
+    "update/any": {"CE"},
+    "permute/any": {"EN", "EC", "NE", "NC", "CE", "CN"},
+    "delete+insert/unknown": {"EC", "CE"},
+}
+
+
+def letters(before, after):
+    return before[0].upper() + after[0].upper()
+
+
+@st.composite
+def experiments(draw):
+    """(operation, rows): (uid, table, y, y2, variant, relevance) of hypotheses about a few tables."""
+    operation = draw(st.sampled_from(["delete", "insert", "update", "permute", "delete+insert"]))
+    known = draw(st.sampled_from([("unknown",), ("relevant", "irrelevant"), ("unknown", "relevant", "irrelevant")]))
+    predicted = st.sampled_from(draw(st.sampled_from([LABELS, LABELS[:2]])))
+    rows = []
+    for u in range(draw(st.integers(0, 6))):
+        table, y = draw(st.sampled_from("ABC")), draw(predicted)
+        for k in range(draw(st.integers(0, 4))):
+            relevance = draw(st.sampled_from(known)) if operation == "delete" else None
+            relevance = relevance or ("unknown" if "delete" in operation else "any")
+            rows.append((f"u{u}", table, y, draw(st.sampled_from(LABELS)), str(k), relevance))
+    return operation, rows
+
+
+def table_of(rows_of, operation, rows, others=()):
+    base = {uid: ("neutral", y) for uid, _, y, *_ in rows} or {"u": ("neutral", "neutral")}
+    changed = [
+        {"uid": uid, "y2": y2, "intervention": operation, "variant": variant, "clusters": [uid, f"table {table}"],
+         "allowed": f"{operation}/{relevance}", "slices": ["table=x", f"split={uid.partition('.')[0]}", "splits=y"]}
+        for uid, table, _, y2, variant, relevance in rows
+    ]  # fmt: skip
+    return rows_of(base, [*changed, *others])
+
+
+def reference(rows, wrong) -> dict:
+    """What names end with -> (share, n), or None where there is nothing to count."""
+    found, per_label = {}, []
+    for before in LABELS:
+        mine = [y2 for _, _, y, y2, *_ in rows if y == before]
+        bad = sum(letters(before, y2) in wrong for y2 in mine)
+        found[f"invalid/from_{before}"] = (bad / len(mine), len(mine)) if mine else None
+        per_label.append(found[f"invalid/from_{before}"])
+        for after in LABELS:
+            found[f"from_{before}/to_{after}"] = (mine.count(after) / len(mine), len(mine)) if mine else None
+    found["invalid"] = None if None in per_label else (sum(v for v, _ in per_label) / 3, len(rows))
+    return found
+
+
+def check(found: dict[str, Measurement], name: str, expected: dict) -> None:
+    for suffix, pair in expected.items():
+        m = found.pop(f"{name}/{suffix}")
+        if pair is None:
+            assert (m.value, m.ci95) == (None, None)
+            assert m.reason
+        else:
+            assert m.value == pytest.approx(pair[0], abs=1e-12)
+            assert (m.n, m.reason) == (pair[1], None)
+            low, high = m.ci95
+            assert 0 <= low <= high <= 1
+            assert ("interval_without_width" in m.flags) == (low == high)
+
+
+@given(experiments())
+def test_equals_the_reference(rows_of, experiment):
+    operation, rows = experiment
+    found = invalid_transitions(table_of(rows_of, operation, rows), "d", [operation])
+    plain = f"{operation}/{'unknown' if 'delete' in operation else 'any'}"
+    check(found, f"transitions/d/{operation}", reference(rows, FORBIDDEN[plain]))
+    if operation == "delete+insert":  # one after the other allow everything
+        expected = {k: v for k, v in reference(rows, set()).items() if k.startswith("invalid")}
+        expected = {k.replace("invalid", "invalid_composed"): v for k, v in expected.items()}
+        check(found, f"transitions/d/{operation}", expected)
+    if {relevance for *_, relevance in rows} & {"relevant", "irrelevant"}:
+        for known in ("relevant", "irrelevant"):
+            mine = [row for row in rows if row[-1] == known]
+            check(found, f"transitions/d/delete_{known}", reference(mine, FORBIDDEN[f"delete/{known}"]))
+    assert not found
+
+
+@given(experiments())
+def test_other_interventions_do_not_count_and_shares_from_a_label_add_up(rows_of, experiment):
+    operation, rows = experiment
+    others = [{"uid": uid, "y2": "neutral", "intervention": "swap", "draw": 1} for uid in {r[0] for r in rows}]
+    found = invalid_transitions(table_of(rows_of, operation, rows), "d", [operation])
+    assert invalid_transitions(table_of(rows_of, operation, rows, others), "d", [operation]) == found
+    for before in LABELS:
+        shares = [found[f"transitions/d/{operation}/from_{before}/to_{after}"].value for after in LABELS]
+        assert None in shares or sum(shares) == pytest.approx(1)
+
+
+@given(experiments())
+def test_the_matrix_counts(rows_of, experiment):
+    operation, rows = experiment
+    changes = Changes(table_of(rows_of, operation, rows), operation)
+    expected = [[sum((y, y2) == (b, a) for _, _, y, y2, *_ in rows) for a in LABELS] for b in LABELS]
+    assert changes.matrix().tolist() == expected
+    assert changes.hypotheses == len({uid for uid, *_ in rows})
+
+
+def test_a_case_done_by_hand(rows_of):
+    E, N, C = LABELS
+    rows = [("a", "A", E, C, "1"), ("a", "A", E, E, "2"), ("b", "A", E, N, "1"), ("b", "A", E, E, "2"),
+            ("c", "B", N, N, "1"), ("d", "B", C, E, "1")]  # fmt: skip
+    rows = [(*row, "unknown") for row in rows]
+    found = invalid_transitions(table_of(rows_of, "delete", rows), "d", ["delete", "insert"])
+    name = "transitions/d/delete/invalid"
+    assert [found[f"{name}/from_{label}"].value for label in LABELS] == [0.25, 0, 1]
+    assert found[name].value == pytest.approx(1.25 / 3)
+    assert (found[name].n, found[f"{name}/from_{E}"].n) == (6, 4)
+    assert found["transitions/d/insert/invalid"].reason == "no table could be edited this way"
+
+
+def test_intervals_resample_tables_with_all_of_their_hypotheses(rows_of):
+    rng, rows = np.random.default_rng(0), []
+    for t in range(12):
+        wrong = rng.random() ** 2  # tables differ
+        for k in range(rng.integers(1, 30)):
+            y = LABELS[rng.choice(3, p=[0.75, 0.15, 0.1])]  # a mean over examples is not that over labels
+            bad = {"entailment": "contradiction", "neutral": "entailment", "contradiction": "entailment"}[y]
+            rows.append(
+                (f"u{t}.{k}", str(t), y, bad if rng.random() < (wrong if y == LABELS[0] else 0.1) else y, "", "unknown")
+            )
+    found = invalid_transitions(table_of(rows_of, "delete", rows), "d", ["delete"])
+    by_table = [[row for row in rows if row[1] == str(t)] for t in range(12)]
+    samples: dict[str, list[float]] = {}
+    for _ in range(4000):
+        drawn = [row for t in rng.integers(12, size=12) for row in by_table[t]]
+        for suffix, pair in reference(drawn, FORBIDDEN["delete/unknown"]).items():
+            if pair is not None:
+                samples.setdefault(suffix, []).append(pair[0])
+    for suffix, values in samples.items():
+        expected = np.quantile(values, [0.025, 0.975])
+        assert found[f"transitions/d/delete/{suffix}"].ci95 == pytest.approx(expected, abs=0.03)
+
+
+@st.composite
+def of_splits(draw):
+    """(operation, splits, rows) of an experiment; the uids begin with their split, and splits share tables."""
+    operation, rows = draw(experiments())
+    splits = draw(st.sampled_from([("alpha1", "alpha2"), ("b", "a", "c")]))
+    of = {uid: draw(st.sampled_from(splits)) for uid, *_ in rows}
+    return operation, splits, [(f"{of[uid]}.{uid}", *others) for uid, *others in rows]
+
+
+@given(of_splits())
+def test_over_several_splits_each_number_is_the_mean_of_what_it_is_in_each(rows_of, experiment):
+    operation, splits, rows = experiment
+    found = invalid_transitions(table_of(rows_of, operation, rows), "d", [operation], splits=splits)
+    wrong = FORBIDDEN[f"{operation}/{'unknown' if 'delete' in operation else 'any'}"]
+    by_split = {split: [row for row in rows if row[0].startswith(f"{split}.")] for split in splits}
+    each = {split: reference(mine, wrong) for split, mine in by_split.items()}
+    for suffix in reference([], wrong):
+        m, pairs = found[f"transitions/d/{operation}/{suffix}"], [each[split][suffix] for split in splits]
+        if None in pairs:
+            assert (m.value, m.ci95) == (None, None)
+            assert m.reason.startswith(f"{splits[pairs.index(None)]}: no ")
+            continue
+        assert m.value == pytest.approx(sum(value for value, _ in pairs) / len(splits), abs=1e-12)
+        assert m.n == sum(n for _, n in pairs)
+        if m.ci95 is None:  # a resample without one of these has no value
+            assert m.flags == ("resamples_left_out",)
+        else:
+            assert 0 <= m.ci95[0] <= m.ci95[1] <= 1
+            assert ("interval_without_width" in m.flags) == (m.ci95[0] == m.ci95[1])
+    for split, mine in by_split.items():
+        alone = invalid_transitions(table_of(rows_of, operation, mine), "d", [operation])
+        assert {name: found[f"{name}/split={split}"] for name in alone} == alone
+
+
+def test_over_several_splits_intervals_resample_the_tables_of_all(rows_of):
+    rng, rows = np.random.default_rng(1), []
+    for t in range(15):  # the tables 0 to 4 stand in both splits
+        for split in [s for s, here in (("a", t < 10), ("b", t < 5 or t >= 10)) if here]:
+            wrong = 0.9 if t % 2 else 0.1
+            for k in range(2 if split == "a" else 20):
+                y = LABELS[k % 3] if k > 2 else LABELS[(t + k) % 3]
+                bad = {"entailment": "contradiction", "neutral": "entailment", "contradiction": "entailment"}[y]
+                rows.append((f"{split}.{t}.{k}", str(t), y, bad if rng.random() < wrong else y, "", "unknown"))
+    table = table_of(rows_of, "delete", rows)
+    found = invalid_transitions(table, "d", ["delete"], splits=["a", "b"])
+    by_table = [[row for row in rows if row[1] == str(t)] for t in range(15)]
+    samples: dict[str, list[float]] = {}
+    for _ in range(3000):
+        drawn = [row for t in rng.integers(15, size=15) for row in by_table[t]]
+        halves = [reference([r for r in drawn if r[0][0] == s], FORBIDDEN["delete/unknown"]) for s in "ab"]
+        for suffix, pairs in {suffix: [half[suffix] for half in halves] for suffix in halves[0]}.items():
+            if None not in pairs:
+                samples.setdefault(suffix, []).append(sum(value for value, _ in pairs) / 2)
+    for suffix, values in samples.items():
+        m = found[f"transitions/d/delete/{suffix}"]
+        assert ("resamples_left_out" in m.flags) == (len(values) < 0.975 * 3000)
+        assert m.ci95 == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.03)
+    both = found["transitions/d/delete/invalid"]
+    pooled = invalid_transitions(table, "d", ["delete"])["transitions/d/delete/invalid"]
+    assert abs(both.value - pooled.value) > 0.01  # splits count alike, however many rows they have
+    assert both.n == pooled.n
+
+
+def test_rows_of_an_unknown_split_are_refused(rows_of):
+    rows = table_of(rows_of, "delete", [("a.u", "A", "neutral", "neutral", "", "unknown")])
+    with pytest.raises(HeedError, match="A row is of the split 'a', which is none of b, c"):
+        invalid_transitions(rows, "d", ["delete"], splits=["b", "c"])
+
+
+def test_a_prediction_of_another_label_is_named(rows_of):
+    rows = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "no", "intervention": "delete", "clusters": ["u", "t"]}])
+    with pytest.raises(HeedError, match="Transitions are known between entailment.*a prediction is 'yes'"):
+        invalid_transitions(rows, "d", ["delete"])
+
+
+def results(rows_of):
+    """results.json of a model that always ends at neutral."""
+    operations, found = ("delete", "delete+insert"), {}
+    for operation in operations:
+        rows = [(label[0], "A", label, "neutral", "", "unknown") for label in LABELS]
+        found |= invalid_transitions(table_of(rows_of, operation, rows), "d", [operation])
+    return {"data": "d", "metrics": {name: m.as_dict() for name, m in found.items()}, "note": None}
+
+
+def test_the_report_of_a_run_shows_what_is_forbidden_from_each_label(rows_of, capsys):
+    print_table({"run": results(rows_of)}, Console(width=100))
+    out = capsys.readouterr().out
+    labels = ["  from entailment", "  from neutral", "  from contradiction"]
+    titles = ["invalid: delete", "invalid: delete+insert", "invalid: delete+insert (composed)"]
+    expected = [label for title in titles for label in (title, *labels)]
+    shown = [line for line in out.splitlines() if line.startswith(("invalid", "  from"))]
+    assert [line[: len(label)] for line, label in zip(shown, expected, strict=True)] == expected
+    assert "to_" not in out
+
+
+def test_of_several_runs_the_report_shows_the_averages(rows_of, capsys):
+    print_table({"a": results(rows_of), "b": results(rows_of)}, Console(width=100))
+    out = capsys.readouterr().out
+    assert "from" not in out
+    assert [line.split("  ")[0] for line in out.splitlines() if line.startswith("invalid")] == [
+        "invalid: delete", "invalid: delete+insert", "invalid: delete+insert (composed)",
+    ]  # fmt: skip
+
+
+def test_of_several_splits_the_report_shows_the_averages_of_each(rows_of, capsys):
+    rows = [(f"{s}.{y[0]}", "A", y, "neutral", "", "unknown") for s in ("alpha_1", "alpha_2") for y in LABELS]
+    found = invalid_transitions(table_of(rows_of, "delete", rows), "d", ["delete"], splits=["alpha_1", "alpha_2"])
+    found = {"data": "d", "metrics": {name: m.as_dict() for name, m in found.items()}, "note": None}
+    print_table({"run": found}, Console(width=80))
+    out = capsys.readouterr().out.splitlines()
+    shown = [line.split("  ")[0] if line[0] != " " else line[2:].split("  ")[0] for line in out if "n=" in line]
+    assert shown == ["invalid: delete", "split=alpha_1", "split=alpha_2", *(f"from {label}" for label in LABELS)]
+    assert max(map(len, out)) <= 80
+    print_table({"run": found, "other": found}, Console(width=80))
+    assert "split=" not in capsys.readouterr().out

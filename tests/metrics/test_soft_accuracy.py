@@ -1,0 +1,129 @@
+"""Soft accuracy, its majority, its breakdown and its flag, against plain loops and all choices of signs."""
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics import attentiveness, naive_partial, noise, soft_accuracy, soft_flags
+from metrics.soft_accuracy import above_zero
+from records import MANY
+
+NAMES = ("yes", "no", "2")
+worths = st.dictionaries(st.sampled_from(NAMES), st.sampled_from([0.3, 0.6, 0.9, 1.0]), min_size=1)
+cases = st.lists(st.tuples(worths, st.sampled_from(NAMES), st.integers(0, 4)), min_size=1, max_size=25)
+
+
+def rows_with(
+    rows_of: object, found: Sequence[tuple[Mapping[str, float], str, int]], **slices: Sequence[str]
+) -> pa.Table:
+    """Base rows of (gold, answer, picture), without probabilities."""
+    base = {f"u{i:03}": (json.dumps(gold, sort_keys=True), y) for i, (gold, y, _) in enumerate(found)}
+    rows = rows_of(base)
+    made = [
+        [f"cluster={picture}", *(f"{name}={values[i]}" for name, values in slices.items())]
+        for i, (_, _, picture) in enumerate(found)
+    ]
+    return rows.set_column(rows.column_names.index("slices"), "slices", pa.array(made))
+
+
+@given(cases)
+def test_equals_the_reference(rows_of, found):
+    types = ["yes/no" if set(gold) <= {"yes", "no"} else "number" for gold, _, _ in found]
+    m = soft_accuracy(rows_with(rows_of, found, answer_type=types), "d")
+    values = [gold.get(y, 0.0) for gold, y, _ in found]
+    assert m["accuracy/d"].value == pytest.approx(sum(values) / len(values), abs=1e-12)
+    assert m["accuracy/d"].n == len(found)
+    assert m["accuracy/d"].ci95[0] - 1e-12 <= m["accuracy/d"].value <= m["accuracy/d"].ci95[1] + 1e-12
+    totals = {name: sum(gold.get(name, 0.0) for gold, _, _ in found) for name in NAMES}
+    assert m["accuracy/d/majority"].value == pytest.approx(max(totals.values()) / len(found), abs=1e-9)
+    expected = {"accuracy/d", "accuracy/d/majority"}
+    for kind, shown in (("yes/no", "yes-no"), ("number", "number")):
+        of = [value for value, type_ in zip(values, types, strict=True) if type_ == kind]
+        if of:
+            expected.add(f"accuracy/d/answer_type={shown}")
+            assert m[f"accuracy/d/answer_type={shown}"].value == pytest.approx(sum(of) / len(of), abs=1e-12)
+            assert m[f"accuracy/d/answer_type={shown}"].n == len(of)
+    assert set(m) == expected
+
+
+@given(cases)
+def test_hard_gold_is_plain_accuracy(rows_of, found):
+    hard = [({max(gold, key=gold.get): 1.0}, y, picture) for gold, y, picture in found]
+    m = soft_accuracy(rows_with(rows_of, hard), "d")
+    assert m["accuracy/d"].value == pytest.approx(np.mean([y in gold for gold, y, _ in hard]))
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=8))
+def test_the_flag_is_the_test_over_all_choices_of_signs(tenths):
+    differences = [k / 10 for k in tenths]
+    signs = list(product([1, -1], repeat=len(differences)))
+    sums = [sum(s * abs(d) for s, d in zip(row, differences, strict=True)) for row in signs]
+    exact = np.mean([total >= sum(differences) - 1e-9 for total in sums])
+    assert above_zero(differences, (0,)) == pytest.approx(exact, abs=4 * np.sqrt(0.25 / 10_000))
+
+
+def test_a_model_above_and_one_not_above_the_best_answer(rows_of):
+    right = [({"yes": 1.0}, "yes", i) if i % 2 else ({"no": 0.6, "yes": 0.3}, "no", i) for i in range(40)]
+    assert soft_flags(rows_with(rows_of, right)) == ()
+    always = [(gold, "yes", i) for gold, _, i in right]
+    assert soft_flags(rows_with(rows_of, always)) == ("not_above_majority",)
+    assert soft_flags(rows_with(rows_of, right[:3])) == ("not_above_majority",)  # three examples show nothing
+    one_picture = [(gold, y, 0) for gold, y, _ in right]
+    assert soft_flags(rows_with(rows_of, one_picture)) == ("not_above_majority",)  # nor does one picture
+    assert soft_accuracy(rows_with(rows_of, always), "d")["accuracy/d"].flags == ("not_above_majority",)
+
+
+def test_the_interval_resamples_pictures(rows_of):
+    alike = [({"yes": 1.0}, "yes" if picture % 2 else "no", picture) for picture in range(40) for _ in range(10)]
+    apart = [(gold, y, i) for i, (gold, y, _) in enumerate(alike)]
+    wide, narrow = (soft_accuracy(rows_with(rows_of, rows), "d")["accuracy/d"] for rows in (alike, apart))
+    assert wide.value == narrow.value == 0.5
+    assert wide.ci95[1] - wide.ci95[0] == pytest.approx(np.sqrt(10) * (narrow.ci95[1] - narrow.ci95[0]), rel=0.1)
+    unnamed = rows_of({f"u{i:03}": (json.dumps(gold), y) for i, (gold, y, _) in enumerate(alike)})
+    assert soft_accuracy(unnamed, "d")["accuracy/d"].ci95 == narrow.ci95
+
+
+def test_columns_of_many_values_are_no_breakdown(rows_of):
+    found = [({"yes": 1.0}, "yes", i) for i in range(MANY + 1)]
+    m = soft_accuracy(
+        rows_with(rows_of, found, question_type=[str(i) for i in range(MANY + 1)], kind=["", *"x" * MANY]), "d"
+    )
+    assert set(m) == {"accuracy/d", "accuracy/d/majority", "accuracy/d/kind=none", "accuracy/d/kind=x"}
+
+
+def test_without_a_prediction_it_is_undefined(rows_of):
+    found = soft_accuracy(rows_of({}), "d")
+    assert {name: m.value for name, m in found.items()} == {"accuracy/d": None}
+    assert soft_flags(rows_of({})) == ("not_above_majority",)
+
+
+def without_probabilities(rows):
+    """The rows of a task of the kind "soft"."""
+    for name in ("p", "p2"):
+        nulls = pa.nulls(rows.num_rows, rows.schema.field(name).type)
+        rows = rows.set_column(rows.column_names.index(name), name, nulls)
+    return rows
+
+
+def test_other_metrics_do_without_probabilities(rows_of):
+    base = {f"u{i}": (json.dumps({"yes": 0.6}), "yes" if i % 2 else "no") for i in range(20)}
+    null = [{"uid": uid, "intervention": "null", "part": "", "draw": -1, "y2": y} for uid, (_, y) in base.items()]
+    swap = [{"uid": uid, "part": "image", "y2": "yes"} for uid in base]
+    keep = [{"uid": u, "intervention": "keep", "variant": "image", "draw": -1, "y2": "yes"} for u in base]
+    rows = without_probabilities(rows_of(base, [*null, *swap, *keep]))
+    assert {name: m.value for name, m in noise(rows, "d").items()} == {"null/d/flips": 0}
+    labels = [f"answer {i}" for i in range(MANY - 1)] + ["yes", "no"]
+    found = attentiveness(rows, "d", "image", None, labels, flags=("f",))
+    assert set(found) == {"attentiveness/d/image", "attentiveness/d/image/eligible"}
+    assert found["attentiveness/d/image"].value == 0.5
+    assert found["attentiveness/d/image"].flags == ("f",)
+    assert "attentiveness/d/image/from_yes" in attentiveness(rows, "d", "image", None, labels[1:], flags=())
+    alone = naive_partial(rows, "d", "image", kind="soft")
+    assert alone["naive_partial/d/image/accuracy"].value == pytest.approx(0.6)
+    assert alone["naive_partial/d/image"].value == 0.5

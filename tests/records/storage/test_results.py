@@ -1,0 +1,228 @@
+"""results.json and rows: written together, checked together, and never taken for what they are not."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from records import HeedError, printable
+from records import rows as r
+from records.storage import results as run
+
+from plain_rows import plain, table
+
+RESULTS = {"format": r.FORMAT, "data": "d", "split": "validation", "seed": 0, "counts": {}, "note": None}
+MEASURED = {"value": 0.5, "n": 4, "draws": None, "std": None, "ci95": [0.25, 0.75], "per_draw": [], "flags": []}
+RESULTS["metrics"] = {"accuracy/d": MEASURED | {"reason": None}}
+META = {"data": "d", "seed": 0, "manifest": "m"}
+
+
+def save(folder: Path, n: int = 3, *evaluations: str, **results) -> Path:
+    rows = {name: (plain(n), META) for name in evaluations or ["accuracy"]}
+    run.write_results(folder, RESULTS | results, rows)
+    return folder
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    save(tmp_path / "a", 3, "accuracy", "swaps")
+    found = run.read_results(tmp_path / "a")
+    assert {k: v for k, v in found.items() if k != "rows"} == RESULTS
+    assert set(found["rows"]) == {"accuracy", "swaps"}
+    rows, metadata = run.read_evaluation(tmp_path / "a", "swaps")
+    assert rows.equals(plain(3).replace_schema_metadata(rows.schema.metadata))
+    assert metadata == {"format": r.FORMAT, **META}
+    assert run.read_evaluation(tmp_path / "a", "null") is None
+
+
+def test_rows_of_evaluations_that_did_not_run_again_are_removed(tmp_path):
+    save(tmp_path, 3, "accuracy", "swaps")
+    save(tmp_path, 4, "accuracy")
+    assert [p.name for p in (tmp_path / "rows").iterdir()] == ["accuracy.parquet"]
+
+
+@pytest.mark.parametrize("kill", ["before results.json", "before the last rows"])
+def test_a_kill_between_rows_and_results_is_seen(tmp_path, kill):
+    """New rows beside the old results.json, as a process leaves them that ends between two renamings."""
+    save(tmp_path / "old", 3, "accuracy", "swaps")
+    save(tmp_path / "new", 4, "accuracy", "swaps")
+    for name in ["swaps"] if kill == "before the last rows" else ["accuracy", "swaps"]:
+        os.replace(run.rows_file(tmp_path / "new", name), run.rows_file(tmp_path / "old", name))
+    with pytest.raises(HeedError, match=r"parquet is not the file that .*results.json was computed from: evaluate"):
+        run.read_results(tmp_path / "old")
+
+
+def test_results_take_their_place_last(tmp_path, monkeypatch):
+    save(tmp_path, 3, "accuracy", "swaps")
+    order, original = [], Path.replace
+    monkeypatch.setattr(Path, "replace", lambda path, to: order.append(Path(to).name) or original(path, to))
+    save(tmp_path, 4, "accuracy", "swaps")
+    assert sorted(order[:2]) == ["accuracy.parquet", "swaps.parquet"]
+    assert order[2:] == ["results.json"]
+
+
+def test_on_a_full_disk_the_old_files_stay_all_of_them(tmp_path, monkeypatch):
+    save(tmp_path, 3, "accuracy", "swaps")
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+
+    def full(value):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(run, "as_json", full)
+    with pytest.raises(HeedError, match=r"results.json cannot be written: No space left on device.$"):
+        save(tmp_path, 4, "accuracy", "swaps")
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+
+
+@pytest.mark.parametrize("cut", [0, 100, -1])
+def test_rows_that_were_cut_or_copied_in_do_not_fit(tmp_path, cut):
+    whole = run.rows_file(save(tmp_path / "a"), "accuracy")
+    other = run.rows_file(save(tmp_path / "b", 4), "accuracy").read_bytes()
+    for content in (whole.read_bytes()[:cut], other):
+        whole.write_bytes(content)
+        for read in (run.read_results, lambda folder: run.read_evaluation(folder, "accuracy")):
+            with pytest.raises(HeedError, match="accuracy.parquet is not the file that"):
+                read(tmp_path / "a")
+
+
+def test_rows_that_results_do_not_name_are_not_read(tmp_path):
+    save(tmp_path, 3, "accuracy")
+    r.write_rows(run.rows_file(tmp_path, "swaps"), plain(3), META)
+    with pytest.raises(HeedError, match="swaps.parquet is not among the rows that .*results.json was computed from"):
+        run.read_evaluation(tmp_path, "swaps")
+
+
+def test_results_alone_can_be_read_and_missing_rows_are_named(tmp_path):
+    run.rows_file(save(tmp_path), "accuracy").unlink()
+    assert run.read_results(tmp_path)["data"] == "d"
+    with pytest.raises(HeedError, match="accuracy.parquet does not exist"):
+        run.read_evaluation(tmp_path, "accuracy")
+
+
+def test_a_folder_that_was_moved_is_the_same_run(tmp_path):
+    odd = tmp_path / "new name\nwith \x1b[31m é"
+    save(tmp_path / "a").rename(odd)
+    assert run.read_evaluation(f"{odd}/", "accuracy")[0].num_rows == 3
+    (odd / "results.json").unlink()
+    with pytest.raises(HeedError) as caught:
+        run.read_results(odd)
+    assert printable(str(odd)) in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def damaged(**changes) -> dict:
+    measured = {k: v for k, v in (MEASURED | {"reason": None} | changes).items() if v != "gone"}
+    return {"metrics": {"accuracy/d": measured}}
+
+
+CONTENTS = [
+    ("{}", "it has no 'format'"),
+    ("[]", "it has no 'format'"),
+    ("3", "it has no 'format'"),
+    ('{"format": 1}', "has the format 1, and this version of Heed reads 2: evaluate again"),
+    ('{"format": "new"}', 'has the format "new", and this version'),
+    ('{"format": true}', "has the format true"),
+    ('{"format": 2}', "it has no 'data'"),
+    ('{"format": NaN}', "is not valid JSON: NaN is not a number of JSON"),
+    ("[" * 100_000, "is not valid JSON"),
+    (damaged(value=float("nan")), "is not valid JSON: NaN"),
+    (damaged(value="0.5"), "'value' of 'accuracy/d' is missing or of the wrong type"),
+    (damaged(value=True), "'value' of 'accuracy/d'"),
+    (damaged(value=None), "'reason' of 'accuracy/d'"),
+    (damaged(value="gone"), "'value' of 'accuracy/d'"),
+    (damaged(n="gone"), "'n' of 'accuracy/d'"),
+    (damaged(ci95=[0.5]), "'ci95' or 'per_draw' of 'accuracy/d'"),
+    (damaged(ci95=["0", "1"]), "'ci95' or 'per_draw' of 'accuracy/d'"),
+    (damaged(flags=[1]), "'flags' of 'accuracy/d'"),
+    ({"metrics": {"accuracy/d": 0.5}}, "the measurement of 'accuracy/d'"),
+    ({"metrics": {"accuracy": MEASURED}}, "'accuracy' is not the name of a metric"),
+    ({"metrics": []}, r"'metrics' is \[\]"),
+    ({"rows": {"accuracy": 1}}, "'rows' has no hash of 'accuracy'"),
+    ({"seed": "0"}, "'seed' is \"0\""),
+    ({"counts": {"natural_logic/I0": {"pairs": "3"}}}, "'counts' of 'natural_logic/I0'"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), CONTENTS)
+def test_results_that_say_nonsense_are_one_sentence(tmp_path, content, words):
+    text = content if isinstance(content, str) else json.dumps(RESULTS | {"rows": {}} | content)
+    (tmp_path / "results.json").write_text(text)
+    with pytest.raises(HeedError, match=words) as caught:
+        run.read_results(tmp_path)
+    assert str(tmp_path / "results.json") in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+def test_a_number_too_large_for_a_float_is_not_one(tmp_path):
+    text = json.dumps(RESULTS | {"rows": {}}).replace('"value": 0.5', '"value": 1e999')
+    (tmp_path / "results.json").write_text(text)
+    with pytest.raises(HeedError, match="'value' of 'accuracy/d'"):
+        run.read_results(tmp_path)
+
+
+def test_rows_of_another_format_are_refused_with_what_to_do(tmp_path):
+    for entry, words in (({"format": 1}, "the format 1, and this version of Heed reads 2: evaluate again"),):
+        rows = plain(3).replace_schema_metadata({"heed": json.dumps(entry)})
+        r.pq.write_table(rows, tmp_path / "old.parquet")
+        with pytest.raises(HeedError, match=words):
+            r.read_rows(tmp_path / "old.parquet")
+    rows = plain(3).drop_columns(["content"]).replace_schema_metadata({"heed": json.dumps({"format": r.FORMAT})})
+    r.pq.write_table(rows, tmp_path / "cut.parquet")
+    with pytest.raises(HeedError, match="cut.parquet is damaged: it has no column 'content'"):
+        r.read_rows(tmp_path / "cut.parquet")
+
+
+def test_the_same_folder_by_two_names_is_one(tmp_path):
+    (tmp_path / "a").mkdir()
+    names = [f"{tmp_path}/a/", f"{tmp_path}/b", f"{tmp_path}/a", f"{tmp_path}/b/../a"]
+    assert run.distinct(names) == names[:2]
+
+
+def test_how_examples_of_two_runs_differ():
+    first = {"u1": "a", "u2": "b", "u3": "c"}
+    assert r.difference(first, dict(reversed(first.items()))) is None
+    assert r.difference(first, first | {"u3": "x", "u2": "y"}) == ("2 of 3 have another text or label, the first is u2")
+    assert r.difference(first, {"u1": "z", "u4": "d"}) == "3 are in one of them only, the first is u2"
+
+
+def test_only_base_rows_have_a_content():
+    rows = table([("u", "base", "", "", -1), ("u", "swap", "", "", 0)], content=["abc", ""])
+    assert r.contents(rows) == {"u": "abc"}
+
+
+READERS = {
+    "compare": [],
+    "figures.causal_effects": ["--output", "f.png"],
+    "figures.transitions": ["--output", "f.png"],
+    "inoculation": ["."],
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_command_that_reads_results_refuses_them_in_a_sentence(tmp_path, monkeypatch, name):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "results.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    module = import_module(f"reports.{name}")
+    with pytest.raises(HeedError, match=r"^run/results.json was not written by Heed, or is damaged"):
+        module.main(["run", *READERS[name]])
+
+
+@pytest.mark.parametrize("closed", ["stdout", "both"])
+def test_a_reader_that_goes_away_ends_a_command_without_a_traceback(tmp_path, closed):
+    save(tmp_path, metrics={f"accuracy/d{i}": MEASURED | {"reason": None} for i in range(5000)})
+    read, write = os.pipe()
+    os.close(read)
+    process = subprocess.run(
+        [sys.executable, "-c", "from reports.compare import *; run_command('r', main)", str(tmp_path)],
+        stdout=write,
+        stderr=write if closed == "both" else subprocess.PIPE,
+        cwd=Path(__file__).parents[3],
+        text=True,
+    )
+    os.close(write)
+    assert process.returncode == 1
+    assert not process.stderr

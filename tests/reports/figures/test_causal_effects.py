@@ -1,0 +1,132 @@
+"""The figure of TCE against DCE: what it shows, how runs are named, and what it refuses."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from records import HeedError, Measurement, read_json, write_json
+from reports.figures import causal_effects as causal_figure
+from reports.figures.causal_effects import collect, figure, short_names
+
+import written_results
+
+
+def save(folder, dce: float | None = 0.3, tce: float = 0.6, data=("nlixy",), kinds=("context", "insertion")) -> str:
+    found = {"accuracy/nlixy": Measurement(0.5, 4)}
+    for kind in kinds:
+        for name in data:
+            for effect, value in (("dce", dce), ("tce", tce)):
+                ci95 = None if value is None else (value - 0.1, value + 0.2)
+                found[f"natural_logic/{name}/{kind}/{effect}"] = Measurement(
+                    value, 4, ci95=ci95, reason=None if value else "none"
+                )
+            found[f"natural_logic/{name}/{kind}/{effect}/naive"] = Measurement(0.9, 4)
+    metrics = {name: m.as_dict() for name, m in found.items()}
+    return str(written_results.save(folder, data="nlixy", metrics=metrics))
+
+
+def markers(axes) -> dict[str, tuple]:
+    """Legend name to (DCE, TCE) in percent."""
+    found = {c.get_label(): c.get_offsets().data[0] for c in axes.collections if not c.get_label().startswith("_")}
+    return {name: tuple(round(float(x), 6) for x in point) for name, point in found.items()}
+
+
+def test_each_run_is_a_marker_in_both_panels_with_its_intervals(tmp_path):
+    folders = [save(tmp_path / "bert", 0.3, 0.6), save(tmp_path / "roberta", 0.1, 0.8)]
+    drawn = figure(collect(folders))
+    for axes, title in zip(drawn.axes, ("changed contexts", "changed word pairs"), strict=True):
+        assert axes.get_title() == title
+        assert markers(axes) == {"bert": (30, 60), "roberta": (10, 80)}
+        bars = [s.round(6).tolist() for c in axes.collections if hasattr(c, "get_segments") for s in c.get_segments()]
+        assert [[20, 60], [50, 60]] in bars
+        assert [[10, 70], [10, 100]] in bars
+    assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["bert", "roberta"]
+
+
+def test_runs_look_different_and_an_undefined_effect_leaves_its_marker_out(tmp_path):
+    save(tmp_path / "a", kinds=("insertion",))
+    folders = [str(tmp_path / "a"), *(save(tmp_path / f"b{i}") for i in range(11))]
+    drawn = figure(collect(folders))
+    contexts, insertions = map(markers, drawn.axes)
+    assert str(contexts["a"]) == "(nan, nan)"
+    assert insertions["a"] == (30, 60)
+    points = [c for c in drawn.axes[1].collections if not c.get_label().startswith("_")]
+    looks = {(tuple(c.get_facecolor()[0]), c.get_paths()[0].vertices.tobytes()) for c in points}
+    assert len(looks) == 12
+
+
+def test_several_data_sets_of_a_run_are_told_apart(tmp_path):
+    folder = save(tmp_path / "a", data=("nlixy", "other"))
+    assert list(collect([folder])) == ["a (nlixy)", "a (other)"]
+
+
+@pytest.mark.parametrize(
+    ("folders", "names"),
+    [
+        (["runs/nlixy/bert/v0", "runs/nlixy/roberta/v0"], ["bert", "roberta"]),
+        (["runs/bert/plain", "runs/bert/help/"], ["plain", "help"]),
+        (["runs/bert/plain", "runs/roberta/help"], ["bert/plain", "roberta/help"]),
+        (["runs/a", "runs/a/b"], ["a", "b"]),
+        (["runs/a", "runs/a/a"], ["runs/a", "runs/a/a"]),
+        (["runs/bert"], ["bert"]),
+    ],
+)
+def test_names_are_the_parts_of_the_paths_that_differ(folders, names):
+    assert short_names(folders) == names
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("ab"), min_size=1, max_size=4).map("/".join), min_size=1, max_size=5, unique=True)
+)
+def test_names_are_never_empty_and_never_the_same(folders):
+    names = short_names(folders)
+    assert len(set(names)) == len(folders)
+    assert all(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("f.png", b"\x89PNG"), ("f.pdf", b"%PDF"), ("f.svg", b"<?xml"), ("new/f.PNG", b"\x89PNG")]
+)
+def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys):
+    output = tmp_path / name
+    causal_figure.main([save(tmp_path / "a"), save(tmp_path / "b"), "--output", str(output)])
+    assert capsys.readouterr().out.split() == [str(output)]
+    assert output.read_bytes().startswith(start)
+
+
+def test_runs_measured_on_different_pairs_are_drawn_and_said_to_be(tmp_path, capsys):
+    for name in "ab":
+        folder = save(tmp_path / name)
+        counts = {"natural_logic/I0": {"pairs": 4, "seeds": 2, "sha256": name}}
+        write_json(tmp_path / name / "results.json", read_json(tmp_path / name / "results.json") | {"counts": counts})
+        causal_figure.main([folder, "--output", str(tmp_path / "f.svg")])
+    assert capsys.readouterr().err == ""
+    causal_figure.main([str(tmp_path / "a"), str(tmp_path / "b"), "--output", str(tmp_path / "f.svg")])
+    assert capsys.readouterr().err == "Note: The causal effects of these runs were measured on different pairs.\n"
+
+
+@pytest.mark.parametrize("name", ["f", "f.jpeg"])
+def test_another_kind_of_file_is_refused(tmp_path, name):
+    with pytest.raises(HeedError, match="must end in one of .png"):
+        causal_figure.main([save(tmp_path / "a"), "--output", name])
+
+
+def test_a_folder_without_results_is_named(tmp_path):
+    with pytest.raises(HeedError, match="results.json does not exist"):
+        causal_figure.main([str(tmp_path)])
+
+
+@pytest.mark.parametrize("nothing", [{"kinds": ()}, {"dce": None}])
+def test_results_without_causal_effects_are_refused(tmp_path, nothing):
+    with pytest.raises(HeedError, match="a/results.json holds no causal effects"):
+        causal_figure.main([save(tmp_path / "a", **nothing), save(tmp_path / "b")])
+
+
+def test_matplotlib_is_not_loaded_before_it_draws():
+    code = "import sys, reports.figures.causal_effects; print('matplotlib' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[3])
+    assert ran.stdout.strip() == "False"

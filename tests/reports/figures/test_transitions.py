@@ -1,0 +1,133 @@
+"""The graph of transitions: what stands on its edges, how they look, and what is refused."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.patches import FancyArrowPatch
+
+from interventions.tables.allowed_transitions import LABELS
+from records import HeedError, Measurement
+from reports.figures import transitions as transition_figure
+from reports.figures.transitions import collect, figure, style
+
+import written_results
+
+
+def save(folder, first=0.10, operations=("delete",), data=("infotabs",), splits=()) -> str:
+    """Shares first, first + 1 %, ... in the order of the edges; the last is undefined. Splits have 10 % more each."""
+    found = {"accuracy/infotabs": Measurement(0.5, 4)}
+    for name in data:
+        for operation in operations:
+            found[f"transitions/{name}/{operation}/invalid"] = Measurement(0.3, 4)
+            for b, before in enumerate(LABELS):
+                found[f"transitions/{name}/{operation}/invalid/from_{before}"] = Measurement(0.3, 4)
+                for a, after in enumerate(LABELS):
+                    value = None if (b, a) == (2, 2) else first + (3 * b + a) / 100
+                    m = Measurement(value, 1000 + b, reason=None if value else "none")
+                    found[f"transitions/{name}/{operation}/from_{before}/to_{after}"] = m
+                    for k, split in enumerate(splits, 1):
+                        of_split = Measurement(None if value is None else value + k / 10, 100, reason=m.reason)
+                        found[f"transitions/{name}/{operation}/from_{before}/to_{after}/split={split}"] = of_split
+            for split in splits:
+                found[f"transitions/{name}/{operation}/invalid/split={split}"] = Measurement(0.3, 4)
+    metrics = {name: m.as_dict() for name, m in found.items()}
+    return str(written_results.save(folder, data="infotabs", metrics=metrics))
+
+
+def shown(drawn):
+    return [t.get_text() for t in drawn.axes[0].texts]
+
+
+def arrows(drawn):
+    """(colour, whether dashed) of each edge, in the order of the labels."""
+    found = [p for p in drawn.axes[0].patches if isinstance(p, FancyArrowPatch)]
+    return [(to_hex(p.get_edgecolor()), p.get_linestyle() != "-") for p in found]
+
+
+def test_each_edge_has_the_percentages_of_all_runs(tmp_path):
+    folders = [save(tmp_path / "alpha1"), save(tmp_path / "alpha2", 0.2), save(tmp_path / "alpha3", 0.3)]
+    texts = shown(figure(collect(folders, "delete"), "delete"))
+    assert {"10.0 / 20.0 / 30.0", "11.0 / 21.0 / 31.0", "14.0 / 24.0 / 34.0*", "– / – / –"} < set(texts)
+    assert [t for t in texts if t in "ENC"] == ["E", "N", "C"]
+    assert [t for t in texts if "alpha" in t] == [
+        f"alpha{i}: edited examples E 1,000, N 1,001, C 1,002" for i in (1, 2, 3)
+    ]
+
+
+def test_the_splits_of_a_run_stand_side_by_side_and_of_several_runs_the_means(tmp_path):
+    run = save(tmp_path / "a", splits=("alpha1", "alpha2"))
+    texts = shown(figure(collect([run], "delete"), "delete"))
+    assert {"20.0 / 30.0", "24.0 / 34.0*", "– / –"} < set(texts)
+    assert [t for t in texts if "alpha" in t] == [
+        f"a (infotabs, alpha{i}): edited examples E 100, N 100, C 100" for i in (1, 2)
+    ]
+    other = save(tmp_path / "b", 0.5)
+    texts = shown(figure(collect([run, other], "delete"), "delete"))
+    assert {"10.0 / 50.0", "14.0 / 54.0*"} < set(texts)
+    assert not [t for t in texts if "alpha" in t]
+
+
+RED, BLACK = (to_hex(c) for c in (transition_figure.RED, transition_figure.BLACK))
+
+
+@pytest.mark.parametrize(
+    ("operation", "red", "dashed"),
+    [
+        ("delete", {"EC", "NE", "NC", "CE"}, {"EE", "CC"}),
+        ("delete_relevant", {"EE", "EC", "NE", "NC", "CE", "CC"}, set()),
+        ("delete_irrelevant", {"EN", "EC", "NE", "NC", "CE", "CN"}, set()),
+        ("insert", {"EN", "EC", "CE", "CN"}, set()),
+        ("update", {"CE"}, set()),
+        ("permute", {"EN", "EC", "NE", "NC", "CE", "CN"}, set()),
+        ("delete+insert", {"EC", "CE"}, set()),
+    ],
+)
+def test_what_is_not_allowed_is_red_and_what_is_allowed_for_irrelevant_rows_only_is_dashed(
+    tmp_path, operation, red, dashed
+):
+    drawn = figure(collect([save(tmp_path / "a", operations=(operation,))], operation), operation)
+    edges = [b[0].upper() + a[0].upper() for b in LABELS for a in LABELS]
+    expected = [(RED if edge in red else BLACK, edge in dashed) for edge in edges]
+    assert arrows(drawn) == expected
+
+
+def test_the_styles_of_the_paper():
+    assert style("delete", "entailment", "neutral") == "relevant"
+    assert style("delete", "neutral", "neutral") == "either"
+    assert style("delete", "contradiction", "contradiction") == "irrelevant"
+    assert style("delete", "contradiction", "entailment") == "invalid"
+
+
+def test_several_data_sets_of_a_run_are_told_apart(tmp_path):
+    assert list(collect([save(tmp_path / "a", data=("x", "y"))], "delete")) == ["a (x)", "a (y)"]
+
+
+@pytest.mark.parametrize(("name", "start"), [("f.png", b"\x89PNG"), ("f.pdf", b"%PDF"), ("new/f.SVG", b"<?xml")])
+def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys):
+    output = tmp_path / name
+    run = save(tmp_path / "a", operations=("delete", "insert"))
+    transition_figure.main([run, run, "--operation", "insert", "--output", str(output)])
+    assert capsys.readouterr().out.split() == [str(output)]
+    assert output.read_bytes().startswith(start)
+
+
+def test_another_kind_of_file_an_operation_that_was_not_measured_and_no_run_are_refused(tmp_path):
+    run = save(tmp_path / "a", operations=("delete", "permute"))
+    with pytest.raises(HeedError, match="must end in one of .png"):
+        transition_figure.main([run, "--output", "f.jpeg"])
+    with pytest.raises(HeedError, match="a/results.json holds no transitions of --operation insert, but of: delete, p"):
+        transition_figure.main([run, "--operation", "insert"])
+    with pytest.raises(HeedError, match="results.json does not exist"):
+        transition_figure.main([str(tmp_path)])
+    written_results.save(tmp_path / "b")
+    with pytest.raises(HeedError, match="but of: none"):
+        transition_figure.main([str(tmp_path / "b")])
+
+
+def test_matplotlib_is_not_loaded_before_it_draws():
+    code = "import sys, reports.figures.transitions; print('matplotlib' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[3])
+    assert ran.stdout.strip() == "False"
