@@ -1,0 +1,34 @@
+"""The name of a metric: a value with fields, written to results.json as one text that nobody takes apart again."""
+
+from typing import NamedTuple
+
+SLICE_FIRST = ("challenge",)  # families in whose texts the slice stands before the statistic
+
+
+class MetricName(NamedTuple):
+    """What a number is about.
+
+    Attributes:
+        family: The kind of measurement: "accuracy", "attentiveness", "transitions".
+        data: Name of the data set, or of the examples that the evaluation brings.
+        part: Which part was changed, or how: "premise", "delete", "context"; "" where there is no choice.
+        statistic: Which number of several: "to_default", "precision"; "" for the main one.
+        slice: Which of the examples: a label, "split=alpha1", "from_neutral"; "" for all.
+
+    Example:
+        >>> name = MetricName("attentiveness", "mnli", "premise", slice="from_neutral")
+        >>> str(name), name.data
+        ('attentiveness/mnli/premise/from_neutral', 'mnli')
+    """
+
+    family: str
+    data: str
+    part: str = ""
+    statistic: str = ""
+    slice: str = ""
+
+    def __str__(self) -> str:
+        """The name in results.json and in TensorBoard."""
+        last = self.statistic, self.slice
+        fields = (self.family, self.data, self.part, *(last[::-1] if self.family in SLICE_FIRST else last))
+        return "/".join(field for field in fields if field)
