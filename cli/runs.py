@@ -20,7 +20,7 @@ from cli.yaml_files import read_yaml
 from lightning_modules.pretrained.backbones import allowed_packages, has_weights
 from records import HeedError
 from records.storage.results import read_results
-from reports.compare import print_table
+from reports.terminal.table import print_table
 
 TEMPORARY = re.compile(r"\..+\.(ckpt|json|md|parquet|png|yaml)\.\w{8}")  # what a process was writing when it ended
 

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from records.errors import HeedError
 from records.storage.files import atomic_path
 
-FORMAT = 2
+FORMAT = 3
 BASE = "base"
 NO_DRAW = -1
 GROUP = 65_536  # rows of a Parquet row group

@@ -19,11 +19,16 @@ from interventions.tables.allowed_transitions import LABELS
 from metrics.tables.challenge import KINDS, challenge_pairs
 from metrics.tables.inoculation import inoculation, inoculation_outcome
 from records import HeedError, Measurement, printable, run_command
-from records.rows import BASE, contents, difference, sliced, strings
+from records.context import Context
+from records.metric_name import MetricName
+from records.rows import contents, difference, sliced
 from records.storage.results import RESULTS, read_evaluation, read_results
 
 NEUTRAL = LABELS[1]
 ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
+ANNOTATED = ("annotated/flipped", "annotated/preserved")
+TIMES = ("before", "after", "change")
+Families = dict[str, tuple[str, ...]]  # kinds of changes to their interventions
 
 
 class Test(NamedTuple):
@@ -32,25 +37,26 @@ class Test(NamedTuple):
     Attributes:
         evaluation: The evaluation whose rows hold it.
         source: What its uids begin with; "" for all.
-        interventions: What made its examples.
+        family: What kind of change made its examples: "perturb", "title" or "annotated".
+        interventions: The interventions that did.
         kind: "preserved" or "flipped".
         split: The split that it is of, where there are several; "" for all.
     """
 
     evaluation: str
     source: str
+    family: str
     interventions: tuple[str, ...]
     kind: str
     split: str = ""
 
     def __str__(self) -> str:
-        family = self.interventions[0].partition("/")[0]
         of = f", {self.split}" if self.split and not self.source else ""
-        return f"{self.source or self.evaluation}{of}, {family}, label {self.kind}"
+        return f"{self.source or self.evaluation}{of}, {self.family}, label {self.kind}"
 
-
-def _of(rows: pa.Table, source: str) -> pa.Table:
-    return rows.filter(pc.starts_with(rows["uid"], f"{source}/")) if source else rows
+    def of(self, rows: pa.Table) -> pa.Table:
+        """Its rows among those of its evaluation."""
+        return rows.filter(pc.starts_with(rows["uid"], f"{self.source}/")) if self.source else _in(rows, self.split)
 
 
 def _in(rows: pa.Table, split: str) -> pa.Table:
@@ -60,28 +66,33 @@ def _in(rows: pa.Table, split: str) -> pa.Table:
     return rows.filter(pa.array(np.array([name == split for name in names])[of]))
 
 
-def challenge_tests(rows: pa.Table, evaluation: str, splits: Sequence[str] = ()) -> Iterator[Test]:
-    """The challenge tests in the rows of an evaluation.
+def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
+    """What uids begin with, split, and families of interventions of each challenge set of an evaluation."""
+    if evaluation == SETS:
+        for name in context.own["sets"]:
+            source = f"counterfactuals-{name}"
+            split = next((split for split in splits if source.endswith(f"-{split}")), "")
+            yield source, split, {"annotated": ANNOTATED, "title": (f"title/{name}",)}
+        return
+    perturbed = tuple(f"perturb/{kind}/{way}" for kind in context.own["kinds"] for way in KINDS)
+    for split in splits or ("",):
+        yield "", split, {"perturb": perturbed, "title": ("title",) * context.own["title"]}
 
-    Interventions belong together where their names begin alike ("perturb/numbers/flipped").
+
+def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: Sequence[str] = ()) -> Iterator[Test]:
+    """The challenge tests in the rows of an evaluation.
 
     Args:
         rows: The rows.
         evaluation: Its name.
+        context: The context of the rows.
         splits: The splits of the evaluated data, where there are several.
     """
-    families: dict[str, list[str]] = {}
-    for name in sorted(set(strings(rows, "intervention")) - {BASE}):
-        families.setdefault(name.partition("/")[0], []).append(name)
-    places = [("", split) for split in splits or [""]]
-    if evaluation == SETS:
-        sources = sorted({uid.partition("/")[0] for uid in strings(rows, "uid")})
-        places = [(source, next((s for s in splits if source.endswith(f"-{s}")), "")) for source in sources]
-    for source, split in places:
-        mine = _of(rows, source) if source else _in(rows, split)
-        for names in families.values():
-            pairs = challenge_pairs(mine, names, NEUTRAL)
-            yield from (Test(evaluation, source, tuple(names), kind, split) for kind in KINDS if pairs[kind])
+    for source, split, families in _sets(evaluation, context, splits):
+        for family, names in families.items():
+            test = Test(evaluation, source, family, names, "", split)
+            pairs = challenge_pairs(test.of(rows), names, NEUTRAL) if names else {}
+            yield from (test._replace(kind=kind) for kind in KINDS if pairs.get(kind))
 
 
 def compare(before: Path, after: Path) -> dict[Test, dict[str, Measurement]]:
@@ -101,11 +112,11 @@ def compare(before: Path, after: Path) -> dict[Test, dict[str, Measurement]]:
                 f"or with {ORIGINAL} among them."
             )
     original, seeds = tuple(rows for rows, _ in found), [metadata["seed"] for _, metadata in found]
+    splits = Context.of(found[0][1]["context"]).splits
     if len(set(seeds)) > 1:
         raise HeedError(f"{before} was evaluated with the seed {seeds[0]} and {after} with {seeds[1]}: use one.")
     if differ := difference(*map(contents, original)):
         raise HeedError(f"{before} and {after} were evaluated on different examples: {differ}.")
-    splits = sorted({s.partition("=")[2] for cell in original[0]["slices"].to_pylist() for s in cell if _is_split(s)})
     compared = {}
     for evaluation in (MADE, SETS):
         runs = [read_evaluation(folder, evaluation) for folder in (before, after)]
@@ -116,18 +127,14 @@ def compare(before: Path, after: Path) -> dict[Test, dict[str, Measurement]]:
                 f"The examples of {evaluation} in {before} and in {after} were not made alike (their manifests "
                 "differ): evaluate both on the same data, with the same settings and version of Heed."
             )
-        for test in challenge_tests(runs[0][0], evaluation, splits):
+        for test in challenge_tests(runs[0][0], evaluation, Context.of(runs[0][1]["context"]), splits):
             first = tuple(_in(rows, test.split) for rows in original)
-            both = tuple(_of(rows, test.source) if test.source else _in(rows, test.split) for rows, _ in runs)
+            both = tuple(test.of(rows) for rows, _ in runs)
             chosen = str(test), test.interventions, NEUTRAL, test.kind
             compared[test] = inoculation(first, both, *chosen, seeds[0])
     if not compared:
         raise HeedError(f"{before} and {after} have no rows of {MADE} or {SETS} in common.")
     return compared
-
-
-def _is_split(slice_: str) -> bool:
-    return slice_.startswith("split=")
 
 
 def _points(m: Measurement, sign: str = "") -> str:
@@ -141,12 +148,8 @@ def _chosen_by(folder: Path) -> str:
     """The accuracy by which the best epoch of the run was chosen, where the folder lies in that of its run."""
     run = folder.absolute().parent.parent
     results = read_results(run) if (run / RESULTS).is_file() else {"metrics": {}, "data": ""}
-    found = results["metrics"].get(f"accuracy/{results['data']}", {"value": None})
-    return (
-        f"accuracy on {results['split']}, when it was trained: {100 * found['value']:.1f}"
-        if found["value"] is not None
-        else ""
-    )
+    value = results["metrics"].get(str(MetricName(ORIGINAL, results["data"])), {"value": None})["value"]
+    return "" if value is None else f"accuracy on {results['split']}, when it was trained: {100 * value:.1f}"
 
 
 def print_comparison(before: Path, after: Path) -> None:
@@ -155,13 +158,12 @@ def print_comparison(before: Path, after: Path) -> None:
     if said := _chosen_by(after):
         print(said)
     for test, found in compare(before, after).items():
-        name = f"inoculation/{test}"
         print(f"\n  challenge: {test}")
-        print(f"  {'':9} {'before':>18} {'after':>18} {'change':>20}")
+        print(f"  {'':9} {TIMES[0]:>18} {TIMES[1]:>18} {TIMES[2]:>20}")
         for row in ("original", "challenge"):
-            cells = (_points(found[f"{name}/{row}/{time}"]) for time in ("before", "after"))
-            print(f"  {row:9} {' '.join(f'{cell:>18}' for cell in cells)}", end=" ")
-            print(f"{_points(found[f'{name}/{row}/change'], '+'):>20}")
+            measured = [found[MetricName("inoculation", str(test), row, time)] for time in TIMES]
+            cells = [_points(m, sign) for m, sign in zip(measured, ("", "", "+"), strict=True)]
+            print(f"  {row:9} {cells[0]:>18} {cells[1]:>18} {cells[2]:>20}")
         outcome = inoculation_outcome(found, str(test))
         print(fill(f"outcome {outcome}", 80, initial_indent="  ", subsequent_indent="    "))
 

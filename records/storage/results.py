@@ -10,12 +10,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from records.display import Line
 from records.errors import HeedError
+from records.metric_name import MetricName
 from records.rows import read_rows, require_format, save_rows
 from records.storage.files import as_json, atomic_path, open_file, read_json
 
 RESULTS = "results.json"
-TYPES = {"data": str, "split": str, "seed": int, "metrics": dict, "counts": dict, "note": str | None, "rows": dict}
+TYPES = {"data": str, "split": str, "seed": int, "metrics": dict, "names": dict, "counts": dict, "display": dict}
+TYPES |= {"note": str | None, "rows": dict}
+DISPLAY = {"lines": list, "asides": list, "sections": dict}
+LINE = Line("accuracy/mnli", "accuracy")
 MEASURED = {"value": float, "n": int, "draws": int, "std": float, "ci95": list, "per_draw": list, "flags": list}
 
 
@@ -82,6 +87,11 @@ def read_results(folder: str | Path) -> dict[str, Any]:
     return found
 
 
+def named(results: Mapping[str, Any]) -> dict[MetricName, dict[str, Any]]:
+    """The measurements of a results.json by their names."""
+    return {MetricName(*results["names"][text]): measured for text, measured in results["metrics"].items()}
+
+
 def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict[str, Any]] | None:
     """The rows of an evaluation and their metadata, checked as by :func:`read_results`; None where it did not run.
 
@@ -94,7 +104,7 @@ def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict
             raise HeedError(f"{file} is not among the rows that {Path(folder) / RESULTS} was computed from.")
         return None
     rows, metadata = read_rows(file)
-    for key in ("data", "seed", "manifest"):
+    for key in ("data", "seed", "manifest", "context"):
         if key not in metadata:
             raise HeedError(f"{file} is damaged: it does not say its {key!r}; evaluate again.")
     return rows, metadata
@@ -122,15 +132,36 @@ def _fault(found: Mapping[str, Any]) -> str | None:
     for name, sha256 in found["rows"].items():
         if not isinstance(sha256, str) or "/" in name:
             return f"'rows' has no hash of {name!r}"
-    for name, counts in found["counts"].items():
-        if isinstance(counts, dict) and not all(_is(counts.get(k, 0), int) for k in ("pairs", "seeds")):
-            return f"'counts' of {name!r} are not numbers"
     for name, measured in found["metrics"].items():
-        if "/" not in name:
-            return f"{name!r} is not the name of a metric"
+        fields = found["names"].get(name)
+        if not _texts(fields) or len(fields) != len(MetricName._fields) or str(MetricName(*fields)) != name:
+            return f"'names' has no fields of {name!r}"
         if wrong := _wrong(measured):
             return f"{wrong} of {name!r} is missing or of the wrong type"
-    return None
+    return _hidden(found["display"])
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def _hidden(display: Mapping[str, Any]) -> str | None:
+    """The first fault in what says how the numbers are shown, or None."""
+    for key, kind in DISPLAY.items():
+        if not isinstance(display.get(key), kind):
+            return f"'display' has no {key!r}"
+    for line in display["lines"]:
+        try:
+            fits = all(isinstance(value, type(getattr(LINE, key))) for key, value in vars(Line(**line)).items())
+        except TypeError:
+            fits = False
+        if not fits:
+            return f"'display' has the line {json.dumps(line)[:40]}"
+    for heading, section in display["sections"].items():
+        about, examples = (section.get("about"), section.get("examples")) if isinstance(section, dict) else (None, None)
+        if not _texts(about) or not isinstance(examples, str):
+            return f"'display' has no section {heading!r}"
+    return None if _texts(display["asides"]) else "'asides' of 'display' are not texts"
 
 
 def _wrong(measured: Any) -> str | None:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from records import HeedError, atomic_path, printable, run_command
-from records.storage.results import distinct, read_results
-from reports.terminal.natural_logic import DIFFERENT_PAIRS, KINDS, NATURAL_LOGIC, different_pairs
+from records.metric_name import MetricName
+from records.storage.results import distinct, named, read_results
+from reports.terminal.natural_logic import FAMILY
+from reports.terminal.table import different_examples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,18 +20,17 @@ if TYPE_CHECKING:
 # Okabe and Ito (2008) with Tol's wine for their yellow: told apart without colour vision, and by the markers, too
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
 MARKERS = "osD^v<>hPX"
-TITLES = {"context": "changed contexts", "insertion": "changed word pairs"}
+PANELS = {"context": "changed contexts", "insertion": "changed word pairs"}
 FORMATS = (".png", ".pdf", ".svg")
 Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE, as they stand in results.json
 
 
 def points(results: Mapping[str, Any]) -> dict[str, dict[str, Point]]:
     """For each data set of a results.json, and each kind of change, the DCE and the TCE; without undefined ones."""
-    metrics, found = results["metrics"], {}
-    for data in dict.fromkeys(name.split("/")[1] for name in metrics if name.startswith(f"{NATURAL_LOGIC}/")):
-        names = {kind: [f"{NATURAL_LOGIC}/{data}/{kind}/{effect}" for effect in ("dce", "tce")] for kind in KINDS}
-        pairs = {kind: tuple(metrics.get(name, {"value": None}) for name in both) for kind, both in names.items()}
-        found[data] = {kind: pair for kind, pair in pairs.items() if None not in [m["value"] for m in pair]}
+    numbers, found = named(results), {}
+    for data in dict.fromkeys(name.data for name in numbers if name.family == FAMILY):
+        pairs = {kind: tuple(numbers.get(MetricName(FAMILY, data, kind, e)) for e in ("dce", "tce")) for kind in PANELS}
+        found[data] = {kind: pair for kind, pair in pairs.items() if all(m and m["value"] is not None for m in pair)}
     return found
 
 
@@ -86,8 +87,8 @@ def figure(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
     from matplotlib.figure import Figure
 
     drawn = Figure(figsize=(9.5, 5 + 0.22 * ((len(runs) + 2) // 3)), layout="constrained")
-    for axes, kind in zip(drawn.subplots(1, len(KINDS)), KINDS, strict=True):
-        _frame(axes, TITLES[kind])
+    for axes, (kind, title) in zip(drawn.subplots(1, len(PANELS)), PANELS.items(), strict=True):
+        _frame(axes, title)
         for i, (name, by_kind) in enumerate(runs.items()):
             color, marker = COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
             dce, tce = by_kind.get(kind, ({"value": float("nan"), "ci95": None},) * 2)  # in the legend all the same
@@ -120,8 +121,8 @@ def main(arguments: list[str]) -> None:
     require_format(chosen.output)
     runs = distinct(chosen.runs)
     drawn = figure(collect(runs))
-    if different_pairs(read_results(run) for run in runs):
-        print(f"Note: {DIFFERENT_PAIRS}", file=sys.stderr)
+    for note in different_examples([read_results(run) for run in runs]):
+        print(f"Note: {note}", file=sys.stderr)
     write(drawn, chosen.output)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from interventions.tables.allowed_transitions import LABELS, key_of, steps, transitions
 from metrics.tables.transitions import TRANSITIONS
 from records import HeedError, run_command
-from records.storage.results import distinct, read_results
+from records.storage.results import distinct, named, read_results
 from reports.figures.causal_effects import require_format, short_names, write
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ RED, BLACK, DASHED = "#C1121F", "black", (0, (3, 1.5))
 PLACES = dict(zip(LABELS, ((-4.0, -2.2), (0.0, 3.6), (4.0, -2.2)), strict=True))
 OUTWARDS = dict(zip(LABELS, (235, 90, 305), strict=True))  # where the edge from a label to itself lies, in degrees
 RADIUS, BEND = 0.62, 0.2
+EDGES = {f"from_{before}/to_{after}": (before, after) for before in LABELS for after in LABELS}  # by their statistic
 Edges = dict[tuple[str, str], Mapping[str, Any]]  # (before, after) to the share, as it stands in results.json
 
 
@@ -36,13 +37,11 @@ def edges(results: Mapping[str, Any], operation: str, splits: bool = False) -> d
         splits: Take those of each of several splits, which are told apart as "<data>, <split>"; there may be none.
     """
     found: dict[str, Edges] = {}
-    for name, measurement in results["metrics"].items():
-        kind, data, *rest = name.split("/")
-        if kind == TRANSITIONS and rest[:1] == [operation] and len(rest) == 3 + splits and rest[1] != "invalid":
-            before, after = (part.partition("_")[2] for part in rest[1:3])
-            if before in LABELS and after in LABELS:
-                of = ", ".join([data, *(part.removeprefix("split=") for part in rest[3:])])
-                found.setdefault(of, {})[before, after] = measurement
+    for name, measurement in named(results).items():
+        mine = (name.family, name.part, bool(name.slice)) == (TRANSITIONS, operation, splits)
+        if mine and name.statistic in EDGES:
+            of = f"{name.data}, {name.slice.removeprefix('split=')}" if splits else name.data
+            found.setdefault(of, {})[EDGES[name.statistic]] = measurement
     return found
 
 
@@ -59,8 +58,8 @@ def collect(folders: Sequence[str], operation: str) -> dict[str, Edges]:
         results = read_results(folder)
         of_run = (len(folders) == 1 and edges(results, operation, splits=True)) or edges(results, operation)
         if not of_run:
-            names = (n.split("/") for n in results["metrics"] if n.startswith(f"{TRANSITIONS}/"))
-            known = ", ".join(dict.fromkeys(parts[2] for parts in names)) or "none"
+            operations = dict.fromkeys(name.part for name in named(results) if name.family == TRANSITIONS)
+            known = ", ".join(operations) or "none"
             raise HeedError(f"{folder}/results.json holds no transitions of --operation {operation}, but of: {known}.")
         for data, shares in of_run.items():
             found[f"{name} ({data})" if len(of_run) > 1 else name] = shares

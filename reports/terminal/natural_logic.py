@@ -1,123 +1,21 @@
-"""What the report adds for natural logic: labels of rows, their order, and the categories of the paper's table 5."""
+"""How sensitive and how robust runs are among each other: the categories of the natural-logic paper's table 5."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-NATURAL_LOGIC, TWO_CLASS = "natural_logic", "two_class"
-KINDS = ("context", "insertion")
-EFFECTS = {"tce": "TCE {}", "dce": "DCE {}", "delta": "TCE - DCE {}", "ratio": "TCE / DCE {} (ratio)"}
-ACCURACY = "two-class accuracy"
-TITLES = {"nlixy": "NLI-XY"}
-DIFFERENT_PAIRS = "The causal effects of these runs were measured on different pairs."
-LEFT_OUT = {"argmax": "other rules", "total_variation": "other rules", "naive": "naive intervals"}
-PROPERTIES = {"sensitivity": ("tce", "{} sensitivity (TCE)"), "robustness": ("dce", "{} robustness (1 - DCE)")}
+from records.metric_name import MetricName
+from records.storage.results import named
+
+FAMILY = "natural_logic"
+KINDS = {"context": "context", "insertion": "word-pair"}  # of changes, as they are called here
 RULE = (
     "Alike: the 95 % intervals of the highest and the lowest of these runs overlap.\n"
     "Else, between these two: low, mid, high, by thirds."
 )
 Interval = tuple[float, float, float]  # value, low, high
-
-
-def headline(name: str) -> str | None:
-    """The label of a metric that stands side by side with other runs; None for others, and for other kinds of metric.
-
-    Example:
-        >>> headline("natural_logic/nlixy/context/tce"), headline("two_class/snli")
-        ('TCE context', 'two-class accuracy snli')
-    """
-    kind, data, *rest = name.split("/")
-    if kind == TWO_CLASS and not rest:
-        return f"{ACCURACY} {data}"
-    if kind == NATURAL_LOGIC and rest == ["accuracy"]:
-        return ACCURACY
-    if kind == NATURAL_LOGIC and len(rest) == 2 and rest[0] in KINDS and rest[1] in EFFECTS:
-        return EFFECTS[rest[1]].format(rest[0])
-    return None
-
-
-def is_ratio(name: str) -> bool:
-    """Whether a metric is a plain number, and no share."""
-    return name.startswith(f"{NATURAL_LOGIC}/") and name.endswith("/ratio")
-
-
-def breakdown(name: str) -> str | None:
-    """What a metric is broken down by; None where it is of all examples.
-
-    Example:
-        >>> breakdown("natural_logic/nlixy/context/tce/relation=leq")
-        'relation'
-    """
-    by, found, _ = name.split("/")[-1].partition("=")
-    return by if found and name.startswith(f"{NATURAL_LOGIC}/") else None
-
-
-def left_out(name: str) -> bool:
-    """Whether a metric stands in results.json only: breakdowns, other rules and naive intervals.
-
-    Example:
-        >>> left_out("natural_logic/nlixy/context/tce/naive"), left_out("two_class/snli/argmax")
-        (True, False)
-    """
-    return bool(breakdown(name)) or (name.startswith(f"{NATURAL_LOGIC}/") and name.split("/")[-1] in LEFT_OUT)
-
-
-def heading(name: str) -> str | None:
-    """What stands above the rows of a metric of natural logic; None for other metrics."""
-    kind, data, *_ = name.split("/")
-    return f"natural logic: {TITLES.get(data, data)}" if kind == NATURAL_LOGIC else None
-
-
-def _sets(found: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """The counts of each set of pairs of a run, by its name."""
-    sets = {k: v for k, v in found.get("counts", {}).items() if k.startswith(f"{NATURAL_LOGIC}/I")}
-    return {
-        name: counts
-        for name, counts in sorted(sets.items())
-        if isinstance(counts, Mapping) and {"pairs", "seeds"} <= counts.keys()
-    }
-
-
-def measured(found: Mapping[str, Any], separator: str = " ") -> str:
-    """On how many pairs of which split a run was measured; seeds count that have a match.
-
-    Args:
-        found: The results of a run.
-        separator: What stands between its parts.
-    """
-    sets, split = _sets(found).values(), found.get("counts", {}).get(f"{NATURAL_LOGIC}/split")
-    if not sets:
-        return ""
-    seeds = sum(s["seeds"] - s.get("seeds_without_match", 0) for s in sets)
-    parts = [f"{split},"] if split else []
-    return separator.join([*parts, f"{sum(s['pairs'] for s in sets):,} pairs", f"of {seeds:,} seeds"])
-
-
-def different_pairs(results: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether the runs among these that were measured on natural logic were measured on different pairs."""
-    pairs = [{name: counts.get("sha256") for name, counts in _sets(found).items()} for found in results]
-    pairs = [found for found in pairs if found]
-    return any(found != pairs[0] for found in pairs)
-
-
-def _rank(name: str) -> tuple[int, ...]:
-    """Accuracy, then contexts, then word pairs; of each TCE, DCE, difference, ratio, with what belongs to each."""
-    _, _, *rest = name.split("/")
-    kind = KINDS.index(rest[0]) if rest[0] in KINDS else -1
-    effect = list(EFFECTS).index(rest[1]) if len(rest) > 1 and rest[1] in EFFECTS else -1
-    return kind, effect, len(rest)
-
-
-def ordered(names: Iterable[str]) -> list[str]:
-    """Names of metrics: those of natural logic in the order of reading, behind all others but the benchmarks."""
-
-    def key(name: str) -> tuple[int, ...]:
-        kind = name.split("/")[0]
-        return (1, *_rank(name)) if kind == NATURAL_LOGIC else (2 * (kind == TWO_CLASS),)
-
-    return sorted(names, key=key)
 
 
 def categories(measured: Sequence[Interval | None]) -> list[str]:
@@ -147,50 +45,36 @@ def categories(measured: Sequence[Interval | None]) -> list[str]:
     return [category(m) for m in measured]
 
 
-def _interval(found: Mapping[str, Any], name: str) -> Interval | None:
+def _interval(m: Mapping[str, Any] | None) -> Interval | None:
     """A metric with its interval; with one of no width where it has none."""
-    m = found["metrics"].get(name, {"value": None})
-    return None if m["value"] is None else (m["value"], *(m["ci95"] or (m["value"],) * 2))
+    return None if m is None or m["value"] is None else (m["value"], *(m["ci95"] or (m["value"],) * 2))
 
 
-def print_categories(columns: Sequence[Mapping[str, Any]], console: Console) -> None:
+def print_categories(runs: Sequence[Mapping[str, Any]], console: Console | None = None) -> None:
     """Print how sensitive and how robust each run is among those compared; nothing for fewer than two runs.
 
     Sensitivity is the TCE, robustness 1 - DCE, each for changes of the context and of the word pair.
 
     Args:
-        columns: The results of each run.
-        console: Where to print.
+        runs: The results of each run.
+        console: Where to print; the terminal by default.
     """
+    console, numbers = console or Console(), [named(run) for run in runs]
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("among these runs", no_wrap=True)
-    for i in range(len(columns)):
+    for i in range(len(runs)):
         table.add_column(f"({i + 1})")
-    names = [name for found in columns for name in found["metrics"] if name.startswith(f"{NATURAL_LOGIC}/")]
-    for data in dict.fromkeys(name.split("/")[1] for name in names):
-        for kind in KINDS:
-            for effect, label in PROPERTIES.values():
-                runs = [_interval(found, f"{NATURAL_LOGIC}/{data}/{kind}/{effect}") for found in columns]
-                if effect == "dce":
-                    runs = [None if m is None else (1 - m[0], 1 - m[2], 1 - m[1]) for m in runs]
-                if sum(m is not None for m in runs) > 1:
-                    table.add_row(label.format("context" if kind == "context" else "word-pair"), *categories(runs))
+    for data in dict.fromkeys(name.data for of_run in numbers for name in of_run if name.family == FAMILY):
+        for kind, label in KINDS.items():
+            tce, dce = (
+                [_interval(of_run.get(MetricName(FAMILY, data, kind, effect))) for of_run in numbers]
+                for effect in ("tce", "dce")
+            )
+            robust = [None if m is None else (1 - m[0], 1 - m[2], 1 - m[1]) for m in dce]
+            for what, measured in {"sensitivity (TCE)": tce, "robustness (1 - DCE)": robust}.items():
+                if sum(m is not None for m in measured) > 1:
+                    table.add_row(f"{label} {what}", *categories(measured))
     if table.row_count:
         console.print()
         console.print(table)
         console.print(RULE, highlight=False)
-
-
-def print_left_out(names: Iterable[str], console: Console) -> None:
-    """Print where the metrics are that the table of one run leaves out."""
-    titles, names = {"operator": "context operator"}, [name for name in names if left_out(name)]
-    by = sorted({titles.get(by, by) for name in names if (by := breakdown(name))})
-    others = dict.fromkeys(text for name, text in LEFT_OUT.items() if any(n.endswith(f"/{name}") for n in names))
-    text = _listed([f"by {_listed(by)}"] * bool(by) + list(others))
-    if text:
-        console.print(f"{text[0].upper()}{text[1:]}: results.json", highlight=False, markup=False)
-
-
-def _listed(words: Sequence[str]) -> str:
-    """Words as in "a, b and c"."""
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else "".join(words)

@@ -8,11 +8,9 @@ from pytorch_lightning import Callback, Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
 from callbacks import Accuracy, Attentiveness, BestCheckpoint, Engine
-from callbacks.outputs.board import history_figure
 from callbacks.outputs.run_folder import new_version
 from datamodules import Planted
 from lightning_modules import Encoder
-from metrics import Measurement
 from records import HeedError
 
 
@@ -126,15 +124,3 @@ def test_concurrent_runs_get_folders_of_their_own(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         folders = list(pool.map(new_version, [tmp_path] * 24))
     assert {f.name for f in folders} == {f"version_{n}" for n in range(24)}
-
-
-def test_the_figure_leaves_a_gap_where_a_value_is_undefined():
-    defined = Measurement(0.5, 10, ci95=(0.4, 0.7))
-    history = [
-        (1, {"accuracy": defined, "attentiveness": Measurement(None, 0, reason="none")}),
-        (2, {"accuracy": defined, "attentiveness": defined}),
-    ]
-    axes = history_figure(history, "title").axes[0]
-    points = [line[0].get_ydata().tolist() for line in axes.containers]
-    assert points == [[50.0, 50.0], [50.0]]
-    assert axes.get_ylim()[0] < 0  # a line at 0 is seen whole

@@ -4,14 +4,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from records import Measurement
+from records.context import Context
+from records.display import Shown
+from records.metric_name import MetricName
 from records.rows import FORMAT
 from records.storage.results import write_results
 
-PLAIN = {"format": FORMAT, "data": "d", "split": "validation", "seed": 0, "counts": {}, "note": None, "metrics": {}}
-META = {"data": "d", "seed": 0, "manifest": "m"}
+META = {"data": "d", "seed": 0, "manifest": "m", "context": Context("d").as_dict()}
 
 
-def save(folder: Path, rows: Mapping[str, Any] | None = None, **results: Any) -> Path:
-    """Write results that differ in these from plain ones, and the rows of evaluations; returns the folder."""
-    write_results(folder, PLAIN | results, {name: (table, META) for name, table in (rows or {}).items()})
+def results(numbers: Mapping[MetricName, Measurement] | None = None, shown: Shown | None = None, **others: Any) -> dict:
+    """Results that hold these numbers, and differ from plain ones in the others."""
+    numbers = numbers or {}
+    return {
+        "format": FORMAT, "data": "d", "split": "validation", "seed": 0, "counts": {}, "note": None, "rows": {},
+        "metrics": {str(name): m.as_dict() for name, m in numbers.items()},
+        "names": {str(name): list(name) for name in numbers},
+        "display": (shown or Shown()).as_dict(),
+    } | others  # fmt: skip
+
+
+def save(folder: Path, found: Mapping[str, Any] | None = None, rows: Mapping[str, Any] | None = None) -> Path:
+    """Write results, plain ones by default, and the rows of evaluations; returns the folder."""
+    write_results(folder, found or results(), {name: (table, META) for name, table in (rows or {}).items()})
     return folder

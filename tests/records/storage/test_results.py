@@ -11,14 +11,18 @@ import pytest
 
 from records import HeedError, printable
 from records import rows as r
+from records.metric_name import MetricName
 from records.storage import results as run
 
 from plain_rows import plain, table
 
+LINE = {"metric": "accuracy/d", "label": "accuracy"}
+DISPLAY = {"lines": [LINE], "asides": [], "sections": {"s": {"about": ["test"], "examples": ""}}}
 RESULTS = {"format": r.FORMAT, "data": "d", "split": "validation", "seed": 0, "counts": {}, "note": None}
+RESULTS |= {"names": {"accuracy/d": ["accuracy", "d", "", "", ""]}, "display": DISPLAY}
 MEASURED = {"value": 0.5, "n": 4, "draws": None, "std": None, "ci95": [0.25, 0.75], "per_draw": [], "flags": []}
 RESULTS["metrics"] = {"accuracy/d": MEASURED | {"reason": None}}
-META = {"data": "d", "seed": 0, "manifest": "m"}
+META = {"data": "d", "seed": 0, "manifest": "m", "context": {"data": "d"}}
 
 
 def save(folder: Path, n: int = 3, *evaluations: str, **results) -> Path:
@@ -95,6 +99,19 @@ def test_rows_that_results_do_not_name_are_not_read(tmp_path):
         run.read_evaluation(tmp_path, "swaps")
 
 
+@pytest.mark.parametrize("key", META)
+def test_rows_that_do_not_say_what_they_are_about_are_refused(tmp_path, key):
+    rows = {"accuracy": (plain(3), {k: v for k, v in META.items() if k != key})}
+    run.write_results(tmp_path, RESULTS, rows)
+    with pytest.raises(HeedError, match=f"accuracy.parquet is damaged: it does not say its '{key}'; evaluate again"):
+        run.read_evaluation(tmp_path, "accuracy")
+
+
+def test_measurements_are_found_by_their_names(tmp_path):
+    found = run.named(run.read_results(save(tmp_path)))
+    assert found == {MetricName("accuracy", "d"): RESULTS["metrics"]["accuracy/d"]}
+
+
 def test_results_alone_can_be_read_and_missing_rows_are_named(tmp_path):
     run.rows_file(save(tmp_path), "accuracy").unlink()
     assert run.read_results(tmp_path)["data"] == "d"
@@ -118,14 +135,17 @@ def damaged(**changes) -> dict:
     return {"metrics": {"accuracy/d": measured}}
 
 
+FIELDS = (None, "accuracy/d", ["accuracy", "d"], ["accuracy", "d", "", "", 0], ["accuracy", "e", "", "", ""])
+LINES = ({"level": "1"}, {"label": None}, {"beside": 1}, {"colour": "red"})
+SECTIONS = (None, {}, {"about": "test", "examples": ""}, {"about": [1], "examples": ""}, {"about": [], "examples": 0})
 CONTENTS = [
     ("{}", "it has no 'format'"),
     ("[]", "it has no 'format'"),
     ("3", "it has no 'format'"),
-    ('{"format": 1}', "has the format 1, and this version of Heed reads 2: evaluate again"),
+    ('{"format": 2}', "has the format 2, and this version of Heed reads 3: evaluate again"),
     ('{"format": "new"}', 'has the format "new", and this version'),
     ('{"format": true}', "has the format true"),
-    ('{"format": 2}', "it has no 'data'"),
+    ('{"format": 3}', "it has no 'data'"),
     ('{"format": NaN}', "is not valid JSON: NaN is not a number of JSON"),
     ("[" * 100_000, "is not valid JSON"),
     (damaged(value=float("nan")), "is not valid JSON: NaN"),
@@ -138,11 +158,19 @@ CONTENTS = [
     (damaged(ci95=["0", "1"]), "'ci95' or 'per_draw' of 'accuracy/d'"),
     (damaged(flags=[1]), "'flags' of 'accuracy/d'"),
     ({"metrics": {"accuracy/d": 0.5}}, "the measurement of 'accuracy/d'"),
-    ({"metrics": {"accuracy": MEASURED}}, "'accuracy' is not the name of a metric"),
+    ({"metrics": {"accuracy": MEASURED}}, "'names' has no fields of 'accuracy'"),
+    *(({"names": {"accuracy/d": fields}}, "'names' has no fields of 'accuracy/d'") for fields in FIELDS),
+    *(({"display": DISPLAY | {"lines": [LINE | line]}}, "'display' has the line {") for line in LINES),
+    ({"display": DISPLAY | {"lines": ["accuracy"]}}, "'display' has the line \"accuracy\""),
+    ({"display": DISPLAY | {"lines": [{"metric": "accuracy/d"}]}}, "'display' has the line {"),
+    ({"display": {}}, "'display' has no 'lines'"),
+    ({"display": []}, r"'display' is \[\]"),
+    ({"display": DISPLAY | {"asides": [1]}}, "'asides' of 'display' are not texts"),
+    *(({"display": DISPLAY | {"sections": {"s": section}}}, "'display' has no section 's'") for section in SECTIONS),
     ({"metrics": []}, r"'metrics' is \[\]"),
     ({"rows": {"accuracy": 1}}, "'rows' has no hash of 'accuracy'"),
     ({"seed": "0"}, "'seed' is \"0\""),
-    ({"counts": {"natural_logic/I0": {"pairs": "3"}}}, "'counts' of 'natural_logic/I0'"),
+    ({"counts": []}, r"'counts' is \[\]"),
 ]
 
 
@@ -164,7 +192,7 @@ def test_a_number_too_large_for_a_float_is_not_one(tmp_path):
 
 
 def test_rows_of_another_format_are_refused_with_what_to_do(tmp_path):
-    for entry, words in (({"format": 1}, "the format 1, and this version of Heed reads 2: evaluate again"),):
+    for entry, words in (({"format": 2}, "the format 2, and this version of Heed reads 3: evaluate again"),):
         rows = plain(3).replace_schema_metadata({"heed": json.dumps(entry)})
         r.pq.write_table(rows, tmp_path / "old.parquet")
         with pytest.raises(HeedError, match=words):
@@ -213,7 +241,11 @@ def test_every_command_that_reads_results_refuses_them_in_a_sentence(tmp_path, m
 
 @pytest.mark.parametrize("closed", ["stdout", "both"])
 def test_a_reader_that_goes_away_ends_a_command_without_a_traceback(tmp_path, closed):
-    save(tmp_path, metrics={f"accuracy/d{i}": MEASURED | {"reason": None} for i in range(5000)})
+    names = [f"accuracy/d{i}" for i in range(5000)]
+    measured = {name: MEASURED | {"reason": None} for name in names}
+    lines = [{"metric": name, "label": name} for name in names]
+    fields = {name: ["accuracy", f"d{i}", "", "", ""] for i, name in enumerate(names)}
+    save(tmp_path, metrics=measured, names=fields, display=DISPLAY | {"lines": lines})
     read, write = os.pipe()
     os.close(read)
     process = subprocess.run(

@@ -8,25 +8,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import HeedError, Measurement, read_json, write_json
+from records import HeedError, Measurement
+from records.display import Section, Shown
+from records.metric_name import MetricName
 from reports.figures import causal_effects as causal_figure
 from reports.figures.causal_effects import collect, figure, short_names
 
 import written_results
 
 
-def save(folder, dce: float | None = 0.3, tce: float = 0.6, data=("nlixy",), kinds=("context", "insertion")) -> str:
-    found = {"accuracy/nlixy": Measurement(0.5, 4)}
+def save(
+    folder, dce: float | None = 0.3, tce: float = 0.6, data=("nlixy",), kinds=("context", "insertion"), shown=None
+) -> str:
+    found = {MetricName("accuracy", "nlixy"): Measurement(0.5, 4)}
     for kind in kinds:
         for name in data:
             for effect, value in (("dce", dce), ("tce", tce)):
                 ci95 = None if value is None else (value - 0.1, value + 0.2)
-                found[f"natural_logic/{name}/{kind}/{effect}"] = Measurement(
+                found[MetricName("natural_logic", name, kind, effect)] = Measurement(
                     value, 4, ci95=ci95, reason=None if value else "none"
                 )
-            found[f"natural_logic/{name}/{kind}/{effect}/naive"] = Measurement(0.9, 4)
-    metrics = {name: m.as_dict() for name, m in found.items()}
-    return str(written_results.save(folder, data="nlixy", metrics=metrics))
+            found[MetricName("natural_logic", name, kind, f"{effect}/naive")] = Measurement(0.9, 4)
+    return str(written_results.save(folder, written_results.results(found, shown, data="nlixy")))
 
 
 def markers(axes) -> dict[str, tuple]:
@@ -100,13 +103,13 @@ def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys)
 
 def test_runs_measured_on_different_pairs_are_drawn_and_said_to_be(tmp_path, capsys):
     for name in "ab":
-        folder = save(tmp_path / name)
-        counts = {"natural_logic/I0": {"pairs": 4, "seeds": 2, "sha256": name}}
-        write_json(tmp_path / name / "results.json", read_json(tmp_path / name / "results.json") | {"counts": counts})
+        folder = save(tmp_path / name, shown=Shown(sections={"natural logic": Section(examples=name)}))
         causal_figure.main([folder, "--output", str(tmp_path / "f.svg")])
     assert capsys.readouterr().err == ""
     causal_figure.main([str(tmp_path / "a"), str(tmp_path / "b"), "--output", str(tmp_path / "f.svg")])
-    assert capsys.readouterr().err == "Note: The causal effects of these runs were measured on different pairs.\n"
+    assert capsys.readouterr().err == (
+        "Note: The numbers below 'natural logic' rest on different examples in these runs.\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["f", "f.jpeg"])

@@ -10,6 +10,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from interventions.tables.allowed_transitions import LABELS
 from records import HeedError, Measurement
+from records.metric_name import MetricName
 from reports.figures import transitions as transition_figure
 from reports.figures.transitions import collect, figure, style
 
@@ -18,23 +19,24 @@ import written_results
 
 def save(folder, first=0.10, operations=("delete",), data=("infotabs",), splits=()) -> str:
     """Shares first, first + 1 %, ... in the order of the edges; the last is undefined. Splits have 10 % more each."""
-    found = {"accuracy/infotabs": Measurement(0.5, 4)}
+    found = {MetricName("accuracy", "infotabs"): Measurement(0.5, 4)}
     for name in data:
         for operation in operations:
-            found[f"transitions/{name}/{operation}/invalid"] = Measurement(0.3, 4)
+            of = MetricName("transitions", name, operation)
+            found[of._replace(statistic="invalid")] = Measurement(0.3, 4)
             for b, before in enumerate(LABELS):
-                found[f"transitions/{name}/{operation}/invalid/from_{before}"] = Measurement(0.3, 4)
+                found[of._replace(statistic=f"invalid/from_{before}")] = Measurement(0.3, 4)
                 for a, after in enumerate(LABELS):
                     value = None if (b, a) == (2, 2) else first + (3 * b + a) / 100
                     m = Measurement(value, 1000 + b, reason=None if value else "none")
-                    found[f"transitions/{name}/{operation}/from_{before}/to_{after}"] = m
+                    edge = of._replace(statistic=f"from_{before}/to_{after}")
+                    found[edge] = m
                     for k, split in enumerate(splits, 1):
                         of_split = Measurement(None if value is None else value + k / 10, 100, reason=m.reason)
-                        found[f"transitions/{name}/{operation}/from_{before}/to_{after}/split={split}"] = of_split
+                        found[edge._replace(slice=f"split={split}")] = of_split
             for split in splits:
-                found[f"transitions/{name}/{operation}/invalid/split={split}"] = Measurement(0.3, 4)
-    metrics = {name: m.as_dict() for name, m in found.items()}
-    return str(written_results.save(folder, data="infotabs", metrics=metrics))
+                found[of._replace(statistic="invalid", slice=f"split={split}")] = Measurement(0.3, 4)
+    return str(written_results.save(folder, written_results.results(found, data="infotabs")))
 
 
 def shown(drawn):

@@ -1,0 +1,141 @@
+"""Results in a terminal 80 columns wide: of one run, or of several side by side.
+
+The lines, their labels and their order stand in results.json (:mod:`records.display`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from records import printable
+from records.display import Line
+
+FLAGS = {  # flag: mark in the table, explanation
+    "not_above_majority": ("a", "accuracy not above the majority share: one-sided exact test, p >= 0.05"),
+    "interval_without_width": ("b", "every resample gave the same value, so the interval has no width"),
+    "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
+    "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
+    "interval_unbounded": ("e", "the DCE is 0 in 2.5 % of resamples or more, so the ratio has no upper bound"),
+    "few_tables": ("f", "fewer than 30 tables: the interval is too narrow"),
+    "resamples_left_out": ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
+}
+Results = Mapping[str, Any]  # the content of a results.json
+
+
+def lines_of(run: Results) -> list[Line]:
+    """The lines of a run."""
+    return [Line(**entry) for entry in run["display"]["lines"]]
+
+
+def merged(runs: Sequence[Results]) -> list[Line]:
+    """The lines of all runs, each metric once: what only a later run has stands beside its neighbours there."""
+    lines: list[Line] = []
+    for run in map(lines_of, runs):
+        metrics = {line.metric for line in run}
+        place = next((i for i, line in enumerate(lines) if line.metric in metrics), len(lines))
+        for line in run:
+            known = next((i for i, other in enumerate(lines) if other.metric == line.metric), None)
+            if known is None:
+                lines.insert(place, line)
+            place = (place if known is None else known) + 1
+    return lines
+
+
+def _cell(m: Mapping[str, Any] | None, line: Line, separator: str) -> str:
+    """A measurement as text; the separator stands before its interval."""
+    if line.text or m is None:
+        return line.text
+    marks = "".join(f" ({FLAGS[flag][0] if flag in FLAGS else flag})" for flag in m["flags"])
+    if m["value"] is None:
+        return f"undefined: {m['reason']}{marks}"
+    scale, digits = (1, 2) if line.unit == "ratio" else (100, 1)
+    tiny = 0 < abs(scale * m["value"]) < 1e-2  # the noise floor
+    text = f"{scale * m['value']:.0e}" if tiny else f"{scale * m['value']:z.2f}"
+    text += "" if m["std"] is None else f" ± {scale * m['std']:.2f}"
+    if m["ci95"] is not None:
+        text += f"{separator}[{scale * m['ci95'][0]:.{digits}f}, {scale * m['ci95'][1]:.{digits}f}]"
+    return text + f" n={m['n']}" + marks
+
+
+def _table(runs: Sequence[Results], lines: Sequence[Line], title: str) -> Table:
+    """The lines, with a column for each run."""
+    several = len(runs) > 1
+    separator, heading = "\n" if several else " ", ""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(title, no_wrap=True)
+    for i in range(len(runs)):
+        table.add_column(f"({i + 1})" if several else "")
+    for line in lines:
+        if line.section not in ("", heading):
+            heading = line.section
+            sections = [run["display"]["sections"].get(heading, {"about": ()}) for run in runs]
+            texts = [printable(heading), *(separator.join(map(printable, section["about"])) for section in sections)]
+            table.add_row(*(Text(text, "bold") for text in texts))
+        cells = (_cell(run["metrics"].get(line.metric), line, separator) for run in runs)
+        table.add_row(Text(printable("  " * line.level + line.label)), *map(Text, cells))
+    return table
+
+
+def _raised(runs: Sequence[Results], lines: Sequence[Line]) -> list[str]:
+    """The known flags of what is shown, in the order of their marks."""
+    measured = (run["metrics"].get(line.metric, {"flags": ()}) for run in runs for line in lines)
+    flags = {flag for m in measured for flag in m["flags"]}
+    return sorted(flags & FLAGS.keys(), key=lambda flag: FLAGS[flag][0])
+
+
+def _data(runs: Sequence[Results]) -> str:
+    """The data sets of which examples were predicted, and their splits; "" where only other data were predicted."""
+    data = dict.fromkeys(run["data"] for run in runs if run["counts"].get("examples", 1))
+    splits = dict.fromkeys(run["split"] for run in runs)
+    return f"{', '.join(data)}, {', '.join(splits)}" if data else ""
+
+
+def _asides(run: Results) -> str:
+    """Names the kinds of numbers that stand in results.json only."""
+    *words, last = dict.fromkeys(run["display"]["asides"])
+    text = f"{', '.join(words)} and {last}" if words else last
+    return f"{text[0].upper()}{text[1:]}: results.json"
+
+
+def different_examples(runs: Sequence[Results]) -> list[str]:
+    """A note for each section whose numbers rest on different examples in these runs."""
+    examples: dict[str, set[str]] = {}
+    for run in runs:
+        for heading, section in run["display"]["sections"].items():
+            examples.setdefault(heading, set()).update([section["examples"]] * bool(section["examples"]))
+    return [
+        f"The numbers below '{heading}' rest on different examples in these runs."
+        for heading, distinct in examples.items()
+        if len(distinct) > 1
+    ]
+
+
+def print_table(
+    results: Mapping[str, Results], console: Console | None = None, title: str = "% ± std over draws [95 %]"
+) -> None:
+    """Print the numbers of one run, or the headlines of several side by side; in percent, but for ratios.
+
+    Args:
+        results: Folder to content of its results.json.
+        console: Where to print; the terminal by default.
+        title: Above the labels of the lines.
+    """
+    console, runs, several = console or Console(), list(results.values()), len(results) > 1
+    lines = [line for line in merged(runs) if line.beside] if several else lines_of(runs[0])
+    console.print()
+    if data := _data(runs):
+        console.print(printable(data), style="bold", markup=False)
+    console.print(_table(runs, lines, title))
+    for flag in _raised(runs, lines):
+        console.print(f"({FLAGS[flag][0]}) {FLAGS[flag][1]}.")
+    if not several and runs[0]["display"]["asides"]:
+        console.print(_asides(runs[0]), highlight=False, markup=False)
+    for note in dict.fromkeys([*different_examples(runs), *(run.get("note") for run in runs)]):
+        if note:
+            console.print(printable(f"Note: {note}"), markup=False)
+    for i, folder in enumerate(results, 1):
+        shown = printable(f"({i}) {folder}" if several else f"in {folder}")
+        console.print(shown, soft_wrap=True, highlight=False, markup=False)
