@@ -5,8 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from metrics.statistics.bootstrap import bootstrap_interval, flagged, majority_flag
+from metrics.metric import Metric, Numbers
+from metrics.soft_accuracy import soft_accuracy
+from metrics.statistics.bootstrap import share
+from metrics.statistics.majority import majority_flag
 from records import MANY, Measurement
+from records.context import Context
+from records.display import Chart
+from records.metric_name import MetricName
 from records.rows import BASE, GROUP, codes, probabilities, same, select, sliced, where
 
 
@@ -25,7 +31,7 @@ def majority_flags(rows: pa.Table) -> tuple[str, ...]:
     return majority_flag(int(correct.sum()), len(correct), most / max(1, len(correct)))
 
 
-def accuracy(rows: pa.Table, data: str, seed: int = 0, splits: Sequence[str] = ()) -> dict[str, Measurement]:
+def accuracy(rows: pa.Table, data: str, seed: int = 0, splits: Sequence[str] = ()) -> Numbers:
     """Share of base predictions that are gold, and the share of the most frequent gold label.
 
     Args:
@@ -40,29 +46,25 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0, splits: Sequence[str] = (
         is evaluated alone.
     """
     correct, of_label = _base(rows)
-    correct, name = correct.astype(np.float64), f"accuracy/{data}"
+    name = MetricName("accuracy", data)
     if not len(correct):
         return {name: Measurement(None, 0, reason="no example was predicted")}
-
-    def share(hits: np.ndarray, key: tuple[str | int, ...], flags: tuple[str, ...] = ()) -> Measurement:
-        interval = bootstrap_interval(hits, np.ones_like(hits), key)
-        return Measurement(float(hits.mean()), len(hits), ci95=interval, flags=flagged(interval, flags))
-
-    result = {name: share(correct, (seed, name), majority_flags(rows))}
+    key = seed, str(name)
+    result = {name: share(correct, key, flags=majority_flags(rows))}
     most = max(int(here.sum()) for here in of_label.values())
-    result[f"{name}/majority"] = Measurement(most / len(correct), len(correct))
+    result[name._replace(statistic="majority")] = Measurement(most / len(correct), len(correct))
     for label in sorted(of_label) if len(of_label) <= MANY else ():
-        result[f"{name}/{label}"] = share(correct[of_label[label]], (seed, name, label))
+        result[name._replace(slice=label)] = share(correct[of_label[label]], (*key, label))
     if splits:
         base = select(rows, intervention=BASE)
         of, names = sliced(base, "split")
         for split in splits:
             here = np.array([found == split for found in names])[of]
-            result[f"{name}/split={split}"] = accuracy(base.filter(pa.array(here)), data, seed)[name]
+            result[name._replace(slice=f"split={split}")] = accuracy(base.filter(pa.array(here)), data, seed)[name]
     return result
 
 
-def noise(rows: pa.Table, data: str) -> dict[str, Measurement]:
+def noise(rows: pa.Table, data: str) -> Numbers:
     """What the null control saw: the share of flips (which must be 0) and the largest change of a probability.
 
     Returns:
@@ -75,11 +77,37 @@ def noise(rows: pa.Table, data: str) -> dict[str, Measurement]:
         return {}
     flips = float(np.mean(~same(rows, "y", "y2")[null]))
     flags = ("predictions_depend_on_batch",) if flips else ()
-    found, change = {f"null/{data}/flips": Measurement(flips, n, flags=flags)}, 0.0
+    found, change = {MetricName("null", data, statistic="flips"): Measurement(flips, n, flags=flags)}, 0.0
     for start in range(0, rows.num_rows, GROUP):
         here = rows.select(["p", "p2"]).slice(start, GROUP).filter(pa.array(null[start : start + GROUP]))
         if here["p"].null_count or here["p2"].null_count:
             return found
         p, p2 = (probabilities(here, name).astype(np.float64) for name in ("p", "p2"))
         change = max(change, float(np.abs(p2 - p).max(initial=0.0)))
-    return found | {f"null/{data}/max_change": Measurement(change, n)}
+    return found | {MetricName("null", data, statistic="max_change"): Measurement(change, n)}
+
+
+def noise_chart(data: str) -> Chart:
+    """The noise floor over epochs."""
+    return Chart("null control: must stay at 0", {"flips": MetricName("null", data, statistic="flips")})
+
+
+def score(rows: pa.Table, context: Context) -> Numbers:
+    """Accuracy, or what predictions are worth where gold says it, and the noise floor."""
+    if context.kind == "soft":
+        found = soft_accuracy(rows, context.data, context.seed)
+    else:
+        found = accuracy(rows, context.data, context.seed, context.splits)
+    return found | noise(rows, context.data)
+
+
+def charts(context: Context) -> tuple[Chart, ...]:
+    """Accuracy, that of each label if these are not many, and the noise floor."""
+    name = MetricName("accuracy", context.data)
+    found = [Chart("accuracy", {"accuracy": name}, "attentiveness")]
+    if context.kind == "classification" and len(context.labels) <= MANY:
+        found.append(Chart("accuracy by label", {label: name._replace(slice=label) for label in context.labels}))
+    return (*found, noise_chart(context.data))
+
+
+METRIC = Metric("accuracy", score, charts=charts)

@@ -1,35 +1,52 @@
-"""Attentiveness (CAT, §3.3): how often the prediction changes when a part is swapped for another example's."""
+"""Attentiveness (CAT, §3.3): how often the prediction changes when a part is swapped for another example's.
 
-from collections.abc import Sequence
+Where an answer is a text or nothing (CAT, §4): how often an answer becomes none.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from metrics.accuracy import majority_flags
-from metrics.statistics.bootstrap import bootstrap_interval, flagged
+from metrics.metric import Metric, Numbers, lines
+from metrics.reading_comprehension import NO_ANSWER, normalised
+from metrics.reading_comprehension import majority_flags as reading_flags
+from metrics.soft_accuracy import soft_flags
+from metrics.statistics.bootstrap import Key, share
 from records import MANY, Measurement
-from records.rows import BASE, runs, same, where
+from records.context import Context
+from records.display import Chart, Line, Shown
+from records.metric_name import MetricName
+from records.rows import BASE, runs, same, strings, where
+
+FEW = 2  # labels that are never predicted and still have a line each
 
 
 def mean_over_draws(
-    hit: np.ndarray, uid: np.ndarray, draw: np.ndarray, key: tuple[str | int, ...], flags: tuple[str, ...], reason: str
+    hit: np.ndarray, uid: np.ndarray, draw: np.ndarray, key: Key, flags: tuple[str, ...], reason: str
 ) -> Measurement:
     """Mean over draws of the share of hits, with an interval clustered by uid."""
+    found = share(hit, key, uid, flags, reason)
     if not len(hit):
-        return Measurement(None, 0, flags=flags, reason=reason)
+        return found
     per_draw = tuple(float(hit[draw == d].mean()) for d in np.unique(draw))
-    _, cluster = np.unique(uid, return_inverse=True)
-    totals, counts = np.bincount(cluster, weights=hit), np.bincount(cluster).astype(np.float64)
-    low, high = bootstrap_interval(totals, counts, key)
-    return Measurement(
+    return replace(
+        found,
         value=float(np.mean(per_draw)),
-        n=len(totals),
+        n=len(np.unique(uid)),
         draws=len(per_draw),
         std=float(np.std(per_draw, ddof=1)) if len(per_draw) > 1 else None,
-        ci95=(low, high),
         per_draw=per_draw,
-        flags=flagged((low, high), flags),
     )
+
+
+def _eligible(name: MetricName, eligible: int, n: int) -> Numbers:
+    """The share of uids with a base prediction that counts."""
+    reason = None if n else "no example was predicted"
+    return {name._replace(statistic="eligible"): Measurement(eligible / n if n else None, n, reason=reason)}
 
 
 def attentiveness(
@@ -40,7 +57,7 @@ def attentiveness(
     labels: Sequence[str],
     seed: int = 0,
     flags: tuple[str, ...] | None = None,
-) -> dict[str, Measurement]:
+) -> Numbers:
     """Attentiveness to one part.
 
     Over the uids whose base prediction is not the default label: the share whose prediction changes when ``part`` comes
@@ -61,7 +78,7 @@ def attentiveness(
         default label; ``name/from_<label>``, the share that changes among the uids predicted as that label, if labels
         are at most :data:`~records.MANY`; ``name/eligible``, the share of uids with a base prediction that counts.
     """
-    name = f"attentiveness/{data}/{part}"
+    name = MetricName("attentiveness", data, part)
     flags = majority_flags(rows) if flags is None else flags
     swapped, base = where(rows, intervention="swap", part=part), where(rows, intervention=BASE)
     if default_label is not None:
@@ -72,22 +89,96 @@ def attentiveness(
     uid, draw = runs(rows, "uid")[swapped], rows["draw"].to_numpy()[swapped]
     changed = ~same(rows, "y", "y2")[swapped]
 
-    def measure(suffix: str, hit: np.ndarray, kept: np.ndarray, reason: str) -> None:
-        full = name + suffix
-        result[full] = mean_over_draws(hit[kept].astype(np.float64), uid[kept], draw[kept], (seed, full), flags, reason)
+    def measure(full: MetricName, hit: np.ndarray, reason: str, kept: np.ndarray | slice = slice(None)) -> None:
+        hits = hit[kept].astype(np.float64)
+        result[full] = mean_over_draws(hits, uid[kept], draw[kept], (seed, str(full)), flags, reason)
 
-    every = np.ones(len(changed), dtype=bool)
     only_default = f"every prediction is the default label {default_label!r}"
     none = only_default if default_label is not None and eligible == 0 else "no example has a partner"
-    result: dict[str, Measurement] = {}
-    measure("", changed, every, none)
+    result: Numbers = {}
+    measure(name, changed, none)
     if default_label is not None:
-        measure("/to_default", where(rows, y2=default_label)[swapped], every, none)
+        measure(name._replace(statistic="to_default"), where(rows, y2=default_label)[swapped], none)
     for label in labels if len(labels) <= MANY else ():
         if label != default_label:
             reason = f"no example that was swapped is predicted as {label!r}"
-            measure(f"/from_{label}", changed, where(rows, y=label)[swapped], reason)
-    n = int(base.sum())
-    reason = None if n else "no example was predicted"
-    result[f"{name}/eligible"] = Measurement(eligible / n if n else None, n, reason=reason)
-    return result
+            measure(name._replace(slice=f"from_{label}"), changed, reason, where(rows, y=label)[swapped])
+    return result | _eligible(name, eligible, int(base.sum()))
+
+
+def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0) -> Numbers:
+    """Attentiveness to one part, where an answer is a text or nothing.
+
+    Over the uids with an answer as their base prediction: the share that becomes no answer when ``part`` comes from
+    another example. One score for each draw; their mean and sample standard deviation. The interval resamples uids.
+
+    Args:
+        rows: Base rows and the rows of the intervention "swap", in their canonical order.
+        data: Name of the data set, for the metric names.
+        part: The part that was swapped.
+        seed: Keys the bootstrap.
+
+    Returns:
+        With ``name`` = ``attentiveness/<data>/<part>``: ``name``; ``name/changed``, the share whose answer becomes
+        another one, normalised, or none; ``name/eligible``, the share of uids with an answer.
+    """
+    name, flags = MetricName("attentiveness", data, part), reading_flags(rows)
+    base, answered = where(rows, intervention=BASE), ~where(rows, y=NO_ANSWER)
+    swapped = where(rows, intervention="swap", part=part) & answered
+    uid, changes = runs(rows, "uid")[swapped], rows.filter(pa.array(swapped))
+    before, after, draw = strings(changes, "y"), strings(changes, "y2"), changes["draw"].to_numpy()
+    other = [normalised(y) != normalised(y2) or not y2 for y, y2 in zip(before, after, strict=True)]
+    eligible = int((base & answered).sum())
+    reason = "no example has a partner" if eligible else "every prediction is no answer"
+    result = {}
+    for full, hits in ((name, after == NO_ANSWER), (name._replace(statistic="changed"), np.array(other, dtype=bool))):
+        result[full] = mean_over_draws(hits.astype(np.float64), uid, draw, (seed, str(full)), flags, reason)
+    return result | _eligible(name, eligible, int(base.sum()))
+
+
+def score(rows: pa.Table, context: Context) -> Numbers:
+    """Attentiveness to each of the parts ``own["swap"]``."""
+    data, seed, parts = context.data, context.seed, context.own["swap"]
+    found: Numbers = {}
+    if context.kind == "span":
+        for part in parts:
+            found |= span_attentiveness(rows, data, part, seed)
+        return found
+    flags = soft_flags(rows, seed) if context.kind == "soft" else majority_flags(rows)
+    for part in parts:
+        found |= attentiveness(rows, data, part, context.default_label, context.labels, seed, flags)
+    return found
+
+
+def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    """Show every number; of many labels of a part that are never predicted, how many they are."""
+    never, last = set(), {}  # names without a line; the name behind which a line says how many they are
+    for part in context.own["swap"]:
+        of_labels = [name for name in numbers if name.part == part and name.slice]
+        undefined = [name for name in of_labels if numbers[name].value is None]
+        if len(undefined) > FEW:
+            never.update(undefined)
+            last[of_labels[-1]] = f"undefined: {len(undefined)} labels are never predicted"
+    shown: list[Line] = []
+    for name, line in zip(numbers, lines(numbers), strict=True):
+        if name not in never:
+            shown.append(line)
+        if name in last:
+            shown.append(Line(str(name), "from_...", level=1, text=last[name]))
+    return Shown(shown)
+
+
+def charts(context: Context) -> tuple[Chart, ...]:
+    """Attentiveness to each part, and that by predicted label if these are not many."""
+    names = {part: MetricName("attentiveness", context.data, part) for part in context.own["swap"]}
+    found = [Chart("attentiveness", {f"attentiveness: {part}": name for part, name in names.items()}, METRIC.name)]
+    labels = (
+        [label for label in context.labels if label != context.default_label] if len(context.labels) <= MANY else []
+    )
+    for part, name in names.items() if labels else ():
+        curves = {label: name._replace(slice=f"from_{label}") for label in labels}
+        found.append(Chart(f"attentiveness to {part} by predicted label", curves))
+    return tuple(found)
+
+
+METRIC = Metric("attentiveness", score, show, charts)

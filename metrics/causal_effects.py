@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metrics.statistics.bootstrap import bootstrap_interval, flagged, majority_flag
+from metrics.statistics.bootstrap import bootstrap_interval, flagged
+from metrics.statistics.majority import majority_flag
 from metrics.statistics.multiway import PER_BASE, Crossed, interval, resample
 from records import HeedError, Measurement, is_entailment
 from records.rows import BASE, probabilities, select, sliced, where

@@ -8,13 +8,40 @@ import pyarrow as pa
 
 from records import Measurement
 from records.context import Context
-from records.display import Chart, Shown
+from records.display import Chart, Line, Shown
 from records.metric_name import MetricName
 
 Numbers = dict[MetricName, Measurement]
 
 
-def _no_charts(context: Context) -> tuple[Chart, ...]:
+def lines(numbers: Numbers) -> list[Line]:
+    """A line for each number; under a headline, which stands beside that of other runs, what belongs to it.
+
+    Example:
+        >>> name = MetricName("naive_partial", "mnli", "premise")
+        >>> shown = lines({name: Measurement(0.5, 2), name._replace(slice="from_neutral"): Measurement(0.5, 2)})
+        >>> [(line.level, line.label) for line in shown]
+        [(0, 'naive partial premise'), (1, 'from_neutral')]
+    """
+    found = []
+    for name in numbers:
+        headline = name._replace(statistic="", slice="")
+        last = [text for text in (name.statistic, name.slice) if text]
+        below = bool(last) and headline in numbers
+        label = " ".join(
+            last if below else [text for text in (name.family.replace("_", " "), name.part, *last) if text]
+        )
+        found.append(Line(str(name), label, level=int(below), beside=not last))
+    return found
+
+
+def show_all(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    """Show every number under its own name."""
+    return Shown(lines(numbers))
+
+
+def no_charts(context: Context) -> tuple[Chart, ...]:
+    """Draw nothing."""
     return ()
 
 
@@ -31,5 +58,5 @@ class Metric:
 
     name: str
     score: Callable[[pa.Table, Context], Numbers]
-    show: Callable[[Numbers, Context, Mapping[str, Any]], Shown]
-    charts: Callable[[Context], tuple[Chart, ...]] = _no_charts
+    show: Callable[[Numbers, Context, Mapping[str, Any]], Shown] = show_all
+    charts: Callable[[Context], tuple[Chart, ...]] = no_charts

@@ -5,16 +5,18 @@ import json
 import numpy as np
 import pyarrow as pa
 
+from metrics.metric import Metric, Numbers
 from metrics.reading_comprehension import exact_match, normalised
 from metrics.soft_accuracy import worth
-from metrics.statistics.bootstrap import bootstrap_interval, flagged
-from records import MANY, Measurement
+from metrics.statistics.bootstrap import share
+from records import MANY
+from records.context import Context
+from records.display import Chart
+from records.metric_name import MetricName
 from records.rows import same, strings, where
 
 
-def naive_partial(
-    rows: pa.Table, data: str, part: str, seed: int = 0, kind: str = "classification"
-) -> dict[str, Measurement]:
+def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, kind: str = "classification") -> Numbers:
     """Agreement of the predictions on one part with those on the whole input, and accuracy on the part.
 
     Agreement may come from a model that ignores the other parts, or from what it does with inputs of a kind that it
@@ -44,17 +46,28 @@ def naive_partial(
         right = np.array([exact_match(a, gold) for a, gold in zip(answers, golds, strict=True)], dtype=np.float64)
     else:
         right = worth(rows, "y2") if kind == "soft" else same(rows, "gold", "y2").astype(np.float64)
-    name = f"naive_partial/{data}/{part}"
-
-    def share(hits: np.ndarray, full: str) -> Measurement:
-        if not len(hits):
-            return Measurement(None, 0, reason="no example was predicted")
-        ci95 = bootstrap_interval(hits, np.ones_like(hits), (seed, full))
-        return Measurement(float(hits.mean()), len(hits), ci95=ci95, flags=flagged(ci95))
-
-    found = {name: share(stays, name)}
+    name = MetricName("naive_partial", data, part)
+    hits = {name: stays}
     labels = sorted(set(rows["y"].to_pylist()))
     for label in labels if len(labels) <= MANY and kind != "span" else ():
-        full = f"{name}/from_{label}"
-        found[full] = share(stays[where(rows, y=label)], full)
-    return found | {f"{name}/accuracy": share(right, f"{name}/accuracy")}
+        hits[name._replace(slice=f"from_{label}")] = stays[where(rows, y=label)]
+    hits[name._replace(statistic="accuracy")] = right
+    return {full: share(values, (seed, str(full))) for full, values in hits.items()}
+
+
+def score(rows: pa.Table, context: Context) -> Numbers:
+    """Agreement for each of ``own["sides"]``."""
+    found: Numbers = {}
+    for side in context.own["sides"]:
+        found |= naive_partial(rows, context.data, side, context.seed, context.kind)
+    return found
+
+
+def charts(context: Context) -> tuple[Chart, ...]:
+    """Agreement for each side."""
+    sides = context.own["sides"]
+    curves = {f"{side} alone": MetricName("naive_partial", context.data, side) for side in sides}
+    return (Chart(" and ".join(curves), curves, "attentiveness"),)
+
+
+METRIC = Metric("naive_partial", score, charts=charts)

@@ -1,17 +1,24 @@
 """Accuracy in two classes, entailment or not, by data set (natural logic, table 5)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from metrics.causal_effects import entailed, gold_entailed
-from metrics.statistics.bootstrap import bootstrap_interval, flagged, majority_flag
+from metrics.metric import Metric, Numbers, lines
+from metrics.statistics.bootstrap import share
+from metrics.statistics.majority import majority_flag
 from records import Measurement
+from records.context import Context
+from records.display import Shown
+from records.metric_name import MetricName
 from records.rows import BASE, select, strings
 
 
-def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> dict[str, Measurement]:
+def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> Numbers:
     """Share of base predictions that are right as to entailment, for each data set among the rows.
 
     Args:
@@ -26,17 +33,29 @@ def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> 
     """
     base = select(rows, intervention=BASE)
     gold = gold_entailed(base)
-    right = {rule: (entailed(base, labels, rule=rule) == gold).astype(np.float64) for rule in ("sum", "argmax")}
+    right = {rule: entailed(base, labels, rule=rule) == gold for rule in ("sum", "argmax")}
     of_data = np.array([uid.split("/")[0] for uid in strings(base, "uid")], dtype=object)
-    result = {}
+    result: Numbers = {}
     for data in sorted(set(of_data)):
-        here, name = of_data == data, f"two_class/{data}"
-        share, n = float(gold[here].mean()), int(here.sum())
-        majority = max(share, 1 - share)
-        for rule, full in (("sum", name), ("argmax", f"{name}/argmax")):
+        here, name = of_data == data, MetricName("two_class", data)
+        positive, n = float(gold[here].mean()), int(here.sum())
+        majority = max(positive, 1 - positive)
+        for rule, full in (("sum", name), ("argmax", name._replace(statistic="argmax"))):
             hits = right[rule][here]
-            interval = bootstrap_interval(hits, np.ones_like(hits), (seed, full))
-            flags = flagged(interval, majority_flag(int(hits.sum()), n, majority))
-            result[full] = Measurement(float(hits.mean()), n, ci95=interval, flags=flags)
-        result[f"{name}/majority"] = Measurement(majority, n)
+            result[full] = share(hits, (seed, str(full)), flags=majority_flag(int(hits.sum()), n, majority))
+        result[name._replace(statistic="majority")] = Measurement(majority, n)
     return result
+
+
+def score(rows: pa.Table, context: Context) -> Numbers:
+    """Accuracy of each data set by both rules."""
+    return two_class_accuracy(rows, context.labels, context.seed)
+
+
+def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    """Show every number."""
+    named = zip(numbers, lines(numbers), strict=True)
+    return Shown([line if line.level else replace(line, label=f"two-class accuracy {n.data}") for n, line in named])
+
+
+METRIC = Metric("two_class", score, show)

@@ -1,11 +1,13 @@
 """Rows as the engine yields them, for the tests of what reads rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from records import Measurement
 from records import rows as r
 
 
@@ -45,3 +47,16 @@ def make(
         entry |= {**defaults, "clusters": [entry["uid"]], "slices": [], **entry}
     columns = {name: [entry[name] for entry in entries] for name in r.schema(labels).names}
     return r.sort_rows(r.make_rows(columns, labels))
+
+
+def by_text(metric: Callable[..., Mapping[Any, Measurement]]) -> Callable[..., dict[str, Measurement]]:
+    """A metric whose numbers are named by texts, as in results.json."""
+
+    @wraps(metric)
+    def named(*args: Any, **kwargs: Any) -> dict[str, Measurement]:
+        found = metric(*args, **kwargs)
+        texts = {str(name): m for name, m in found.items()}
+        assert len(texts) == len(found)
+        return texts
+
+    return named

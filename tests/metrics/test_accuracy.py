@@ -9,9 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from metrics import accuracy, noise
-from metrics.statistics.bootstrap import above_majority
+import metrics
+from metrics.accuracy import METRIC
+from metrics.statistics.majority import above_majority
+from records.context import Context
 
+from made_rows import by_text
+
+accuracy, noise = by_text(metrics.accuracy), by_text(metrics.noise)
 LABELS = ("yes", "no", "maybe")
 predictions = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=30)
 
@@ -160,7 +165,7 @@ def test_noise_equals_the_reference_and_without_probabilities_flips_are_what_is_
         for i, (_, y2, p, p2) in enumerate(drawn)
     ]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setitem(noise.__globals__, "GROUP", group)
+        patched.setitem(metrics.noise.__globals__, "GROUP", group)
         found = noise(rows_of(base, nulls), "d")
     flips = sum(y != y2 for y, y2, _, _ in drawn)
     assert found.pop("null/d/flips").value == pytest.approx(flips / len(drawn), abs=1e-12)
@@ -174,3 +179,37 @@ def test_noise_equals_the_reference_and_without_probabilities_flips_are_what_is_
 
 def test_without_a_null_control_nothing_is_said_of_noise(rows_of):
     assert noise(rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "no"}]), "d") == {}
+
+
+def test_the_score_of_the_evaluation_is_both_in_the_order_of_reading(rows_of):
+    rows = null_rows(rows_of, [0.0, 0.25], 0)
+    found = by_text(METRIC.score)(rows, Context("d", seed=3))
+    assert list(found.items()) == [*accuracy(rows, "d", 3).items(), *noise(rows, "d").items()]
+
+
+def test_every_number_has_a_line_and_the_headline_stands_beside_that_of_other_runs(rows_of):
+    context = Context("d", labels=LABELS)
+    shown = METRIC.show(METRIC.score(null_rows(rows_of, [0.0], 0), context), context, {}).lines
+    assert [(line.metric, line.level, line.label, line.beside) for line in shown] == [
+        ("accuracy/d", 0, "accuracy", True),
+        ("accuracy/d/majority", 1, "majority", False),
+        ("accuracy/d/yes", 1, "yes", False),
+        ("null/d/flips", 0, "null flips", False),
+        ("null/d/max_change", 0, "null max_change", False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "by_label"), [("classification", 3, True), ("classification", 21, False), ("soft", 3, False)]
+)
+def test_curves_are_of_metrics_that_there_are(rows_of, kind, n, by_label):
+    labels = tuple(f"label {i}" for i in range(n))
+    context = Context("d", kind=kind, labels=labels)
+    charts = {chart.title: chart for chart in METRIC.charts(context)}
+    assert [chart.figure for chart in charts.values()].count("attentiveness") == 1
+    assert {str(name) for name in charts["accuracy"].curves.values()} == {"accuracy/d"}
+    assert {str(name) for name in charts["null control: must stay at 0"].curves.values()} == {"null/d/flips"}
+    assert ("accuracy by label" in charts) == by_label
+    if by_label:
+        found = accuracy(rows_of({label: (label, label) for label in labels}), "d")
+        assert {str(name) for name in charts["accuracy by label"].curves.values()} <= found.keys()

@@ -1,17 +1,21 @@
-"""Attentiveness against a reference in plain loops, and its interval against a naive cluster bootstrap."""
+"""Attentiveness against a reference in plain loops."""
 
 import math
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import metrics
 from callbacks import Attentiveness
-from metrics import attentiveness
-from metrics.statistics.bootstrap import bootstrap_interval
+from metrics.attentiveness import METRIC
 from records import Measurement
+from records.context import Context
+
+from made_rows import by_text
+
+attentiveness, score = by_text(metrics.attentiveness), by_text(METRIC.score)
 
 LABELS = ("entailment", "neutral", "contradiction")
 
@@ -172,9 +176,10 @@ def test_without_a_default_label_every_prediction_counts(rows_of):
 def test_the_count_of_eligible_examples_is_that_of_the_metric(rows_of, default):
     """A label may be an empty text."""
     rows = rows_of({"a": ("", ""), "b": ("neutral", ""), "c": ("neutral", "neutral")})
-    data = SimpleNamespace(default_label=default, swap=["premise"], pool=[])
-    share = attentiveness(rows, "d", "premise", default, ("", "neutral"))["attentiveness/d/premise/eligible"].value
-    assert Attentiveness().counts(rows, data)["premise"]["eligible"] == round(3 * share)
+    context = Context("d", labels=("", "neutral"), default_label=default, own={"swap": ["premise"]})
+    share = score(rows, context)["attentiveness/d/premise/eligible"].value
+    counts = Attentiveness().counts(SimpleNamespace(pool=[]), rows, context)
+    assert counts["premise"]["eligible"] == round(3 * share)
 
 
 def test_an_interval_without_width_is_flagged(rows_of):
@@ -200,74 +205,55 @@ def test_the_score_of_a_model_no_better_than_the_majority_is_flagged(rows_of, ri
         assert ("not_above_majority" in found["attentiveness/d/premise" + suffix].flags) == (right == 50)
 
 
-def naive_interval(totals: np.ndarray, counts: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """The textbook cluster bootstrap: draw clusters one by one, with replacement, and take the ratio of their sums."""
-    rng, ratios = np.random.default_rng(seed), []
-    for _ in range(resamples):
-        total = count = 0.0
-        for cluster in rng.integers(len(totals), size=len(totals)):
-            total += totals[cluster]
-            count += counts[cluster]
-        ratios.append(total / count)
-    return np.quantile(ratios, [0.025, 0.975])
+@given(experiments())
+def test_the_score_of_the_evaluation_is_that_of_each_part(rows_of, experiment):
+    base, swapped, default = experiment
+    changed = [{"uid": uid, "draw": d, "y2": y2} for (uid, d), y2 in swapped.items()]
+    rows = rows_of(base, [*changed, *({**change, "part": "b"} for change in changed[:3])])
+    context = Context("d", 7, labels=LABELS, default_label=default, own={"swap": ["premise", "b"]})
+    each = [attentiveness(rows, "d", part, default, LABELS, 7) for part in ("premise", "b")]
+    assert score(rows, context) == each[0] | each[1]
 
 
-def clusters(kind: str, n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    if kind == "k = 5":
-        return rng.binomial(5, rng.beta(0.5, 0.5, n)).astype(float), np.full(n, 5.0)
-    if kind == "of unequal size":
-        counts = rng.integers(1, 9, n).astype(float)
-        return rng.binomial(counts.astype(int), counts / 10).astype(float), counts
-    return rng.integers(-1, 2, n).astype(float), np.ones(n)  # paired differences
+def shown(rows, labels, default=None):
+    context = Context("d", labels=labels, default_label=default, own={"swap": ["premise"]})
+    found = METRIC.show(METRIC.score(rows, context), context, {}).lines
+    assert [line.beside for line in found] == [True] + [False] * (len(found) - 1)
+    return [(line.level, line.label, line.text) for line in found]
 
 
-@pytest.mark.parametrize("kind", ["k = 5", "of unequal size", "paired differences"])
-def test_the_interval_is_that_of_a_naive_cluster_bootstrap(kind):
-    totals, counts = clusters(kind, 60)
-    low, high = naive_interval(totals, counts, 5000, 1)
-    found = bootstrap_interval(totals, counts, ("test",))
-    assert found == pytest.approx((low, high), abs=0.05 * (high - low))
+def test_every_number_has_a_line(rows_of):
+    rows = rows_of({"a": ("yes", "yes"), "b": ("no", "no")}, [{"uid": "a", "y2": "no"}])
+    names = ["to_default", "from_no", "from_maybe", "eligible"]
+    assert shown(rows, ("yes", "no", "maybe"), "yes") == [
+        (0, "attentiveness premise", ""), *((1, name, "") for name in names)
+    ]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["k = 5", "of unequal size"])
-def test_the_interval_covers_the_truth_as_often_as_it_says(kind):
-    totals, counts = clusters(kind, 200_000, seed=1)
-    truth, covered, tries = totals.sum() / counts.sum(), 0, 400
-    for k in range(tries):
-        sample = np.random.default_rng(k).integers(len(totals), size=80)
-        low, high = bootstrap_interval(totals[sample], counts[sample], ("coverage", k), resamples=1000)
-        covered += low <= truth <= high
-    assert 0.91 < covered / tries < 0.98
+def test_many_labels_that_are_never_predicted_have_one_line_behind_those_that_are(rows_of):
+    rows = rows_of({"a": ("b", "b")}, [{"uid": "a", "y2": "c"}])
+    assert shown(rows, tuple("abcd")) == [
+        (0, "attentiveness premise", ""),
+        (1, "from_b", ""),
+        (1, "from_...", "undefined: 3 labels are never predicted"),
+        (1, "eligible", ""),
+    ]
+    assert [label for _, label, _ in shown(rows, tuple("abc"))][1:-1] == ["from_a", "from_b", "from_c"]
 
 
-def test_five_draws_that_agree_make_the_interval_no_narrower_than_one():
-    """Draws of one uid share their error: repeating the same answer five times is no further evidence."""
-    one = np.random.default_rng(0).integers(0, 2, 50).astype(float)
-    assert bootstrap_interval(5 * one, np.full(50, 5.0), ("x",)) == bootstrap_interval(one, np.ones(50), ("x",))
-
-
-def test_the_interval_depends_on_its_key_and_not_on_the_order_of_clusters():
-    totals, counts = clusters("of unequal size", 50)
-    order = np.random.default_rng(0).permutation(50)
-    found = bootstrap_interval(totals, counts, (0, "name"), resamples=200)
-    assert bootstrap_interval(totals[order], counts[order], (0, "name"), resamples=200) == found
-    assert bootstrap_interval(totals, counts, (1, "name"), resamples=200) != found
-    assert bootstrap_interval(totals, counts, (0, "other"), resamples=200) != found
-
-
-@pytest.mark.parametrize(("totals", "counts", "ratio"), [([3], [5], 0.6), ([2] * 9, [4] * 9, 0.5), ([0], [5], 0)])
-def test_clusters_that_are_all_alike_give_an_interval_of_one_point(totals, counts, ratio):
-    found = bootstrap_interval(np.array(totals, float), np.array(counts, float), ("x",))
-    assert found == pytest.approx((ratio, ratio), abs=1e-12)
-
-
-def test_the_interval_of_many_clusters_approaches_the_normal_one():
-    totals, counts = clusters("k = 5", 20_000)
-    low, high = bootstrap_interval(totals, counts, ("x",))
-    half = 1.96 * (totals / 5).std(ddof=1) / math.sqrt(len(totals))
-    mean = totals.sum() / counts.sum()
-    assert (low, high) == pytest.approx((mean - half, mean + half), abs=0.05 * half)
+def test_curves_are_of_metrics_that_there_are(rows_of):
+    context = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise", "b"]})
+    first, *others = METRIC.charts(context)
+    found = score(rows_of({"a": ("neutral", "neutral")}), context)
+    assert (first.title, first.figure) == ("attentiveness", "attentiveness")
+    assert {k: str(name) for k, name in first.curves.items()} == {
+        "attentiveness: premise": "attentiveness/d/premise", "attentiveness: b": "attentiveness/d/b",
+    }  # fmt: skip
+    assert [chart.title for chart in others] == [
+        f"attentiveness to {part} by predicted label" for part in ("premise", "b")
+    ]
+    curves = {str(name) for chart in others for name in chart.curves.values()}
+    assert curves == {name for name in found if "from_" in name}
 
 
 def test_a_measurement_prints_itself():

@@ -13,9 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics import reading_scores, span_attentiveness
+import metrics
+from metrics import METRICS
 from metrics.reading_comprehension import exact_match, f1, normalised
 from records import rows as r
+from records.context import Context
+
+from made_rows import by_text
+
+reading_scores, span_attentiveness = by_text(metrics.reading_scores), by_text(metrics.span_attentiveness)
 
 WORDS = ["the", "The", "an", "A", "Rome", "rome", "Roman", "Empire", "U.S.", "1,000", "don't", "—", "it's", ".", "café"]
 ANSWER = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
@@ -143,3 +149,17 @@ def test_another_spelling_is_no_other_answer() -> None:
     found = span_attentiveness(rows_of([(0, ["Rome"], "The Rome", ["rome!", "", "Paris"])]), "d", "context")
     assert found["attentiveness/d/context"].per_draw == (0, 1, 0)
     assert found["attentiveness/d/context/changed"].per_draw == (0, 1, 1)
+
+
+def test_the_evaluations_of_spans() -> None:
+    rows = rows_of([(0, ["Rome"], "Rome", ["", "", "x"]), (0, [], "x", ["", "x", "x"]), (1, [], "", ["", "", ""])])
+    context = Context("d", 3, kind="span", own={"swap": ["context"]})
+    answers, attentiveness = METRICS["answers"], METRICS["attentiveness"]
+    assert by_text(answers.score)(rows, context) == reading_scores(rows, "d", 3)  # and no null control
+    assert by_text(attentiveness.score)(rows, context) == span_attentiveness(rows, "d", "context", 3)
+    lines = [(line.level, line.label) for line in answers.show(answers.score(rows, context), context, {}).lines]
+    assert lines[:4] == [(0, "exact match"), (1, "has_answer"), (1, "no_answer"), (1, "majority")]
+    first, noise = answers.charts(context)
+    assert (first.title, first.figure, noise.figure) == ("F1 and exact match", "attentiveness", "")
+    assert {k: str(name) for k, name in first.curves.items()} == {"F1": "f1/d", "exact match": "exact_match/d"}
+    assert [chart.title for chart in attentiveness.charts(context)] == ["attentiveness"]

@@ -10,10 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics import attentiveness, naive_partial, noise, soft_accuracy, soft_flags
-from metrics.soft_accuracy import above_zero
+import metrics
+from metrics import METRICS, soft_flags
+from metrics.statistics.majority import above_zero
 from records import MANY
+from records.context import Context
 
+from made_rows import by_text
+
+attentiveness, naive_partial, noise, soft_accuracy = map(
+    by_text, (metrics.attentiveness, metrics.naive_partial, metrics.noise, metrics.soft_accuracy)
+)
 NAMES = ("yes", "no", "2")
 worths = st.dictionaries(st.sampled_from(NAMES), st.sampled_from([0.3, 0.6, 0.9, 1.0]), min_size=1)
 cases = st.lists(st.tuples(worths, st.sampled_from(NAMES), st.integers(0, 4)), min_size=1, max_size=25)
@@ -127,3 +134,11 @@ def test_other_metrics_do_without_probabilities(rows_of):
     alone = naive_partial(rows, "d", "image", kind="soft")
     assert alone["naive_partial/d/image/accuracy"].value == pytest.approx(0.6)
     assert alone["naive_partial/d/image"].value == 0.5
+
+
+def test_the_evaluations_of_soft_labels(rows_of):
+    found = [({"yes": 1.0}, "yes", i) for i in range(20)]
+    rows, context = rows_with(rows_of, found), Context("d", 3, "soft", labels=("yes", "no"), own={"swap": ["image"]})
+    assert by_text(METRICS["accuracy"].score)(rows, context) == soft_accuracy(rows, "d", 3)
+    swapped = by_text(METRICS["attentiveness"].score)(rows, context)
+    assert swapped == attentiveness(rows, "d", "image", None, ("yes", "no"), 3, soft_flags(rows, 3))

@@ -7,10 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics import two_class_accuracy
+import metrics
+from metrics.two_class import METRIC
 from records import HeedError
 from records import rows as r
+from records.context import Context
 
+from made_rows import by_text
+
+two_class_accuracy = by_text(metrics.two_class_accuracy)
 LABELS = ("contradiction", "entailment", "neutral")
 GOLD = {"mnli": LABELS, "rte": ("entailment", "not_entailment"), "med": ("Entailment", "non-entailment")}
 
@@ -69,3 +74,17 @@ def test_no_rows_no_accuracy():
 def test_a_model_that_does_not_know_entailment_is_refused():
     with pytest.raises(HeedError, match="entailment"):
         two_class_accuracy(rows_of([("mnli/validation/1", "neutral", [1, 0, 0])]), ("a", "b", "c"))
+
+
+def test_the_evaluation_shows_each_data_set():
+    entries = [(f"{data}/validation/1", "entailment", [0, 1, 0]) for data in ("rte", "mnli")]
+    context = Context("squad2", 5, labels=LABELS)
+    found = METRIC.score(rows_of(entries), context)
+    assert by_text(METRIC.score)(rows_of(entries), context) == two_class_accuracy(rows_of(entries), LABELS, 5)
+    lines = [(line.metric, line.level, line.label, line.beside) for line in METRIC.show(found, context, {}).lines]
+    assert lines[:4] == [
+        ("two_class/mnli", 0, "two-class accuracy mnli", True),
+        ("two_class/mnli/argmax", 1, "argmax", False),
+        ("two_class/mnli/majority", 1, "majority", False),
+        ("two_class/rte", 0, "two-class accuracy rte", True),
+    ]
