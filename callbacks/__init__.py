@@ -4,22 +4,26 @@ import torchvision_fix  # noqa: F401
 
 from callbacks.checkpoints.best_and_last import BestCheckpoint
 from callbacks.engine.engine import Engine
-from callbacks.engine.evaluation import Evaluation
-from callbacks.evaluations.accuracy import Accuracy
-from callbacks.evaluations.answers import Answers
-from callbacks.evaluations.attentiveness import Attentiveness
-from callbacks.evaluations.naive_partial import NaivePartial
-from callbacks.evaluations.natural_logic import NaturalLogic
-from callbacks.evaluations.tables.challenge import Challenge
-from callbacks.evaluations.tables.counterfactual_tables import CounterfactualTables
-from callbacks.evaluations.tables.evidence import Evidence
-from callbacks.evaluations.tables.table_rows import TableRows
-from callbacks.evaluations.two_class import TwoClass
+from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from callbacks.evaluations import (
+    EVALUATIONS,
+    Accuracy,
+    Answers,
+    Attentiveness,
+    Challenge,
+    CounterfactualTables,
+    Evidence,
+    NaivePartial,
+    NaturalLogic,
+    TableRows,
+    TwoClass,
+)
 from callbacks.outputs.board import Board
 from callbacks.outputs.contact_sheet import ContactSheet
 from callbacks.outputs.run_folder import RunFolder
 
 __all__ = [
+    "EVALUATIONS",
     "Accuracy",
     "Answers",
     "Attentiveness",
@@ -33,7 +37,10 @@ __all__ = [
     "Evidence",
     "NaivePartial",
     "NaturalLogic",
+    "Nothing",
+    "Plan",
     "RunFolder",
+    "Setting",
     "TableRows",
     "TwoClass",
 ]

@@ -16,25 +16,7 @@ from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from callbacks import (
-    Accuracy,
-    Answers,
-    Attentiveness,
-    BestCheckpoint,
-    Board,
-    Challenge,
-    ContactSheet,
-    CounterfactualTables,
-    Engine,
-    Evaluation,
-    Evidence,
-    NaivePartial,
-    NaturalLogic,
-    RunFolder,
-    TableRows,
-    TwoClass,
-)
-from callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
+from callbacks import EVALUATIONS, BestCheckpoint, Board, ContactSheet, Engine, Evaluation, RunFolder, Setting
 from callbacks.outputs.board import BoardLogger
 from cli.allowed_classes import require_kinds
 from cli.folders import claim_named
@@ -45,11 +27,6 @@ from datamodules import PairedData
 from lightning_modules import Classifier
 from records import ExamplesBuilder, HeedError
 from records.storage.claim import release
-
-IN_TRAINING = (Accuracy, Answers, Attentiveness, NaturalLogic)
-ONLY_AFTERWARDS = (NaivePartial, TableRows, Evidence, Challenge, CounterfactualTables, TwoClass)
-EVALUATIONS = {kind.name: kind for kind in (*IN_TRAINING, *ONLY_AFTERWARDS)}
-
 
 def description(evaluating: bool) -> str:
     """What --help says first."""
@@ -76,7 +53,7 @@ class HeedCLI(LightningCLI):
     def __init__(self, evaluating: bool, folder: Callable[["HeedCLI"], Path], args: list[str]) -> None:
         self.evaluating, self.make_folder = evaluating, folder
         self.about: dict[str, Any] = {}  # goes into run.json
-        self.evaluations: list[Evaluation] = []  # those that have something to do
+        self.engine: Engine | None = None
         try:
             self._make(args)
         except BaseException:
@@ -119,8 +96,9 @@ class HeedCLI(LightningCLI):
         claim_named(self)  # before anything is read
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        parser.add_lightning_class_args(Attentiveness, "attentiveness")
-        parser.add_lightning_class_args(NaturalLogic, "natural_logic")
+        shown = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or self.evaluating)]
+        for kind in sorted(shown, key=lambda kind: not kind.in_training):
+            parser.add_lightning_class_args(kind, kind.metric.name)
         if not self.evaluating:
             parser.add_lightning_class_args(BestCheckpoint, "checkpoint")
             parser.add_argument(
@@ -134,8 +112,6 @@ class HeedCLI(LightningCLI):
                 "--ckpt_path", type=str | None, help="Continue the run of this checkpoint; last: the one in --output."
             )
         else:
-            for kind in ONLY_AFTERWARDS:
-                parser.add_lightning_class_args(kind, kind.name)
             parser.add_argument("--checkpoint", type=str | None, help="What to evaluate: best.ckpt of a run.")
             parser.add_argument(
                 "--evaluations", type=list[str] | str | None, help=f"Only these, of {', '.join(EVALUATIONS)}."
@@ -194,7 +170,7 @@ class HeedCLI(LightningCLI):
         self.datamodule.allow_changed = not self.evaluating and self.config.allow_changed_data
         self._prepare_model()
         self.model.require_precision(str(self.precision()))
-        self._check_evaluations()
+        self._plan_evaluations()
         checkpoint = self.config.get("checkpoint" if self.evaluating else "ckpt_path")
         if checkpoint is None:
             self.model.require_weights()
@@ -240,23 +216,20 @@ class HeedCLI(LightningCLI):
         if self.evaluating:
             self.model.require_head()
 
-    def _check_evaluations(self) -> None:
-        """Have the pools read that evaluations bring; keeps those that have something to do."""
-        callbacks = [Accuracy(), Answers(), *map(self.config_init.get, self.parser.callback_keys)]
-        chosen = [c for c in callbacks if isinstance(c, Evaluation) and c.among(self.only)]
-        for evaluation in chosen:
-            if isinstance(evaluation, TwoClass):
-                evaluation.read(self._benchmark)
-        self.evaluations = [e for e in chosen if e.pool(self.datamodule) is not None]
-        if self.only and (idle := [e for e in chosen if e not in self.evaluations]):
-            wanted = f"needs --{idle[0].name}.{idle[0].needs}" if idle[0].needs else "has nothing to do with these data"
-            raise HeedError(f"--evaluations {idle[0].name} {wanted}.")
+    def _plan_evaluations(self) -> None:
+        """Have the evaluations make their plans, for which they read the examples that they bring."""
+        plain = [kind() for kind in EVALUATIONS.values() if not kind.has_settings]
+        callbacks = [*plain, *map(self.config_init.get, self.parser.callback_keys)]
+        self.engine = Engine(self.evaluating, self.only)
+        self.engine.prepare(callbacks, Setting(self.datamodule, not self.evaluating, self._read))
+        for name, nothing in self.engine.idle.items() if self.only else ():
+            raise HeedError(f"--evaluations {name} {nothing.reason}.")
         if not self.evaluating:
-            self.config_init["checkpoint"].require_known(self.datamodule, self.evaluations)
+            self.config_init["checkpoint"].require_known(self.engine, self.datamodule)
 
     @staticmethod
-    def _benchmark(name: str, path: str | None) -> PairedData:
-        """A data module, set up, from what stands in ``--two_class.benchmarks``."""
+    def _read(name: str, path: str | None) -> PairedData:
+        """A data module, set up, from the short name of a data set and its path."""
         parser = Parser()
         parser.add_subclass_arguments(PairedData, "data", required=True)
         settings = [] if path is None else [f"--data.path={path}"]
@@ -277,8 +250,8 @@ class HeedCLI(LightningCLI):
         self.check()
         config = self.config_init["trainer"]
         folder = self.make_folder(self) if is_first() else None
-        engine = Engine(self.evaluating, self.only)
-        heed = [Accuracy(), Answers(), engine, RunFolder(folder, self.save_config, self.about), ContactSheet()]
+        plain = [kind() for kind in EVALUATIONS.values() if not kind.has_settings]
+        heed = [*plain, self.engine, RunFolder(folder, self.save_config, self.about), ContactSheet()]
         if self.evaluating:
             kwargs["logger"] = config["logger"] or False
         else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torchvision_fix  # noqa: F401
 
+from callbacks import Evaluation
 from callbacks.outputs.run_folder import new_version
 from cli.runs import TEMPORARY, is_first, tidy, with_run
 from cli.short_forms import expand
@@ -124,7 +125,7 @@ def evaluation_folder(cli: "HeedCLI") -> Path:
     run, settings, sha256 = checkpoint.parent.parent, about["settings"], about["sha256"]
     cli.about["evaluation"] = about
     parts = [] if cli.without_data else [cli.datamodule.name, cli.datamodule.evaluated]
-    parts += [checkpoint.stem, *(e.title for e in cli.evaluations if e.own or cli.only or e.title != e.name)]
+    parts += [checkpoint.stem, *(e.title for e in _evaluations(cli) if e.own or cli.only or e.title != e.name)]
     name = "-".join(part for part in parts if part != "best")
     hashed = "-".join([name, *_words(settings, cli), sha256[:8]])
     elsewhere = checkpoint.parent.name != "checkpoints"
@@ -141,7 +142,7 @@ def evaluation_folder(cli: "HeedCLI") -> Path:
 def identity(cli: "HeedCLI") -> dict[str, Any]:
     """Name the checkpoint, the special settings and the examples of an evaluation, with a hash of them all."""
     checkpoint = Path(cli.config.checkpoint).absolute()
-    pools = [cli.datamodule.pool, *(evaluation.pool(cli.datamodule) for evaluation in cli.evaluations)]
+    pools = [cli.datamodule.pool, *(planned.plan.pool for planned in cli.engine.planned.values())]
     about: dict[str, Any] = {"checkpoint": str(checkpoint.relative_to(checkpoint.parent.parent))}
     about |= {"settings": special(cli), "examples": sorted({pool.fingerprint for pool in pools if pool is not None})}
     return about | {"sha256": hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()}
@@ -167,7 +168,7 @@ def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
 
 def _words(settings: Mapping[str, Any], cli: "HeedCLI") -> list[str]:
     """A few of the settings in words for a name: not those that the rest of the name says."""
-    said = {"evaluations", *(e.name for e in cli.evaluations if e.own)}
+    said = {"evaluations", *(e.name for e in _evaluations(cli) if e.own)}
     if any(argument.partition("=")[0] == "--data" for argument in sys.argv):
         said.add("data")  # whose file differs from that of the run in much
     words = []
@@ -193,3 +194,8 @@ def _is_free(folder: Path, sha256: str) -> bool:
         return False
     evaluation = about.get("evaluation") if isinstance(about, dict) else None
     return isinstance(evaluation, dict) and evaluation.get("sha256") == sha256
+
+
+def _evaluations(cli: "HeedCLI") -> list[Evaluation]:
+    """Those that have something to do."""
+    return [planned.evaluation for planned in cli.engine.planned.values()]

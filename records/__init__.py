@@ -1,10 +1,12 @@
 """The ground floor: what goes into a measurement (examples) and what comes out of it (rows, results)."""
 
+from records.context import Context
 from records.errors import HeedError, ending_with_its_reader, printable, run_command
 from records.example import NO_LABEL, Changed, Example, Part, Prediction, Task
 from records.examples import BATCH, Examples, ExamplesBuilder, emptied, keys
 from records.labels import MANY, is_entailment, listing, percent, same_name
 from records.measurement import Measurement
+from records.metric_name import MetricName
 from records.parts.picture import FORMATS, Picture
 from records.parts.table import Table, TableForm
 from records.parts.template import parts_of, plain_template, rename_parts
@@ -17,11 +19,13 @@ __all__ = [
     "MANY",
     "NO_LABEL",
     "Changed",
+    "Context",
     "Example",
     "Examples",
     "ExamplesBuilder",
     "HeedError",
     "Measurement",
+    "MetricName",
     "Part",
     "Picture",
     "Prediction",

@@ -7,7 +7,6 @@ from unless it is named.
 """
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from torch import Tensor
 
 from callbacks.checkpoints.files import INTERRUPTED, LAST, PREVIOUS, PUT_ASIDE, progress
 from callbacks.engine.engine import Engine
-from callbacks.engine.evaluation import Evaluation, is_known
 from callbacks.engine.stop import is_asked, rewind_validation
 from datamodules import PairedData
 from records import HeedError
@@ -90,8 +88,7 @@ class BestCheckpoint(ModelCheckpoint):
             )
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
-        engines = [c for c in trainer.callbacks if isinstance(c, Engine)]
-        self.require_known(trainer.datamodule, [e for engine in engines for e in engine.evaluations(trainer)])
+        self.require_known(next((c for c in trainer.callbacks if isinstance(c, Engine)), Engine()), trainer.datamodule)
         super().setup(trainer, pl_module, stage)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -99,16 +96,16 @@ class BestCheckpoint(ModelCheckpoint):
         trainer._logger_connector._callback_metrics.update(self._metrics)
         postpone()  # to the end of a step
 
-    def require_known(self, data: PairedData, evaluations: Sequence[Evaluation]) -> None:
+    def require_known(self, engine: Engine, data: PairedData) -> None:
         """Refuse to monitor what nobody measures.
 
         Raises:
             HeedError: No evaluation yields the metric; the message lists what there is.
         """
         if self.monitor == ACCURACY:
-            self.monitor = f"{QUALITY[data.full_task.kind]}/{data.name}"
-        if self.monitor != "loss/train" and not is_known(self.monitor, data, evaluations):
-            known = [*(name for e in evaluations for name in e.monitors(data)), "loss/train"]
+            self.monitor = f"{QUALITY[data.task.kind]}/{data.name}"
+        if self.monitor != "loss/train" and not engine.is_known(self.monitor):
+            known = [*engine.charted, "loss/train"]
             raise HeedError(f"--checkpoint.monitor {self.monitor}: unknown; there are {', '.join(known)}.")
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:

@@ -1,14 +1,15 @@
 """The engine: predicts base and changed examples once each, on any number of processes, and yields rows."""
 
-from collections.abc import Sequence
-from typing import Any
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
-from callbacks.engine.evaluation import Evaluation, is_known
+from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from callbacks.engine.experiment import Experiment, gather_predictions
 from callbacks.engine.pace import Pace
 from callbacks.engine.predictions import BasePredictions, Predictions
@@ -16,11 +17,26 @@ from callbacks.engine.stop import stop_if_asked
 from datamodules import PairedData
 from datamodules.base.fingerprints import require_alike
 from interventions import manifest_hash
-from metrics import Measurement
-from records import NO_LABEL, HeedError, Prediction, stopping
+from metrics import METRICS
+from metrics.metric import Numbers
+from records import NO_LABEL, Context, HeedError, Measurement, Prediction, stopping
 from records import rows as r
+from records.display import Chart
+from reports.results import Evaluated, score
 
-BREAKDOWN = "="  # in the name of a metric that is one slice of many
+BREAKDOWN = "="  # in the slice of a metric that is one of many
+
+
+class Planned(NamedTuple):
+    """An evaluation, what it does, and what its metric needs to know."""
+
+    evaluation: Evaluation
+    plan: Plan
+    context: Context
+
+    @property
+    def charts(self) -> tuple[Chart, ...]:
+        return self.evaluation.metric.charts(self.context)
 
 
 class Engine(Callback):
@@ -31,30 +47,67 @@ class Engine(Callback):
 
     Args:
         exhaustive: Whether every evaluation runs on all examples; otherwise it may bound its cost.
-        only: Names of the evaluations to run; None for all.
+        only: Names of the evaluations to run; None for all that run by default.
 
     Attributes:
-        measurements: The metrics of the last epoch, by name.
+        planned: What is done, by the name of the evaluation; made once.
+        idle: The evaluations that have nothing to do, by their names, and why.
+        measurements: The metrics of the last epoch, by their names as texts.
         results: What results.json says of it.
         rows: Evaluation name to (rows, metadata).
     """
 
     def __init__(self, exhaustive: bool = True, only: Sequence[str] | None = None) -> None:
         self.exhaustive, self.only = exhaustive, only
+        self.planned: dict[str, Planned] = {}
+        self.idle: dict[str, Nothing] = {}
         self.measurements: dict[str, Measurement] = {}
         self.results: dict[str, Any] = {}
-        self.rows: dict[str, tuple[pa.Table, dict[str, Any]]] = {}
+        self.rows: dict[str, Evaluated] = {}
+        self._predicted: Predictions | None = None
+        self._pace: Pace | None = None
+        self._is_planned = False
 
-    def evaluations(self, trainer: Trainer) -> list[Evaluation]:
-        """Those that run, in the order of the callbacks."""
-        found = [c for c in trainer.callbacks if isinstance(c, Evaluation) and c.pool(trainer.datamodule) is not None]
-        return [e for e in found if e.among(self.only)]
+    def prepare(self, callbacks: Iterable[Callback], setting: Setting) -> None:
+        """Have each evaluation make its plan; a second call does nothing.
+
+        Args:
+            callbacks: The evaluations among these take part.
+            setting: The data, set up.
+
+        Raises:
+            HeedError: The settings of an evaluation do not fit the data.
+        """
+        if self._is_planned:
+            return
+        for evaluation in callbacks:
+            if isinstance(evaluation, Evaluation) and evaluation.among(self.only):
+                plan = evaluation.plan(setting)
+                if isinstance(plan, Nothing):
+                    self.idle[evaluation.name] = plan
+                else:
+                    self.planned[evaluation.name] = Planned(evaluation, plan, evaluation.context(setting.data, plan))
+        self._is_planned = True
+
+    @property
+    def charts(self) -> list[Chart]:
+        """The curves of all evaluations that take part."""
+        return [chart for planned in self.planned.values() for chart in planned.charts]
+
+    @property
+    def charted(self) -> list[str]:
+        """The metrics that have a curve, without slices."""
+        names = [name for chart in self.charts for name in chart.curves.values()]
+        return list(dict.fromkeys(str(name) for name in names if not name.slice))
+
+    def is_known(self, metric: str) -> bool:
+        """Whether an evaluation yields a metric: one that has a curve, or one whose name goes on from there."""
+        return any(metric == name or metric.startswith(f"{name}/") for name in self.charted)
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        self.prepare(trainer.callbacks, Setting(trainer.datamodule, not self.exhaustive))
         for callback in trainer.callbacks:
-            if isinstance(callback, EarlyStopping) and is_known(
-                callback.monitor, trainer.datamodule, self.evaluations(trainer)
-            ):
+            if isinstance(callback, EarlyStopping) and self.is_known(callback.monitor):
                 callback.strict = False  # an undefined score is not a missing one
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -81,9 +134,9 @@ class Engine(Callback):
         if trainer.sanity_checking:
             return
         data: PairedData = trainer.datamodule
-        base, evaluations = self._base(trainer, data), self.evaluations(trainer)
-        self.measurements, self.rows = {}, {}
-        counts: dict[str, Any] = {
+        base = self._base(trainer, data)
+        run = {"data": data.name, "split": data.evaluated, "seed": data.seed, "note": data.note}
+        run["counts"] = {
             "examples": len(base),
             "not_predicted": len(data.pool) - len(base),
             "dropped_no_gold": data.counts.no_gold.get("validation", 0),
@@ -91,48 +144,60 @@ class Engine(Callback):
             "shortened": data.counts.shortened.get("validation", 0),
             "no_label": base.count(NO_LABEL),
         }
-        for pool in {id(pool): pool for pool in (e.pool(data) for e in evaluations)}.values():
-            own = pool is not data.pool
-            plans = {e.name: e.interventions(data, not self.exhaustive) for e in evaluations if e.pool(data) is pool}
-            manifests = {name: manifest_hash(plan, pool, data.seed) for name, plan in plans.items()}
-            require_alike(manifests, f"examples of the evaluations {', '.join(plans)}")
-            experiment = Experiment(trainer, pl_module, data, pool, None if own else base)
-            for name, rows in experiment.rows(plans).items():
-                meta = {"task": list(data.task.labels), "seed": data.seed, "data": data.name}
-                meta |= {"manifest": manifests[name]}
-                meta |= {"kind": "soft"} if data.task.kind == "soft" else {}  # gold says what answers are worth
-                self.rows[name] = rows, meta
-                unlabelled = r.where(rows, y2=NO_LABEL)
-                if own:
-                    unlabelled |= r.where(rows, y=NO_LABEL, intervention=r.BASE)
-                    counts |= {f"{name}/examples": len(pool), f"{name}/truncated": experiment.truncated}
-                counts[f"{name}/no_label"] = int(unlabelled.sum())
-        for evaluation in evaluations:
-            rows, _ = self.rows[evaluation.name]
-            found = evaluation.metrics(rows, data)
-            if twice := sorted(found.keys() & self.measurements.keys()):
-                raise HeedError(f"{evaluation.name} is not the only evaluation with the metric {twice[0]}.")
-            self.measurements |= found
-            counts |= {f"{evaluation.name}/{k}": v for k, v in evaluation.counts(rows, data).items()}
-        self.results = {
-            "format": r.FORMAT,
-            "data": data.name,
-            "split": data.evaluated,
-            "seed": data.seed,
-            "metrics": {name: m.as_dict() for name, m in self.measurements.items()},
-            "counts": counts,
-            "note": data.note,
-        }
+        self.rows = {}
+        for pool in {id(p.plan.pool): p.plan.pool for p in self.planned.values()}.values():
+            known = base if pool is data.pool else None
+            self._run([p for p in self.planned.values() if p.plan.pool is pool], trainer, pl_module, run, known)
+        metrics = METRICS | {name: p.evaluation.metric for name, p in self.planned.items()}
+        scored = score(run, self.rows, metrics)
+        self.measurements, self.results = {str(name): m for name, m in scored.numbers.items()}, scored.results
         if trainer.state.fn == "fit" or self.exhaustive:  # what train.py measures last would be a second last point
-            shown = {tag for e in evaluations if e.pool(data) is data.pool for tag in e.headlines(data).values()}
-            self._log(trainer, pl_module, shown)
+            self._log(scored.numbers, trainer, pl_module)
 
-    def _log(self, trainer: Trainer, pl_module: LightningModule, shown: set[str]) -> None:
-        for name, measurement in self.measurements.items():
+    def _run(
+        self,
+        together: Sequence[Planned],
+        trainer: Trainer,
+        module: LightningModule,
+        run: dict[str, Any],
+        base: BasePredictions | None,
+    ) -> None:
+        """Make the rows of the evaluations of one pool.
+
+        Args:
+            together: These evaluations.
+            trainer: The trainer.
+            module: The model.
+            run: What is said of the run in each rows file.
+            base: The predictions on the pool; None where it is not that of the data module.
+        """
+        data, pool = trainer.datamodule, together[0].plan.pool
+        changes = {p.evaluation.name: list(p.plan.interventions) for p in together}
+        manifests = {name: manifest_hash(plan, pool, data.seed) for name, plan in changes.items()}
+        require_alike(manifests, f"examples of the evaluations {', '.join(changes)}")
+        experiment = Experiment(trainer, module, data, pool, base)
+        rows_of = experiment.rows(changes)
+        for evaluation, plan, context in together:
+            rows = rows_of[evaluation.name]
+            without = r.where(rows, y2=NO_LABEL)
+            counts = {**plan.counts, **evaluation.counts(plan, rows, context)}
+            if base is None:
+                without |= r.where(rows, y=NO_LABEL, intervention=r.BASE)
+                counts |= {"examples": len(pool), "truncated": experiment.truncated}
+            counts["no_label"] = int(without.sum())
+            metadata = {"data": data.name, "seed": data.seed, "manifest": manifests[evaluation.name], "run": run}
+            metadata |= {"context": context.as_dict(), "counts": counts}
+            self.rows[evaluation.name] = rows, json.loads(json.dumps(metadata, sort_keys=True))  # as from a file
+
+    def _log(self, numbers: Numbers, trainer: Trainer, pl_module: LightningModule) -> None:
+        on_data = [p for p in self.planned.values() if p.plan.pool is trainer.datamodule.pool]
+        headlines = {name for p in on_data for chart in p.charts if chart.figure for name in chart.curves.values()}
+        for name, measurement in numbers.items():
             if measurement.value is None:  # neither 0 nor NaN, nor what it was an epoch ago
-                trainer._logger_connector._callback_metrics.pop(name, None)
-            elif BREAKDOWN not in name:
-                pl_module.log(name, measurement.value, prog_bar=name in shown, sync_dist=True, batch_size=1)
+                trainer._logger_connector._callback_metrics.pop(str(name), None)
+            elif BREAKDOWN not in name.slice:
+                shown = name in headlines
+                pl_module.log(str(name), measurement.value, prog_bar=shown, sync_dist=True, batch_size=1)
 
     def _base(self, trainer: Trainer, data: PairedData) -> BasePredictions:
         """The base predictions of all processes."""

@@ -1,6 +1,7 @@
-"""What an evaluation brings to the engine: its interventions and its metrics."""
+"""An evaluation: a plan of what to change, and the metric of what comes of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,67 +11,110 @@ from pytorch_lightning import Callback
 from datamodules import PairedData
 from datamodules.base.splits import partial
 from interventions import Intervention
-from metrics import Measurement
-from records import Examples, HeedError, is_entailment
+from metrics import Metric
+from records import Context, Examples, HeedError, is_entailment
+
+
+def _no_other_data(name: str, path: str | None) -> PairedData:
+    raise HeedError(f"{name}: other data sets are read by their names on the command line only.")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What an evaluation makes its plan for.
+
+    Attributes:
+        data: The data module, set up.
+        monitoring: Whether it runs within training, where it may bound its cost.
+        read: Makes a data module, set up, from the name of another data set and its path (None for the hub).
+    """
+
+    data: PairedData
+    monitoring: bool = False
+    read: Callable[[str, str | None], PairedData] = _no_other_data
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an evaluation does; made once in a run.
+
+    Attributes:
+        pool: The examples that it changes. Those of the data module are predicted already; others, of whatever data
+            set, are predicted for it.
+        interventions: The changes.
+        context: What the metric needs to know beside the rows and the task; JSON, kept in the rows file.
+        counts: What is known before anything is predicted of how much takes part, and how much cannot.
+    """
+
+    pool: Examples
+    interventions: Sequence[Intervention] = ()
+    context: Mapping[str, Any] = field(default_factory=dict)
+    counts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """Why an evaluation has nothing to do: what follows its name in a message."""
+
+    reason: str = "has nothing to do with these data"
 
 
 class Evaluation(Callback):
     """One evaluation. The engine finds it among the trainer's callbacks, and does the predicting and the writing.
 
     Attributes:
-        name: Its rows go to ``rows/<name>.parquet``.
-        figure: The figure over epochs that shows its headlines: ``figures/<figure>.png``.
-        needs: The setting without which it has nothing to do, for a message; "" if it always has.
-        own: Whether it brings examples of its own, and does without those of the data module.
+        metric: Makes its numbers, and says how they are shown. The evaluation has its name.
+        in_training: Whether it runs in every epoch of training, too.
         by_default: Whether it runs where nobody names it.
+        own: Whether it brings examples of its own, and does without those of the data module.
+        has_settings: Whether the command line shows its settings.
     """
 
-    name: str
-    figure: str = "attentiveness"
-    needs: str = ""
-    own: bool = False
+    metric: Metric
+    in_training: bool = False
     by_default: bool = True
+    own: bool = False
+    has_settings: bool = True
 
-    def pool(self, data: PairedData) -> Examples | None:
-        """The examples that it changes: the same object whenever it is asked; None where it has nothing to do.
-
-        Those of the data module are predicted already. Others, of whatever data set, are predicted for this evaluation.
-        """
-        return data.pool
-
-    def among(self, only: Sequence[str] | None) -> bool:
-        """Whether it is one of these evaluations; of None, one of those that nobody needs to name."""
-        return self.by_default if only is None else self.name in only
+    @property
+    def name(self) -> str:
+        """Its name: on the command line, and of its rows file."""
+        return self.metric.name
 
     @property
     def title(self) -> str:
         """Its name, with the settings that are not the usual ones: names the folder of an evaluation."""
         return self.name
 
-    def headlines(self, data: PairedData) -> dict[str, str]:
-        """What a reader looks at first: name of a curve to name of a metric."""
-        return {}
+    def plan(self, setting: Setting) -> Plan | Nothing:
+        """Say what to do.
 
-    def monitors(self, data: PairedData) -> list[str]:
-        """Metrics that a checkpoint may be chosen by, with all whose names go on from these."""
-        return list(self.headlines(data).values())
-
-    def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
-        """What to change.
-
-        Args:
-            data: The data module, set up.
-            monitoring: True within training, where an evaluation may bound its cost.
+        Raises:
+            HeedError: Its settings do not fit the data.
         """
         raise NotImplementedError
 
-    def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
-        """Numbers from the base rows and the rows of the interventions; pure."""
-        raise NotImplementedError
-
-    def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:
-        """What a reader must know to judge the numbers: how much took part, and how much could not."""
+    def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
+        """What a reader must know to judge the numbers, and the rows alone do not tell; beside those of the plan."""
         return {}
+
+    def context(self, data: PairedData, plan: Plan) -> Context:
+        """What its metric needs to know beside the rows."""
+        task = data.task
+        return Context(
+            data=data.name,
+            seed=data.seed,
+            kind=task.kind,
+            parts=task.parts,
+            labels=task.labels,
+            default_label=data.default_label,
+            splits=data.splits_evaluated,
+            own=plan.context,
+        )
+
+    def among(self, only: Sequence[str] | None) -> bool:
+        """Whether it is one of these evaluations; of None, one of those that nobody needs to name."""
+        return self.by_default if only is None else self.name in only
 
 
 def fitted(pool: Examples, data: PairedData) -> Examples:
@@ -107,9 +151,3 @@ def require_entailment(labels: Sequence[str], named: str) -> None:
     """
     if not any(map(is_entailment, labels)):
         raise HeedError(f"{named}: entailment is none of the labels {', '.join(labels)}.")
-
-
-def is_known(metric: str, data: PairedData, evaluations: Sequence[Evaluation]) -> bool:
-    """Whether one of these evaluations yields a metric."""
-    known = [name for e in evaluations for name in e.monitors(data)]
-    return any(metric == name or metric.startswith(f"{name}/") for name in known)

@@ -1,12 +1,10 @@
 """Exact match and F1 of answers that are pieces of a text, with the null control."""
 
-from typing import Any
+from dataclasses import replace
 
-import pyarrow as pa
-
+from callbacks.engine.evaluation import Nothing, Plan, Setting
 from callbacks.evaluations.accuracy import Accuracy
-from datamodules import PairedData
-from metrics import Measurement, noise, reading_scores
+from metrics import METRICS
 
 
 class Answers(Accuracy):
@@ -16,14 +14,9 @@ class Answers(Accuracy):
         max_null: How many examples the null control repeats in training; evaluate.py repeats all.
     """
 
-    name = "answers"
+    metric = METRICS["answers"]
     kinds = ("span",)
 
-    def headlines(self, data: PairedData) -> dict[str, str]:
-        return {"F1": f"f1/{data.name}", "exact match": f"exact_match/{data.name}"}
-
-    def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
-        return {**reading_scores(rows, data.name, data.seed), **noise(rows, data.name)}
-
-    def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:
-        return {"not_in_text": data.absent}
+    def plan(self, setting: Setting) -> Plan | Nothing:
+        plan = super().plan(setting)
+        return plan if isinstance(plan, Nothing) else replace(plan, counts={"not_in_text": setting.data.absent})

@@ -4,11 +4,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from callbacks.engine.evaluation import Evaluation
-from datamodules import PairedData
-from interventions import Intervention, Swap
-from metrics import Measurement, attentiveness, soft_flags, span_attentiveness
-from records import BATCH, HeedError
+from callbacks.engine.evaluation import Evaluation, Plan, Setting
+from interventions import Swap
+from metrics import METRICS
+from records import BATCH, Context, HeedError
 from records.rows import BASE, where
 
 
@@ -21,44 +20,32 @@ class Attentiveness(Evaluation):
             always takes all.
     """
 
-    name = "attentiveness"
+    metric = METRICS["attentiveness"]
+    in_training = True
 
     def __init__(self, draws: int = 5, max_examples: int | None = 2000) -> None:
         if draws < 1 or (max_examples is not None and max_examples < 1):
             raise HeedError("--attentiveness.draws and --attentiveness.max_examples must be at least 1.")
         self.draws, self.max_examples = draws, max_examples
 
-    def headlines(self, data: PairedData) -> dict[str, str]:
-        return {f"attentiveness: {part}": f"attentiveness/{data.name}/{part}" for part in data.swap}
+    def plan(self, setting: Setting) -> Plan:
+        data, limit = setting.data, self.max_examples if setting.monitoring else None
+        swaps = [Swap(part, data.default_label, self.draws, limit=limit) for part in data.swap]
+        return Plan(data.pool, swaps, {"swap": list(data.swap)})
 
-    def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
-        limit = self.max_examples if monitoring else None
-        return [Swap(part, data.default_label, self.draws, limit=limit) for part in data.swap]
-
-    def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
-        found: dict[str, Measurement] = {}
-        label, labels = data.default_label, data.full_task.labels
-        flags = soft_flags(rows, data.seed) if data.full_task.kind == "soft" else None
-        for part in data.swap:
-            if data.full_task.kind == "span":
-                found |= span_attentiveness(rows, data.name, part, data.seed)
-                continue
-            found |= attentiveness(rows, data.name, part, label, labels, data.seed, flags)
-        return found
-
-    def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:
-        base = where(rows, intervention=BASE)
-        if data.default_label is not None:
-            base &= ~where(rows, y=data.default_label)
+    def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
+        base, pool = where(rows, intervention=BASE), plan.pool
+        if context.default_label is not None:
+            base &= ~where(rows, y=context.default_label)
         counts = {}
-        for part in data.swap:
+        for part in context.own["swap"]:
             swapped = rows.select(["uid"]).filter(pa.array(where(rows, intervention="swap", part=part, draw=0)))
             uids = (uid for batch in swapped.to_batches(max_chunksize=BATCH) for uid in batch[0].to_pylist())
-            related = [len(data.pool.sharing(data.pool.position(uid))) for uid in uids]
+            related = [len(pool.sharing(pool.position(uid))) for uid in uids]
             counts[part] = {
                 "eligible": int(base.sum()),
                 "swapped": swapped.num_rows,
                 "partners_excluded": sum(related) - len(related),
-                "partners_eligible": len(related) * len(data.pool) - sum(related),
+                "partners_eligible": len(related) * len(pool) - sum(related),
             }
         return counts

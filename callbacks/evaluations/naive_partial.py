@@ -1,12 +1,8 @@
 """Naive partial inputs as an evaluation: a model of all parts is given one alone."""
 
-import pyarrow as pa
-
-from callbacks.engine.evaluation import Evaluation
-from datamodules import PairedData
-from interventions import Intervention, KeepPart
-from metrics import Measurement, naive_partial
-from records import Examples
+from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from interventions import KeepPart
+from metrics import METRICS
 
 
 class NaivePartial(Evaluation):
@@ -15,21 +11,13 @@ class NaivePartial(Evaluation):
     It runs where ``--evaluations`` names it: the paper shows why it is no measure of attentiveness.
     """
 
-    name = "naive_partial"
+    metric = METRICS["naive_partial"]
     by_default = False
 
-    def pool(self, data: PairedData) -> Examples | None:
-        return data.pool if len(data.sides) > 1 else None
-
-    def headlines(self, data: PairedData) -> dict[str, str]:
-        return {f"{side} alone": f"naive_partial/{data.name}/{side}" for side in data.sides}
-
-    def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
+    def plan(self, setting: Setting) -> Plan | Nothing:
+        data = setting.data
+        if len(data.sides) < 2:
+            return Nothing()
         parts = data.task.parts
-        return [KeepPart(side, tuple(p for p in parts if p not in side.split("+"))) for side in data.sides]
-
-    def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
-        found: dict[str, Measurement] = {}
-        for side in data.sides:
-            found |= naive_partial(rows, data.name, side, data.seed, data.full_task.kind)
-        return found
+        kept = [KeepPart(side, tuple(p for p in parts if p not in side.split("+"))) for side in data.sides]
+        return Plan(data.pool, kept, {"sides": list(data.sides)})

@@ -1,13 +1,8 @@
 """Accuracy in two classes, entailment or not, on several data sets at once."""
 
-from collections.abc import Callable
-
-import pyarrow as pa
-
-from callbacks.engine.evaluation import Evaluation, fitted, require_entailment
+from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, require_entailment
 from datamodules import PairedData
-from interventions import Intervention
-from metrics import Measurement, two_class_accuracy
+from metrics import METRICS
 from records import Examples, HeedError
 
 
@@ -20,38 +15,24 @@ class TwoClass(Evaluation):
         benchmarks: Names of data sets with their paths, or null for the hub: {snli: null, med: FILE}.
     """
 
-    name = "two_class"
-    needs = "benchmarks, data sets with their paths"
+    metric = METRICS["two_class"]
     own = True
 
     def __init__(self, benchmarks: dict[str, str | None] | None = None) -> None:
         self.benchmarks = benchmarks or {}
-        self._modules: dict[str, PairedData] = {}
-        self._pool: Examples | None = None
 
-    def read(self, data_module: Callable[[str, str | None], PairedData]) -> None:
-        """Have the benchmarks read.
-
-        Args:
-            data_module: Makes a data module, set up, from the name of a data set and its path.
-        """
+    def plan(self, setting: Setting) -> Plan | Nothing:
+        if not self.benchmarks:
+            return Nothing("needs --two_class.benchmarks, data sets with their paths")
+        modules: dict[str, PairedData] = {}
         for benchmark, path in self.benchmarks.items():
+            flag = f"--two_class.benchmarks {benchmark}"
             try:
-                module = data_module(benchmark, path)
+                module = setting.read(benchmark, path)
             except HeedError as error:
-                raise HeedError(f"--two_class.benchmarks {benchmark}: {error}") from None
-            require_entailment(module.task.labels, f"--two_class.benchmarks {benchmark}")
-            if self._modules.setdefault(module.name, module) is not module:
-                raise HeedError(f"--two_class.benchmarks {benchmark}: another one is called {module.name} in its YAML.")
-
-    def pool(self, data: PairedData) -> Examples | None:
-        if self._pool is None and self._modules:
-            require_entailment(data.task.labels, "--two_class.benchmarks with this model")
-            self._pool = Examples.concatenate([fitted(m.pool, data) for m in self._modules.values()])
-        return self._pool
-
-    def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
-        return []
-
-    def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
-        return two_class_accuracy(rows, data.task.labels, data.seed)
+                raise HeedError(f"{flag}: {error}") from None
+            require_entailment(module.task.labels, flag)
+            if modules.setdefault(module.name, module) is not module:
+                raise HeedError(f"{flag}: another one is called {module.name} in its YAML.")
+        require_entailment(setting.data.task.labels, "--two_class.benchmarks with this model")
+        return Plan(Examples.concatenate([fitted(module.pool, setting.data) for module in modules.values()]))

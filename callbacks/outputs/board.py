@@ -15,8 +15,8 @@ from torch.utils.tensorboard import SummaryWriter
 
 from callbacks.engine.engine import Engine
 from callbacks.outputs.run_folder import RunFolder
-from metrics import Measurement
-from records import MANY, atomic_path, writing
+from records import Measurement, atomic_path, writing
+from records.display import Chart
 from reports.figures.history import history_figure
 
 
@@ -99,27 +99,21 @@ class Board(Callback):
         # what a stopped run logged after the step that it goes on from is hidden, and comes once more
         start = SessionLog(status=SessionLog.START)
         writer.file_writer.add_event(Event(step=self._start, session_log=start))
-        data = trainer.datamodule
-        page = {
-            " and ".join(dict.fromkeys(curve.split(":")[0] for curve in curves)): ["Multiline", list(curves.values())]
-            for curves in self._curves(trainer).values()
-        }
-        labels = data.task.labels if len(data.task.labels) <= MANY else ()
-        for part in data.swap if labels else ():
-            tags = [f"attentiveness/{data.name}/{part}/from_{label}" for label in labels]
-            page[f"attentiveness to {part} by predicted label"] = ["Multiline", tags]
-        if labels and data.task.kind == "classification":
-            page["accuracy by label"] = ["Multiline", [f"accuracy/{data.name}/{label}" for label in labels]]
-        page["null control: must stay at 0"] = ["Multiline", [f"null/{data.name}/flips"]]
-        exact = {title: [kind, [f"^{re.escape(tag)}$" for tag in tags]] for title, (kind, tags) in page.items()}
-        writer.add_custom_scalars({data.name: exact})  # which takes patterns, not names
+        page: dict[str, list[str]] = {}
+        for title, curves in self._figures(trainer).values():
+            page[title] = list(curves.values())
+        for chart in self._engine(trainer).charts:
+            if not chart.figure:
+                page[chart.title] = [str(name) for name in chart.curves.values()]
+        exact = {title: ["Multiline", [f"^{re.escape(tag)}$" for tag in tags]] for title, tags in page.items()}
+        writer.add_custom_scalars({trainer.datamodule.name: exact})  # which takes patterns, not names
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.sanity_checking or not trainer.is_global_zero or trainer.state.fn != "fit":
             return
         folder = next(c for c in trainer.callbacks if isinstance(c, RunFolder)).folder
         data, measurements = trainer.datamodule, self._engine(trainer).measurements
-        for name, curves in self._curves(trainer).items():
+        for name, (_, curves) in self._figures(trainer).items():
             points = self.history.setdefault(name, [])
             points.append((trainer.current_epoch + 1, {curve: measurements[tag] for curve, tag in curves.items()}))
             figure = history_figure(points, f"{data.name}, {data.regime}")
@@ -137,7 +131,7 @@ class Board(Callback):
     def final(self, trainer: Trainer) -> None:
         """Record the hyperparameters with the metrics of the best checkpoint; call after it was evaluated."""
         measurements = self._engine(trainer).measurements
-        chosen = [tag for curves in self._curves(trainer).values() for tag in curves.values()]
+        chosen = [tag for _, curves in self._figures(trainer).values() for tag in curves.values()]
         final = {f"final/{tag}": measurements[tag].value for tag in chosen}  # the HParams tab shows a column for each
         final = {name: value for name, value in final.items() if value is not None}
         for logger in trainer.loggers:
@@ -153,10 +147,16 @@ class Board(Callback):
     def _engine(trainer: Trainer) -> Engine:
         return next(c for c in trainer.callbacks if isinstance(c, Engine))
 
-    def _curves(self, trainer: Trainer) -> dict[str, dict[str, str]]:
-        """Figure to its curves: the name of each to the name of the metric, of what a reader looks at first."""
-        figures: dict[str, dict[str, str]] = {}
-        for evaluation in self._engine(trainer).evaluations(trainer):
-            if headlines := evaluation.headlines(trainer.datamodule):
-                figures.setdefault(evaluation.figure, {}).update(headlines)
-        return figures
+    def _figures(self, trainer: Trainer) -> dict[str, tuple[str, dict[str, str]]]:
+        """Figure to its title and its curves, those of all evaluations that share it: name of each to its metric."""
+        charts: dict[str, list[Chart]] = {}
+        for chart in self._engine(trainer).charts:
+            if chart.figure:
+                charts.setdefault(chart.figure, []).append(chart)
+        return {
+            figure: (
+                " and ".join(dict.fromkeys(chart.title for chart in several)),
+                {curve: str(name) for chart in several for curve, name in chart.curves.items()},
+            )
+            for figure, several in charts.items()
+        }

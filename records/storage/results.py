@@ -59,10 +59,20 @@ def write_results(
         file, hashes = stack.enter_context(atomic_path(Path(folder) / RESULTS)), {}
         for name, (table, metadata) in rows.items():
             hashes[name] = save_rows(stack.enter_context(atomic_path(rows_file(folder, name))), table, metadata)
-        file.write_text(as_json({**results, "rows": hashes}), encoding="utf-8", errors="backslashreplace")
+        file.write_text(results_text(results, hashes), encoding="utf-8", errors="backslashreplace")
         for path in [*(Path(folder) / "rows").glob("*.parquet"), *outdated]:
             if path.parent.name != "rows" or path.stem not in hashes:
                 path.unlink(missing_ok=True)
+
+
+def results_text(results: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
+    """The text of results.json.
+
+    Args:
+        results: What it says but for the hashes.
+        hashes: Evaluation to the sha256 of its rows file.
+    """
+    return as_json({**results, "rows": dict(hashes)})
 
 
 def read_results(folder: str | Path) -> dict[str, Any]:
@@ -82,7 +92,7 @@ def read_results(folder: str | Path) -> dict[str, Any]:
         raise HeedError(f"{path} is damaged: {wrong}; evaluate again.")
     for name, sha256 in found["rows"].items():
         file = rows_file(folder, name)
-        if file.exists() and _sha256(file) != sha256:
+        if file.exists() and file_hash(file) != sha256:
             raise HeedError(f"{file} is not the file that {path} was computed from: evaluate again.")
     return found
 
@@ -110,7 +120,8 @@ def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict
     return rows, metadata
 
 
-def _sha256(path: Path) -> str:
+def file_hash(path: Path) -> str:
+    """The sha256 of a file."""
     with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

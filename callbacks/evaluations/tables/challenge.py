@@ -1,14 +1,12 @@
 """Challenge examples made of what is evaluated, as an evaluation: changed hypotheses, and tables with other titles."""
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 from pytorch_lightning.utilities import rank_zero_info
 
-from callbacks.engine.evaluation import Evaluation, by_split
-from datamodules import PairedData
+from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, by_split
 from interventions import (
     DIRECTIONS,
     KINDS,
@@ -21,12 +19,12 @@ from interventions import (
 )
 from interventions.hypotheses.spacy_analyser import INSTALL
 from interventions.tables.allowed_transitions import LABELS
-from metrics import Measurement, challenge, challenge_counts
-from records import Examples, HeedError
-from records.rows import BASE, select, sliced, strings, where
+from metrics import METRICS, challenge_counts
+from metrics.tables.challenge import perturbations
+from records import Context, Examples, HeedError
+from records.rows import BASE, select, strings, where
 
 ENTITIES, TITLE = "entities", "title"
-NEUTRAL = LABELS[1]
 
 
 class Challenge(Evaluation):
@@ -40,9 +38,7 @@ class Challenge(Evaluation):
             title (of the table). By default all of them; entities only where spaCy is installed.
     """
 
-    name = "challenge"
-    figure = "challenge"
-    needs = f"kinds, and data of a table and a hypothesis with the labels {', '.join(LABELS)}"
+    metric = METRICS["challenge"]
 
     def __init__(self, kinds: list[str] | None = None) -> None:
         known = (*KINDS, TITLE)
@@ -50,7 +46,6 @@ class Challenge(Evaluation):
             raise HeedError(f"--challenge.kinds {unknown[0]}: unknown; known are {', '.join(known)}.")
         self.kinds = list(dict.fromkeys(known if kinds is None else kinds))
         self.all = kinds is None
-        self._known: tuple[Examples, list[Source]] | None = None
         if ENTITIES in (kinds or ()):
             try:
                 SpacyAnalyser()
@@ -61,70 +56,39 @@ class Challenge(Evaluation):
     def title(self) -> str:
         return self.name if self.all else "-".join([self.name, *self.kinds])
 
-    def pool(self, data: PairedData) -> Examples | None:
-        if data.whole is None or not self.kinds or set(data.task.labels) != set(LABELS):
-            return None
-        table, text = _parts(data.whole)
-        return data.pool if table and text in data.pool.parts else None
-
-    def headlines(self, data: PairedData) -> dict[str, str]:
-        if self.kinds == [TITLE]:
-            return {"titles: preserved": f"challenge/{data.name}/titles/preserved"}
-        return {f"hypotheses: {way}": f"challenge/{data.name}/hypotheses/{way}" for way in DIRECTIONS}
-
-    def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
+    def plan(self, setting: Setting) -> Plan | Nothing:
+        data = setting.data
+        whole = data.whole  # the table too, where the model reads the hypothesis alone
+        table, text = _parts(whole) if whole is not None and set(data.task.labels) == set(LABELS) else (None, None)
+        if not (self.kinds and table and text in data.pool.parts):
+            needed = f"data of a table and a hypothesis with the labels {', '.join(LABELS)}"
+            return Nothing(f"needs --challenge.kinds, and {needed}")
+        analyser = best_analyser()
+        if ENTITIES in self.kinds and not analyser.knows_entities:
+            rank_zero_info(f"Challenge hypotheses get no other names, which only spaCy finds: {INSTALL}")
+        kinds = [kind for kind in self.kinds if kind != TITLE and (kind != ENTITIES or analyser.knows_entities)]
         changes: list[Intervention] = []
-        for source in self._sources(data):
-            changes += [PerturbHypothesis(kind, way, source) for kind in self._perturbed(data) for way in DIRECTIONS]
-            changes += self._swaps(source, data)
-        return changes
+        for pool in by_split(whole, data):  # each is changed as if it were evaluated alone
+            source = Source(pool, analyser, text, table)
+            changes += [PerturbHypothesis(kind, way, source) for kind in kinds for way in DIRECTIONS]
+            changes += [SwapTitle(source, data.pool.parts)] if TITLE in self.kinds else []
+        left_out = [kind for kind in self.kinds if kind not in (*kinds, TITLE)]
+        context = {"kinds": kinds, "title": TITLE in self.kinds}
+        return Plan(data.pool, changes, context, {"analyser": analyser.name, "left_out": left_out})
 
-    def _sources(self, data: PairedData) -> list[Source]:
-        """Where changes are made of: of several splits, each is changed as if it were evaluated alone."""
-        if self._known is None or self._known[0] is not data.whole:
-            analyser, (table, text) = best_analyser(), _parts(data.whole)
-            if ENTITIES in self.kinds and not analyser.knows_entities:
-                rank_zero_info(f"Challenge hypotheses get no other names, which only spaCy finds: {INSTALL}")
-            pools = by_split(data.whole, data)
-            self._known = data.whole, [Source(pool, analyser, text, table) for pool in pools]
-        return self._known[1]
-
-    def _perturbed(self, data: PairedData) -> list[str]:
-        """The kinds of changes of hypotheses that can be made."""
-        names = self._sources(data)[0].analyser.knows_entities
-        return [kind for kind in self.kinds if kind != TITLE and (kind != ENTITIES or names)]
-
-    def _swaps(self, source: Source, data: PairedData) -> list[SwapTitle]:
-        return [SwapTitle(source, data.pool.parts)] if TITLE in self.kinds else []
-
-    def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
-        found, perturbed = {}, self._perturbed(data)
-        for split, some in {"": rows, **_of_splits(rows, data)}.items():
-            for what, names in {"hypotheses": _names(perturbed), "titles": [TITLE] * (TITLE in self.kinds)}.items():
-                name = f"{data.name}/{what}"
-                of_all = challenge(some, name, names, NEUTRAL, data.seed) if names else {}
-                for metric, measured in of_all.items():
-                    if what != "titles" or "/flipped" not in metric:  # no title flips a label
-                        found[metric.replace(f"/{name}/", f"/{name}/{split}")] = measured
-        for kind in perturbed:
-            of_kind = challenge(rows, f"{data.name}/hypotheses/kind={kind}", _names([kind]), NEUTRAL, data.seed)
-            found |= {metric: m for metric, m in of_kind.items() if not metric.endswith("/subsamples")}
-        return found
-
-    def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:
-        """How many examples were changed, by kind; how many could not be, and why; and by which analyser."""
-        sources, perturbed = self._sources(data), self._perturbed(data)
-        counts: dict[str, Any] = {"analyser": sources[0].analyser.name}
-        counts["left_out"] = [kind for kind in self.kinds if kind not in (*perturbed, TITLE)]
-        for kind in perturbed:
-            ways = zip(DIRECTIONS, _names([kind]), strict=True)
+    def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
+        """How many examples were changed, by kind; how many could not be, and why."""
+        kinds, counts = context.own["kinds"], {}
+        for kind in kinds:
+            ways = zip(DIRECTIONS, perturbations([kind]), strict=True)
             counts[kind] = {way: int(where(rows, intervention=name).sum()) for way, name in ways}
-        if perturbed:
-            counts["hypotheses"] = challenge_counts(rows, _names(perturbed), NEUTRAL)
-        if TITLE in self.kinds:
-            of_titles = challenge_counts(rows, [TITLE], NEUTRAL)
+        if kinds:
+            counts["hypotheses"] = challenge_counts(rows, perturbations(kinds))
+        if context.own["title"]:
+            of_titles = challenge_counts(rows, [TITLE])
             counts["titles"] = {k: n for k, n in of_titles.items() if "flipped" not in k}
-            uids, swaps = strings(select(rows, intervention=BASE), "uid"), [self._swaps(s, data)[0] for s in sources]
+            uids = strings(select(rows, intervention=BASE), "uid")
+            swaps = [swap for swap in plan.interventions if isinstance(swap, SwapTitle)]
             reasons = Counter(swap.why_not(uid) for swap in swaps for uid in uids if swap.source.holds(uid))
             counts["titles"]["without"] = {reason: n for reason, n in sorted(reasons.items()) if reason}
         return counts
@@ -135,19 +99,3 @@ def _parts(pool: Examples) -> tuple[str | None, str | None]:
     tables = pool.tables
     texts = [part for part in pool.parts if part not in tables]
     return (tables[0], texts[0]) if (len(tables), len(texts)) == (1, 1) else (None, None)
-
-
-def _names(kinds: Sequence[str]) -> list[str]:
-    """The names of the interventions of these kinds."""
-    return [f"perturb/{kind}/{way}" for kind in kinds for way in DIRECTIONS]
-
-
-def _of_splits(rows: pa.Table, data: PairedData) -> dict[str, pa.Table]:
-    """The rows of each split, where several are evaluated, by what stands in the names of its metrics."""
-    if not data.splits_evaluated:
-        return {}
-    of, names = sliced(rows, "split")
-    return {
-        f"split={split}/": rows.filter(pa.array(of == (names.index(split) if split in names else -1)))
-        for split in data.splits_evaluated
-    }

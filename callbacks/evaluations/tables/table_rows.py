@@ -4,13 +4,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from callbacks.engine.evaluation import Evaluation, by_split, table_of
+from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, by_split, table_of
 from datamodules import PairedData
 from datamodules.base.splits import by_hash
-from interventions import Donors, Intervention, RowEdits
+from interventions import Donors, RowEdits
 from interventions.tables.allowed_transitions import LABELS, steps
-from metrics import Changes, Measurement, invalid_transitions
-from records import Examples, HeedError
+from metrics import METRICS, Changes
+from records import Context, Examples, HeedError
 from records.rows import BASE, select, strings
 
 OPERATIONS = ("delete", "insert", "update", "permute")
@@ -28,9 +28,7 @@ class TableRows(Evaluation):
         rows_per_table: At most this many rows of a table are edited, taken at random; None for all.
     """
 
-    name = "table_rows"
-    figure = "table_rows"
-    needs = f"operations, and data with a table among the parts and the labels {', '.join(LABELS)}"
+    metric = METRICS["table_rows"]
 
     def __init__(
         self,
@@ -45,44 +43,30 @@ class TableRows(Evaluation):
             steps(operation)
         self.operations = list(dict.fromkeys(operations))
         self.max_examples, self.rows_per_table = max_examples, rows_per_table
-        self._prepared: tuple[Examples, list[tuple[Donors, frozenset[str] | None]]] | None = None
 
-    def pool(self, data: PairedData) -> Examples | None:
-        fits = data.pool is not None and data.pool.tables and set(data.task.labels) == set(LABELS)
-        return data.pool if fits and self.operations else None
-
-    def headlines(self, data: PairedData) -> dict[str, str]:
-        return {f"invalid: {name}": f"transitions/{data.name}/{name}/invalid" for name in self.operations[:1]}
-
-    def interventions(self, data: PairedData, monitoring: bool) -> list[Intervention]:
-        return [
-            RowEdits(name, table_of(data.pool), donors, self.rows_per_table, only=only)
-            for donors, only in self._of_splits(data)
-            for name in self.operations
-        ]
-
-    def _of_splits(self, data: PairedData) -> list[tuple[Donors, frozenset[str] | None]]:
-        """What the tables of each split lend to each other, and which hypotheses are tested; None where all are.
-
-        Each split is edited as if it were evaluated alone.
-        """
-        if self._prepared is None or self._prepared[0] is not data.pool:
-            pools = by_split(data.pool, data)
-            self._prepared = data.pool, [(Donors(p, table_of(p)), self._chosen(p, data)) for p in pools]
-        return self._prepared[1]
+    def plan(self, setting: Setting) -> Plan | Nothing:
+        data = setting.data
+        if not (self.operations and data.pool.tables and set(data.task.labels) == set(LABELS)):
+            needed = f"data with a table among the parts and the labels {', '.join(LABELS)}"
+            return Nothing(f"needs --table_rows.operations, and {needed}")
+        edits = []
+        for pool in by_split(data.pool, data):  # each is edited as if it were evaluated alone
+            part, only = table_of(pool), self._chosen(pool, data)
+            donors = Donors(pool, part)
+            edits += [RowEdits(name, part, donors, self.rows_per_table, only=only) for name in self.operations]
+        return Plan(data.pool, edits, {"operations": self.operations})
 
     def _chosen(self, pool: Examples, data: PairedData) -> frozenset[str] | None:
+        """Which hypotheses are tested; None where all are."""
         if not data.splits_evaluated and len(pool) <= (self.max_examples or len(pool)):
             return None
         return frozenset(map(pool.uid, by_hash(pool, data.seed, self.name)[: self.max_examples]))
 
-    def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
-        return invalid_transitions(rows, data.name, self.operations, data.seed, data.splits_evaluated)
-
-    def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:
+    def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         """Of each operation: hypotheses and tables with an edit, hypotheses without a possible one, and the matrix."""
         base, counts = set(strings(select(rows, intervention=BASE), "uid")), {}
-        chosen = sum(len(base if only is None else base & only) for _, only in self._of_splits(data))
+        tested = [edit.only for edit in plan.interventions if edit.name == self.operations[0]]  # of each split
+        chosen = sum(len(base if only is None else base & only) for only in tested)
         for name in self.operations:
             changes = Changes(rows, name)
             counts[name] = {
