@@ -16,7 +16,8 @@ from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from callbacks import EVALUATIONS, BestCheckpoint, Board, ContactSheet, Engine, Evaluation, RunFolder, Setting
+from callbacks import EVALUATIONS, BestCheckpoint, Board, ContactSheet, Engine, RunFolder, Setting
+from callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
 from callbacks.outputs.board import BoardLogger
 from cli.allowed_classes import require_kinds
 from cli.folders import claim_named
@@ -27,6 +28,7 @@ from datamodules import PairedData
 from lightning_modules import Classifier
 from records import ExamplesBuilder, HeedError
 from records.storage.claim import release
+
 
 def description(evaluating: bool) -> str:
     """What --help says first."""
@@ -53,6 +55,7 @@ class HeedCLI(LightningCLI):
     def __init__(self, evaluating: bool, folder: Callable[["HeedCLI"], Path], args: list[str]) -> None:
         self.evaluating, self.make_folder = evaluating, folder
         self.about: dict[str, Any] = {}  # goes into run.json
+        self.plain = [kind() for kind in EVALUATIONS.values() if not kind.has_settings]
         self.engine: Engine | None = None
         try:
             self._make(args)
@@ -218,8 +221,7 @@ class HeedCLI(LightningCLI):
 
     def _plan_evaluations(self) -> None:
         """Have the evaluations make their plans, for which they read the examples that they bring."""
-        plain = [kind() for kind in EVALUATIONS.values() if not kind.has_settings]
-        callbacks = [*plain, *map(self.config_init.get, self.parser.callback_keys)]
+        callbacks = [*self.plain, *map(self.config_init.get, self.parser.callback_keys)]
         self.engine = Engine(self.evaluating, self.only)
         self.engine.prepare(callbacks, Setting(self.datamodule, not self.evaluating, self._read))
         for name, nothing in self.engine.idle.items() if self.only else ():
@@ -250,8 +252,7 @@ class HeedCLI(LightningCLI):
         self.check()
         config = self.config_init["trainer"]
         folder = self.make_folder(self) if is_first() else None
-        plain = [kind() for kind in EVALUATIONS.values() if not kind.has_settings]
-        heed = [*plain, self.engine, RunFolder(folder, self.save_config, self.about), ContactSheet()]
+        heed = [*self.plain, self.engine, RunFolder(folder, self.save_config, self.about), ContactSheet()]
         if self.evaluating:
             kwargs["logger"] = config["logger"] or False
         else:

@@ -29,9 +29,9 @@ class ContactSheet(Callback):
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         engine, folder = (next(c for c in trainer.callbacks if isinstance(c, kind)) for kind in (Engine, RunFolder))
-        if trainer.sanity_checking or not trainer.is_global_zero or Attentiveness.name not in engine.rows:
+        if trainer.sanity_checking or not trainer.is_global_zero or Attentiveness.metric.name not in engine.rows:
             return
-        data, (rows, _) = trainer.datamodule, engine.rows[Attentiveness.name]
+        data, (rows, _) = trainer.datamodule, engine.rows[Attentiveness.metric.name]
         writer = tensorboard_of(trainer) if trainer.state.fn == "fit" else None
         for part in data.swap:
             found = unchanged(rows, part, data.default_label, data.seed)

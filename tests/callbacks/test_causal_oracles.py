@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pytorch_lightning import Trainer
 
-from callbacks import Accuracy, Engine, NaturalLogic
+from callbacks import Accuracy, Engine, NaturalLogic, Nothing, Setting
 from datamodules import PairedText, Planted
 from lightning_modules import Classifier
 from records import HeedError, Prediction
@@ -164,11 +164,11 @@ def test_the_two_rules_part_where_entailment_is_first_with_less_than_half(nlixy)
 def test_a_model_without_entailment_is_refused(nlixy):
     data = PairedText("d", {"premise": "p", "hypothesis": "h"}, {"yes": [], "no": []})
     with pytest.raises(HeedError, match="--natural_logic.path .*: entailment is none of the labels yes, no"):
-        NaturalLogic(str(nlixy)).pool(data)
+        NaturalLogic(str(nlixy)).plan(Setting(data))
 
 
 def test_without_a_path_there_is_nothing_to_do():
-    assert NaturalLogic().pool(Planted()) is None
+    assert isinstance(NaturalLogic().plan(Setting(Planted())), Nothing)
 
 
 def test_at_least_one_seed():

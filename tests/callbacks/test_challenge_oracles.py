@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from callbacks import Challenge
+from callbacks import Challenge, Nothing, Setting
 from datamodules import PairedData, PairedTables, Planted
 from interventions import KINDS
 from interventions.hypotheses.analysis import Analysis, RuleAnalyser, Span
@@ -308,20 +308,19 @@ def test_only_the_kinds_that_were_asked_for():
     assert not any("hypotheses" in name for name in (*titles.measurements, *titles.results["counts"]))
     for kinds in (["title"], ["numbers"], None):
         engine = measure(kinds=kinds)
-        assert set(Challenge(kinds).headlines(Claims()).values()) <= set(engine.measurements)
+        assert set(engine.charted) <= set(engine.measurements)
     with pytest.raises(HeedError, match="^--challenge.kinds verbs: unknown; known are entities, nominal_modifiers, "):
         Challenge(["numbers", "verbs"])
 
 
 def test_what_has_no_table_or_other_labels_or_no_kinds_is_left_alone():
     data, evaluation = Claims(), Challenge()
-    assert evaluation.pool(data) is None  # not set up yet
     data.setup("validate")
-    assert evaluation.pool(data) is data.pool
-    assert Challenge([]).pool(data) is None
+    assert evaluation.plan(Setting(data)).pool is data.pool
+    assert isinstance(Challenge([]).plan(Setting(data)), Nothing)
     for other in (Planted(n_validation=8), Claims(labels=("yes", "no", "neutral")), Claims(partial="premise")):
         other.setup("validate")
-        assert evaluation.pool(other) is None
+        assert isinstance(evaluation.plan(Setting(other)), Nothing)
 
 
 def test_the_parts_may_have_other_names():

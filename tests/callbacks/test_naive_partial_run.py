@@ -1,6 +1,6 @@
 """One part alone for models of both, through the real engine."""
 
-from callbacks import Accuracy, Attentiveness, NaivePartial
+from callbacks import Accuracy, Attentiveness, NaivePartial, Nothing, Setting
 from datamodules import PairedData
 from records import Example, Examples
 
@@ -46,4 +46,4 @@ def test_it_runs_where_it_is_named():
     assert not Accuracy().among(["naive_partial"])
     data = Pairs(partial="hypothesis")
     data.setup("validate")
-    assert NaivePartial().pool(data) is None
+    assert isinstance(NaivePartial().plan(Setting(data)), Nothing)

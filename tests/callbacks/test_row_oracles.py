@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from callbacks import TableRows
+from callbacks import Nothing, Setting, TableRows
 from datamodules import PairedData, Planted
 from interventions import Donors, RowEdits
 from interventions.tables.allowed_transitions import LABELS
@@ -193,14 +193,13 @@ def test_rows_name_the_table_and_what_is_allowed():
 
 def test_what_has_no_table_or_other_labels_or_no_operations_is_left_alone():
     data, evaluation = Claims(), TableRows()
-    assert evaluation.pool(data) is None  # not set up yet
     data.setup("validate")
-    assert evaluation.pool(data) is data.pool
-    assert TableRows([]).pool(data) is None
-    assert evaluation.headlines(data) == {"invalid: delete": "transitions/d/delete/invalid"}
+    assert evaluation.plan(Setting(data)).pool is data.pool
+    assert isinstance(TableRows([]).plan(Setting(data)), Nothing)
+    assert measure(reads_the_row).charted == ["transitions/d/delete/invalid"]
     for other in (Planted(n_validation=8), Claims(labels=("yes", "no", "neutral")), Claims(partial="hypothesis")):
         other.setup("validate")
-        assert evaluation.pool(other) is None
+        assert isinstance(evaluation.plan(Setting(other)), Nothing)
 
 
 class OfSplits(Claims):

@@ -1,16 +1,13 @@
 """Annotated rows and counterfactual tables on models whose answers can be told beforehand."""
 
-import csv
-import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-import yaml
 
-from callbacks import Challenge, CounterfactualTables, Evidence, TableRows
-from datamodules import PairedTables, Planted
+from callbacks import Challenge, CounterfactualTables, Evidence, Nothing, Setting, TableRows
+from datamodules import Planted
 from interventions.tables.allowed_transitions import LABELS
 from lightning_modules import Seq2Seq
 from records import HeedError
@@ -18,25 +15,8 @@ from records.rows import contents, write_rows
 from records.storage.results import write_results
 from reports.inoculation import compare, main
 
+from infotabs_files import PAIRS, C, E, N, module, write_infotabs
 from oracles import measure
-
-ROOT = Path(__file__).parents[2]
-SETTINGS = yaml.safe_load((ROOT / "configs" / "data" / "infotabs.yaml").read_text())["init_args"]
-E, N, C = LABELS
-TABLES = {
-    "T1": {"title": ["Alpha"], "Genre": ["rock", "pop"], "Length": ["1:00"], "Label": ["XL"]},
-    "T2": {"title": ["Beta"], "Genre": ["jazz"], "Producer": ["Ann"]},
-    "T3": {"title": ["Gamma"], "Length": ["2:00"], "Year": ["1999"]},
-}
-PAIRS = [  # table, hypothesis, label, relevant rows, as bits and one more for "none"
-    ("T1", "Genre: pop", "E", "1000"),
-    ("T1", "Length: 9:00", "C", "0100"),
-    ("T1", "Genre+Label: rock XL", "E", "1010"),
-    ("T2", "Producer: Bob", "C", "010"),
-    ("T2", "Year: 1999", "N", "001"),
-    ("T3", "Length: 2:00", "E", "100"),
-    ("T3", "Year: 2000", "C", "001"),
-]
 
 
 def reads_the_rows(table: Any, hypothesis: str) -> str:
@@ -59,39 +39,7 @@ def reads_the_hypothesis(table: Any, hypothesis: str) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder like that of InfoTabS, with annotations of its training set and two counterfactual tables beside it."""
-    made = tmp_path / "infotabs"
-    (made / "maindata").mkdir(parents=True)
-    (made / "tables" / "json").mkdir(parents=True)
-    rows = ["annotater_id\ttable_id\thypothesis\tlabel", *(f"GW1\t{t}\t{h}\t{label}" for t, h, label, _ in PAIRS)]
-    for name in ("infotabs_train", "infotabs_dev", "infotabs_test_alpha1"):
-        (made / "maindata" / f"{name}.tsv").write_text("\n".join([*rows, ""]))
-    for name, table in TABLES.items():
-        (made / "tables" / "json" / f"{name}.json").write_text(json.dumps(table))
-    with (tmp_path / "relevant.csv").open("w", newline="") as opened:
-        writer = csv.writer(opened)
-        writer.writerow(["Table ID", "Hypothesis", "Truth Label", "Labels", "Majority Label", "JSON"])
-        for table, hypothesis, label, bits in PAIRS:
-            keys = [*(key for key in TABLES[table] if key != "title"), "none"]
-            marks = json.dumps(dict(zip(keys, bits, strict=True)))
-            writer.writerow([table, hypothesis, label, f"['{bits}']", bits, marks])
-    probe = tmp_path / "flips"
-    for name, tables in {
-        "tables_json": TABLES,
-        "tables_mod_json": {"T1_mod": TABLES["T1"] | {"Genre": ["folk"]}, "T3_mod": TABLES["T3"] | {"Year": ["2000"]}},
-    }.items():
-        (probe / name).mkdir(parents=True)
-        for table, rows in tables.items():
-            (probe / name / f"{table}.json").write_text(json.dumps(rows))
-    header = [f"{side}_{what}" for side in ("original", "modified") for what in ("tableid", "hypothesis", "label")]
-    flips = [("T1", "Genre: pop", "E", "C"), ("T1", "Genre: folk", "C", "E"), ("T3", "Year: 2000", "C", "E")]
-    lines = ["\t".join([t, h, old, f"{t}_mod", h, new]) for t, h, old, new in flips]
-    (probe / "flips.tsv").write_text("\n".join(["\t".join(header), *lines, ""]))
-    return tmp_path
-
-
-def module(folder: Path, **others: Any) -> PairedTables:
-    return PairedTables(**SETTINGS | {"path": str(folder / "infotabs"), "swap": []} | others)
+    return write_infotabs(tmp_path)
 
 
 def values(engine: Any, prefix: str) -> dict[str, tuple[float | None, int]]:
@@ -168,12 +116,12 @@ def test_eight_cells_are_refused_where_the_other_rows_do_not_fit(folder):
     paths = [str(folder / "flips")]
     reads = measure(reads_the_rows, module(folder), CounterfactualTables(paths))
     with pytest.raises(HeedError, match="that model reads the table"):
-        CounterfactualTables(paths, str(written(reads, folder / "full"))).pool(module(folder))
+        CounterfactualTables(paths, str(written(reads, folder / "full"))).plan(Setting(module(folder)))
     partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis"), CounterfactualTables(paths))
     rows, meta = partial.rows["counterfactual_tables"]
     partial.rows["counterfactual_tables"] = rows.slice(2), meta
     with pytest.raises(HeedError, match="was not predicted; evaluate that model with the same folders"):
-        CounterfactualTables(paths, str(written(partial, folder / "partial"))).pool(module(folder))
+        CounterfactualTables(paths, str(written(partial, folder / "partial"))).plan(Setting(module(folder)))
 
 
 def changed_base(engine: Any, evaluation: str, **columns: Any) -> None:
@@ -190,10 +138,10 @@ def test_eight_cells_are_refused_where_the_other_rows_are_about_other_examples(f
     changed_base(partial, "counterfactual_tables", content="0" * 16)
     other = str(written(partial, folder / "other"))
     with pytest.raises(HeedError, match=r"hypothesis_only .* is about other examples: 1 of \d+ have another text"):
-        CounterfactualTables(paths, other).pool(module(folder))
+        CounterfactualTables(paths, other).plan(Setting(module(folder)))
     partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis", seed=4), CounterfactualTables(paths))
     with pytest.raises(HeedError, match="was evaluated with the seed 4, and this is 0: use one"):
-        CounterfactualTables(paths, str(written(partial, folder / "seed"))).pool(module(folder))
+        CounterfactualTables(paths, str(written(partial, folder / "seed"))).plan(Setting(module(folder)))
     write_rows(folder / "seed" / "rows" / "counterfactual_tables.parquet", *partial.rows["counterfactual_tables"])
     (folder / "other" / "rows" / "counterfactual_tables.parquet").write_bytes(b"")
     with pytest.raises(HeedError, match="hypothesis_only .*: .*parquet is not the file that"):
@@ -304,14 +252,15 @@ def test_a_model_that_writes_the_label_takes_every_probe(folder, tiny_t5):
 def test_evidence_is_not_for_every_model(folder, settings, message):
     data = module(folder, **{"default_label": None} | settings)
     with pytest.raises(HeedError, match=message):
-        Evidence(str(folder / "relevant.csv")).pool(data)
+        Evidence(str(folder / "relevant.csv")).plan(Setting(data))
 
 
 def test_probes_are_about_tables(folder):
     with pytest.raises(HeedError, match="--evidence.path .* is about tables"):
-        Evidence(str(folder / "relevant.csv")).pool(Planted(n_validation=8))
-    assert Evidence().pool(module(folder)) is CounterfactualTables().pool(module(folder)) is None
+        Evidence(str(folder / "relevant.csv")).plan(Setting(Planted(n_validation=8)))
+    for evaluation in (Evidence(), CounterfactualTables()):
+        assert isinstance(evaluation.plan(Setting(module(folder))), Nothing)
     again = folder / "again" / "flips"
     again.mkdir(parents=True)
     with pytest.raises(HeedError, match="another folder is called flips as well"):
-        CounterfactualTables([str(folder / "flips"), str(again)]).pool(module(folder))
+        CounterfactualTables([str(folder / "flips"), str(again)]).plan(Setting(module(folder)))

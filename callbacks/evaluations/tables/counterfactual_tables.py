@@ -16,7 +16,6 @@ from records.rows import BASE, contents, difference, same, select, strings
 from records.storage.results import RESULTS, read_evaluation
 
 
-
 class CounterfactualTables(Evaluation):
     """Accuracy on annotated counterfactual tables and on what they were made of.
 
