@@ -11,6 +11,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 from torch.nn import functional as F
 
+from lightning_modules.lightning_internals import allow_clipping
 from lightning_modules.pretrained.backbones import misfits, reshaped
 from lightning_modules.pretrained.labels import match_labels
 from lightning_modules.processors.texts import Processor
@@ -224,7 +225,7 @@ class Classifier(pl.LightningModule):
         other = [p for p in self.parameters() if p.requires_grad and p.ndim <= 1]
         groups = [{"params": decayed, "weight_decay": self.weight_decay}, {"params": other, "weight_decay": 0.0}]
         optimizer = torch.optim.AdamW(groups, lr=self.learning_rate, fused=True)
-        optimizer._step_supports_amp_scaling = False  # else Lightning refuses to clip its gradients
+        allow_clipping(optimizer)
         expected = self.trainer.estimated_stepping_batches
         if not math.isfinite(expected):
             raise HeedError("The learning rate falls over the whole run: give it an end with --trainer.max_epochs.")

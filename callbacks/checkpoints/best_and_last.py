@@ -19,8 +19,15 @@ from torch import Tensor
 from callbacks.checkpoints.files import INTERRUPTED, LAST, PREVIOUS, PUT_ASIDE, progress
 from callbacks.engine.engine import Engine
 from callbacks.engine.evaluation import Evaluation, is_known
-from callbacks.engine.stop import is_asked, rewind_validation
+from callbacks.engine.stop import is_asked
 from datamodules import PairedData
+from lightning_modules.lightning_internals import (
+    accumulates,
+    checkpoint_of,
+    kept_metrics,
+    rewind_validation,
+    trains_next,
+)
 from records import HeedError
 from records.stopping import Stopped, postpone
 
@@ -96,7 +103,7 @@ class BestCheckpoint(ModelCheckpoint):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
-        trainer._logger_connector._callback_metrics.update(self._metrics)
+        kept_metrics(trainer).update(self._metrics)
         postpone()  # to the end of a step
 
     def require_known(self, data: PairedData, evaluations: Sequence[Evaluation]) -> None:
@@ -123,7 +130,7 @@ class BestCheckpoint(ModelCheckpoint):
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
-        if not self._is_between_steps(trainer):
+        if accumulates(trainer) or not trains_next(trainer):
             return
         self._stopping = is_asked(trainer)
         if self._stopping or self._is_due(trainer):
@@ -135,22 +142,13 @@ class BestCheckpoint(ModelCheckpoint):
         if self._stopping:  # only now, when the loggers have what belongs to the last step
             raise Stopped
 
-    def _is_between_steps(self, trainer: Trainer) -> bool:
-        """Whether an optimizer step was just made, and neither a validation nor the end follows."""
-        loop = trainer.fit_loop.epoch_loop
-        return (
-            not loop._should_accumulate()
-            and not loop._is_training_done
-            and not loop._should_check_val_fx(trainer.fit_loop._data_fetcher)
-        )
-
     def _is_due(self, trainer: Trainer) -> bool:
         """Whether this is the N-th optimizer step."""
         return self.last_every_n_steps is not None and trainer.global_step % self.last_every_n_steps == 0
 
     def _save_last_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         """Nothing within the batches that one step accumulates: their gradients are in no checkpoint."""
-        if trainer.fast_dev_run or trainer.fit_loop.epoch_loop._should_accumulate():  # False at the end of an epoch
+        if trainer.fast_dev_run or accumulates(trainer):  # False at the end of an epoch
             return
         super()._save_last_checkpoint(trainer, monitor_candidates)
         self._last_step = trainer.global_step
@@ -208,7 +206,7 @@ class BestCheckpoint(ModelCheckpoint):
         elif not isinstance(exception, KeyboardInterrupt):
             super().on_exception(trainer, pl_module, exception)
         elif self._is_interrupted(trainer):
-            state = trainer._checkpoint_connector.dump_checkpoint(self.save_weights_only)
+            state = checkpoint_of(trainer, self.save_weights_only)
             trainer.strategy.checkpoint_io.save_checkpoint(state, str(self._interrupted))
             print(f"Stopped at step {trainer.global_step}: {self._interrupted} can be evaluated.", flush=True)
 

@@ -16,6 +16,7 @@ from callbacks.engine.stop import stop_if_asked
 from datamodules import PairedData
 from datamodules.base.fingerprints import require_alike
 from interventions import manifest_hash
+from lightning_modules.lightning_internals import kept_metrics
 from metrics import Measurement
 from records import NO_LABEL, HeedError, Prediction, stopping
 from records import rows as r
@@ -130,7 +131,7 @@ class Engine(Callback):
     def _log(self, trainer: Trainer, pl_module: LightningModule, shown: set[str]) -> None:
         for name, measurement in self.measurements.items():
             if measurement.value is None:  # neither 0 nor NaN, nor what it was an epoch ago
-                trainer._logger_connector._callback_metrics.pop(name, None)
+                kept_metrics(trainer).pop(name, None)
             elif BREAKDOWN not in name:
                 pl_module.log(name, measurement.value, prog_bar=name in shown, sync_dist=True, batch_size=1)
 
