@@ -1,19 +1,15 @@
 """Naive partial inputs (CAT, §3.2): how often a model says of one part alone what it says of all."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 
-from metrics.reading_comprehension import exact_match, normalised
-from metrics.soft_accuracy import worth
 from metrics.statistics.bootstrap import bootstrap_interval, flagged
-from records import MANY, Measurement
-from records.rows import same, strings, where
+from records import CLASSIFICATION, MANY, Measurement, TaskKind
+from records.rows import strings, where
 
 
 def naive_partial(
-    rows: pa.Table, data: str, part: str, seed: int = 0, kind: str = "classification"
+    rows: pa.Table, data: str, part: str, seed: int = 0, kind: TaskKind = CLASSIFICATION
 ) -> dict[str, Measurement]:
     """Agreement of the predictions on one part with those on the whole input, and accuracy on the part.
 
@@ -25,8 +21,7 @@ def naive_partial(
         data: Name of the data set, for the metric names.
         part: The part that was kept.
         seed: Keys the bootstrap over uids.
-        kind: Of the task: of soft labels gold says what each answer is worth, and answers of spans are compared as for
-            exact match.
+        kind: Of the task: says which answers are the same, and which are right.
 
     Returns:
         ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, of those
@@ -35,15 +30,9 @@ def naive_partial(
     """
     kept = where(rows, intervention="keep", variant=part)
     rows = rows.select(["y", "y2", "gold"]).filter(pa.array(kept))
-    stays = same(rows, "y", "y2").astype(np.float64)
-    if kind == "span":
-        answers, golds = strings(rows, "y2"), [json.loads(gold) for gold in strings(rows, "gold")]
-        stays = np.array(
-            [normalised(a) == normalised(b) for a, b in zip(strings(rows, "y"), answers, strict=True)], float
-        )
-        right = np.array([exact_match(a, gold) for a, gold in zip(answers, golds, strict=True)], dtype=np.float64)
-    else:
-        right = worth(rows, "y2") if kind == "soft" else same(rows, "gold", "y2").astype(np.float64)
+    before, after = strings(rows, "y"), strings(rows, "y2")
+    stays = np.array([kind.alike(y, y2) for y, y2 in zip(before, after, strict=True)], dtype=np.float64)
+    right = kind.scores(after, strings(rows, "gold"))
     name = f"naive_partial/{data}/{part}"
 
     def share(hits: np.ndarray, full: str) -> Measurement:
@@ -54,7 +43,7 @@ def naive_partial(
 
     found = {name: share(stays, name)}
     labels = sorted(set(rows["y"].to_pylist()))
-    for label in labels if len(labels) <= MANY and kind != "span" else ():
+    for label in labels if len(labels) <= MANY and kind.has_labels else ():
         full = f"{name}/from_{label}"
         found[full] = share(stays[where(rows, y=label)], full)
     return found | {f"{name}/accuracy": share(right, f"{name}/accuracy")}

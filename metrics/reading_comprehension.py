@@ -3,10 +3,6 @@
 Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py; CAT, §3.3 and §4.
 """
 
-import json
-import re
-import string
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,49 +10,11 @@ import pyarrow as pa
 
 from metrics.attentiveness import mean_over_draws
 from metrics.statistics.bootstrap import bootstrap_interval, flagged, majority_flag
-from records import Measurement
+from records import SPAN, Measurement
+from records.answers import NO_ANSWER, exact_match, f1
 from records.rows import BASE, runs, select, sliced, strings, where
 
 PASSAGE = "passage"  # the slice that says which questions are about the same text
-NO_ANSWER = ""
-PUNCTUATION = str.maketrans("", "", string.punctuation)
-
-
-def normalised(answer: str) -> str:
-    """An answer in lower case, without ASCII punctuation, the articles a, an and the, and superfluous spaces.
-
-    Example:
-        >>> normalised("The  U.S. Army,"), normalised("an")
-        ('us army', '')
-    """
-    return " ".join(re.sub(r"\b(a|an|the)\b", " ", answer.lower().translate(PUNCTUATION)).split())
-
-
-def exact_match(answer: str, golds: Sequence[str]) -> float:
-    """1 where an answer is one of the gold answers, normalised, else 0; without gold answers, "" is right."""
-    return float(normalised(answer) in map(normalised, _targets(golds)))
-
-
-def f1(answer: str, golds: Sequence[str]) -> float:
-    """The highest F1 of the words of an answer and of a gold answer; without gold answers, "" is right.
-
-    Example:
-        >>> f1("the Roman empire", ["Empire", "Rome"])
-        0.6666666666666666
-    """
-    return max(_f1(normalised(answer).split(), normalised(gold).split()) for gold in _targets(golds))
-
-
-def _targets(golds: Sequence[str]) -> list[str]:
-    return [gold for gold in golds if normalised(gold)] or [NO_ANSWER]
-
-
-def _f1(words: list[str], gold: list[str]) -> float:
-    if not words or not gold:
-        return float(words == gold)
-    shared = (Counter(words) & Counter(gold)).total()
-    precision, recall = shared / len(words), shared / len(gold)
-    return 2 * precision * recall / (precision + recall) if shared else 0.0
 
 
 def reading_scores(rows: pa.Table, data: str, seed: int = 0) -> dict[str, Measurement]:
@@ -75,7 +33,7 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0) -> dict[str, Measur
     if not base.num_rows:
         reason = "no example was predicted"
         return {f"{score}/{data}": Measurement(None, 0, reason=reason) for score in ("exact_match", "f1")}
-    golds, answers = [json.loads(gold) for gold in strings(base, "gold")], strings(base, "y")
+    golds, answers = SPAN.parse_golds(strings(base, "gold")), strings(base, "y")
     passage, _ = sliced(base, PASSAGE)
     has = np.array([bool(gold) for gold in golds])
     flags = _majority_flags(answers, golds)
@@ -123,11 +81,11 @@ def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0) -> d
     name = f"attentiveness/{data}/{part}"
     base = select(rows, intervention=BASE)
     answers = strings(base, "y")
-    flags = _majority_flags(answers, [json.loads(gold) for gold in strings(base, "gold")])
+    flags = _majority_flags(answers, SPAN.parse_golds(strings(base, "gold")))
     swapped = where(rows, intervention="swap", part=part) & ~where(rows, y=NO_ANSWER)
     uid, changes = runs(rows, "uid")[swapped], rows.filter(pa.array(swapped))
     before, after = strings(changes, "y"), strings(changes, "y2")
-    other = [normalised(y) != normalised(y2) or not y2 for y, y2 in zip(before, after, strict=True)]
+    other = [not SPAN.alike(y, y2) or not y2 for y, y2 in zip(before, after, strict=True)]
     eligible = int((answers != NO_ANSWER).sum())
     reason = "no example has a partner" if eligible else "every prediction is no answer"
     result = {}

@@ -113,7 +113,7 @@ class BestCheckpoint(ModelCheckpoint):
             HeedError: No evaluation yields the metric; the message lists what there is.
         """
         if self.monitor == ACCURACY:
-            self.monitor = f"{QUALITY[data.full_task.kind]}/{data.name}"
+            self.monitor = f"{QUALITY[data.full_task.kind.name]}/{data.name}"
         if self.monitor != "loss/train" and not is_known(self.monitor, data, evaluations):
             known = [*(name for e in evaluations for name in e.monitors(data)), "loss/train"]
             raise HeedError(f"--checkpoint.monitor {self.monitor}: unknown; there are {', '.join(known)}.")

@@ -18,7 +18,7 @@ from datamodules.base.fingerprints import require_alike
 from interventions import manifest_hash
 from lightning_modules.lightning_internals import kept_metrics
 from metrics import Measurement
-from records import NO_LABEL, HeedError, Prediction, stopping
+from records import NO_LABEL, SOFT, HeedError, Prediction, stopping
 from records import rows as r
 
 BREAKDOWN = "="  # in the name of a metric that is one slice of many
@@ -101,7 +101,7 @@ class Engine(Callback):
             for name, rows in experiment.rows(plans).items():
                 meta = {"task": list(data.task.labels), "seed": data.seed, "data": data.name}
                 meta |= {"manifest": manifests[name]}
-                meta |= {"kind": "soft"} if data.task.kind == "soft" else {}  # gold says what answers are worth
+                meta |= {"kind": "soft"} if data.task.kind is SOFT else {}  # gold says what answers are worth
                 self.rows[name] = rows, meta
                 unlabelled = r.where(rows, y2=NO_LABEL)
                 if own:

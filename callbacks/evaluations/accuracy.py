@@ -8,7 +8,7 @@ from callbacks.engine.evaluation import Evaluation
 from datamodules import PairedData
 from interventions import Intervention, Null
 from metrics import Measurement, accuracy, noise, soft_accuracy
-from records import Examples
+from records import CLASSIFICATION, SOFT, Examples, TaskKind
 
 
 class Accuracy(Evaluation):
@@ -19,7 +19,7 @@ class Accuracy(Evaluation):
     """
 
     name = "accuracy"
-    kinds: tuple[str, ...] = ("classification", "soft")  # of the tasks that it is about
+    kinds: tuple[TaskKind, ...] = (CLASSIFICATION, SOFT)  # of the tasks that it is about
 
     def __init__(self, max_null: int = 512) -> None:
         self.max_null = max_null
@@ -34,9 +34,9 @@ class Accuracy(Evaluation):
         return [Null(limit=self.max_null if monitoring else None)]
 
     def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
-        if data.full_task.kind == "soft":
+        if data.full_task.kind is SOFT:
             return {**soft_accuracy(rows, data.name, data.seed), **noise(rows, data.name)}
         return {**accuracy(rows, data.name, data.seed, data.splits_evaluated), **noise(rows, data.name)}
 
     def counts(self, rows: pa.Table, data: PairedData) -> dict[str, Any]:
-        return {"not_in_labels": data.unanswerable} if data.full_task.kind == "soft" else {}
+        return {"not_in_labels": data.unanswerable} if data.full_task.kind is SOFT else {}

@@ -7,6 +7,7 @@ import pyarrow as pa
 from callbacks.evaluations.accuracy import Accuracy
 from datamodules import PairedData
 from metrics import Measurement, noise, reading_scores
+from records import SPAN
 
 
 class Answers(Accuracy):
@@ -17,7 +18,7 @@ class Answers(Accuracy):
     """
 
     name = "answers"
-    kinds = ("span",)
+    kinds = (SPAN,)
 
     def headlines(self, data: PairedData) -> dict[str, str]:
         return {"F1": f"f1/{data.name}", "exact match": f"exact_match/{data.name}"}

@@ -8,7 +8,7 @@ from callbacks.engine.evaluation import Evaluation
 from datamodules import PairedData
 from interventions import Intervention, Swap
 from metrics import Measurement, attentiveness, soft_flags, span_attentiveness
-from records import BATCH, HeedError
+from records import BATCH, SOFT, SPAN, HeedError
 from records.rows import BASE, where
 
 
@@ -38,9 +38,9 @@ class Attentiveness(Evaluation):
     def metrics(self, rows: pa.Table, data: PairedData) -> dict[str, Measurement]:
         found: dict[str, Measurement] = {}
         label, labels = data.default_label, data.full_task.labels
-        flags = soft_flags(rows, data.seed) if data.full_task.kind == "soft" else None
+        flags = soft_flags(rows, data.seed) if data.full_task.kind is SOFT else None
         for part in data.swap:
-            if data.full_task.kind == "span":
+            if data.full_task.kind is SPAN:
                 found |= span_attentiveness(rows, data.name, part, data.seed)
                 continue
             found |= attentiveness(rows, data.name, part, label, labels, data.seed, flags)

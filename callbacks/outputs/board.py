@@ -127,7 +127,7 @@ class Board(Callback):
         for part in data.swap if labels else ():
             tags = [f"attentiveness/{data.name}/{part}/from_{label}" for label in labels]
             page[f"attentiveness to {part} by predicted label"] = ["Multiline", tags]
-        if labels and data.task.kind == "classification":
+        if labels and data.task.kind.exclusive:
             page["accuracy by label"] = ["Multiline", [f"accuracy/{data.name}/{label}" for label in labels]]
         page["null control: must stay at 0"] = ["Multiline", [f"null/{data.name}/flips"]]
         exact = {title: [kind, [f"^{re.escape(tag)}$" for tag in tags]] for title, (kind, tags) in page.items()}

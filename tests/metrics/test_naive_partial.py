@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics import naive_partial
+from records import SPAN
 
 labels = st.sampled_from(("yes", "no", "other"))
 
@@ -38,5 +39,5 @@ def test_answers_that_are_texts_are_compared_as_for_exact_match(rows_of):
         {"uid": f"u{i}", "intervention": "keep", "variant": "a", "part": "", "draw": -1, "y2": y2}
         for i, (_, y2) in enumerate(answers)
     ]
-    found = {name: m.value for name, m in naive_partial(rows_of(base, kept), "d", "a", kind="span").items()}
+    found = {name: m.value for name, m in naive_partial(rows_of(base, kept), "d", "a", kind=SPAN).items()}
     assert found == {"naive_partial/d/a": 0.5, "naive_partial/d/a/accuracy": 0.5}

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics import reading_scores, span_attentiveness
-from metrics.reading_comprehension import exact_match, f1, normalised
 from records import rows as r
+from records.answers import exact_match, f1, normalised
 
 WORDS = ["the", "The", "an", "A", "Rome", "rome", "Roman", "Empire", "U.S.", "1,000", "don't", "—", "it's", ".", "café"]
 ANSWER = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from metrics import attentiveness, naive_partial, noise, soft_accuracy, soft_flags
 from metrics.soft_accuracy import above_zero
-from records import MANY
+from records import MANY, SOFT
 
 NAMES = ("yes", "no", "2")
 worths = st.dictionaries(st.sampled_from(NAMES), st.sampled_from([0.3, 0.6, 0.9, 1.0]), min_size=1)
@@ -124,6 +124,6 @@ def test_other_metrics_do_without_probabilities(rows_of):
     assert found["attentiveness/d/image"].value == 0.5
     assert found["attentiveness/d/image"].flags == ("f",)
     assert "attentiveness/d/image/from_yes" in attentiveness(rows, "d", "image", None, labels[1:], flags=())
-    alone = naive_partial(rows, "d", "image", kind="soft")
+    alone = naive_partial(rows, "d", "image", kind=SOFT)
     assert alone["naive_partial/d/image/accuracy"].value == pytest.approx(0.6)
     assert alone["naive_partial/d/image"].value == 0.5
