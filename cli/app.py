@@ -26,6 +26,7 @@ from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finish
 from cli.short_forms import CONFIGS, config_path, names
 from datamodules import PairedData
 from lightning_modules import Classifier
+from lightning_modules.lightning_internals import start_method
 from records import ExamplesBuilder, HeedError
 from records.storage.claim import release
 
@@ -159,7 +160,7 @@ class HeedCLI(LightningCLI):
         if (batches := self.config.trainer.accumulate_grad_batches) < 1:
             raise HeedError(f"--trainer.accumulate_grad_batches {batches} must be at least 1.")
         strategy = self.config_init["trainer"]["strategy"]
-        if re.search("spawn|fork|notebook", str(getattr(strategy, "_start_method", strategy))):
+        if re.search("spawn|fork|notebook", start_method(strategy)):
             raise HeedError("--trainer.strategy: each process has to run the command from its beginning: use ddp.")
         if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
             raise HeedError("--trainer.strategy: a model in shards cannot be evaluated while it trains: use ddp.")

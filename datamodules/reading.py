@@ -11,7 +11,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from datamodules.sources.question_files import STARTS, Found, to_questions
 from datamodules.text import ALIASES, PairedText, Rows
 from interventions import Swap
-from records import Examples, ExamplesBuilder, HeedError, Task, generator
+from records import SPAN, Examples, ExamplesBuilder, HeedError, Task, generator
 
 
 class Reading(PairedText):
@@ -46,7 +46,7 @@ class Reading(PairedText):
         super().__init__(name, parts, labels={}, label=answers, default_label=None, **kwargs)
         if len(parts) != 2:
             raise HeedError(f"--data.parts names {len(parts)} parts, and should name a text and a question.")
-        self.full_task, self.default_label = replace(self.full_task, kind="span", default_label=""), ""
+        self.full_task, self.default_label = replace(self.full_task, kind=SPAN, default_label=""), ""
         self.no_answer = no_answer
         self.found: dict[str, Found] = {}
         self.absent = 0  # validation questions of which no answer stands in the text
@@ -122,7 +122,7 @@ def without_part(examples: Examples, part: str, seed: int) -> Examples:
             raise HeedError(f"--partial {part} needs a {other} of another group, and {example.uid} finds none.")
         parts, meta = {**example.parts, other: examples.value(f"parts.{other}", j)}, dict(example.meta)
         if other == text:
-            golds = json.loads(example.label)
+            golds = SPAN.parse_gold(example.label)
             starts: list[int | None] = [None] * len(golds)
             if golds:
                 parts[text], starts[0] = inserted(golds[0], parts[text], generator(seed, "insert", example.uid))

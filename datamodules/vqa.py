@@ -3,7 +3,6 @@
 Source: Goyal et al. (2017), VQA 2.0.
 """
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from datamodules.sources.hub_and_local import Local, is_empty, text_of
 from datamodules.sources.readers import brief
 from datamodules.sources.vqa_answers import most_frequent, normalised, spelled, worth
 from datamodules.text import Rows
-from records import Examples, HeedError
+from records import SOFT, Examples, HeedError
 
 GOLD = "gold"  # the column that is made of what people answered
 CLUSTER = "cluster"  # the meta column that says which questions are about the same picture
@@ -64,7 +63,7 @@ class VisualQuestions(PairedImages):
             raise HeedError(f"--data.answers {answers} must be at least 1, or a file.")
         self.answers, self.given, self.frequent, self.default_label = answers, given, label, default_label
         self.columns = replace(self.columns, labels=None)
-        self.full_task = replace(self.full_task, kind="soft")
+        self.full_task = replace(self.full_task, kind=SOFT)
         self.spelled = spelled([answer for answer in self.full_task.labels if answer != default_label])
         self.counted: Counter[str] = Counter()  # the answers of the training split
         self.unanswerable = 0  # evaluated questions none of whose answers is a label
@@ -135,7 +134,7 @@ class VisualQuestions(PairedImages):
         given = [normalised(answer) for answer in self._given(values, where, row)]
         found = worth(given if any(given) else [self._frequent(values, where, row)])
         named = {label: value for answer, value in found.items() for label in self.spelled.get(answer, [answer])}
-        return json.dumps(named, sort_keys=True, ensure_ascii=False) if named else None
+        return SOFT.write_gold(named) if named else None
 
     def _given(self, values: Mapping[str, Any], where: str, row: int) -> list[str]:
         """What each person answered, "" for nothing."""
@@ -169,4 +168,4 @@ FROM_A_RUN = "give the answers of the model, as in --data.answers RUN/checkpoint
 def answerable(examples: Examples, labels: tuple[str, ...]) -> np.ndarray:
     """Which questions have an answer among the labels: bool [examples]."""
     known = set(labels)
-    return np.array([not known.isdisjoint(json.loads(gold)) for gold in examples.column("label")], dtype=bool)
+    return np.array([SOFT.answerable(gold, known) for gold in examples.column("label")], dtype=bool)

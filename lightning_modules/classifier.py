@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 import pytorch_lightning as pl
@@ -11,10 +10,11 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 from torch.nn import functional as F
 
+from lightning_modules.lightning_internals import allow_clipping
 from lightning_modules.pretrained.backbones import misfits, reshaped
 from lightning_modules.pretrained.labels import match_labels
 from lightning_modules.processors.texts import Processor
-from records import HeedError, Prediction, TableForm, Task, generator, listing, percent
+from records import KINDS, HeedError, Prediction, TableForm, Task, generator, listing, percent
 
 MOST_UNKNOWN = 0.2  # by default: a tokenizer that fits its texts knows nearly all of them
 
@@ -120,7 +120,7 @@ class Classifier(pl.LightningModule):
             self.prepare(self.trainer.datamodule.task)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["task"] = asdict(self.task)
+        checkpoint["task"] = self.task.as_dict()
         if self.order is not None:
             checkpoint["outputs"] = self._outputs()
 
@@ -199,10 +199,10 @@ class Classifier(pl.LightningModule):
     def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
         """Cross-entropy; of soft labels the binary one, summed over labels, as ViLT was trained (Kim et al. 2021)."""
         scores, labels = self.logits(batch["inputs"]).float(), batch["labels"]
-        if self.task.kind == "soft":
-            loss = F.binary_cross_entropy_with_logits(scores, labels) * labels.shape[1]
-        else:
+        if self.task.kind.exclusive:
             loss = F.cross_entropy(scores, labels)
+        else:
+            loss = F.binary_cross_entropy_with_logits(scores, labels) * labels.shape[1]
         self.log("loss/train", loss, prog_bar=True, batch_size=len(batch["labels"]))
         return loss
 
@@ -214,7 +214,7 @@ class Classifier(pl.LightningModule):
         if not batch["size"]:
             return []
         scores, labels = self.logits(batch["inputs"]).float(), self.task.labels
-        if self.task.kind == "soft":
+        if not self.task.kind.exclusive:
             return [Prediction(labels[best]) for best in _finite(scores).argmax(dim=-1).tolist()]
         probs = scores.softmax(dim=-1).cpu().numpy()
         return [Prediction(labels[best], row) for best, row in zip(probs.argmax(axis=1), probs, strict=True)]
@@ -224,7 +224,7 @@ class Classifier(pl.LightningModule):
         other = [p for p in self.parameters() if p.requires_grad and p.ndim <= 1]
         groups = [{"params": decayed, "weight_decay": self.weight_decay}, {"params": other, "weight_decay": 0.0}]
         optimizer = torch.optim.AdamW(groups, lr=self.learning_rate, fused=True)
-        optimizer._step_supports_amp_scaling = False  # else Lightning refuses to clip its gradients
+        allow_clipping(optimizer)
         expected = self.trainer.estimated_stepping_batches
         if not math.isfinite(expected):
             raise HeedError("The learning rate falls over the whole run: give it an end with --trainer.max_epochs.")
@@ -256,10 +256,10 @@ def _saved_task(checkpoint: Mapping[str, Any]) -> Task:
         raise HeedError("The checkpoint holds no weights: name one that train.py wrote.")
     try:
         names = {key: tuple(saved[key]) for key in ("parts", "labels", "pictures") if key in saved}
-        task = Task(**saved | names | {"form": TableForm(**saved.get("form", {}))})
+        task = Task(**saved | names | {"kind": KINDS[saved["kind"]], "form": TableForm(**saved.get("form", {}))})
         if not all(isinstance(name, str) for name in (*task.parts, *task.labels, *task.pictures)) or not task.parts:
             raise TypeError
-    except (TypeError, AttributeError):
+    except (KeyError, TypeError, AttributeError):
         raise HeedError(
             "The checkpoint does not say which parts and labels it was trained on: name one that train.py wrote."
         ) from None

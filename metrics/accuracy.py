@@ -9,7 +9,7 @@ from metrics.metric import Metric, Numbers
 from metrics.soft_accuracy import soft_accuracy
 from metrics.statistics.bootstrap import share
 from metrics.statistics.majority import majority_flag
-from records import MANY, Measurement
+from records import MANY, SOFT, Measurement
 from records.context import Context
 from records.display import Chart
 from records.metric_name import MetricName
@@ -94,7 +94,7 @@ def noise_chart(data: str) -> Chart:
 
 def score(rows: pa.Table, context: Context) -> Numbers:
     """Accuracy, or what predictions are worth where gold says it, and the noise floor."""
-    if context.kind == "soft":
+    if context.kind is SOFT:
         found = soft_accuracy(rows, context.data, context.seed)
     else:
         found = accuracy(rows, context.data, context.seed, context.splits)
@@ -105,7 +105,7 @@ def charts(context: Context) -> tuple[Chart, ...]:
     """Accuracy, that of each label if these are not many, and the noise floor."""
     name = MetricName("accuracy", context.data)
     found = [Chart("accuracy", {"accuracy": name}, "attentiveness")]
-    if context.kind == "classification" and len(context.labels) <= MANY:
+    if context.kind.exclusive and len(context.labels) <= MANY:
         found.append(Chart("accuracy by label", {label: name._replace(slice=label) for label in context.labels}))
     return (*found, noise_chart(context.data))
 

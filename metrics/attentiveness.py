@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from metrics.accuracy import majority_flags
 from metrics.metric import Metric, Numbers, lines
-from metrics.reading_comprehension import NO_ANSWER, normalised
 from metrics.reading_comprehension import majority_flags as reading_flags
 from metrics.soft_accuracy import soft_flags
 from metrics.statistics.bootstrap import Key, share
-from records import MANY, Measurement
+from records import MANY, SOFT, SPAN, Measurement
+from records.answers import NO_ANSWER
 from records.context import Context
 from records.display import Chart, Line, Shown
 from records.metric_name import MetricName
@@ -127,7 +127,7 @@ def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0) -> N
     swapped = where(rows, intervention="swap", part=part) & answered
     uid, changes = runs(rows, "uid")[swapped], rows.filter(pa.array(swapped))
     before, after, draw = strings(changes, "y"), strings(changes, "y2"), changes["draw"].to_numpy()
-    other = [normalised(y) != normalised(y2) or not y2 for y, y2 in zip(before, after, strict=True)]
+    other = [not SPAN.alike(y, y2) or not y2 for y, y2 in zip(before, after, strict=True)]
     eligible = int((base & answered).sum())
     reason = "no example has a partner" if eligible else "every prediction is no answer"
     result = {}
@@ -140,11 +140,11 @@ def score(rows: pa.Table, context: Context) -> Numbers:
     """Attentiveness to each of the parts ``own["swap"]``."""
     data, seed, parts = context.data, context.seed, context.own["swap"]
     found: Numbers = {}
-    if context.kind == "span":
+    if context.kind is SPAN:
         for part in parts:
             found |= span_attentiveness(rows, data, part, seed)
         return found
-    flags = soft_flags(rows, seed) if context.kind == "soft" else majority_flags(rows)
+    flags = soft_flags(rows, seed) if context.kind is SOFT else majority_flags(rows)
     for part in parts:
         found |= attentiveness(rows, data, part, context.default_label, context.labels, seed, flags)
     return found

@@ -1,22 +1,18 @@
 """Naive partial inputs (CAT, §3.2): how often a model says of one part alone what it says of all."""
 
-import json
-
 import numpy as np
 import pyarrow as pa
 
 from metrics.metric import Metric, Numbers
-from metrics.reading_comprehension import exact_match, normalised
-from metrics.soft_accuracy import worth
 from metrics.statistics.bootstrap import share
-from records import MANY
+from records import CLASSIFICATION, MANY, TaskKind
 from records.context import Context
 from records.display import Chart
 from records.metric_name import MetricName
-from records.rows import same, strings, where
+from records.rows import strings, where
 
 
-def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, kind: str = "classification") -> Numbers:
+def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, kind: TaskKind = CLASSIFICATION) -> Numbers:
     """Agreement of the predictions on one part with those on the whole input, and accuracy on the part.
 
     Agreement may come from a model that ignores the other parts, or from what it does with inputs of a kind that it
@@ -27,8 +23,7 @@ def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, kind: str
         data: Name of the data set, for the metric names.
         part: The part that was kept.
         seed: Keys the bootstrap over uids.
-        kind: Of the task: of soft labels gold says what each answer is worth, and answers of spans are compared as for
-            exact match.
+        kind: Of the task: says which answers are the same, and which are right.
 
     Returns:
         ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, of those
@@ -37,21 +32,14 @@ def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, kind: str
     """
     kept = where(rows, intervention="keep", variant=part)
     rows = rows.select(["y", "y2", "gold"]).filter(pa.array(kept))
-    stays = same(rows, "y", "y2").astype(np.float64)
-    if kind == "span":
-        answers, golds = strings(rows, "y2"), [json.loads(gold) for gold in strings(rows, "gold")]
-        stays = np.array(
-            [normalised(a) == normalised(b) for a, b in zip(strings(rows, "y"), answers, strict=True)], float
-        )
-        right = np.array([exact_match(a, gold) for a, gold in zip(answers, golds, strict=True)], dtype=np.float64)
-    else:
-        right = worth(rows, "y2") if kind == "soft" else same(rows, "gold", "y2").astype(np.float64)
+    before, after = strings(rows, "y"), strings(rows, "y2")
+    stays = np.array([kind.alike(y, y2) for y, y2 in zip(before, after, strict=True)], dtype=np.float64)
     name = MetricName("naive_partial", data, part)
     hits = {name: stays}
     labels = sorted(set(rows["y"].to_pylist()))
-    for label in labels if len(labels) <= MANY and kind != "span" else ():
+    for label in labels if len(labels) <= MANY and kind.has_labels else ():
         hits[name._replace(slice=f"from_{label}")] = stays[where(rows, y=label)]
-    hits[name._replace(statistic="accuracy")] = right
+    hits[name._replace(statistic="accuracy")] = kind.scores(after, strings(rows, "gold"))
     return {full: share(values, (seed, str(full))) for full, values in hits.items()}
 
 

@@ -3,12 +3,6 @@
 Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py.
 """
 
-import json
-import re
-import string
-from collections import Counter
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 
@@ -16,52 +10,14 @@ from metrics.accuracy import noise, noise_chart
 from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import share
 from metrics.statistics.majority import majority_flag
-from records import Measurement
+from records import SPAN, Measurement
+from records.answers import NO_ANSWER, exact_match, f1
 from records.context import Context
 from records.display import Chart
 from records.metric_name import MetricName
 from records.rows import BASE, select, sliced, strings
 
 PASSAGE = "passage"  # the slice that says which questions are about the same text
-NO_ANSWER = ""
-PUNCTUATION = str.maketrans("", "", string.punctuation)
-
-
-def normalised(answer: str) -> str:
-    """An answer in lower case, without ASCII punctuation, the articles a, an and the, and superfluous spaces.
-
-    Example:
-        >>> normalised("The  U.S. Army,"), normalised("an")
-        ('us army', '')
-    """
-    return " ".join(re.sub(r"\b(a|an|the)\b", " ", answer.lower().translate(PUNCTUATION)).split())
-
-
-def exact_match(answer: str, golds: Sequence[str]) -> float:
-    """1 where an answer is one of the gold answers, normalised, else 0; without gold answers, "" is right."""
-    return float(normalised(answer) in map(normalised, _targets(golds)))
-
-
-def f1(answer: str, golds: Sequence[str]) -> float:
-    """The highest F1 of the words of an answer and of a gold answer; without gold answers, "" is right.
-
-    Example:
-        >>> f1("the Roman empire", ["Empire", "Rome"])
-        0.6666666666666666
-    """
-    return max(_f1(normalised(answer).split(), normalised(gold).split()) for gold in _targets(golds))
-
-
-def _targets(golds: Sequence[str]) -> list[str]:
-    return [gold for gold in golds if normalised(gold)] or [NO_ANSWER]
-
-
-def _f1(words: list[str], gold: list[str]) -> float:
-    if not words or not gold:
-        return float(words == gold)
-    shared = (Counter(words) & Counter(gold)).total()
-    precision, recall = shared / len(words), shared / len(gold)
-    return 2 * precision * recall / (precision + recall) if shared else 0.0
 
 
 def reading_scores(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
@@ -80,7 +36,7 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
     names = {MetricName("exact_match", data): exact_match, MetricName("f1", data): f1}
     if not base.num_rows:
         return {name: Measurement(None, 0, reason="no example was predicted") for name in names}
-    golds, answers = _golds(base), strings(base, "y")
+    golds, answers = SPAN.parse_golds(strings(base, "gold")), strings(base, "y")
     passage, _ = sliced(base, PASSAGE)
     has = np.array([bool(gold) for gold in golds])
     result: Numbers = {}
@@ -98,14 +54,10 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
 def majority_flags(rows: pa.Table) -> tuple[str, ...]:
     """The flag of results whose exact match is not above that of never answering (p < 0.05), or nothing."""
     base = select(rows, intervention=BASE)
-    golds = _golds(base)
+    golds = SPAN.parse_golds(strings(base, "gold"))
     right = sum(exact_match(answer, gold) for answer, gold in zip(strings(base, "y"), golds, strict=True))
     never = sum(exact_match(NO_ANSWER, gold) for gold in golds)
     return majority_flag(int(right), len(golds), never / max(1, len(golds)))
-
-
-def _golds(rows: pa.Table) -> list[list[str]]:
-    return [json.loads(gold) for gold in strings(rows, "gold")]
 
 
 def score(rows: pa.Table, context: Context) -> Numbers:

@@ -3,7 +3,6 @@
 Source: Goyal et al. (2017), VQA 2.0; what an answer is worth comes with the data.
 """
 
-import json
 from collections import Counter
 
 import numpy as np
@@ -12,7 +11,7 @@ import pyarrow as pa
 from metrics.metric import Numbers
 from metrics.statistics.bootstrap import share, sums_of
 from metrics.statistics.majority import NOT_ABOVE_MAJORITY, above_zero
-from records import MANY, HeedError, Measurement
+from records import MANY, SOFT, HeedError, Measurement
 from records.metric_name import MetricName
 from records.rows import BASE, select, sliced, strings
 
@@ -21,14 +20,12 @@ CLUSTER = "cluster"  # the slice that says which examples share what they are ab
 
 def golds(rows: pa.Table) -> list[dict[str, float]]:
     """What each answer is worth, for each row."""
-    known: dict[str, dict[str, float]] = {}
-    return [known.get(gold) or known.setdefault(gold, json.loads(gold)) for gold in strings(rows, "gold")]
+    return SOFT.parse_golds(strings(rows, "gold"))
 
 
 def worth(rows: pa.Table, answer: str = "y") -> np.ndarray:
     """What the answers in a column are worth: float64 [rows]; one that gold does not name is worth nothing."""
-    pairs = zip(golds(rows), strings(rows, answer), strict=True)
-    return np.array([gold.get(found, 0.0) for gold, found in pairs], dtype=np.float64)
+    return SOFT.scores(strings(rows, answer), strings(rows, "gold"))
 
 
 def by_cluster(rows: pa.Table) -> np.ndarray:

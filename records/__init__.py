@@ -2,7 +2,7 @@
 
 from records.context import Context
 from records.errors import HeedError, ending_with_its_reader, printable, run_command
-from records.example import NO_LABEL, Changed, Example, Part, Prediction, Task
+from records.example import Changed, Example, Part, Prediction
 from records.examples import BATCH, Examples, ExamplesBuilder, emptied, keys
 from records.labels import MANY, is_entailment, listing, percent, same_name
 from records.measurement import Measurement
@@ -12,12 +12,17 @@ from records.parts.table import Table, TableForm
 from records.parts.template import parts_of, plain_template, rename_parts
 from records.randomness import generator
 from records.storage.files import Spool, atomic_path, open_file, read_json, require_file, spooling, write_json, writing
+from records.task import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, Task, TaskKind
 
 __all__ = [
     "BATCH",
+    "CLASSIFICATION",
     "FORMATS",
+    "KINDS",
     "MANY",
     "NO_LABEL",
+    "SOFT",
+    "SPAN",
     "Changed",
     "Context",
     "Example",
@@ -33,6 +38,7 @@ __all__ = [
     "Table",
     "TableForm",
     "Task",
+    "TaskKind",
     "atomic_path",
     "emptied",
     "ending_with_its_reader",

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from records.task import CLASSIFICATION, KINDS, TaskKind
+
 
 @dataclass(frozen=True)
 class Context:
@@ -12,7 +14,7 @@ class Context:
     Attributes:
         data: Name of the data set.
         seed: The run's seed.
-        kind: Name of the kind of task.
+        kind: The kind of task.
         parts: Names of the parts that the model reads.
         labels: The labels, in the order of the probabilities.
         default_label: The label of parts that have nothing to do with each other, or None.
@@ -22,7 +24,7 @@ class Context:
 
     data: str
     seed: int = 0
-    kind: str = "classification"
+    kind: TaskKind = CLASSIFICATION
     parts: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     default_label: str | None = None
@@ -30,10 +32,11 @@ class Context:
     own: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """As it stands in the metadata."""
-        return asdict(self)
+        """As it stands in the metadata, the kind by its name."""
+        return asdict(self) | {"kind": self.kind.name}
 
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> "Context":
         """Read what :meth:`as_dict` wrote."""
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()})
+        known = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
+        return cls(**known | {"kind": KINDS[entry["kind"]]})

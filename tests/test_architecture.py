@@ -95,6 +95,27 @@ def test_nobody_takes_private_names():
     assert not wrong
 
 
+def private_parts(path: Path) -> Iterator[str]:
+    """The private names that a file takes from libraries, and from objects that are not its own."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        own = ("self", "cls", "super")  # what a subclass takes from its base, a test of the subclass holds
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            of = node.value.func if isinstance(node.value, ast.Call) else node.value
+            if not (isinstance(of, ast.Name) and of.id in own):
+                yield f"{path.relative_to(ROOT)}:{node.lineno} takes {ast.unparse(node)}"
+    for found in imports(path):
+        if found.name.startswith("_") or "._" in found.module:
+            yield f"{path.relative_to(ROOT)}:{found.line} imports {found.module}.{found.name}"
+
+
+def test_the_private_parts_of_libraries_are_in_one_file():
+    entries = [ROOT / "train.py", ROOT / "evaluate.py"]
+    taken = {
+        line for path in (*FILES, *entries) if path.name != "lightning_internals.py" for line in private_parts(path)
+    }
+    assert not {line for line in taken if "torch.ops.mkldnn._linear_pointwise" not in line}  # linear.py tests it itself
+
+
 @pytest.mark.parametrize("name", ["records", "interventions", "metrics"])
 def test_the_ground_floors_know_no_lightning_and_no_torch(name):
     used = {package(f.module) for path in FILES if package(module_of(path)) == name for f in imports(path)}

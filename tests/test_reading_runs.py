@@ -17,7 +17,7 @@ from cli.app import HeedCLI
 from cli.messages import guarded
 from cli.runs import initialised
 from cli.short_forms import expand
-from metrics.reading_comprehension import exact_match, normalised
+from records.answers import exact_match, normalised
 from records.rows import read_rows, select
 
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]

@@ -17,8 +17,15 @@ from torch import Tensor
 
 from callbacks.checkpoints.files import INTERRUPTED, LAST, PREVIOUS, PUT_ASIDE, progress
 from callbacks.engine.engine import Engine
-from callbacks.engine.stop import is_asked, rewind_validation
+from callbacks.engine.stop import is_asked
 from datamodules import PairedData
+from lightning_modules.lightning_internals import (
+    accumulates,
+    checkpoint_of,
+    kept_metrics,
+    rewind_validation,
+    trains_next,
+)
 from records import HeedError
 from records.stopping import Stopped, postpone
 
@@ -93,7 +100,7 @@ class BestCheckpoint(ModelCheckpoint):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         super().on_train_start(trainer, pl_module)
-        trainer._logger_connector._callback_metrics.update(self._metrics)
+        kept_metrics(trainer).update(self._metrics)
         postpone()  # to the end of a step
 
     def require_known(self, engine: Engine, data: PairedData) -> None:
@@ -103,7 +110,7 @@ class BestCheckpoint(ModelCheckpoint):
             HeedError: No evaluation yields the metric; the message lists what there is.
         """
         if self.monitor == ACCURACY:
-            self.monitor = f"{QUALITY[data.task.kind]}/{data.name}"
+            self.monitor = f"{QUALITY[data.task.kind.name]}/{data.name}"
         if self.monitor != "loss/train" and not engine.is_known(self.monitor):
             known = [*engine.charted, "loss/train"]
             raise HeedError(f"--checkpoint.monitor {self.monitor}: unknown; there are {', '.join(known)}.")
@@ -120,7 +127,7 @@ class BestCheckpoint(ModelCheckpoint):
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
-        if not self._is_between_steps(trainer):
+        if accumulates(trainer) or not trains_next(trainer):
             return
         self._stopping = is_asked(trainer)
         if self._stopping or self._is_due(trainer):
@@ -132,22 +139,13 @@ class BestCheckpoint(ModelCheckpoint):
         if self._stopping:  # only now, when the loggers have what belongs to the last step
             raise Stopped
 
-    def _is_between_steps(self, trainer: Trainer) -> bool:
-        """Whether an optimizer step was just made, and neither a validation nor the end follows."""
-        loop = trainer.fit_loop.epoch_loop
-        return (
-            not loop._should_accumulate()
-            and not loop._is_training_done
-            and not loop._should_check_val_fx(trainer.fit_loop._data_fetcher)
-        )
-
     def _is_due(self, trainer: Trainer) -> bool:
         """Whether this is the N-th optimizer step."""
         return self.last_every_n_steps is not None and trainer.global_step % self.last_every_n_steps == 0
 
     def _save_last_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         """Nothing within the batches that one step accumulates: their gradients are in no checkpoint."""
-        if trainer.fast_dev_run or trainer.fit_loop.epoch_loop._should_accumulate():  # False at the end of an epoch
+        if trainer.fast_dev_run or accumulates(trainer):  # False at the end of an epoch
             return
         super()._save_last_checkpoint(trainer, monitor_candidates)
         self._last_step = trainer.global_step
@@ -205,7 +203,7 @@ class BestCheckpoint(ModelCheckpoint):
         elif not isinstance(exception, KeyboardInterrupt):
             super().on_exception(trainer, pl_module, exception)
         elif self._is_interrupted(trainer):
-            state = trainer._checkpoint_connector.dump_checkpoint(self.save_weights_only)
+            state = checkpoint_of(trainer, self.save_weights_only)
             trainer.strategy.checkpoint_io.save_checkpoint(state, str(self._interrupted))
             print(f"Stopped at step {trainer.global_step}: {self._interrupted} can be evaluated.", flush=True)
 

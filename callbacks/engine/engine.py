@@ -16,6 +16,7 @@ from callbacks.engine.stop import stop_if_asked
 from datamodules import PairedData
 from datamodules.base.fingerprints import require_alike
 from interventions import manifest_hash
+from lightning_modules.lightning_internals import kept_metrics
 from metrics import METRICS
 from metrics.metric import Numbers
 from records import NO_LABEL, Context, HeedError, Measurement, Prediction, stopping
@@ -193,7 +194,7 @@ class Engine(Callback):
         headlines = {name for p in on_data for chart in p.charts if chart.figure for name in chart.curves.values()}
         for name, measurement in numbers.items():
             if measurement.value is None:  # neither 0 nor NaN, nor what it was an epoch ago
-                trainer._logger_connector._callback_metrics.pop(str(name), None)
+                kept_metrics(trainer).pop(str(name), None)
             elif BREAKDOWN not in name.slice:
                 shown = name in headlines
                 pl_module.log(str(name), measurement.value, prog_bar=shown, sync_dist=True, batch_size=1)

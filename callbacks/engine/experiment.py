@@ -124,7 +124,7 @@ class Experiment:
         self, examples: Sequence[Example], batches: Sequence[np.ndarray], what: str
     ) -> Iterator[tuple[list[int], list[Prediction]]]:
         """This process's share of the batches: (positions, predictions) of each."""
-        trainer, collate = self.trainer, Collate(self.module.processor, self.task.labels, self.task.kind == "soft")
+        trainer, collate = self.trainer, Collate(self.module.processor, self.task)
         shown = trainer.progress_bar_callback is not None and trainer.is_global_zero
         mine = batches[trainer.global_rank :: trainer.world_size]
         for positions in track(mine, what, transient=True, disable=not shown):

@@ -3,6 +3,7 @@
 from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from interventions import Null
 from metrics import METRICS
+from records import CLASSIFICATION, SOFT, TaskKind
 
 
 class Accuracy(Evaluation):
@@ -15,7 +16,7 @@ class Accuracy(Evaluation):
     metric = METRICS["accuracy"]
     in_training = True
     has_settings = False
-    kinds: tuple[str, ...] = ("classification", "soft")  # of the tasks that it is about
+    kinds: tuple[TaskKind, ...] = (CLASSIFICATION, SOFT)  # of the tasks that it is about
 
     def __init__(self, max_null: int = 512) -> None:
         self.max_null = max_null
@@ -24,5 +25,5 @@ class Accuracy(Evaluation):
         data = setting.data
         if data.task.kind not in self.kinds:
             return Nothing()
-        counts = {"not_in_labels": data.unanswerable} if data.task.kind == "soft" else {}
+        counts = {"not_in_labels": data.unanswerable} if data.task.kind is SOFT else {}
         return Plan(data.pool, [Null(limit=self.max_null if setting.monitoring else None)], counts=counts)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from callbacks.engine.evaluation import Nothing, Plan, Setting
 from callbacks.evaluations.accuracy import Accuracy
 from metrics import METRICS
+from records import SPAN
 
 
 class Answers(Accuracy):
@@ -15,7 +16,7 @@ class Answers(Accuracy):
     """
 
     metric = METRICS["answers"]
-    kinds = ("span",)
+    kinds = (SPAN,)
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         plan = super().plan(setting)

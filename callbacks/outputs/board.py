@@ -2,7 +2,6 @@
 
 import re
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,11 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.loggers import TensorBoardLogger
 from pytorch_lightning.loggers.logger import rank_zero_experiment
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
-from tensorboard.summary.writer.event_file_writer import _AsyncWriterThread
 from torch.utils.tensorboard import SummaryWriter
 
 from callbacks.engine.engine import Engine
 from callbacks.outputs.run_folder import RunFolder
+from lightning_modules.lightning_internals import guard_events, writes_events
 from records import Measurement, atomic_path, writing
 from records.display import Chart
 from reports.figures.history import history_figure
@@ -22,7 +21,7 @@ from reports.figures.history import history_figure
 
 def _quiet_writer(failed: threading.ExceptHookArgs) -> None:
     """Print no traceback where a thread cannot write events: whoever logs next gets the error."""
-    if not (isinstance(failed.exc_value, OSError) and isinstance(failed.thread, _AsyncWriterThread)):
+    if not (isinstance(failed.exc_value, OSError) and writes_events(failed.thread)):
         threading.__excepthook__(failed)
 
 
@@ -37,24 +36,8 @@ class BoardLogger(TensorBoardLogger):
             writer = super().experiment
         if first:
             threading.excepthook = _quiet_writer
-            writer._get_file_writer = self._guarded(writer._get_file_writer)
-            writer._get_file_writer()
+            guard_events(writer, writing(self.log_dir))
         return writer
-
-    def _guarded(self, file_writer_of: Callable[[], Any]) -> Callable[[], Any]:
-        """The same with what writes events in one place: a new one after each time that the board was closed."""
-
-        def of() -> Any:
-            with writing(self.log_dir):
-                file_writer = file_writer_of()
-            events = file_writer.event_writer
-            if not hasattr(events, "guarded"):
-                events.guarded = True
-                for name in ("add_event", "flush", "close"):
-                    setattr(events, name, writing(self.log_dir)(getattr(events, name)))
-            return file_writer
-
-        return of
 
 
 def tensorboard_of(trainer: Trainer) -> Any:

@@ -1,6 +1,5 @@
 """Examples that people look at: those whose prediction did not change though a part of them was another's."""
 
-import json
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -59,9 +58,8 @@ def pair_of(row: Mapping[str, Any], data: PairedData) -> Pair:
     swap, task = Swap(row["part"], data.default_label), data.task
     base, partner = data.pool[row["uid"]], data.pool[row["partner"]]
     changed = swap.exchange(base, partner).example
-    gold, answer, probs = row["gold"], row["y"], None
-    if task.kind == "span":
-        gold = " / ".join(json.loads(gold)) or "no answer"
+    answer, probs = row["y"], None
+    gold = "none" if row["gold"] is None else task.kind.display_gold(row["gold"])
     if row["p"] is not None and answer in task.labels:
         k = task.labels.index(answer)
         probs = row["p"][k], row["p2"][k]
@@ -70,7 +68,7 @@ def pair_of(row: Mapping[str, Any], data: PairedData) -> Pair:
         _seen(example, parts, task.form)
         for example, parts in ((base, swap.parts), (changed, swap.parts), (base, others))
     ]
-    return Pair(base.uid, partner.uid, *seen, "none" if gold is None else gold, answer, probs)
+    return Pair(base.uid, partner.uid, *seen, gold, answer, probs)
 
 
 def _seen(example: Example, parts: tuple[str, ...], form: TableForm) -> dict[str, Content]:

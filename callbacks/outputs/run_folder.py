@@ -1,7 +1,6 @@
 """The folder of a run, and what is written into it."""
 
 import platform
-import signal
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -14,11 +13,11 @@ from typing import Any
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
-from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 
 from callbacks.checkpoints.files import flush, remove_states
 from callbacks.engine.engine import Engine
 from callbacks.engine.stop import stop_if_asked, take_over
+from lightning_modules.lightning_internals import end_processes
 from records import atomic_path, read_json, write_json, writing
 from records.stopping import Stopped, is_postponed, postpone
 from records.storage.files import flush_file, share_file
@@ -142,9 +141,8 @@ class RunFolder(Callback):
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Processes that Lightning has started, and that are not connected yet, end with the first."""
-        alone = isinstance(exception, Stopped) and not is_postponed()
-        if alone and isinstance(trainer.strategy.launcher, _SubprocessScriptLauncher):
-            trainer.strategy.launcher.kill(signal.SIGTERM)
+        if isinstance(exception, Stopped) and not is_postponed():
+            end_processes(trainer)
 
     def finish(self) -> None:
         """Mark the run as finished, and then remove what it would go on from; called by the first process."""

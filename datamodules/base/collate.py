@@ -1,13 +1,12 @@
 """Examples with their positions, and the batches that models take."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch.utils.data import Dataset
 
-from records import Example, percent
+from records import Example, Task, percent
 
 
 class Numbered(Dataset):
@@ -26,38 +25,26 @@ class Numbered(Dataset):
 class Collate:
     """Makes a batch of (position, example) pairs; picklable.
 
-    The batch holds ``inputs`` (from the processor), ``labels`` (int64 [examples]; -1 for none), ``positions`` (a list)
-    and ``size``. Of soft labels, ``labels`` is the worth of each: float32 [examples, labels].
+    The batch holds ``inputs`` (from the processor), ``labels`` (:meth:`~records.TaskKind.targets` as a tensor),
+    ``positions`` (a list) and ``size``.
 
     Args:
         processor: Of the model.
-        labels: Names of the labels, in their order.
-        soft: Whether a gold label is a JSON object of labels and what they are worth.
+        task: Says which labels there are, and what a model is trained towards.
     """
 
-    def __init__(self, processor: Any, labels: Sequence[str], soft: bool = False) -> None:
-        self.processor, self.index, self.soft = processor, {label: i for i, label in enumerate(labels)}, soft
+    def __init__(self, processor: Any, task: Task) -> None:
+        self.processor, self.kind = processor, task.kind
+        self.numbers = {label: i for i, label in enumerate(task.labels)}
 
     def __call__(self, items: Sequence[tuple[int, Example]]) -> dict[str, Any]:
         examples = [example for _, example in items]
         return {
             "inputs": self.processor(examples),
-            "labels": self._worth(examples) if self.soft else self._numbers(examples),
+            "labels": torch.from_numpy(self.kind.targets([example.label for example in examples], self.numbers)),
             "positions": [position for position, _ in items],
             "size": len(items),
         }
-
-    def _numbers(self, examples: Sequence[Example]) -> torch.Tensor:
-        return torch.tensor([self.index.get(example.label, -1) for example in examples], dtype=torch.int64)
-
-    def _worth(self, examples: Sequence[Example]) -> torch.Tensor:
-        """What people answered that is no label is left out: no output stands for it."""
-        worth = torch.zeros(len(examples), len(self.index))
-        for row, example in enumerate(examples):
-            for label, value in json.loads(example.label).items():
-                if label in self.index:
-                    worth[row, self.index[label]] = value
-        return worth
 
 
 def how_read(processor: Any) -> str:

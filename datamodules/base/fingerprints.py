@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -49,7 +48,7 @@ def fingerprints(data: "PairedData") -> dict[str, str]:
     They cover uids, labels, the content of every part, the order, the words around the parts, and how counterfactuals
     are drawn.
     """
-    task = asdict(data.task)
+    task = data.task.as_dict()
     found = {"validation": _fingerprint(data.pool, task)}
     if data.train_examples is not None:
         augmented = [data.augment, data.swap[:1], Swap.version, data.resample_counterfactuals]

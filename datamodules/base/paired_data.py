@@ -27,7 +27,7 @@ from datamodules.base.splits import (
 from datamodules.base.wording import checked_words, require_names
 from datamodules.sources.hub_and_local import Counts
 from interventions import Swap
-from records import Example, Examples, HeedError, TableForm, Task
+from records import CLASSIFICATION, Example, Examples, HeedError, TableForm, Task
 from records.stopping import leave_to_parent
 
 
@@ -100,7 +100,7 @@ class PairedData(pl.LightningDataModule):
         self.seed, self.note = seed, note
         require_names(parts, labels)
         words = checked_words(name, template, verbalisers, parts, labels)
-        self.full_task = Task("classification", tuple(parts), tuple(labels), default_label, TableForm(), *words)
+        self.full_task = Task(CLASSIFICATION, tuple(parts), tuple(labels), default_label, TableForm(), *words)
         swap = list(parts[:1]) if swap is None else swap
         for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
             if unknown := [part for joined in named for part in joined.split("+") if part not in parts]:
@@ -310,7 +310,7 @@ class PairedData(pl.LightningDataModule):
         return {
             "dataset": Numbered(examples),
             "batch_sampler": sampler,
-            "collate_fn": Collate(processor, self.task.labels, self.task.kind == "soft"),
+            "collate_fn": Collate(processor, self.task),
             "num_workers": self.num_workers,
             "persistent_workers": False,
             "worker_init_fn": leave_to_parent,

@@ -9,7 +9,7 @@ from typing import Any
 
 from datamodules.sources.hub_and_local import Columns, column_name, is_empty, refuse_repeated, text_of
 from datamodules.sources.readers import Row, brief
-from records import Examples, ExamplesBuilder, HeedError
+from records import SPAN, Examples, ExamplesBuilder, HeedError
 from records.examples import content_id
 
 PASSAGE = "passage"  # meta column: which questions are about the same text
@@ -144,7 +144,7 @@ def to_questions(
         of_group = [text_of(values[column], where, row, column) for column in columns.groups] or [passage]
         meta = ["" if is_empty(values[c]) else text_of(values[c], where, row, c) for c in columns.meta]
         uid = number if columns.uid is None else text_of(values[columns.uid], where, row, columns.uid)
-        gold = json.dumps(list(answers), ensure_ascii=False)
+        gold = SPAN.write_gold(list(answers))
         builder.add(f"{prefix}/{uid}", parts, gold, of_group, [json.dumps(starts), passage, *meta])
         kept.append(row)
     if not kept:

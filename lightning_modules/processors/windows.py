@@ -10,7 +10,7 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from lightning_modules.processors.texts import TextProcessor
-from records import Example, HeedError
+from records import SPAN, Example, HeedError
 
 
 class WindowProcessor(TextProcessor):
@@ -98,7 +98,7 @@ class WindowProcessor(TextProcessor):
 
 def _answer(example: Example) -> tuple[int, int] | None:
     """First character of the answer to learn, and the one behind its last; (0, 0) for no answer; None if not known."""
-    golds = json.loads(example.label or "null")
+    golds = None if example.label is None else SPAN.parse_gold(example.label)
     if golds == []:
         return 0, 0
     starts = json.loads(example.meta.get("starts", "[]"))

@@ -18,7 +18,7 @@ from lightning_modules.pretrained.labels import head_order, is_named, match_labe
 from lightning_modules.pretrained.linear import faster_on_cpu
 from lightning_modules.pretrained.vocabulary import open_tokenizer
 from lightning_modules.processors.texts import TextProcessor
-from records import HeedError, Task, listing
+from records import CLASSIFICATION, SOFT, HeedError, Task, TaskKind, listing
 
 
 class Encoder(Classifier):
@@ -35,11 +35,11 @@ class Encoder(Classifier):
         max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
 
     Attributes:
-        kind: The kind of task that it is for; what is for classification takes soft labels as well.
+        kinds: The kinds of task that it is for.
         auto: Makes the network.
     """
 
-    kind = "classification"
+    kinds: tuple[TaskKind, ...] = (CLASSIFICATION, SOFT)
     auto: Any = AutoModelForSequenceClassification
 
     def __init__(
@@ -68,9 +68,9 @@ class Encoder(Classifier):
         Raises:
             HeedError: The model is for tasks of another kind, or reads less than ``max_length``.
         """
-        if self.kind != ("classification" if task.kind == "soft" else task.kind):
+        if task.kind not in self.kinds:
             raise HeedError(
-                f"--model {type(self).__name__} is for data of the kind {self.kind}, and these are of {task.kind}."
+                f"--model {type(self).__name__} is for data of the kind {self.kinds[0]}, and these are of {task.kind}."
             )
         self.task = task
         self.folder = resolve(self.backbone, self.sha256)

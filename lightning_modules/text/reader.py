@@ -11,7 +11,7 @@ from transformers import AutoModelForQuestionAnswering
 from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.processors.windows import WindowProcessor
 from lightning_modules.text.encoder import Encoder
-from records import HeedError, Prediction, Task
+from records import SPAN, HeedError, Prediction, Task
 
 WINDOWS = 64  # that the network reads at a time when it predicts
 
@@ -36,7 +36,7 @@ class Reader(Encoder):
         max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
     """
 
-    kind = "span"
+    kinds = (SPAN,)
     auto: Any = AutoModelForQuestionAnswering
 
     def __init__(

@@ -22,7 +22,7 @@ from lightning_modules.pretrained.labels import head_order, is_named, match_labe
 from lightning_modules.pretrained.linear import faster_on_cpu
 from lightning_modules.pretrained.vocabulary import open_tokenizer
 from lightning_modules.processors.templates import TemplateProcessor
-from records import NO_LABEL, HeedError, Prediction, Task, rename_parts
+from records import CLASSIFICATION, NO_LABEL, HeedError, Prediction, Task, rename_parts
 
 IGNORED = -100  # a target that is padding
 
@@ -83,7 +83,7 @@ class Seq2Seq(Classifier):
         return config, open_tokenizer(self.folder, config)
 
     def prepare(self, task: Task) -> None:
-        if task.kind != "classification":
+        if task.kind is not CLASSIFICATION:
             raise HeedError(
                 f"--model {type(self).__name__} writes one of a few labels, and these data are of the kind {task.kind}."
             )

@@ -1,6 +1,5 @@
 """Encoder-decoders that answer questions in words of their own: T5 and whatever AutoModelForSeq2SeqLM knows."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.pretrained.backbone_config import LEARNED
 from lightning_modules.processors.templates import TemplateProcessor
 from lightning_modules.text.seq2seq import IGNORED, Seq2Seq, teach
-from records import Example, HeedError, Prediction, Task
+from records import SPAN, Example, HeedError, Prediction, Task
 
 
 class AnswerProcessor(TemplateProcessor):
@@ -26,7 +25,7 @@ class AnswerProcessor(TemplateProcessor):
     start: int | None
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Tensor]:
-        golds = [json.loads(example.label or "[]") for example in examples]
+        golds = [SPAN.parse_gold(example.label or "[]") for example in examples]
         texts = [gold[0] if gold else self.no_answer for gold in golds] or [self.no_answer]  # of no example, any shape
         ids = [self.tokenizer(text_target=text)["input_ids"] for text in texts]
         written, read = teach(ids, self.tokenizer.pad_token_id, self.start)
@@ -65,7 +64,7 @@ class Writer(Seq2Seq):
         self.no_answer, self.longest_answer = no_answer, longest_answer
 
     def prepare(self, task: Task) -> None:
-        if task.kind != "span":
+        if task.kind is not SPAN:
             raise HeedError(
                 "A Writer answers questions about a text: for labels, take --model lightning_modules.Seq2Seq."
             )

@@ -11,7 +11,7 @@ from PIL import Image
 
 from benchmarks import gpu, measure, memory, monitoring
 from datamodules import Planted
-from records import Example, Examples, Task, read_json
+from records import CLASSIFICATION, Example, Examples, Task, read_json
 
 TRAIN, VALIDATION = 96, 48
 
@@ -146,7 +146,7 @@ def test_partners_of_the_plain_variant_are_never_the_example_itself() -> None:
     from benchmarks import plain
 
     pool = Examples.of([Example(str(i), {"a": f"a{i}", "b": f"b{i}"}, "x") for i in range(9)])
-    found = plain.pairs(pool, Task("classification", ("a", "b"), ("x", "y")), np.random.default_rng(0))
+    found = plain.pairs(pool, Task(CLASSIFICATION, ("a", "b"), ("x", "y")), np.random.default_rng(0))
     assert found["b"] == [f"b{i}" for i in range(9)]
     assert all(one != f"a{i}" for i, one in enumerate(found["a"]))
 

@@ -16,7 +16,7 @@ from datamodules import Reading
 from datamodules.reading import inserted, known, without_part
 from datamodules.sources.hub_and_local import Columns
 from datamodules.sources.question_files import answers_of, search, to_questions
-from records import Example, Examples, HeedError
+from records import SPAN, Example, Examples, HeedError
 
 PARTS = {"context": "context", "question": "question"}
 COLUMNS = Columns(PARTS, "answers", {}, uid="id", groups=("title",))
@@ -96,7 +96,7 @@ def test_rows_as_they_are_on_the_hub(tmp_path: Path, form: str) -> None:
     data.setup("fit")
     found = {e.uid: e.label for examples in (data.train_examples, data.pool) for e in examples}
     assert found == {"squad2/train/1": '["Rome"]', "squad2/train/2": "[]"}
-    assert (data.task.kind, data.task.parts, data.task.labels) == ("span", ("context", "question"), ())
+    assert (data.task.kind, data.task.parts, data.task.labels) == (SPAN, ("context", "question"), ())
     assert (data.default_label, data.task.default_gold, data.swap) == ("", "[]", ["context"])
 
 

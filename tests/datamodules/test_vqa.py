@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from datamodules import PairedImages, VisualQuestions
 from datamodules.base.collate import Collate
 from datamodules.sources.hub_and_local import Hub
 from interventions import Swap
-from records import HeedError
+from records import SOFT, HeedError
 
 from drawn_pictures import people, vqa_rows, write_parquet, write_vqa
 
@@ -43,7 +44,7 @@ def test_labels_are_the_frequent_answers_of_the_training_split(folder: Path) -> 
     counts = Counter(row["multiple_choice_answer"] for row in vqa_rows(24))
     assert list(data.task.labels) == sorted(counts, key=lambda answer: (-counts[answer], answer))
     assert data.task.labels == ("no", "black", "blue", "green", "red", "yes")
-    assert (data.task.kind, data.task.default_label, data.task.distribution) == ("soft", None, ())
+    assert (data.task.kind, data.task.default_label, data.task.distribution) == (SOFT, None, ())
     assert data.swap == ["image", "question"]
     assert vqa2("validate", path=str(folder)).task.labels == data.task.labels
     assert vqa2(path=str(folder), answers=2).task.labels == ("no", "black")
@@ -191,17 +192,15 @@ def test_partners_show_another_picture_and_ask_another_question(folder: Path) ->
 
 def test_soft_targets(folder: Path) -> None:
     data = vqa2(path=str(folder))
-    collate = Collate(lambda examples: {}, data.task.labels, soft=True)
+    collate = Collate(lambda examples: {}, data.task)
     batch = collate(list(enumerate([data.pool[0], data.pool[1]])))
     assert batch["labels"].dtype == torch.float32
     labels = list(data.task.labels)
     expected = torch.zeros(2, 6)
     expected[0, labels.index("red")], expected[1, labels.index("yes")] = 1.0, 1.0
     assert torch.equal(batch["labels"], expected)  # dark red and white are no labels
-    assert torch.equal(
-        Collate(lambda examples: {}, ["white", "dark red"], soft=True)([(0, data.pool[0])])["labels"],
-        torch.tensor([[0.3, 0.6]]),
-    )
+    other = Collate(lambda examples: {}, replace(data.task, labels=("white", "dark red"), default_label=None))
+    assert torch.equal(other([(0, data.pool[0])])["labels"], torch.tensor([[0.3, 0.6]]))
 
 
 def test_listed_answers_gain_a_default_label(folder: Path, tmp_path: Path) -> None:

@@ -101,6 +101,7 @@ def test_a_folder_without_weights_is_neither_measured_nor_trained(run: Path) -> 
 BROKEN: dict[str, tuple[Callable[[dict], object], str]] = {
     "no task": (lambda c: c.pop("task"), "does not say which parts and labels it was trained on"),
     "odd task": (lambda c: c.update(task=["parts"]), "does not say which parts and labels it was trained on"),
+    "odd kind": (lambda c: c["task"].update(kind="x"), "does not say which parts and labels it was trained on"),
     "odd parts": (lambda c: c["task"].update(parts=[1, 2]), "does not say which parts and labels it was trained on"),
     "odd form": (lambda c: c["task"].update(form={"x": 1}), "does not say which parts and labels it was trained on"),
     "odd outputs": (lambda c: c.update(outputs=[1, 2, 3]), "does not say what its outputs mean"),

@@ -11,10 +11,10 @@ import torch
 
 from datamodules.base.collate import Collate
 from lightning_modules import Classifier, Encoder, Reader, Seq2Seq
-from records import Example, HeedError, Prediction, Task
+from records import CLASSIFICATION, SOFT, Example, HeedError, Prediction, Task
 
 LABELS = ("hot dog", "hotdog", "yes", "no")
-SOFT = Task("soft", ("question",), LABELS, "no")
+TASK = Task(SOFT, ("question",), LABELS, "no")
 GOLDS = ({"yes": 1.0, "no": 0.3}, {"hotdog": 0.6, "cake": 0.9}, {"cake": 1.0})
 
 
@@ -22,7 +22,7 @@ def examples() -> list[Example]:
     return [Example(f"u{i}", {"question": f"is it {i} ?"}, json.dumps(gold)) for i, gold in enumerate(GOLDS)]
 
 
-def encoder(backbone: Path | str, task: Task = SOFT) -> Encoder:
+def encoder(backbone: Path | str, task: Task = TASK) -> Encoder:
     torch.manual_seed(0)
     model = Encoder(str(backbone), max_length=32)
     model.prepare(task)
@@ -34,7 +34,7 @@ def encoder(backbone: Path | str, task: Task = SOFT) -> Encoder:
 
 def test_the_loss_is_the_binary_one_summed_over_labels(tiny_bert: Path) -> None:
     model = encoder(tiny_bert)
-    batch = Collate(model.processor, LABELS, soft=True)(list(enumerate(examples())))
+    batch = Collate(model.processor, TASK)(list(enumerate(examples())))
     scores = model.logits(batch["inputs"]).double()
     expected = 0.0
     for row, gold in zip(scores.tolist(), GOLDS, strict=True):
@@ -45,16 +45,16 @@ def test_the_loss_is_the_binary_one_summed_over_labels(tiny_bert: Path) -> None:
 
 
 def test_one_right_label_keeps_its_loss(tiny_bert: Path) -> None:
-    model = encoder(tiny_bert, Task("classification", ("question",), LABELS))
+    model = encoder(tiny_bert, Task(CLASSIFICATION, ("question",), LABELS))
     pool = [Example(e.uid, e.parts, label) for e, label in zip(examples(), LABELS, strict=False)]
-    batch = Collate(model.processor, LABELS)(list(enumerate(pool)))
+    batch = Collate(model.processor, model.task)(list(enumerate(pool)))
     loss = torch.nn.functional.cross_entropy(model.logits(batch["inputs"]), torch.tensor([0, 1, 2]))
     assert torch.equal(model.training_step(batch, 0), loss)
 
 
 def test_predictions_have_no_probabilities(tiny_bert: Path) -> None:
     model = encoder(tiny_bert)
-    batch = Collate(model.processor, LABELS, soft=True)(list(enumerate(examples())))
+    batch = Collate(model.processor, TASK)(list(enumerate(examples())))
     best = model.logits(batch["inputs"]).argmax(dim=-1)
     assert model.predict(batch) == [Prediction(LABELS[i]) for i in best]
     assert model.predict(batch | {"size": 0}) == []
@@ -68,28 +68,28 @@ def test_an_exported_head_is_known_again_though_names_differ_in_a_blank_alone(ti
     model = encoder(tiny_bert)
     model.export(str(tmp_path / "m"), weights=True)
     order = ("no", "hotdog", "yes", "hot dog")
-    again = encoder(tmp_path / "m", Task("soft", ("question",), order, "no"))
+    again = encoder(tmp_path / "m", Task(SOFT, ("question",), order, "no"))
     assert again.has_head
-    batch = Collate(model.processor, LABELS, soft=True)(list(enumerate(examples())))
+    batch = Collate(model.processor, TASK)(list(enumerate(examples())))
     assert torch.equal(again.logits(batch["inputs"]), model.logits(batch["inputs"])[:, [3, 1, 2, 0]])
 
 
 def test_models_for_other_kinds_refuse_them(tiny_bert: Path, tiny_t5: Path) -> None:
     with pytest.raises(HeedError, match="Reader is for data of the kind span, and these are of soft"):
-        Reader(str(tiny_bert)).prepare(SOFT)
+        Reader(str(tiny_bert)).prepare(TASK)
     with pytest.raises(HeedError, match="Seq2Seq writes one of a few labels, and these data are of the kind soft"):
-        Seq2Seq(str(tiny_t5)).prepare(SOFT)
+        Seq2Seq(str(tiny_t5)).prepare(TASK)
 
 
 def test_thousands_of_labels_make_short_messages(tiny_bert: Path, tmp_path: Path) -> None:
     many = tuple(f"answer {i}" for i in range(3129))
-    encoder(tiny_bert, Task("soft", ("question",), many)).export(str(tmp_path / "m"), weights=False)
+    encoder(tiny_bert, Task(SOFT, ("question",), many)).export(str(tmp_path / "m"), weights=False)
     model = Encoder(str(tmp_path / "m"), max_length=32)
-    model.prepare(SOFT)
+    model.prepare(TASK)
     with pytest.raises(HeedError, match=r"answer 4, \.\.\. \(3,129 in all\), and the data the labels hot dog, hotdog"):
         model.require_head()
     with pytest.raises(HeedError, match=r"'x' is none of the labels answer 0, .*\(3,129 in all\)"):
-        Task("soft", ("question",), many, "x")
+        Task(SOFT, ("question",), many, "x")
 
 
 def test_a_checkpoint_knows_that_its_labels_are_soft(tiny_bert: Path) -> None:
@@ -97,10 +97,4 @@ def test_a_checkpoint_knows_that_its_labels_are_soft(tiny_bert: Path) -> None:
     encoder(tiny_bert).on_save_checkpoint(checkpoint)
     fresh = Encoder(str(tiny_bert), max_length=32)
     Classifier.on_load_checkpoint(fresh, checkpoint)
-    assert fresh.task == SOFT
-
-
-def test_gold_of_unrelated_parts() -> None:
-    assert json.loads(SOFT.default_gold) == {"no": 1.0}
-    assert Task("soft", ("question",), LABELS).default_gold is None
-    assert (SOFT.distribution, Task("classification", ("a",), LABELS).distribution) == ((), LABELS)
+    assert fresh.task == TASK

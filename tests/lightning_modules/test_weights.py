@@ -30,11 +30,11 @@ from transformers import (
 from datamodules import Planted
 from lightning_modules import Blip, BlipAnswers, Classifier, Encoder, LateFusion, Reader, Seq2Seq, Vilt, Writer
 from lightning_modules.pretrained.backbones import require_fit
-from records import HeedError, Task
+from records import CLASSIFICATION, SPAN, HeedError, Task
 
 PAIRS = Planted(n_validation=4).task
-LOOK = Task("classification", ("image", "question"), ("no", "yes"), pictures=("image",))
-READ = Task("span", ("text", "question"), ())
+LOOK = Task(CLASSIFICATION, ("image", "question"), ("no", "yes"), pictures=("image",))
+READ = Task(SPAN, ("text", "question"), ())
 Tensors = dict[str, Tensor]
 
 FAMILIES: dict[str, tuple[str, Callable[[str], Classifier], Task]] = {

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 import metrics
 from metrics.naive_partial import METRIC
+from records import SPAN
 from records.context import Context
 
 from made_rows import by_text
@@ -43,7 +44,7 @@ def test_answers_that_are_texts_are_compared_as_for_exact_match(rows_of):
         {"uid": f"u{i}", "intervention": "keep", "variant": "a", "part": "", "draw": -1, "y2": y2}
         for i, (_, y2) in enumerate(answers)
     ]
-    found = {name: m.value for name, m in naive_partial(rows_of(base, kept), "d", "a", kind="span").items()}
+    found = {name: m.value for name, m in naive_partial(rows_of(base, kept), "d", "a", kind=SPAN).items()}
     assert found == {"naive_partial/d/a": 0.5, "naive_partial/d/a/accuracy": 0.5}
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import metrics
 from metrics import METRICS
-from metrics.reading_comprehension import exact_match, f1, normalised
 from records import rows as r
+from records.answers import exact_match, f1, normalised
 from records.context import Context
 
 from made_rows import by_text

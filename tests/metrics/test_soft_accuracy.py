@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import metrics
 from metrics import METRICS, soft_flags
 from metrics.statistics.majority import above_zero
-from records import MANY
+from records import MANY, SOFT
 from records.context import Context
 
 from made_rows import by_text
@@ -131,14 +131,14 @@ def test_other_metrics_do_without_probabilities(rows_of):
     assert found["attentiveness/d/image"].value == 0.5
     assert found["attentiveness/d/image"].flags == ("f",)
     assert "attentiveness/d/image/from_yes" in attentiveness(rows, "d", "image", None, labels[1:], flags=())
-    alone = naive_partial(rows, "d", "image", kind="soft")
+    alone = naive_partial(rows, "d", "image", kind=SOFT)
     assert alone["naive_partial/d/image/accuracy"].value == pytest.approx(0.6)
     assert alone["naive_partial/d/image"].value == 0.5
 
 
 def test_the_evaluations_of_soft_labels(rows_of):
     found = [({"yes": 1.0}, "yes", i) for i in range(20)]
-    rows, context = rows_with(rows_of, found), Context("d", 3, "soft", labels=("yes", "no"), own={"swap": ["image"]})
+    rows, context = rows_with(rows_of, found), Context("d", 3, SOFT, labels=("yes", "no"), own={"swap": ["image"]})
     assert by_text(METRICS["accuracy"].score)(rows, context) == soft_accuracy(rows, "d", 3)
     swapped = by_text(METRICS["attentiveness"].score)(rows, context)
     assert swapped == attentiveness(rows, "d", "image", None, ("yes", "no"), 3, soft_flags(rows, 3))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import Example, Examples, ExamplesBuilder, HeedError, Task, examples, keys
+from records import Example, Examples, ExamplesBuilder, HeedError, examples, keys
 
 
 class SmallBatches(ExamplesBuilder):
@@ -187,13 +187,6 @@ def test_of_goes_by_the_names_of_parts_not_by_their_order():
 def test_of_nothing_is_an_error():
     with pytest.raises(HeedError, match="at least one example"):
         Examples.of([])
-
-
-def test_task_refuses_a_default_that_is_no_label():
-    with pytest.raises(HeedError, match="'maybe' is none of the labels yes, no"):
-        Task("classification", ("a", "b"), ("yes", "no"), "maybe")
-    assert Task("classification", ("a", "b"), ("yes", "no"), "no").default_label == "no"
-    assert Task("classification", ("a", "b"), ("yes", "no")).default_label is None
 
 
 @given(any_rows)

@@ -14,7 +14,7 @@ from PIL import Image
 from transformers import AutoTokenizer
 
 from lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalised, require_pictures
-from records import Example, Examples, HeedError, Picture, Task
+from records import CLASSIFICATION, Example, Examples, HeedError, Picture, Task
 
 
 def small(picture: Image.Image) -> Image.Image:
@@ -93,7 +93,7 @@ def test_normalised_pixels_are_those_of_the_formula() -> None:
 @pytest.fixture(scope="module")
 def make(pictures: list[Picture], tiny_bert: Path) -> Callable[..., PictureProcessor]:
     def make(parts: tuple[str, ...], of_pictures: tuple[str, ...]) -> PictureProcessor:
-        task = Task("classification", parts, ("a", "b"), pictures=of_pictures)
+        task = Task(CLASSIFICATION, parts, ("a", "b"), pictures=of_pictures)
         return PictureProcessor(AutoTokenizer.from_pretrained(tiny_bert), task, 16, PictureStore(small, (4, 6), 1.0))
 
     return make
@@ -134,8 +134,8 @@ def decoded(picture: Picture) -> np.ndarray:
 
 
 def test_a_task_must_have_pictures_and_one_text() -> None:
-    require_pictures(Task("classification", ("text",), ("a",)), "X")  # --partial text
+    require_pictures(Task(CLASSIFICATION, ("text",), ("a",)), "X")  # --partial text
     for parts, message in [(("a", "b"), "there is none among a, b"), (("image", "a", "b"), "and there are a, b")]:
-        task = Task("classification", parts, ("x",), pictures=tuple(p for p in parts if p == "image"))
+        task = Task(CLASSIFICATION, parts, ("x",), pictures=tuple(p for p in parts if p == "image"))
         with pytest.raises(HeedError, match=message):
             require_pictures(task, "X")

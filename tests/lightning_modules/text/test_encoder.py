@@ -28,9 +28,9 @@ from datamodules import Planted
 from datamodules.base.collate import Collate
 from lightning_modules import Encoder
 from lightning_modules.pretrained.linear import faster_on_cpu
-from records import Example, HeedError, TableForm, Task
+from records import CLASSIFICATION, Example, HeedError, TableForm, Task
 
-NLI = Task("classification", ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
+NLI = Task(CLASSIFICATION, ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
 KINDS = ("bert", "roberta", "deberta", "electra")
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 POSITIONS = 66
@@ -123,7 +123,7 @@ def examples(parts: tuple[str, ...] = NLI.parts) -> list[Example]:
 
 def probabilities(model: Encoder, pool: list[Example] | None = None) -> np.ndarray:
     """Probabilities [examples, labels] of a model in eval mode."""
-    batch = Collate(model.processor, model.task.labels)(list(enumerate(pool or examples(model.task.parts))))
+    batch = Collate(model.processor, model.task)(list(enumerate(pool or examples(model.task.parts))))
     model.eval()
     with torch.no_grad():
         return np.stack([p.probs for p in model.predict(batch)])
@@ -133,7 +133,7 @@ def probabilities(model: Encoder, pool: list[Example] | None = None) -> np.ndarr
 def test_predictions_are_distributions_over_the_labels_of_the_task(save: Saver, kind: str) -> None:
     model = encoder(save("m", kind))
     pool = examples()
-    batch = Collate(model.processor, NLI.labels)(list(enumerate(pool)))
+    batch = Collate(model.processor, NLI)(list(enumerate(pool)))
     model.eval()
     with torch.no_grad():
         predictions = model.predict(batch)
@@ -199,13 +199,13 @@ def test_a_head_of_as_many_other_labels_is_replaced_to_train(save: Saver) -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_part_is_read_alone(save: Saver, kind: str) -> None:
-    task = Task("classification", ("hypothesis",), NLI.labels, "neutral")
+    task = Task(CLASSIFICATION, ("hypothesis",), NLI.labels, "neutral")
     assert probabilities(encoder(save("m", kind), task)).shape == (12, 3)
 
 
 def test_a_batch_of_no_example_gives_no_prediction(save: Saver) -> None:
     model = encoder(save("m"))
-    assert model.predict(Collate(model.processor, NLI.labels)([])) == []
+    assert model.predict(Collate(model.processor, NLI)([])) == []
 
 
 def test_padding_and_companions_do_not_change_an_answer(save: Saver) -> None:
@@ -221,7 +221,7 @@ def test_training_starts_with_dropout_and_in_float32(save: Saver, kind: str) -> 
     model = encoder(save("m", kind, dtype=torch.bfloat16))
     assert all(module.training for module in model.network.modules())
     assert {p.dtype for p in model.parameters()} == {torch.float32}
-    batch = Collate(model.processor, NLI.labels)(list(enumerate(examples())))
+    batch = Collate(model.processor, NLI)(list(enumerate(examples())))
     with torch.no_grad():
         torch.manual_seed(0)
         first = model.logits(batch["inputs"])
@@ -293,7 +293,7 @@ def test_no_more_tokens_than_positions(save: Saver, kind: str, most: int) -> Non
 
 def test_three_parts_are_refused(save: Saver) -> None:
     with pytest.raises(HeedError, match="this task has 3"):
-        encoder(save("m"), Task("classification", ("a", "b", "c"), NLI.labels))
+        encoder(save("m"), Task(CLASSIFICATION, ("a", "b", "c"), NLI.labels))
 
 
 def test_a_number_of_names_that_is_not_that_of_the_outputs_is_refused(save: Saver) -> None:
@@ -369,8 +369,8 @@ def test_a_checkpoint_needs_only_the_exported_config_of_its_backbone(trained: Pa
 def test_a_checkpoint_says_what_the_task_was(trained: Path) -> None:
     task = torch.load(trained / "last.ckpt", weights_only=True)["task"]
     tuples = {k: tuple(task[k]) for k in ("parts", "labels")}
-    assert Task(**task | tuples | {"form": TableForm(**task["form"])}) == PAIRS.task
-    assert json.loads(json.dumps(task))["default_label"] == "neutral"
+    assert Task(**task | tuples | {"kind": CLASSIFICATION, "form": TableForm(**task["form"])}) == PAIRS.task
+    assert json.loads(json.dumps(task))["kind"] == "classification"
 
 
 @pytest.mark.parametrize(("order", "fits"), [([0, 1, 2], True), ([2, 1, 0], False), ([1, 2, 0], False)])
@@ -393,9 +393,9 @@ def test_the_outputs_in_a_checkpoint_are_in_the_order_of_the_head(save: Saver) -
     saved: dict = {"state_dict": {}}
     encoder(save("m", order=[1, 2, 0])).on_save_checkpoint(saved)
     assert saved["outputs"] == ["neutral", "contradiction", "entailment"]
-    shuffled = Task("classification", NLI.parts, ("contradiction", "neutral", "entailment"), "neutral")
+    shuffled = Task(CLASSIFICATION, NLI.parts, ("contradiction", "neutral", "entailment"), "neutral")
     encoder(save("again", order=[1, 2, 0]), shuffled).on_load_checkpoint(saved)
-    renamed = Task("classification", NLI.parts, ("Neutral", "Contradiction", "Entailment"), "Neutral")
+    renamed = Task(CLASSIFICATION, NLI.parts, ("Neutral", "Contradiction", "Entailment"), "Neutral")
     encoder(save("new", headless=True), renamed).on_load_checkpoint(saved)
     with pytest.raises(HeedError, match="and here .* make them entailment, neutral, contradiction: leave"):
         encoder(save("third", headless=True)).on_load_checkpoint(saved)

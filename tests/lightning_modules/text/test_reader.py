@@ -27,10 +27,10 @@ from datamodules import Reading
 from datamodules.base.collate import Collate
 from lightning_modules import Encoder, Reader
 from lightning_modules.text import reader as reader_module
-from records import HeedError, Task
+from records import CLASSIFICATION, SPAN, HeedError, Task
 
-SQUAD = Task("span", ("context", "question"), (), "")
-NLI = Task("classification", ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
+SQUAD = Task(SPAN, ("context", "question"), (), "")
+NLI = Task(CLASSIFICATION, ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
 SHORT = {"max_length": 24, "overlap": 6, "longest_answer": 4}
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
 
@@ -55,7 +55,7 @@ def ready(backbone: str | Path, **settings: Any) -> Reader:
 
 
 def batch(reader: Reader, examples: Any) -> dict[str, Any]:
-    return Collate(reader.processor, ())(list(enumerate(examples)))
+    return Collate(reader.processor, reader.task)(list(enumerate(examples)))
 
 
 def answers(reader: Reader, examples: Any) -> list[str]:

@@ -25,7 +25,7 @@ from datamodules import PairedData, Planted
 from datamodules.base.collate import Collate
 from lightning_modules import Encoder, Seq2Seq
 from lightning_modules.pretrained.linear import faster_on_cpu
-from records import NO_LABEL, Example, Examples, HeedError, Table, TableForm, Task
+from records import CLASSIFICATION, NO_LABEL, Example, Examples, HeedError, Table, TableForm, Task
 
 LABELS = ("entailment", "neutral", "contradiction")
 PAIRS = Planted(n_validation=12)
@@ -72,7 +72,7 @@ def examples(parts: tuple[str, ...] = NLI.parts) -> list[Example]:
 
 
 def batch_of(model: Seq2Seq, pool: list[Example] | None = None) -> dict:
-    return Collate(model.processor, model.task.labels)(list(enumerate(pool or examples(model.task.parts))))
+    return Collate(model.processor, model.task)(list(enumerate(pool or examples(model.task.parts))))
 
 
 def probabilities(model: Seq2Seq, pool: list[Example] | None = None) -> np.ndarray:
@@ -123,7 +123,7 @@ def test_labels_are_scored_as_one_by_one(backbones: dict[str, str], kind: str, s
 
 def test_the_end_of_the_text_is_part_of_the_score(backbones: dict[str, str]) -> None:
     """Otherwise a label that begins another one would always be more probable."""
-    model = model_of(backbones["t5"], Task("classification", NLI.parts, ("duplicate", "duplicate not")))
+    model = model_of(backbones["t5"], Task(CLASSIFICATION, NLI.parts, ("duplicate", "duplicate not")))
     end = model.processor.tokenizer.eos_token_id
     assert [row[row != -100].tolist()[-1] for row in model.written] == [end, end]
 
@@ -155,12 +155,12 @@ def test_padding_and_companions_do_not_change_an_answer(backbones: dict[str, str
 
 
 def test_one_part_three_parts_and_no_example(backbones: dict[str, str]) -> None:
-    alone = model_of(backbones["t5"], Task("classification", ("hypothesis",), LABELS, template=NLI.template))
+    alone = model_of(backbones["t5"], Task(CLASSIFICATION, ("hypothesis",), LABELS, template=NLI.template))
     assert probabilities(alone).shape == (12, 3)
-    three = Task("classification", ("a", "b", "c"), ("yes", "no"))
+    three = Task(CLASSIFICATION, ("a", "b", "c"), ("yes", "no"))
     pool = [Example("e", {"a": "The dog", "b": "bought", "c": "a hammer"})]
     assert probabilities(model_of(backbones["t5"], three), pool).shape == (1, 2)
-    assert alone.predict(Collate(alone.processor, LABELS)([])) == []
+    assert alone.predict(Collate(alone.processor, alone.task)([])) == []
 
 
 # training
@@ -260,7 +260,7 @@ def test_greedy_answers_are_what_the_model_writes_token_by_token(backbones: dict
 
 
 def test_what_is_written_is_a_label_where_it_is_the_text_of_one(backbones: dict[str, str], monkeypatch) -> None:
-    task = Task("classification", NLI.parts, LABELS, "neutral", verbalisers={"neutral": "not_duplicate"})
+    task = Task(CLASSIFICATION, NLI.parts, LABELS, "neutral", verbalisers={"neutral": "not_duplicate"})
     model = model_of(backbones["t5"], task, decoding="greedy")
     tokenizer = model.processor.tokenizer
     said = ["entailment", "not_duplicate", "neutral", "not", "contradiction contradiction", "", "contradiction"]
@@ -340,11 +340,9 @@ def test_an_export_loads_without_heed_and_gives_the_same_bits(
 
 def test_a_trained_model_keeps_its_words_on_data_that_ask_the_same(backbones: dict[str, str], tmp_path: Path) -> None:
     """Parts go by their order, labels by their names."""
-    task = Task(
-        "classification", ("p", "h"), ("yes", "not_so"), None, TableForm(), "ask h: {h} p: {p}", {"yes": "true"}
-    )
+    task = Task(CLASSIFICATION, ("p", "h"), ("yes", "not_so"), None, TableForm(), "ask h: {h} p: {p}", {"yes": "true"})
     model_of(backbones["t5"], task).export(str(tmp_path), weights=True)
-    other = Task("classification", ("a", "b"), ("Not-So", "Yes"), template="b: {b} a: {a} ?")
+    other = Task(CLASSIFICATION, ("a", "b"), ("Not-So", "Yes"), template="b: {b} a: {a} ?")
     model = model_of(str(tmp_path), other)
     assert model.processor.template == "ask h: {b} p: {a}"
     assert [text for text, label in model._label_of.items()] == ["not_so", "true"]
@@ -355,12 +353,12 @@ def test_a_trained_model_keeps_its_words_on_data_that_ask_the_same(backbones: di
 
 def test_data_that_ask_something_else_bring_their_own_words(backbones: dict[str, str], tmp_path: Path) -> None:
     model_of(backbones["t5"]).export(str(tmp_path), weights=True)
-    two = Task("classification", NLI.parts, ("entailment", "not_entailment"), template="rte {hypothesis} {premise}")
+    two = Task(CLASSIFICATION, NLI.parts, ("entailment", "not_entailment"), template="rte {hypothesis} {premise}")
     model = model_of(str(tmp_path), two)
     assert model.processor.template == "rte {hypothesis} {premise}"
     with pytest.raises(HeedError, match="answers another question"):
         model.require_head()
-    alone = Task("classification", ("hypothesis",), LABELS, template="x hypothesis: {hypothesis}")
+    alone = Task(CLASSIFICATION, ("hypothesis",), LABELS, template="x hypothesis: {hypothesis}")
     assert model_of(str(tmp_path), alone).processor.template == "x hypothesis: {hypothesis}"
 
 
@@ -421,7 +419,7 @@ def test_no_more_tokens_than_positions_where_they_are_counted(backbones: dict[st
 
 
 def test_texts_that_the_tokenizer_cannot_tell_apart_are_refused(backbones: dict[str, str]) -> None:
-    task = Task("classification", NLI.parts, ("狗", "猫"))
+    task = Task(CLASSIFICATION, NLI.parts, ("狗", "猫"))
     with pytest.raises(HeedError, match="cannot tell apart the texts 狗, 猫"):
         model_of(backbones["t5"], task)
 

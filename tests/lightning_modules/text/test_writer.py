@@ -13,9 +13,9 @@ from transformers import AutoTokenizer, T5ForConditionalGeneration
 from datamodules import Reading
 from datamodules.base.collate import Collate
 from lightning_modules import Writer
-from records import Example, HeedError, Task
+from records import CLASSIFICATION, SPAN, Example, HeedError, Task
 
-TASK = Task("span", ("context", "question"), (), "", template="question: {question} context: {context}")
+TASK = Task(SPAN, ("context", "question"), (), "", template="question: {question} context: {context}")
 PLACES = ("kitchen", "garden", "market")
 QUESTIONS = [
     Example(f"q/{i}", {"context": f"The dog sat in the {place}.", "question": q}, json.dumps(golds), {})
@@ -33,7 +33,7 @@ def ready(backbone: Path, **settings: Any) -> Writer:
 
 
 def batch(writer: Writer, examples: list[Example]) -> dict[str, Any]:
-    return Collate(writer.processor, ())(list(enumerate(examples)))
+    return Collate(writer.processor, writer.task)(list(enumerate(examples)))
 
 
 def loss_of(writer: Writer, examples: list[Example]) -> torch.Tensor:
@@ -93,10 +93,10 @@ def test_examples_without_a_gold_answer_can_be_predicted(learned):
 
 def test_it_is_for_questions_only(tiny_t5):
     with pytest.raises(HeedError, match="for labels, take --model lightning_modules.Seq2Seq"):
-        Writer(str(tiny_t5)).prepare(Task("classification", ("a", "b"), ("yes", "no")))
+        Writer(str(tiny_t5)).prepare(Task(CLASSIFICATION, ("a", "b"), ("yes", "no")))
 
 
 def test_the_data_say_what_stands_around_the_parts():
     parts = {"context": "context", "question": "question"}
     data = Reading("squad2", parts, template="question: {question} context: {context}")
-    assert (data.task.wording, data.task.kind) == (TASK.wording, "span")
+    assert (data.task.wording, data.task.kind) == (TASK.wording, SPAN)

@@ -33,11 +33,11 @@ from datamodules.base.collate import Collate
 from lightning_modules import Blip
 from lightning_modules.processors.pictures import normalised
 from lightning_modules.vision.blip import TwinCrossAttention, encode_token
-from records import Example, HeedError, Picture, Task
+from records import CLASSIFICATION, SPAN, Example, HeedError, Picture, Task
 from tests.datamodules.test_images import SQUARES
 
-ONE = Task("classification", ("image", "question"), ("no", "yes"), "no", pictures=("image",))
-TWO = Task("classification", ("left", "right", "sentence"), ("False", "True"), "False", pictures=("left", "right"))
+ONE = Task(CLASSIFICATION, ("image", "question"), ("no", "yes"), "no", pictures=("image",))
+TWO = Task(CLASSIFICATION, ("left", "right", "sentence"), ("False", "True"), "False", pictures=("left", "right"))
 TEXTS = ["is it red ?", "what color is the circle in this picture ?", "", "is there a blue triangle ?", "is it green ?"]
 QUIET = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False}
 QUIET |= {"enable_checkpointing": False, "use_distributed_sampler": False}
@@ -68,7 +68,7 @@ def model_of(folder: Path, task: Task = ONE, kind: type[Blip] = Blip, **settings
 
 
 def batch_of(model: Blip, examples: list[Example]) -> dict:
-    return Collate(model.processor, model.task.labels)(list(enumerate(examples)))
+    return Collate(model.processor, model.task)(list(enumerate(examples)))
 
 
 def probabilities(model: Blip, examples: list[Example]) -> np.ndarray:
@@ -169,7 +169,7 @@ def test_a_part_may_be_missing(tiny_blip, pictures) -> None:
     """A missing text is the empty one, a missing picture is grey: as in examples of which a part was emptied."""
     whole = model_of(tiny_blip)
     for part, kept in (("image", ("image",)), ("question", ())):
-        model = model_of(tiny_blip, Task("classification", (part,), ONE.labels, "no", pictures=kept))
+        model = model_of(tiny_blip, Task(CLASSIFICATION, (part,), ONE.labels, "no", pictures=kept))
         examples = examples_of(pictures)
         found = probabilities(model, [Example(e.uid, {part: e.parts[part]}) for e in examples])
         empty = {"image": Picture(), "question": ""} | {part: None}
@@ -344,7 +344,7 @@ def test_an_export_answers_as_the_model_did(tiny_blip, tmp_path, pictures, task)
     np.testing.assert_array_equal(probabilities(bare, examples), before)
     with pytest.raises(HeedError, match="has no weights beside its config.json"):
         bare.require_weights()
-    turned = Task("classification", task.parts, task.labels[::-1], pictures=task.pictures)
+    turned = Task(CLASSIFICATION, task.parts, task.labels[::-1], pictures=task.pictures)
     np.testing.assert_array_equal(probabilities(model_of(tmp_path / "whole", turned), examples), before[:, ::-1])
 
 
@@ -355,7 +355,7 @@ def test_other_labels_are_a_new_head_on_the_same_body(tiny_blip, tmp_path) -> No
     trained.export(str(tmp_path), weights=True)
     before = load_file(tmp_path / "model.safetensors")
     for labels in (("left", "right"), ("a", "b", "c")):
-        model = model_of(tmp_path, Task("classification", ONE.parts, labels, pictures=("image",)))
+        model = model_of(tmp_path, Task(CLASSIFICATION, ONE.parts, labels, pictures=("image",)))
         state = model.network.state_dict()
         assert state["head.2.weight"].shape == (len(labels), 32)
         assert all(not torch.equal(before[n], state[n]) for n in ("head.0.weight", "head.2.weight")), labels
@@ -368,7 +368,7 @@ def test_other_labels_are_a_new_head_on_the_same_body(tiny_blip, tmp_path) -> No
 
 
 def test_what_cannot_be_read_is_one_sentence(tiny_blip, tiny_bert, tmp_path) -> None:
-    three = Task("classification", ("a", "b", "c", "d"), ("x", "y"), pictures=("a", "b", "c"))
+    three = Task(CLASSIFICATION, ("a", "b", "c", "d"), ("x", "y"), pictures=("a", "b", "c"))
     model_of(tiny_blip).export(str(tmp_path / "one"), weights=True)
     settings = json.loads((tiny_blip / "preprocessor_config.json").read_text())
     wide = changed(tiny_blip, tmp_path / "wide", preprocessor_config={"size": {"height": 32, "width": 48}})
@@ -383,8 +383,8 @@ def test_what_cannot_be_read_is_one_sentence(tiny_blip, tiny_bert, tmp_path) -> 
         (lambda: model_of(without), "could not be loaded"),
         (lambda: Blip(str(tiny_blip), max_length=129).prepare(ONE), "is more than the 128 positions"),
         (lambda: model_of(tiny_blip).require_head(), "has no trained classification head"),
-        (lambda: model_of(tiny_blip, Task("classification", ("a", "b"), ("x", "y"))), "there is none among a, b"),
-        (lambda: model_of(tiny_blip, Task("span", ("image", "question"), (), pictures=("image",))), "of span"),
+        (lambda: model_of(tiny_blip, Task(CLASSIFICATION, ("a", "b"), ("x", "y"))), "there is none among a, b"),
+        (lambda: model_of(tiny_blip, Task(SPAN, ("image", "question"), (), pictures=("image",))), "of span"),
     ]
     for make, says in cases:
         with pytest.raises(HeedError, match=says) as caught:

@@ -22,7 +22,7 @@ from callbacks import Accuracy, Attentiveness, Engine
 from datamodules import PairedImages
 from lightning_modules import Blip, BlipAnswers
 from lightning_modules.vision import blip_answers
-from records import Example, HeedError, Picture, Task
+from records import CLASSIFICATION, Example, HeedError, Picture, Task
 from tests.datamodules.test_images import SQUARES
 from tests.lightning_modules.vision.test_blip import batch_of
 
@@ -34,7 +34,7 @@ QUIET |= {"enable_checkpointing": False, "use_distributed_sampler": False}
 
 
 def task_of(labels: tuple[str, ...] = LABELS, **settings) -> Task:
-    return Task("classification", PARTS, labels, pictures=("image",), **settings)
+    return Task(CLASSIFICATION, PARTS, labels, pictures=("image",), **settings)
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +256,7 @@ def test_what_cannot_be_done_is_one_sentence(tiny_blip, tiny_bert, tmp_path) -> 
     head.prepare(task_of())
     head.configure_model()
     head.export(str(tmp_path / "head"), weights=True)
-    two = Task("classification", ("a", "b", "c"), ("x", "y"), pictures=("a", "b"))
+    two = Task(CLASSIFICATION, ("a", "b", "c"), ("x", "y"), pictures=("a", "b"))
     cases = [
         (lambda: model_of(tiny_blip, two), "--model BlipAnswers reads one picture, and there are a, b"),
         (lambda: model_of(tmp_path / "head"), r"lack \d+ tensors \(text_decoder\."),

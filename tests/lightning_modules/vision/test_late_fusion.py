@@ -16,7 +16,7 @@ from callbacks import Accuracy, Attentiveness, Engine
 from datamodules import PairedImages
 from lightning_modules import LateFusion
 from lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
-from records import HeedError, Task
+from records import CLASSIFICATION, HeedError, Task
 from records.rows import select
 from tests.datamodules.test_images import SQUARES, TWO
 
@@ -145,7 +145,7 @@ def test_what_is_exported_gives_the_same_answers(squares, tiny_bert, tmp_path: P
         first, second = model.eval().predict(batch), again.eval().predict(other)
     np.testing.assert_allclose([p.probs for p in first], [p.probs for p in second], atol=1e-6)
     fresh = LateFusion(str(tmp_path / "out"))  # other labels: a new last layer on the same body
-    fresh.prepare(Task("classification", ("image", "question"), ("x", "y", "z"), pictures=("image",)))
+    fresh.prepare(Task(CLASSIFICATION, ("image", "question"), ("x", "y", "z"), pictures=("image",)))
     fresh.configure_model()
     assert not fresh.has_head
     assert torch.equal(fresh.network.of_text[0].weight, model.network.of_text[0].weight)
@@ -155,12 +155,12 @@ def test_what_is_exported_gives_the_same_answers(squares, tiny_bert, tmp_path: P
     with pytest.raises(HeedError, match=r"vision\.json is damaged"):
         LateFusion(str(tmp_path / "damaged")).prepare(data.task)
     with pytest.raises(HeedError, match="reads 1 pictures, and the data have 2"):
-        LateFusion(str(tmp_path / "out")).prepare(Task("classification", ("l", "r", "t"), ("x",), pictures=("l", "r")))
+        LateFusion(str(tmp_path / "out")).prepare(Task(CLASSIFICATION, ("l", "r", "t"), ("x",), pictures=("l", "r")))
 
 
 def test_two_pictures_each_have_their_place(tiny_bert) -> None:
     model = model_of(tiny_bert)
-    model.prepare(Task("classification", ("l", "r", "t"), ("x", "y"), pictures=("l", "r")))
+    model.prepare(Task(CLASSIFICATION, ("l", "r", "t"), ("x", "y"), pictures=("l", "r")))
     model.configure_model()
     model.eval()
     features = torch.randn(1, 2, model.network.vision.num_features)
@@ -198,7 +198,7 @@ def test_the_packaged_weights_know_a_palace_and_a_daisy() -> None:
 )
 def test_settings_that_cannot_be_are_refused(tiny_bert, settings: dict, message: str) -> None:
     with pytest.raises(HeedError, match=message):
-        model_of(tiny_bert, **settings).prepare(Task("classification", ("i", "t"), ("x", "y"), pictures=("i",)))
+        model_of(tiny_bert, **settings).prepare(Task(CLASSIFICATION, ("i", "t"), ("x", "y"), pictures=("i",)))
 
 
 def test_weights_that_cannot_be_had_are_said_in_one_sentence(tiny_bert, monkeypatch) -> None:
@@ -207,7 +207,7 @@ def test_weights_that_cannot_be_had_are_said_in_one_sentence(tiny_bert, monkeypa
 
     monkeypatch.setattr(timm, "create_model", create_model)
     model = model_of(tiny_bert, vision="resnet18")
-    model.prepare(Task("classification", ("i", "t"), ("x", "y"), pictures=("i",)))
+    model.prepare(Task(CLASSIFICATION, ("i", "t"), ("x", "y"), pictures=("i",)))
     with pytest.raises(HeedError, match=r"--model.vision resnet18 could not be loaded \(There is no hub") as caught:
         model.configure_model()
     assert "\n" not in str(caught.value)
@@ -217,9 +217,9 @@ def test_a_model_of_texts_refuses_pictures_and_the_other_way_round(tiny_bert) ->
     from lightning_modules import Encoder
 
     with pytest.raises(HeedError, match="reads no pictures, and left is one"):
-        Encoder(str(tiny_bert)).require_parts(Task("classification", tuple(TWO["parts"]), ("x",), pictures=("left",)))
+        Encoder(str(tiny_bert)).require_parts(Task(CLASSIFICATION, tuple(TWO["parts"]), ("x",), pictures=("left",)))
     with pytest.raises(HeedError, match="there is none among premise, hypothesis"):
-        model_of(tiny_bert).require_parts(Task("classification", ("premise", "hypothesis"), ("x",)))
+        model_of(tiny_bert).require_parts(Task(CLASSIFICATION, ("premise", "hypothesis"), ("x",)))
 
 
 ODD = {
@@ -244,7 +244,7 @@ def exported(tiny_bert, tmp_path_factory) -> Path:
     return folder
 
 
-QUESTIONS = Task("classification", ("image", "question"), ("no", "yes"), pictures=("image",))
+QUESTIONS = Task(CLASSIFICATION, ("image", "question"), ("no", "yes"), pictures=("image",))
 
 
 @pytest.mark.parametrize("name", ODD)

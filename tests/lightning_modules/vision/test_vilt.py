@@ -29,10 +29,10 @@ from transformers.models.vilt.image_processing_pil_vilt import get_resize_output
 from lightning_modules import Vilt
 from lightning_modules.processors.pictures import normalised
 from lightning_modules.vision.vilt import _Resize, embedded
-from records import Example, HeedError, Picture, Task
+from records import CLASSIFICATION, Example, HeedError, Picture, Task
 
-VQA = Task("classification", ("image", "question"), ("yes", "no"), None, pictures=("image",))
-NLVR2 = Task("classification", ("left", "right", "sentence"), ("False", "True"), "False", pictures=("left", "right"))
+VQA = Task(CLASSIFICATION, ("image", "question"), ("yes", "no"), None, pictures=("image",))
+NLVR2 = Task(CLASSIFICATION, ("left", "right", "sentence"), ("False", "True"), "False", pictures=("left", "right"))
 SHAPES = [(32, 32), (8, 8), (64, 40), (24, 61), (61, 24), (300, 200), (97, 128)]  # height, width
 TEXTS = [
     "is it red ?",
@@ -239,7 +239,7 @@ def test_a_second_picture_begins_as_the_first(tiny_vilt: Path, released: Callabl
     kept = load_file(Path(folder := released(NLVR2.labels, 2)) / "model.safetensors")
     types = model(folder, NLVR2).network.vilt.embeddings.token_type_embeddings.weight
     assert torch.equal(types, kept["vilt.embeddings.token_type_embeddings.weight"])
-    three = Task("classification", ("a", "b", "c"), ("x", "y"), None, pictures=("a", "b", "c"))
+    three = Task(CLASSIFICATION, ("a", "b", "c"), ("x", "y"), None, pictures=("a", "b", "c"))
     assert model(tiny_vilt, three).network.vilt.embeddings.token_type_embeddings.weight.shape[0] == 4
 
 
@@ -249,10 +249,10 @@ def test_a_released_head_is_matched_by_the_names_of_its_answers(
     outputs = ["hotdog", "yes", "hot dog", "no"]
     one = model(
         released(outputs),
-        Task("classification", VQA.parts, ("yes", "no", "hot dog", "hotdog"), None, pictures=VQA.pictures),
+        Task(CLASSIFICATION, VQA.parts, ("yes", "no", "hot dog", "hotdog"), None, pictures=VQA.pictures),
     )
     one.require_head()
-    other = model(one.backbone, Task("classification", VQA.parts, tuple(outputs), None, pictures=VQA.pictures))
+    other = model(one.backbone, Task(CLASSIFICATION, VQA.parts, tuple(outputs), None, pictures=VQA.pictures))
     examples = questions(pictures)
     assert torch.equal(scores(one, examples), scores(other, examples)[:, [1, 3, 2, 0]])
     assert torch.equal(one.network.classifier[1].weight, torch.full((64,), 2.0))
@@ -284,10 +284,10 @@ def test_parts_that_are_missing_or_empty(tiny_vilt: Path, pictures: list[Picture
         with torch.no_grad():
             return made.network(**processor(images, texts, padding=True, return_tensors="pt")).logits
 
-    blind = model(tiny_vilt, Task("classification", ("question",), VQA.labels, None))
+    blind = model(tiny_vilt, Task(CLASSIFICATION, ("question",), VQA.labels, None))
     found = scores(blind, [Example(f"{i}", {"question": text}) for i, text in enumerate(TEXTS)])
     torch.testing.assert_close(found, expected(blind, TEXTS, [grey] * len(TEXTS)), rtol=0, atol=1e-5)
-    mute = model(tiny_vilt, Task("classification", ("image",), VQA.labels, None, pictures=("image",)))
+    mute = model(tiny_vilt, Task(CLASSIFICATION, ("image",), VQA.labels, None, pictures=("image",)))
     found = scores(mute, [Example(f"{i}", {"image": picture}) for i, picture in enumerate(pictures)])
     torch.testing.assert_close(found, expected(mute, [""] * len(pictures), opened), rtol=0, atol=1e-5)
     whole = model(tiny_vilt)
@@ -303,7 +303,7 @@ def test_a_task_of_two_pictures_without_them_is_one_with_one_grey_picture(tiny_v
         (("left",), ("left",), ViltForQuestionAnswering),
         (("left", "right"), ("left", "right"), ViltForImagesAndTextClassification),
     ]:
-        made = model(tiny_vilt, Task("classification", parts, NLVR2.labels, "False", pictures=pictures))
+        made = model(tiny_vilt, Task(CLASSIFICATION, parts, NLVR2.labels, "False", pictures=pictures))
         assert type(made.network) is kind
         empty = dict.fromkeys(pictures, Picture()) or {"sentence": "is it red ?"}
         assert scores(made, [Example("0", empty)]).shape == (1, 2)
@@ -353,7 +353,7 @@ def test_the_processor_goes_to_other_processes(tiny_vilt: Path, pictures: list[P
 def test_a_head_for_other_pictures_is_no_head(released: Callable[..., str], caplog: pytest.LogCaptureFixture) -> None:
     folder = released(["True", "False"], 2)
     model(folder, NLVR2).require_head()
-    one = Task("classification", ("image", "sentence"), NLVR2.labels, "False", pictures=("image",))
+    one = Task(CLASSIFICATION, ("image", "sentence"), NLVR2.labels, "False", pictures=("image",))
     with caplog.at_level("INFO"):
         made = model(folder, one)  # to be trained
     assert f"{folder}: its head for 2 pictures gives way to a new one for one picture." in caplog.messages
@@ -376,7 +376,7 @@ def test_a_head_for_other_pictures_is_no_head(released: Callable[..., str], capl
 )
 def test_other_parts_are_refused(tiny_vilt: Path, parts: tuple[str, ...], pictures: tuple[str, ...], says: str) -> None:
     with pytest.raises(HeedError, match=says):
-        model(tiny_vilt, Task("classification", parts, ("yes", "no"), None, pictures=pictures))
+        model(tiny_vilt, Task(CLASSIFICATION, parts, ("yes", "no"), None, pictures=pictures))
 
 
 def test_other_backbones_are_refused(tiny_bert: Path, altered: Callable[..., str]) -> None:

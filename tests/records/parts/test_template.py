@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import NO_LABEL, HeedError, Task, parts_of, plain_template, rename_parts
+from records import CLASSIFICATION, Task, parts_of, plain_template, rename_parts
 from records.parts.template import keep_parts
 
 MNLI = "mnli hypothesis: {hypothesis} premise: {premise}"
@@ -46,14 +46,7 @@ def test_parts_are_renamed_all_at_once_and_keys_stay() -> None:
 
 
 def test_a_task_says_what_a_model_reads_and_writes() -> None:
-    task = Task("classification", ("hypothesis",), ("yes", "no"), template=MNLI, verbalisers={"no": "not at all"})
+    task = Task(CLASSIFICATION, ("hypothesis",), ("yes", "no"), template=MNLI, verbalisers={"no": "not at all"})
     assert task.wording == "mnli hypothesis: {hypothesis}"
     assert task.targets == ("yes", "not at all")
-    assert Task("classification", ("b", "a"), ("yes", "no")).wording == "a: {a} b: {b}"
-
-
-def test_no_label_is_never_a_label() -> None:
-    with pytest.raises(HeedError, match=r"No label may be called '\(no label\)'"):
-        Task("classification", ("a",), ("yes", NO_LABEL))
-    with pytest.raises(HeedError, match="default label"):
-        Task("classification", ("a",), ("yes", "no"), NO_LABEL)
+    assert Task(CLASSIFICATION, ("b", "a"), ("yes", "no")).wording == "a: {a} b: {b}"

@@ -1,0 +1,49 @@
+"""When an answer in free words is right: exact match and F1 as SQuAD 2.0 defines them.
+
+Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py.
+"""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+
+NO_ANSWER = ""
+PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalised(answer: str) -> str:
+    """An answer in lower case, without ASCII punctuation, the articles a, an and the, and superfluous spaces.
+
+    Example:
+        >>> normalised("The  U.S. Army,"), normalised("an")
+        ('us army', '')
+    """
+    return " ".join(re.sub(r"\b(a|an|the)\b", " ", answer.lower().translate(PUNCTUATION)).split())
+
+
+def exact_match(answer: str, golds: Sequence[str]) -> float:
+    """1 where an answer is one of the gold answers, normalised, else 0; without gold answers, "" is right."""
+    return float(normalised(answer) in map(normalised, _right(golds)))
+
+
+def f1(answer: str, golds: Sequence[str]) -> float:
+    """The highest F1 of the words of an answer and of a gold answer; without gold answers, "" is right.
+
+    Example:
+        >>> f1("the Roman empire", ["Empire", "Rome"])
+        0.6666666666666666
+    """
+    return max(_f1(normalised(answer).split(), normalised(gold).split()) for gold in _right(golds))
+
+
+def _right(golds: Sequence[str]) -> list[str]:
+    return [gold for gold in golds if normalised(gold)] or [NO_ANSWER]
+
+
+def _f1(words: list[str], gold: list[str]) -> float:
+    if not words or not gold:
+        return float(words == gold)
+    shared = (Counter(words) & Counter(gold)).total()
+    precision, recall = shared / len(words), shared / len(gold)
+    return 2 * precision * recall / (precision + recall) if shared else 0.0

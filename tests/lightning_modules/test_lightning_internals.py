@@ -1,0 +1,225 @@
+"""The private parts of Lightning, torch and TensorBoard still are there, and still mean what Heed takes them for."""
+
+import inspect
+import os
+import signal
+from contextlib import contextmanager
+
+import pytest
+import torch
+from pytorch_lightning import Callback, LightningModule, Trainer
+from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.loggers import TensorBoardLogger
+from pytorch_lightning.strategies import DDPStrategy
+from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
+from torch.utils.tensorboard import SummaryWriter
+
+from callbacks import BestCheckpoint
+from lightning_modules import lightning_internals as internals
+
+
+class Small(LightningModule):
+    def __init__(self, optimizer=torch.optim.SGD, **settings):
+        super().__init__()
+        self.layer, self.optimizer, self.settings = torch.nn.Linear(2, 1), optimizer, settings
+
+    def training_step(self, batch, batch_idx):
+        self.log("loss", loss := self.layer(batch).sum() * 1000)
+        return loss
+
+    def validation_step(self, batch, batch_idx):
+        self.log("score", 1.0)
+
+    def configure_optimizers(self):
+        return self.optimizer(self.parameters(), lr=0.1, **self.settings)
+
+
+def fitted(*callbacks, module=None, batches=5, epochs=1, **settings):
+    quiet = dict.fromkeys(("logger", "enable_progress_bar", "enable_model_summary", "enable_checkpointing"), False)
+    settings = {"max_epochs": epochs, "num_sanity_val_steps": 0, "accelerator": "cpu", **quiet, **settings}
+    trainer = Trainer(callbacks=list(callbacks), **settings)
+    data = torch.utils.data.DataLoader(torch.ones(batches, 2), batch_size=1)
+    trainer.fit(module or Small(), data, torch.utils.data.DataLoader(torch.ones(1, 2)))
+    return trainer
+
+
+class Watch(Callback):
+    """Calls a function of the trainer after each batch, and keeps what it returns."""
+
+    def __init__(self, function):
+        self.function, self.seen = function, []
+
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        self.seen.append(self.function(trainer))
+
+
+def test_kept_metrics_can_be_added_and_taken_away():
+    trainer = fitted()
+    kept = internals.kept_metrics(trainer)
+    assert kept.keys() == trainer.callback_metrics.keys() == {"loss", "score"}
+    del kept["score"]
+    kept["added"] = torch.tensor(2.0)
+    assert trainer.callback_metrics.keys() == {"loss", "added"}
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_checkpoint_of_is_what_save_checkpoint_writes(tmp_path, weights_only):
+    trainer = fitted()
+    trainer.save_checkpoint(tmp_path / "a.ckpt", weights_only=weights_only)
+    made, written = internals.checkpoint_of(trainer, weights_only), torch.load(tmp_path / "a.ckpt", weights_only=True)
+    assert made.keys() == written.keys()
+    assert ("optimizer_states" in made) != weights_only
+    assert torch.equal(made["state_dict"]["layer.weight"], written["state_dict"]["layer.weight"])
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_leave_sigterm_keeps_lightning_from_ending_the_run(left):
+    """Without it, the run ends at the next batch."""
+
+    class Leave(Callback):
+        def setup(self, trainer, pl_module, stage):
+            if left:
+                internals.leave_sigterm(trainer)
+
+    noted = []
+    before = signal.signal(signal.SIGTERM, lambda *_: noted.append(1))
+    watch = Watch(lambda trainer: trainer.global_step == 2 and os.kill(os.getpid(), signal.SIGTERM))
+    try:
+        if left:
+            assert not fitted(Leave(), watch).received_sigterm
+        else:
+            with pytest.raises(SystemExit):
+                fitted(Leave(), watch)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert noted == [1]
+    assert len(watch.seen) == (5 if left else 2)
+
+
+def test_end_processes_reaches_those_that_lightning_started(monkeypatch):
+    killed = []
+    monkeypatch.setattr(_SubprocessScriptLauncher, "kill", lambda self, number: killed.append(number))
+    internals.end_processes(Trainer(accelerator="cpu", logger=False))
+    assert not killed
+    trainer = Trainer(accelerator="cpu", devices=2, strategy="ddp", logger=False)
+    trainer.strategy._configure_launcher()  # as the trainer does when it begins
+    internals.end_processes(trainer)
+    assert killed == [signal.SIGTERM]
+
+
+def test_start_method_of_names_and_objects():
+    assert internals.start_method("ddp_spawn") == "ddp_spawn"
+    assert [internals.start_method(DDPStrategy(start_method=how)) for how in ("spawn", "popen")] == ["spawn", "popen"]
+
+
+def test_accumulates_until_a_step_is_made():
+    watch = Watch(internals.accumulates)
+    fitted(watch, accumulate_grad_batches=2)
+    assert watch.seen == [True, False, True, False, False]  # the last batch of an epoch is a step by itself
+
+
+@pytest.mark.parametrize(
+    ("settings", "seen"),
+    [
+        ({}, [True] * 4 + [False]),
+        ({"val_check_interval": 2}, [True, False, True, False, False]),
+        ({"max_steps": 3}, [True, True, False]),
+        ({"epochs": 2, "check_val_every_n_epoch": 2}, ([True] * 4 + [False]) * 2),
+    ],
+)
+def test_trains_next_unless_a_validation_or_the_end_comes(settings, seen):
+    watch = Watch(internals.trains_next)
+    fitted(watch, **settings)
+    assert watch.seen == seen
+
+
+def test_rewind_validation_has_a_run_begin_with_it(tmp_path):
+    """A checkpoint written within the second of two validations of an epoch goes on with all of that one."""
+
+    class Save(Callback):
+        def on_validation_batch_end(self, trainer, *_):
+            if trainer.global_step == 4:
+                trainer.save_checkpoint(tmp_path / "within.ckpt")
+
+    fitted(Save(), batches=4, val_check_interval=2)
+    saved = torch.load(tmp_path / "within.ckpt", weights_only=True)
+    seen = []
+
+    class Note(Callback):
+        def on_validation_batch_start(self, trainer, *_):
+            seen.append(trainer.global_step)
+
+    for rewound in (False, True):
+        if rewound:
+            internals.rewind_validation(saved["loops"])
+        torch.save(saved, tmp_path / "from.ckpt")
+        seen.clear()
+        trainer = Trainer(
+            callbacks=[Note()], max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False,
+            num_sanity_val_steps=0, val_check_interval=2, enable_progress_bar=False, enable_model_summary=False,
+        )  # fmt: skip
+        data = torch.utils.data.DataLoader(torch.ones(4, 2), batch_size=1)
+        trainer.fit(Small(), data, data, ckpt_path=tmp_path / "from.ckpt", weights_only=True)
+        assert seen == ([4] * 4 if rewound else []) + [6] * 4 + [8] * 4
+
+
+def test_allow_clipping_of_a_fused_optimizer():
+    """In mixed precision Lightning refuses otherwise; the gradients are 1,000."""
+
+    class Allowed(Small):
+        def configure_optimizers(self):
+            optimizer = super().configure_optimizers()
+            internals.allow_clipping(optimizer)
+            return optimizer
+
+    class Norm(Callback):
+        def on_before_zero_grad(self, trainer, pl_module, optimizer):
+            norms.extend(p.grad.norm().item() for p in pl_module.parameters() if p.grad is not None)
+
+    norms, settings = [], {"precision": "bf16-mixed", "gradient_clip_val": 0.5}
+    with pytest.raises(RuntimeError, match="does not allow for gradient clipping"):
+        fitted(module=Small(torch.optim.AdamW, fused=True), **settings)
+    fitted(Norm(), module=Allowed(torch.optim.AdamW, fused=True), **settings)
+    assert norms
+    assert max(norms) < 0.51
+
+
+def test_writes_events_knows_the_thread_of_tensorboard(tmp_path, monkeypatch):
+    import threading
+
+    failed = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: failed.append(internals.writes_events(args.thread)))
+    writer = SummaryWriter(tmp_path)
+    monkeypatch.setattr(writer.file_writer.event_writer._async_writer._writer, "write", lambda *_: 1 / 0)
+    writer.add_scalar("a", 1.0)
+    with pytest.raises(ZeroDivisionError):
+        writer.close()
+    assert failed == [True]
+    assert not internals.writes_events(threading.current_thread())
+
+
+def test_guard_events_covers_each_file(tmp_path):
+    entered = []
+
+    @contextmanager
+    def guard():
+        entered.append(1)
+        yield
+
+    writer = SummaryWriter(tmp_path)
+    internals.guard_events(writer, guard())
+    for _ in range(2):
+        for act in (lambda: writer.add_scalar("a", 1.0), writer.flush, writer.close):
+            entered.clear()
+            act()
+            assert entered
+
+
+def test_what_subclasses_take_from_their_bases():
+    """BestCheckpoint and BoardLogger replace these; Lightning calls them with the same arguments."""
+    for name in ("_save_topk_checkpoint", "_save_last_checkpoint", "_save_checkpoint"):
+        own, base = (inspect.signature(getattr(kind, name)).parameters for kind in (BestCheckpoint, ModelCheckpoint))
+        assert list(own) == list(base)
+    assert ModelCheckpoint()._last_global_step_saved == 0
+    logger = TensorBoardLogger("nowhere")
+    assert logger._experiment is None

@@ -1,0 +1,103 @@
+"""Kinds of task: gold labels as text and back, answers and what they are worth, and what models are trained towards."""
+
+import copy
+import json
+import pickle
+
+import torchvision_fix  # noqa: F401
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from records import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, HeedError, Task, TaskKind
+
+LABELS = ("yes", "no", "the Dog")
+ANSWER = st.sampled_from(["yes", "no", "", "the Dog", "dog!", "ü \u2028", '"[]'])
+GOLDS = {
+    "classification": st.sampled_from(LABELS),
+    "soft": st.dictionaries(ANSWER, st.floats(0, 1)),
+    "span": st.lists(ANSWER, unique=True),
+}
+
+
+def test_there_is_one_object_of_each_kind() -> None:
+    assert list(KINDS) == list(GOLDS)
+    for kind in KINDS.values():
+        assert pickle.loads(pickle.dumps(kind)) is copy.deepcopy(kind) is copy.copy(kind) is kind
+
+
+@pytest.mark.parametrize("kind", KINDS.values())
+@given(data=st.data())
+def test_gold_labels_are_read_as_they_were_written(kind: TaskKind, data: st.DataObject) -> None:
+    gold = data.draw(GOLDS[kind.name])
+    text = kind.write_gold(gold)
+    assert (kind.parse_gold(text), kind.write_gold(kind.parse_gold(text))) == (gold, text)
+    if kind is SOFT:
+        assert kind.write_gold(dict(reversed(gold.items()))) == text
+
+
+@pytest.mark.parametrize("kind", KINDS.values())
+@given(data=st.data())
+def test_many_answers_are_worth_what_each_is(kind: TaskKind, data: st.DataObject) -> None:
+    pairs = data.draw(st.lists(st.tuples(ANSWER, GOLDS[kind.name]), max_size=6))
+    golds = [kind.write_gold(gold) for _, gold in pairs]
+    found = kind.scores([answer for answer, _ in pairs], golds)
+    assert (found.dtype, found.tolist()) == (np.float64, [kind.score(answer, gold) for answer, gold in pairs])
+
+
+def test_answers_are_right_by_the_rules_of_their_kind() -> None:
+    assert CLASSIFICATION.scores(["yes", "Yes", NO_LABEL], ["yes"] * 3).tolist() == [1, 0, 0]
+    assert SOFT.scores(["yes", "no", "maybe"], ['{"no": 0.3, "yes": 1}'] * 3).tolist() == [1, 0.3, 0]
+    assert SPAN.scores(["the Dog!", "dog", "cat", ""], ['["a dog"]', '["a dog"]', '["a dog"]', "[]"]).tolist() == [
+        *(1, 1, 0, 1)
+    ]
+    assert [kind.alike("the Dog", "dog") for kind in KINDS.values()] == [False, False, True]
+
+
+def test_gold_labels_of_unrelated_parts() -> None:
+    tasks = [Task(CLASSIFICATION, ("a",), LABELS, "no"), Task(SOFT, ("a",), LABELS, "no"), Task(SPAN, ("a",), (), "")]
+    assert [task.default_gold for task in tasks] == ["no", '{"no": 1.0}', "[]"]
+    assert Task(SOFT, ("a",), LABELS).default_gold is None
+    assert [task.distribution for task in tasks] == [LABELS, (), ()]
+
+
+def test_gold_labels_for_people() -> None:
+    assert [SPAN.display_gold(gold) for gold in ('["Rome", "Roma"]', "[]")] == ["Rome / Roma", "no answer"]
+    assert CLASSIFICATION.display_gold("[]") == "[]"
+
+
+def test_models_are_trained_towards_labels_or_their_worth() -> None:
+    index = {label: i for i, label in enumerate(LABELS)}
+    numbers = CLASSIFICATION.targets(["no", None, "maybe", "yes"], index)
+    assert (numbers.dtype, numbers.tolist()) == (np.int64, [1, -1, -1, 0])
+    golds = ['{"maybe": 0.9, "no": 0.3, "yes": 1}', "{}"]
+    worth = SOFT.targets([*golds, None], index)
+    assert (worth.dtype, worth.tolist()) == (np.float32, [[1, np.float32(0.3), 0], [0, 0, 0], [0, 0, 0]])
+    assert [SOFT.answerable(gold, index) for gold in golds] == [True, False]
+    assert SPAN.targets(['["a"]', "[]"], {}).tolist() == [-1, -1]
+    shapes = [torch.from_numpy(kind.targets([], index)).shape for kind in KINDS.values()]  # of a batch of no example
+    assert shapes == [(0,), (0, 3), (0,)]
+
+
+def test_a_task_refuses_a_default_that_is_not_a_label() -> None:
+    with pytest.raises(HeedError, match="'maybe' is none of the labels yes, no"):
+        Task(CLASSIFICATION, ("a", "b"), ("yes", "no"), "maybe")
+    assert Task(CLASSIFICATION, ("a", "b"), ("yes", "no"), "no").default_label == "no"
+    with pytest.raises(HeedError, match="'no' is none of the labels"):
+        Task(SPAN, ("a", "b"), (), "no")
+
+
+def test_a_task_is_saved_as_plain_values() -> None:
+    saved = Task(SOFT, ("a", "b"), ("yes", "no"), "no").as_dict()
+    assert json.loads(json.dumps(saved))["kind"] == "soft"
+    assert list(saved)[:4] == ["kind", "parts", "labels", "default_label"]
+
+
+def test_no_label_is_never_a_label() -> None:
+    with pytest.raises(HeedError, match=r"No label may be called '\(no label\)'"):
+        Task(CLASSIFICATION, ("a",), ("yes", NO_LABEL))
+    with pytest.raises(HeedError, match="default label"):
+        Task(CLASSIFICATION, ("a",), ("yes", "no"), NO_LABEL)
