@@ -12,6 +12,7 @@ from scipy.stats import binom
 import metrics
 from metrics.accuracy import METRIC
 from metrics.statistics.majority import above_majority
+from records import CLASSIFICATION, SOFT
 from records.context import Context
 
 from made_rows import by_text
@@ -200,7 +201,7 @@ def test_every_number_has_a_line_and_the_headline_stands_beside_that_of_other_ru
 
 
 @pytest.mark.parametrize(
-    ("kind", "n", "by_label"), [("classification", 3, True), ("classification", 21, False), ("soft", 3, False)]
+    ("kind", "n", "by_label"), [(CLASSIFICATION, 3, True), (CLASSIFICATION, 21, False), (SOFT, 3, False)]
 )
 def test_curves_are_of_metrics_that_there_are(rows_of, kind, n, by_label):
     labels = tuple(f"label {i}" for i in range(n))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import metrics
 from metrics import METRICS
+from records import SPAN
 from records import rows as r
 from records.answers import exact_match, f1, normalised
 from records.context import Context
@@ -153,7 +154,7 @@ def test_another_spelling_is_no_other_answer() -> None:
 
 def test_the_evaluations_of_spans() -> None:
     rows = rows_of([(0, ["Rome"], "Rome", ["", "", "x"]), (0, [], "x", ["", "x", "x"]), (1, [], "", ["", "", ""])])
-    context = Context("d", 3, kind="span", own={"swap": ["context"]})
+    context = Context("d", 3, kind=SPAN, own={"swap": ["context"]})
     answers, attentiveness = METRICS["answers"], METRICS["attentiveness"]
     assert by_text(answers.score)(rows, context) == reading_scores(rows, "d", 3)  # and no null control
     assert by_text(attentiveness.score)(rows, context) == span_attentiveness(rows, "d", "context", 3)
