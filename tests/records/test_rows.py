@@ -185,7 +185,7 @@ def test_something_else_than_parquet_is_named(tmp_path):
 )
 def test_parquet_that_holds_no_rows_of_ours_is_named(tmp_path, metadata):
     pq.write_table(plain(3).replace_schema_metadata(metadata), tmp_path / "foreign.parquet")
-    with pytest.raises(HeedError, match="foreign.parquet was not written by Heed: it holds no rows of format 2"):
+    with pytest.raises(HeedError, match="foreign.parquet was not written by Heed: it holds no rows of format 3"):
         r.read_rows(tmp_path / "foreign.parquet")
 
 
