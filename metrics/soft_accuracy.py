@@ -77,8 +77,3 @@ def _best_answer(base: pa.Table) -> np.ndarray:
         totals.update(gold)
     best = min(totals, key=lambda answer: (-round(totals[answer], 9), answer), default="")
     return np.array([gold.get(best, 0.0) for gold in found], dtype=np.float64)
-
-
-def sums(values: np.ndarray, cluster: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(Sum, number) of the values of each cluster."""
-    return tuple(sums_of([values, np.ones(len(values))], cluster).T)

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from metrics.soft_accuracy import by_cluster, sums, worth
-from metrics.statistics.bootstrap import NO_WIDTH, bootstrap_interval
+from metrics.soft_accuracy import by_cluster, worth
+from metrics.statistics.bootstrap import NO_WIDTH, share
 from records import HeedError, Measurement, run_command
 from records.metric_name import MetricName
 from records.rows import BASE, contents, difference, same, select
@@ -84,10 +84,7 @@ def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> M
         raise UnpairedError(
             f"{first} and {second} were evaluated on different examples, so they cannot be paired: {differ}."
         )
-    change = correct[1] - correct[0]
-    totals, counts = sums(change, by_cluster(base)) if soft else (change, np.ones_like(change))
-    interval = bootstrap_interval(totals, counts, (seed, "paired"))
-    return Measurement(float(change.mean()), len(change), ci95=interval)
+    return share(correct[1] - correct[0], (seed, "paired"), by_cluster(base) if soft else None)
 
 
 def _both_accurate(results: Mapping[str, Mapping[str, Any]]) -> bool:

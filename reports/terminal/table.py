@@ -31,16 +31,17 @@ def lines_of(run: Results) -> list[Line]:
 
 
 def merged(runs: Sequence[Results]) -> list[Line]:
-    """The lines of all runs, each metric once: what only a later run has stands beside its neighbours there."""
+    """The lines of all runs, each once: what only a later run has stands beside its neighbours there."""
     lines: list[Line] = []
+    keys: list[tuple[str, str]] = []  # of the lines
     for run in map(lines_of, runs):
-        metrics = {line.metric for line in run}
-        place = next((i for i, line in enumerate(lines) if line.metric in metrics), len(lines))
-        for line in run:
-            known = next((i for i, other in enumerate(lines) if other.metric == line.metric), None)
-            if known is None:
+        own = {(line.metric, line.label): line for line in run}
+        place = next((i for i, key in enumerate(keys) if key in own), len(keys))
+        for key, line in own.items():
+            if key not in keys:
                 lines.insert(place, line)
-            place = (place if known is None else known) + 1
+                keys.insert(place, key)
+            place = keys.index(key) + 1
     return lines
 
 

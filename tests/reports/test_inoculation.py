@@ -1,0 +1,102 @@
+"""Which challenge tests two evaluations have, by the context of their rows, and what is printed of them."""
+
+from pathlib import Path
+
+import pytest
+
+from records import HeedError
+from records.context import Context
+from records.storage.results import write_results
+from reports.inoculation import challenge_tests, compare, main
+
+import written_results
+
+E, C = "entailment", "contradiction"
+MADE = Context("d", own={"kinds": ["negation", "numbers"], "title": True})
+BASE = dict.fromkeys(("d/dev/1", "d/dev/2", "d/alpha1/1"), (E, E))
+
+
+def change(uid: str, intervention: str, gold: str = C, y2: str = E) -> dict:
+    split = uid.split("/")[1]
+    shared = {"clusters": [uid, f"table {uid}"], "slices": [f"split={split}"], "draw": -1}
+    return {"uid": uid, "intervention": intervention, "gold": gold, "y2": y2, **shared}
+
+
+def names(rows, context: Context) -> list[str]:
+    return [str(test) for test in challenge_tests(rows, "challenge", context)]
+
+
+@pytest.fixture
+def made(rows_of):
+    """Changed hypotheses of one split and a swapped title of the other; "date" is not among the kinds."""
+    changes = [
+        change("d/dev/1", "perturb/negation/flipped"),
+        change("d/dev/2", "perturb/numbers/flipped"),
+        change("d/dev/2", "perturb/date/preserved", gold=E),
+        change("d/alpha1/1", "title", gold=E),
+    ]
+    rows = rows_of(BASE, changes)
+    slices = [[f"split={uid.split('/')[1]}"] for uid in rows["uid"].to_pylist()]
+    return rows.set_column(rows.schema.get_field_index("slices"), "slices", [slices])
+
+
+def test_what_was_made_is_a_test_for_each_kind_of_change_and_each_split(made):
+    assert names(made, MADE) == [
+        "challenge, perturb, label flipped",
+        "challenge, title, label preserved",
+    ]
+    found = list(challenge_tests(made, "challenge", MADE, ("dev", "alpha1")))
+    assert [str(test) for test in found] == [
+        "challenge, dev, perturb, label flipped",
+        "challenge, alpha1, title, label preserved",
+    ]
+    assert [set(test.of(made)["uid"].to_pylist()) for test in found] == [{"d/dev/1", "d/dev/2"}, {"d/alpha1/1"}]
+
+
+def test_what_was_not_made_is_not_a_test(made):
+    alone = Context("d", own={"kinds": [], "title": True})
+    assert names(made, alone) == ["challenge, title, label preserved"]
+    alone = Context("d", own={"kinds": ["numbers"], "title": False})
+    assert names(made, alone) == ["challenge, perturb, label flipped"]
+
+
+def test_each_set_is_a_test_of_the_split_of_its_name(rows_of):
+    base = {f"counterfactuals-{name}/{i}": (E, E) for name in ("alpha1", "new") for i in range(2)}
+    changes = [change(uid, "annotated/flipped") for uid in base]
+    changes.append(change("counterfactuals-new/1", "title/new", gold=E))
+    rows = rows_of(base, changes)
+    found = list(
+        challenge_tests(rows, "counterfactual_tables", Context("d", own={"sets": ["new", "alpha1"]}), ("alpha1",))
+    )
+    assert [(str(test), test.split) for test in found] == [
+        ("counterfactuals-new, annotated, label flipped", ""),
+        ("counterfactuals-new, title, label preserved", ""),
+        ("counterfactuals-alpha1, annotated, label flipped", "alpha1"),
+    ]
+    assert all(uid.startswith("counterfactuals-new/") for uid in found[0].of(rows)["uid"].to_pylist())
+
+
+def written(folder: Path, rows_of, right: bool) -> Path:
+    """A run that is right on originals, and either right or wrong on three changed examples of three tables."""
+    rows = rows_of(BASE, [change(uid, "perturb/negation/flipped", y2=C if right else E) for uid in BASE])
+    metas = {"accuracy": written_results.META, "challenge": written_results.META | {"context": MADE.as_dict()}}
+    write_results(folder, written_results.results(), {name: (rows, meta) for name, meta in metas.items()})
+    return folder
+
+
+def test_two_runs_are_compared_and_the_comparison_is_printed(tmp_path, rows_of, capsys):
+    before, after = (written(tmp_path / str(right), rows_of, right) for right in (False, True))
+    (numbers,) = compare(before, after).values()
+    found = {name[2:4]: m.value for name, m in numbers.items()}
+    assert [found["original", time] for time in ("before", "after", "change")] == [1, 1, 0]
+    assert [found["challenge", time] for time in ("before", "after", "change")] == [0, 1, 1]
+    main([str(before), str(after)])
+    text = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert "challenge: challenge, perturb, label flipped".split() in text
+    assert "challenge 0.0 [0.0, 0.0] 100.0 [100.0, 100.0] +100.0 [+100.0, +100.0]".split() in text
+
+
+def test_a_run_without_challenge_examples_is_refused(tmp_path, rows_of):
+    folders = [written_results.save(tmp_path / name, rows={"accuracy": rows_of(BASE)}) for name in "ab"]
+    with pytest.raises(HeedError, match="have no rows of challenge or counterfactual_tables in common"):
+        compare(*folders)
