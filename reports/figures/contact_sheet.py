@@ -76,13 +76,13 @@ def unchanged(rows: pa.Table, part: str, default_label: str | None, seed: int, m
     :func:`~metrics.attentiveness.attentiveness`, examples that are predicted as the default label do not count.
 
     Args:
-        rows: Rows of the intervention "swap", and any others.
+        rows: Rows of interventions that should change predictions, and any others.
         part: The part that was swapped, or several joined by "+".
         default_label: The label of unrelated parts; None where the task has none.
         seed: The run's seed.
         most: Choose so many.
     """
-    swapped = where(rows, intervention="swap", part=part, draw=0)
+    swapped = where(rows, part=part, draw=0, expectation="change")
     if default_label is not None:
         swapped &= ~where(rows, y=default_label)
     stayed = swapped & same(rows, "y", "y2")

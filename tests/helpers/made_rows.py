@@ -38,7 +38,7 @@ def make(
             "variant": "",
             "partner": "",
             "allowed": "",
-            "expectation": "",
+            "expectation": {"swap": "change", "null": "stay"}.get(entry["intervention"], ""),
             "content": "",
             "version": 1,
             "p": p,
