@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from metrics.statistics.bootstrap import RESAMPLES
+from metrics.statistics.bootstrap import BLOCK, RESAMPLES, Key, interval  # noqa: F401
 from records import generator
 
-BLOCK = 2**20  # weights that are held at a time
 PER_BASE = "per_base"
 
 
@@ -63,9 +62,7 @@ class _Tables:
         return np.column_stack([*means, groups, per_base])
 
 
-def resample(
-    sets: Sequence[Crossed], key: tuple[str | int, ...], resamples: int = RESAMPLES
-) -> list[dict[str, np.ndarray]]:
+def resample(sets: Sequence[Crossed], key: Key, resamples: int = RESAMPLES) -> list[dict[str, np.ndarray]]:
     """Resample what pairs keep and what they lead to (Owen 2007, "The pigeonhole bootstrap", section 3).
 
     A resample draws as many of the held as there are, with replacement, and as many partners. Held i comes w_i times,
@@ -106,9 +103,3 @@ def resample(
         dict(zip(t.names, np.concatenate(blocks).T, strict=True)) if t is not None else {}
         for t, blocks in zip(tables, found, strict=True)
     ]
-
-
-def interval(resampled: np.ndarray) -> tuple[float, float]:
-    """The 2.5 % and the 97.5 % quantile of the resamples that are not nan."""
-    low, high = np.quantile(resampled[~np.isnan(resampled)], [0.025, 0.975])
-    return float(low), float(high)

@@ -149,14 +149,14 @@ def _fault(found: Mapping[str, Any]) -> str | None:
             return f"'names' has no fields of {name!r}"
         if wrong := _wrong(measured):
             return f"{wrong} of {name!r} is missing or of the wrong type"
-    return _hidden(found["display"])
+    return _fault_of_display(found["display"])
 
 
 def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
-def _hidden(display: Mapping[str, Any]) -> str | None:
+def _fault_of_display(display: Mapping[str, Any]) -> str | None:
     """The first fault in what says how the numbers are shown, or None."""
     for key, kind in DISPLAY.items():
         if not isinstance(display.get(key), kind):

@@ -198,7 +198,7 @@ def test_the_outcome_of_each_split_rests_on_the_seed_of_the_rows(folder):
     compared = compare(before, after)
     assert {test.split for test in compared} == {"dev", "alpha1"}
     for test, measured in compared.items():
-        what = {"perturb": "hypotheses", "title": "titles"}[test.interventions[0].partition("/")[0]]
+        what = {"perturb": "hypotheses", "title": "titles"}[test.family]
         shown = f"challenge/infotabs/{what}/split={test.split}/{test.kind}"
         for time, engine in found.items():
             in_report = measured[f"inoculation/{test}/challenge/{time}"]

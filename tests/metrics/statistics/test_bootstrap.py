@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.statistics.bootstrap import (
-    RESAMPLES,
-    interval,
-    measured,
-    ratio,
-    resample,
-    share,
-)
+from metrics.statistics.bootstrap import RESAMPLES, difference, estimate, interval, measured, ratio, resample, share
 
 
 def interval_of(totals, counts, key: tuple, resamples: int = RESAMPLES) -> tuple[float, float]:
@@ -63,10 +56,12 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(kind):
     assert 0.91 < covered / tries < 0.98
 
 
-def test_five_draws_that_agree_make_the_interval_no_narrower_than_one():
-    """Draws of one uid share their error: repeating the same answer five times is no further evidence."""
-    one = np.random.default_rng(0).integers(0, 2, 50).astype(float)
-    assert interval_of(5 * one, np.full(50, 5.0), ("x",)) == interval_of(one, np.ones(50), ("x",))
+def test_entries_of_one_cluster_that_agree_are_no_further_evidence():
+    """As draws of one uid, or hypotheses about one table, that share their error."""
+    one = np.random.default_rng(0).integers(0, 2, 50)
+    often = share(np.tile(one, 5), ("x",), np.tile(np.arange(50), 5))
+    assert often.ci95 == share(one, ("x",)).ci95
+    assert often.ci95[1] - often.ci95[0] > 0.1
 
 
 def test_the_interval_depends_on_its_key_and_not_on_the_order_of_clusters():
@@ -121,3 +116,61 @@ def test_resamples_without_a_value_are_left_out_of_the_interval():
     assert measured(0.5, 3, some, ("f",)).flags == ("f",)
     none = measured(0.5, 3, np.full(10, np.nan))
     assert (none.value, none.ci95, none.flags) == (0.5, None, ())
+
+
+small = st.integers(0, 5)
+pairs = st.lists(st.tuples(st.sampled_from("ABC"), small, small), min_size=1, max_size=12)
+
+
+def quotient(chosen: list[tuple]) -> float | None:
+    total, count = sum(pair[1] for pair in chosen), sum(pair[2] for pair in chosen)
+    return total / count if count else None
+
+
+def estimated(drawn: list[tuple]):
+    columns = [np.array(column, dtype=float) for column in list(zip(*drawn, strict=True))[1:]]
+    return estimate(columns, [pair[0] for pair in drawn], ("test",), len(drawn), "nothing to divide by")
+
+
+@given(pairs)
+def test_up_to_three_clusters_give_the_ends_of_all_resamples(drawn):
+    """Each cluster alone is drawn with a chance of 1/27 or more, and the quotient is most extreme for one of them."""
+    m, names = estimated(drawn), sorted({pair[0] for pair in drawn})
+    every = [
+        quotient([p for name in some for p in drawn if p[0] == name]) for some in product(names, repeat=len(names))
+    ]
+    defined = [value for value in every if value is not None]
+    expected = quotient(drawn)
+    if expected is None:
+        assert (m.value, m.ci95, m.reason, m.n) == (None, None, "nothing to divide by", len(drawn))
+        return
+    assert m.value == pytest.approx(expected, abs=1e-12)
+    assert m.ci95 == pytest.approx((min(defined), max(defined)), abs=1e-12)
+    assert ("resamples_left_out" in m.flags) == (len(defined) < len(every))
+
+
+@given(pairs, st.randoms(use_true_random=False))
+def test_neither_the_order_of_entries_nor_the_names_of_clusters_change_anything(drawn, random):
+    shuffled = [("ABC"["CAB".index(name)] * 2, *rest) for name, *rest in drawn]
+    random.shuffle(shuffled)
+    assert estimated(shuffled) == estimated(drawn)
+
+
+def test_a_difference_of_the_same_clusters_moves_together():
+    """Accuracies vary much between clusters, but each is 0.25 better after: the difference is certain."""
+    table = [f"T{i // 4}" for i in range(160)]
+    before = np.array([i % 4 < i // 4 % 4 for i in range(160)], dtype=float)
+    after, one = before + np.array([i % 4 == i // 4 % 4 for i in range(160)]), np.ones(160)
+    m = estimate((after, one, before, one), table, ("x",), 160, "", difference)
+    assert m.value == 0.25
+    assert m.ci95 == pytest.approx((0.25, 0.25), abs=1e-12)
+    accuracy = estimate((before, one), table, ("x",), 160, "")
+    assert accuracy.ci95[1] - accuracy.ci95[0] > 0.1
+
+
+def test_resamples_in_blocks_are_the_same(monkeypatch):
+    sums = np.random.default_rng(0).integers(0, 9, (20, 3)).astype(float)
+    at_once = resample(sums, ("x",), 500)
+    monkeypatch.setitem(resample.__globals__, "BLOCK", 100)
+    assert at_once.shape == (500, 3)
+    assert np.array_equal(resample(sums, ("x",), 500), at_once)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.statistics.bootstrap import bootstrap_interval
-from metrics.statistics.multiway import BLOCK, PER_BASE, Crossed, interval, resample
+from metrics.statistics.bootstrap import BLOCK, interval, share
+from metrics.statistics.multiway import PER_BASE, Crossed, resample
 
 
 def random_set(pairs: int, bases: int, partners: int, seed: int, each: int = 1) -> Crossed:
@@ -102,7 +102,7 @@ def test_with_one_partner_for_all_it_is_the_bootstrap_over_bases():
     base = np.repeat(np.arange(40), counts)
     hit = (rng.random(len(base)) < 0.2 + 0.6 * (base % 2)).astype(float)
     (found,) = resample([Crossed(base, base, np.zeros(len(base), dtype=int), {"hit": hit})], ("test",))
-    low, high = bootstrap_interval(np.bincount(base, hit), counts.astype(float), ("test",))
+    low, high = share(hit, ("test",), base).ci95
     assert interval(found["hit"]) == pytest.approx((low, high), abs=0.04 * (high - low))
 
 
@@ -113,7 +113,7 @@ def test_bases_that_hold_the_same_come_and_go_together():
     held = base % 20
     hit = (rng.random(120) < 0.2 + 0.6 * (held % 2)).astype(float)
     (found,) = resample([Crossed(base, held, partner, {"hit": hit})], ("test",))
-    low, high = bootstrap_interval(np.bincount(held, hit), np.full(20, 6.0), ("test",))
+    low, high = share(hit, ("test",), held).ci95
     assert interval(found["hit"]) == pytest.approx((low, high), abs=0.04 * (high - low))
     assert np.allclose(found["hit"], found[PER_BASE])  # each has two pairs with the one partner
 
@@ -160,7 +160,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says_and_the_naive_one_doe
         s = simulate(k)
         low, high = interval(resample([s], ("coverage", k), 1000)[0]["hit"])
         covered += low <= 0.5 <= high
-        low, high = bootstrap_interval(s.values["hit"], np.ones(len(s.base)), ("coverage", k), 1000)
+        low, high = share(s.values["hit"], ("coverage", k)).ci95
         naive += low <= 0.5 <= high
     assert 0.91 < covered / tries < 0.99
     assert naive / tries < 0.7
