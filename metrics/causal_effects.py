@@ -5,86 +5,49 @@ NLI Models". Of pairs (n, n') that differ in one feature, the total causal effec
 changes where the gold label does; the direct causal effect (DCE) the share where it does not.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metrics.statistics.bootstrap import bootstrap_interval, flagged
+from metrics.entailment import entailed, entailment_at, gold_entailed, probabilities_of
+from metrics.metric import Metric, Numbers
+from metrics.statistics.bootstrap import Key, measured, share
 from metrics.statistics.majority import majority_flag
-from metrics.statistics.multiway import PER_BASE, Crossed, interval, resample
-from records import HeedError, Measurement, is_entailment
-from records.rows import BASE, probabilities, select, sliced, where
+from metrics.statistics.multiway import PER_BASE, Crossed, resample
+from records import HeedError, Measurement
+from records.context import Context
+from records.display import Chart, Line, Section, Shown
+from records.metric_name import MetricName
+from records.rows import BASE, select, sliced, where
 
+NATURAL_LOGIC, ACCURACY, MAJORITY = "natural_logic", "accuracy", "accuracy/majority"
 SETS = {"context": {"tce": "I0", "dce": "I2"}, "insertion": {"tce": "I1", "dce": "I3"}}
-BREAKDOWNS = ("monotonicity", "relation", "operator")
+BREAKDOWNS = {"monotonicity": "monotonicity", "relation": "relation", "operator": "context operator"}
 CLUSTERS_IGNORED, UNBOUNDED = "interval_ignores_clusters", "interval_unbounded"
 MEANS = ("", "towards_gold", "argmax", "signed", "absolute", "total_variation")
-
-
-def _entailment(labels: Sequence[str]) -> int:
-    """The position of the one label that is "entailment"."""
-    found = [i for i, label in enumerate(labels) if is_entailment(label)]
-    if len(found) != 1:
-        raise HeedError(f'Natural logic needs a model with one label "entailment"; this one has {list(labels)}.')
-    return found[0]
-
-
-def _probabilities(rows: pa.Table, labels: Sequence[str], name: str) -> np.ndarray:
-    """A probability column as float64 [rows, labels]."""
-    width = rows.schema.field(name).type.list_size
-    if width != len(labels):
-        raise HeedError(f"The rows hold {width} probabilities, but the model has {len(labels)} labels: {list(labels)}.")
-    return probabilities(rows, name).astype(np.float64)
-
-
-def entailed(rows: pa.Table, labels: Sequence[str], which: str = "y", rule: str = "sum") -> np.ndarray:
-    """Which rows are predicted as entailment, once all other labels are one class, non-entailment.
-
-    The rule "sum" is the paper's formula: the probabilities of the other labels are added up, and entailment must be
-    more probable than their sum; a tie is non-entailment. The rule "argmax" is the paper's prose: the predicted label
-    is entailment. They differ where entailment is the most probable label with no more than half.
-
-    Args:
-        rows: Rows.
-        labels: The model's labels, in the order of its probabilities; one of them is "entailment".
-        which: "y", the prediction on the example (``y``, ``p``), or "y2", on the changed example (``y2``, ``p2``).
-        rule: "sum" or "argmax".
-
-    Returns:
-        bool [rows].
-
-    Raises:
-        HeedError: No label, or more than one, is "entailment"; or a row has no probabilities.
-    """
-    entail = _entailment(labels)
-    if rule == "argmax":
-        return where(rows, **{which: labels[entail]})
-    if rule != "sum":
-        raise ValueError(f'rule must be "sum" or "argmax", not {rule!r}')
-    p = _probabilities(rows, labels, {"y": "p", "y2": "p2"}[which])
-    return p[:, entail] > np.delete(p, entail, axis=1).sum(axis=1)
-
-
-def disagreements(rows: pa.Table, labels: Sequence[str]) -> int:
-    """How many base rows the two rules of :func:`entailed` see differently."""
-    base = select(rows, intervention=BASE)
-    return int((entailed(base, labels) != entailed(base, labels, rule="argmax")).sum())
-
-
-def gold_entailed(rows: pa.Table) -> np.ndarray:
-    """Which rows have the gold label entailment: bool [rows]."""
-    names = [name for name in pc.unique(rows["gold"]).to_pylist() if is_entailment(name)]
-    return pc.is_in(rows["gold"], pa.array(names, pa.string())).to_numpy()
+TITLES = {"nlixy": "NLI-XY"}
+HEADLINES = {  # statistic to its label, of a kind of change
+    ACCURACY: "two-class accuracy",
+    "tce": "TCE {}",
+    "dce": "DCE {}",
+    "delta": "TCE - DCE {}",
+    "ratio": "TCE / DCE {} (ratio)",
+}
+BELOW = {MAJORITY: "majority"} | {  # a headline; other rules and naive intervals are not shown
+    f"{effect}/{mean}": mean for effect in ("tce", "dce") for mean in ("towards_gold", "signed", "absolute", "per_seed")
+}
 
 
 def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
     """What each of ``MEANS`` is the mean of: float64 [pairs]."""
-    gold, entail = gold_entailed(rows), _entailment(labels)
+    gold, entail = gold_entailed(rows), entailment_at(labels)
     after = entailed(rows, labels, "y2")
     changed = entailed(rows, labels) != after
-    moved = _probabilities(rows, labels, "p2") - _probabilities(rows, labels, "p")
+    moved = probabilities_of(rows, labels, "p2") - probabilities_of(rows, labels, "p")
     found = (
         changed,
         changed & (after == gold),
@@ -126,26 +89,20 @@ def _shared(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     return _numbers(pc.list_element(rows["clusters"], 1)), _numbers(pc.list_element(rows["clusters"], 2))
 
 
-def _measure(value: float, n: int, resampled: np.ndarray, flags: tuple[str, ...] = ()) -> Measurement:
-    ci95 = interval(resampled)
-    return Measurement(value, n, ci95=ci95, flags=flagged(ci95, flags))
-
-
 def _per_base(base: np.ndarray, hit: np.ndarray) -> float:
     """Mean over base examples of the mean over their own pairs."""
     _, base, count = np.unique(base, return_inverse=True, return_counts=True)
     return float(np.mean(np.bincount(base, hit) / count))
 
 
-def _effect(pairs: Crossed, resampled: dict[str, np.ndarray], key: tuple[str | int, ...]) -> dict[str, Measurement]:
+def _effect(pairs: Crossed, resampled: dict[str, np.ndarray], key: Key) -> dict[str, Measurement]:
     """The measurements of one set, by what their names end with."""
     hit, n = pairs.values[""], len(np.unique(pairs.base))
-    found = {name: _measure(float(v.mean()), n, resampled[name]) for name, v in pairs.values.items()}
-    naive = bootstrap_interval(hit, np.ones_like(hit), (*key, "naive"))
-    found["naive"] = Measurement(float(hit.mean()), n, ci95=naive, flags=flagged(naive, (CLUSTERS_IGNORED,)))
-    found["per_seed"] = _measure(_per_base(pairs.base, hit), n, resampled[PER_BASE])
+    found = {name: measured(float(v.mean()), n, resampled[name]) for name, v in pairs.values.items()}
+    found["naive"] = replace(share(hit, (*key, "naive"), flags=(CLUSTERS_IGNORED,)), n=n)
+    found["per_seed"] = measured(_per_base(pairs.base, hit), n, resampled[PER_BASE])
     for name, here in pairs.groups.items():
-        found[name] = _measure(float(hit[here].mean()), len(np.unique(pairs.base[here])), resampled[name])
+        found[name] = measured(float(hit[here].mean()), len(np.unique(pairs.base[here])), resampled[name])
     return found
 
 
@@ -155,7 +112,7 @@ def _ratio(tce: float, dce: float, n: int, resampled: np.ndarray) -> Measurement
         return Measurement(None, n, reason="the DCE is 0")
     if 40 * np.isinf(resampled).sum() >= (~np.isnan(resampled)).sum():  # the upper quantile is infinite
         return Measurement(tce / dce, n, flags=(UNBOUNDED,))
-    return _measure(tce / dce, n, resampled)
+    return measured(tce / dce, n, resampled)
 
 
 def _compared(sets: dict[str, Crossed], resampled: dict[str, dict[str, np.ndarray]]) -> dict[str, Measurement]:
@@ -169,28 +126,29 @@ def _compared(sets: dict[str, Crossed], resampled: dict[str, dict[str, np.ndarra
     tces, dces = (resampled[effect][""] for effect in ("tce", "dce"))
     either = np.isnan(tces) | np.isnan(dces)
     ratios = np.divide(tces, dces, out=np.where(either, np.nan, np.inf), where=dces > 0)
-    return {"delta": _measure(tce - dce, n, tces - dces), "ratio": _ratio(tce, dce, n, ratios)}
+    return {"delta": measured(tce - dce, n, tces - dces), "ratio": _ratio(tce, dce, n, ratios)}
 
 
-def _changes(rows: pa.Table, kind: str, labels: Sequence[str], key: tuple[str | int, ...]) -> dict[str, Measurement]:
-    """All measurements of one kind of change, by what their names end with."""
-    chosen = np.any([where(rows, intervention=name) for name in SETS[kind].values()], axis=0)
-    rows = rows.filter(pa.array(chosen))
+def _changes(rows: pa.Table, of: MetricName, labels: Sequence[str], seed: int) -> Numbers:
+    """All measurements of one kind of change, the part of the name."""
+    names, key = SETS[of.part], (seed, str(of))
+    rows = rows.filter(pa.array(np.any([where(rows, intervention=name) for name in names.values()], axis=0)))
     base, (held, partner) = _numbers(rows["uid"]), _shared(rows)
     values, groups, sets = _values(rows, labels), _groups(rows), {}
-    for effect, name in SETS[kind].items():
+    for effect, name in names.items():
         here = where(rows, intervention=name)
         present = {group: inside[here] for group, inside in groups.items() if inside[here].any()}
         of_pairs = {k: v[here] for k, v in values.items()}
         sets[effect] = Crossed(base[here], held[here], partner[here], of_pairs, present)
     resampled = dict(zip(sets, resample(list(sets.values()), key), strict=True))
-    found: dict[str, Measurement] = {}
+    found: Numbers = {}
     for effect, pairs in sets.items():
-        undefined = Measurement(None, 0, reason=f"the set {SETS[kind][effect]} has no pair")
-        measured = _effect(pairs, resampled[effect], (*key, effect)) if len(pairs.base) else {}
-        for name in MEANS + ("naive", "per_seed") + tuple(pairs.groups):
-            found[f"{kind}/{effect}/{name}".rstrip("/")] = measured.get(name, undefined)
-    return found | {f"{kind}/{name}": m for name, m in _compared(sets, resampled).items()}
+        undefined = Measurement(None, 0, reason=f"the set {names[effect]} has no pair")
+        known = _effect(pairs, resampled[effect], (*key, effect)) if len(pairs.base) else {}
+        for mean in (*MEANS, "naive", "per_seed"):
+            found[of._replace(statistic=f"{effect}/{mean}".rstrip("/"))] = known.get(mean, undefined)
+        found |= {of._replace(statistic=effect, slice=group): known[group] for group in pairs.groups}
+    return found | {of._replace(statistic=name): m for name, m in _compared(sets, resampled).items()}
 
 
 def _slice_texts(rows: pa.Table, name: str) -> pa.Array:
@@ -199,29 +157,28 @@ def _slice_texts(rows: pa.Table, name: str) -> pa.Array:
     return pa.array(values, pa.string()).take(pa.array(at))
 
 
-def _accuracy(rows: pa.Table, labels: Sequence[str], name: str, seed: int) -> dict[str, Measurement]:
+def _accuracy(rows: pa.Table, labels: Sequence[str], name: MetricName, seed: int) -> Numbers:
     """Two-class accuracy of base rows, by the rule "sum", and the share of the larger class."""
-    n, gold, key = rows.num_rows, gold_entailed(rows), (seed, name)
+    n, gold, key = rows.num_rows, gold_entailed(rows), (seed, str(name))
     if not n:
         return {name: Measurement(None, 0, reason="no example was predicted")}
     right, majority = (entailed(rows, labels) == gold).astype(np.float64), max(gold.mean(), 1 - gold.mean())
-    if all(_has_slice(rows, name) for name in ("context", "pair")):
-        context, pair = (_numbers(pa.chunked_array([_slice_texts(rows, name)])) for name in ("context", "pair"))
+    flags = majority_flag(int(right.sum()), n, majority)
+    if all(_has_slice(rows, by) for by in ("context", "pair")):
+        context, pair = (_numbers(pa.chunked_array([_slice_texts(rows, by)])) for by in ("context", "pair"))
         (resampled,) = resample([Crossed(context, context, pair, {"": right})], key)
-        ci95 = interval(resampled[""])
+        found = measured(float(right.mean()), n, resampled[""], flags)
     else:
-        ci95 = bootstrap_interval(right, np.ones_like(right), key)
-    flags = flagged(ci95, majority_flag(int(right.sum()), n, majority))
-    found = Measurement(float(right.mean()), n, ci95=ci95, flags=flags)
-    return {name: found, f"{name}/majority": Measurement(float(majority), n)}
+        found = share(right, key, flags=flags)
+    return {name: found, name._replace(statistic=MAJORITY): Measurement(float(majority), n)}
 
 
-def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int = 0) -> dict[str, Measurement]:
+def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int = 0) -> Numbers:
     """TCE and DCE of the context and of the inserted word pair (section 3.1), with two-way clustered intervals.
 
     Each pair is a row: base example n, changed example n', the partner; ``gold`` is the label of n'. Labels become two
-    classes by the rule "sum" of :func:`entailed`. Base examples share what their pairs keep, a context or a word pair,
-    and pairs share what they lead to, a word pair or a context: intervals resample both
+    classes by the rule "sum" of :func:`~metrics.entailment.entailed`. Base examples share what their pairs keep, a
+    context or a word pair, and pairs share what they lead to, a word pair or a context: intervals resample both
     (:func:`metrics.statistics.multiway.resample`). Left out is that base examples also share what their pairs replace
     (in I1, their own word pair), which leaves intervals somewhat too narrow. ``n`` is the number of base examples with
     a pair.
@@ -248,9 +205,54 @@ def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int =
     Raises:
         HeedError: No label, or more than one, is "entailment"; or a row has no probabilities, or not three clusters.
     """
-    name = f"natural_logic/{data}"
-    found = _accuracy(select(rows, intervention=BASE), labels, f"{name}/accuracy", seed)
+    of = MetricName(NATURAL_LOGIC, data)
+    found = _accuracy(select(rows, intervention=BASE), labels, of._replace(statistic=ACCURACY), seed)
     for kind in SETS:
-        changes = _changes(rows, kind, labels, (seed, f"{name}/{kind}"))
-        found |= {f"{name}/{suffix}": m for suffix, m in changes.items()}
+        found |= _changes(rows, of._replace(part=kind), labels, seed)
     return found
+
+
+def _score(rows: pa.Table, context: Context) -> Numbers:
+    return causal_effects(rows, context.own["data"], context.labels, context.seed)
+
+
+def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    """Accuracy, and the effects with what belongs to each, below a heading that says which pairs were measured."""
+    data, lines = context.own["data"], []
+    heading = f"natural logic: {TITLES.get(data, data)}"
+    for name in numbers:
+        if name.statistic in HEADLINES and not name.slice:
+            label, unit = (
+                HEADLINES[name.statistic].format(name.part),
+                "ratio" if name.statistic == "ratio" else "percent",
+            )
+            lines.append(Line(str(name), label, unit=unit, beside=True, section=heading))
+        elif name.statistic in BELOW:
+            lines.append(Line(str(name), BELOW[name.statistic], level=1, section=heading))
+    by = sorted(title for by, title in BREAKDOWNS.items() if any(name.slice.startswith(f"{by}=") for name in numbers))
+    listed = " and ".join(filter(None, [", ".join(by[:-1]), *by[-1:]]))
+    asides = [f"by {listed}"] * bool(by) + ["other rules", "naive intervals"]
+    return Shown(lines, asides, {heading: _section(counts)})
+
+
+def _section(counts: Mapping[str, Any]) -> Section:
+    """On how many pairs of which split the effects rest; seeds count that have a match."""
+    sets = {name: counts[name] for names in SETS.values() for name in names.values() if name in counts}
+    if not sets:
+        return Section()
+    pairs = sum(of_set["pairs"] for of_set in sets.values())
+    seeds = sum(of_set["seeds"] - of_set["seeds_without_match"] for of_set in sets.values())
+    digests = (f"{name} {of_set['sha256']}" for name, of_set in sorted(sets.items()))
+    return Section((f"{counts['split']},", f"{pairs:,} pairs", f"of {seeds:,} seeds"), " ".join(digests))
+
+
+def _charts(context: Context) -> tuple[Chart, ...]:
+    curves = {
+        f"{effect.upper()}: {kind}": MetricName(NATURAL_LOGIC, context.own["data"], kind, effect)
+        for kind, names in SETS.items()
+        for effect in names
+    }
+    return (Chart("TCE and DCE", curves, METRIC.name),)
+
+
+METRIC = Metric("natural_logic", _score, _show, _charts)

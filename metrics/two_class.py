@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metrics.causal_effects import entailed, gold_entailed
+from metrics.entailment import entailed, gold_entailed
 from metrics.metric import Metric, Numbers, lines
 from metrics.statistics.bootstrap import share
 from metrics.statistics.majority import majority_flag
@@ -27,7 +27,7 @@ def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> 
         seed: Keys the bootstrap.
 
     Returns:
-        For each data set ``two_class/<data>``, by the rule "sum" of :func:`~metrics.causal_effects.entailed`;
+        For each data set ``two_class/<data>``, by the rule "sum" of :func:`~metrics.entailment.entailed`;
         ``two_class/<data>/argmax``, by the other; ``two_class/<data>/majority``, the share of the larger class. An
         accuracy that is not above it is flagged.
     """

@@ -15,18 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from interventions.tables.allowed_transitions import LABELS
-from metrics.tables.challenge import KINDS, challenge_pairs
-from metrics.tables.inoculation import inoculation, inoculation_outcome
+from metrics.metric import Numbers
+from metrics.tables.challenge import KINDS, challenge_pairs, perturbations
+from metrics.tables.counterfactual_tables import set_changes, set_data
+from metrics.tables.inoculation import INOCULATION, inoculation, inoculation_outcome
 from records import HeedError, Measurement, printable, run_command
 from records.context import Context
 from records.metric_name import MetricName
 from records.rows import contents, difference, sliced
 from records.storage.results import RESULTS, read_evaluation, read_results
 
-NEUTRAL = LABELS[1]
 ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
-ANNOTATED = ("annotated/flipped", "annotated/preserved")
 TIMES = ("before", "after", "change")
 Families = dict[str, tuple[str, ...]]  # kinds of changes to their interventions
 
@@ -70,11 +69,11 @@ def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[
     """What uids begin with, split, and families of interventions of each challenge set of an evaluation."""
     if evaluation == SETS:
         for name in context.own["sets"]:
-            source = f"counterfactuals-{name}"
+            source, (*annotated, title) = set_data(name), set_changes(name)
             split = next((split for split in splits if source.endswith(f"-{split}")), "")
-            yield source, split, {"annotated": ANNOTATED, "title": (f"title/{name}",)}
+            yield source, split, {"annotated": tuple(annotated), "title": (title,)}
         return
-    perturbed = tuple(f"perturb/{kind}/{way}" for kind in context.own["kinds"] for way in KINDS)
+    perturbed = tuple(perturbations(context.own["kinds"]))
     for split in splits or ("",):
         yield "", split, {"perturb": perturbed, "title": ("title",) * context.own["title"]}
 
@@ -91,11 +90,11 @@ def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: S
     for source, split, families in _sets(evaluation, context, splits):
         for family, names in families.items():
             test = Test(evaluation, source, family, names, "", split)
-            pairs = challenge_pairs(test.of(rows), names, NEUTRAL) if names else {}
+            pairs = challenge_pairs(test.of(rows), names) if names else {}
             yield from (test._replace(kind=kind) for kind in KINDS if pairs.get(kind))
 
 
-def compare(before: Path, after: Path) -> dict[Test, dict[str, Measurement]]:
+def compare(before: Path, after: Path) -> dict[Test, Numbers]:
     """:func:`metrics.tables.inoculation.inoculation` for each challenge test of two evaluations.
 
     Raises:
@@ -130,7 +129,7 @@ def compare(before: Path, after: Path) -> dict[Test, dict[str, Measurement]]:
         for test in challenge_tests(runs[0][0], evaluation, Context.of(runs[0][1]["context"]), splits):
             first = tuple(_in(rows, test.split) for rows in original)
             both = tuple(test.of(rows) for rows, _ in runs)
-            chosen = str(test), test.interventions, NEUTRAL, test.kind
+            chosen = str(test), test.interventions, test.kind
             compared[test] = inoculation(first, both, *chosen, seeds[0])
     if not compared:
         raise HeedError(f"{before} and {after} have no rows of {MADE} or {SETS} in common.")
@@ -161,7 +160,7 @@ def print_comparison(before: Path, after: Path) -> None:
         print(f"\n  challenge: {test}")
         print(f"  {'':9} {TIMES[0]:>18} {TIMES[1]:>18} {TIMES[2]:>20}")
         for row in ("original", "challenge"):
-            measured = [found[MetricName("inoculation", str(test), row, time)] for time in TIMES]
+            measured = [found[MetricName(INOCULATION, str(test), row, time)] for time in TIMES]
             cells = [_points(m, sign) for m, sign in zip(measured, ("", "", "+"), strict=True)]
             print(f"  {row:9} {cells[0]:>18} {cells[1]:>18} {cells[2]:>20}")
         outcome = inoculation_outcome(found, str(test))

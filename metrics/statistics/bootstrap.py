@@ -134,15 +134,3 @@ def share(
     hits = np.asarray(hits, dtype=np.float64)
     resampled = ratio(resample(sums_of((hits, np.ones_like(hits)), clusters), key))
     return measured(float(hits.mean()), len(hits), resampled, flags)
-
-
-def bootstrap_interval(
-    totals: np.ndarray, counts: np.ndarray, key: Key, resamples: int = RESAMPLES
-) -> tuple[float, float]:
-    """The interval of sum(totals) / sum(counts)."""
-    return interval(ratio(resample(np.stack([totals, counts], axis=1), key, resamples)))
-
-
-def flagged(interval: tuple[float, float], flags: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The flags of a number, with one more if its interval has no width and thus says nothing."""
-    return flags if interval[0] < interval[1] else (*flags, NO_WIDTH)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from metrics.statistics.bootstrap import BLOCK, RESAMPLES, Key, interval  # noqa: F401
+from metrics.statistics.bootstrap import BLOCK, RESAMPLES, Key
 from records import generator
 
 PER_BASE = "per_base"

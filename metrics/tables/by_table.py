@@ -9,15 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from metrics.statistics.bootstrap import (  # noqa: F401
-    LEFT_OUT,
-    Formula,
-    Key,
-    difference,
-    estimate,
-    ratio,
-    resample,
-)
+from metrics.statistics.bootstrap import Formula, Key, estimate, ratio
 from records import HeedError, Measurement
 
 FEW, FEW_TABLES = 30, "few_tables"

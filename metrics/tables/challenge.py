@@ -6,19 +6,28 @@ original or changed label is neutral are left out. The models still have three c
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from metrics.tables.by_table import by_table, difference, ratio, tables_of
+from interventions import DIRECTIONS
+from interventions.tables.allowed_transitions import LABELS
+from metrics.metric import Metric, Numbers
+from metrics.statistics.bootstrap import Key, difference, ratio
+from metrics.tables.by_table import by_table, tables_of
 from records import HeedError, Measurement, generator
-from records.rows import BASE, same, select, strings, where
+from records.context import Context
+from records.display import Chart, Line, Shown
+from records.metric_name import MetricName
+from records.rows import BASE, same, select, sliced, strings, where
 
+CHALLENGE, ORIGINAL = "challenge", "original"
 KINDS = ("preserved", "flipped")
+HYPOTHESES, TITLES, TITLE = "hypotheses", "titles", "title"
+NEUTRAL = LABELS[1]
 SUBSAMPLES = 100
 HALF_ERROR = "std_is_half_a_standard_error"
 Which = tuple[str, str, str, int]  # intervention, part, variant, draw
@@ -54,7 +63,7 @@ def _right(rows: pa.Table) -> Iterator[tuple[str, Which, str | None, bool]]:
         yield uid, (intervention, part, variant, draw), gold, right
 
 
-def challenge_pairs(rows: pa.Table, interventions: Sequence[str], neutral: str, seed: int = 0) -> dict[str, list[Pair]]:
+def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0) -> dict[str, list[Pair]]:
     """Original examples with what became of them, by kind, in ascending order of uids.
 
     An example may have been changed many times, or never. As in the paper, one changed example is sampled for each
@@ -63,7 +72,6 @@ def challenge_pairs(rows: pa.Table, interventions: Sequence[str], neutral: str, 
     Args:
         rows: Base rows, and rows of the interventions, whose ``gold`` is the label of the changed example.
         interventions: Names of the interventions that make challenge examples.
-        neutral: The label that is left out.
         seed: Keys the sample.
 
     Returns:
@@ -80,7 +88,7 @@ def challenge_pairs(rows: pa.Table, interventions: Sequence[str], neutral: str, 
     for uid, which, gold, right in _right(rows):
         if gold is None or label[uid] is None:
             raise HeedError(f"{uid} or an example changed from it has no gold label: it cannot be a challenge example.")
-        if neutral not in (gold, label[uid]):
+        if NEUTRAL not in (gold, label[uid]):
             found["preserved" if gold == label[uid] else "flipped"][uid].append((which, right))
     uids = sorted(set().union(*found.values()))
     table = dict(zip(uids, tables_of(pa.concat_tables([base, rows]), uids), strict=True))
@@ -95,7 +103,7 @@ def challenge_pairs(rows: pa.Table, interventions: Sequence[str], neutral: str, 
     return pairs
 
 
-def challenge_counts(rows: pa.Table, interventions: Sequence[str], neutral: str) -> dict[str, int]:
+def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, int]:
     """How many examples :func:`challenge` rests on, and how many base examples it leaves out.
 
     Returns:
@@ -103,16 +111,16 @@ def challenge_counts(rows: pa.Table, interventions: Sequence[str], neutral: str)
         "flipped_changes", the changes they have, of which one each is scored; "neutral", base examples with that gold
         label; "unchanged", other base examples without a challenge example.
     """
-    pairs, base = challenge_pairs(rows, interventions, neutral), select(rows, intervention=BASE)
+    pairs, base = challenge_pairs(rows, interventions), select(rows, intervention=BASE)
     table = {pair.uid: pair.table for kind in KINDS for pair in pairs[kind]}
     counts = {"originals": len(table), "tables": len(set(table.values()))}
     counts |= {kind: len(pairs[kind]) for kind in KINDS}
     counts |= {f"{kind}_changes": sum(len(pair.changed) for pair in pairs[kind]) for kind in KINDS}
-    left_out = int(where(base, gold=neutral).sum())
+    left_out = int(where(base, gold=NEUTRAL).sum())
     return counts | {"neutral": left_out, "unchanged": base.num_rows - left_out - len(table)}
 
 
-def subsampled(hits: np.ndarray, key: tuple[str | int, ...], reason: str) -> Measurement:
+def subsampled(hits: np.ndarray, key: Key, reason: str) -> Measurement:
     """The paper's "average accuracy and standard deviation across 100 samplings, with 80% of the data selected".
 
     Sampled without replacement, n of 0.8 n examples differ from all by half the standard error of n independent ones:
@@ -137,91 +145,117 @@ def subsampled(hits: np.ndarray, key: tuple[str | int, ...], reason: str) -> Mea
 
 
 def challenge(
-    rows: pa.Table, data: str, interventions: Sequence[str], neutral: str, seed: int = 0
-) -> dict[str, Measurement]:
+    rows: pa.Table, of: MetricName, interventions: Sequence[str], seed: int = 0, kinds: Sequence[str] = KINDS
+) -> Numbers:
     """Accuracy of one model on original, label-preserved and label-flipped examples (tables 4 and 7).
 
     Args:
         rows: Base rows and rows of the interventions, of a full or of a hypothesis-only model.
-        data: Name of the data set, for the metric names.
+        of: The names of the metrics but for the statistic.
         interventions: Names of the interventions that make challenge examples.
-        neutral: The label that is left out.
         seed: Keys the sample of changed examples (:func:`challenge_pairs`) and the bootstrap.
+        kinds: "preserved", "flipped", or both: where changed examples are measured.
 
     Returns:
-        Under ``challenge/<data>/``: ``original``, accuracy on the originals of the others; ``preserved`` and
-        ``flipped``, on one changed example of each original that has one; ``<...>/subsamples``, for each of the three
-        the paper's mean and standard deviation over samples of 80 %; ``<preserved or flipped>/every``, the mean over
-        originals of their accuracy on all of their changed examples; ``<...>/drop``, accuracy on the originals of this
-        kind less that on the changed ones. Intervals resample tables.
+        ``original``, accuracy on the originals of the others; ``preserved`` and ``flipped``, on one changed example of
+        each original that has one; ``<...>/subsamples``, for each of the three the paper's mean and standard deviation
+        over samples of 80 %, but of no slice; ``<preserved or flipped>/every``, the mean over originals of their
+        accuracy on all of their changed examples; ``<...>/drop``, accuracy on the originals of this kind less that on
+        the changed ones. Intervals resample tables.
 
     Raises:
         HeedError: As :func:`challenge_pairs`.
     """
-    pairs, found = challenge_pairs(rows, interventions, neutral, seed), {}
+    pairs, found = challenge_pairs(rows, interventions, seed), {}
 
-    def measure(suffix: str, values: Sequence[float], table: Sequence[str], reason: str, *others: np.ndarray) -> None:
-        name, one = f"challenge/{data}/{suffix}", np.ones(len(values))
-        columns = (np.array(values, dtype=np.float64), one)
-        formula = difference if others else ratio
-        found[name] = by_table((*columns, *others), table, (seed, name), len(values), reason, formula)
-        if not suffix.endswith(("/every", "/drop")):
-            found[f"{name}/subsamples"] = subsampled(columns[0], (seed, name), reason)
+    def measure(
+        statistic: str,
+        values: Sequence[float],
+        chosen: Sequence[Pair],
+        reason: str,
+        minus: Sequence[float] | None = None,
+    ) -> None:
+        name, one, table = of._replace(statistic=statistic), np.ones(len(chosen)), [pair.table for pair in chosen]
+        columns, formula = ((values, one), ratio) if minus is None else ((values, one, minus, one), difference)
+        found[name] = by_table(columns, table, (seed, str(name)), len(chosen), reason, formula)
+        if statistic in (ORIGINAL, *KINDS) and not of.slice:
+            hits = np.array(values, dtype=np.float64)
+            found[name._replace(statistic=f"{statistic}/subsamples")] = subsampled(hits, (seed, str(name)), reason)
 
     originals = {pair.uid: pair for kind in KINDS for pair in pairs[kind]}
     chosen = [originals[uid] for uid in sorted(originals)]
-    measure("original", [p.original for p in chosen], [p.table for p in chosen], "no example has a challenge example")
-    for kind in KINDS:
-        table, reason = [p.table for p in pairs[kind]], f"no example was changed with its label {kind}"
-        scored = np.array([p.changed[p.scored] for p in pairs[kind]], dtype=np.float64)
-        measure(kind, scored, table, reason)
-        measure(f"{kind}/every", [float(np.mean(p.changed)) for p in pairs[kind]], table, reason)
-        before = [p.original for p in pairs[kind]]
-        measure(f"{kind}/drop", before, table, reason, scored, np.ones(len(scored)))
+    measure(ORIGINAL, [p.original for p in chosen], chosen, "no example has a challenge example")
+    for kind in kinds:
+        chosen, reason = pairs[kind], f"no example was changed with its label {kind}"
+        scored = [p.changed[p.scored] for p in chosen]
+        measure(kind, scored, chosen, reason)
+        measure(f"{kind}/every", [float(np.mean(p.changed)) for p in chosen], chosen, reason)
+        measure(f"{kind}/drop", [p.original for p in chosen], chosen, reason, scored)
     return found
 
 
-def eight_cells(
-    full: pa.Table,
-    hypothesis_only: pa.Table,
-    data: str,
-    interventions: Sequence[str],
-    neutral: str,
-    kind: Literal["preserved", "flipped"] = "flipped",
-    seed: int = 0,
-) -> dict[str, Measurement]:
-    """Pairs by who is right where (table 8; the paper prints the four cells in which the full model is right once).
-
-    The full model right on the original, wrong on the changed example, while a hypothesis-only model is wrong on the
-    original: the paper puts these errors down to what the language model knew beforehand (its second row).
+def challenge_lines(
+    numbers: Numbers, of: MetricName, kinds: Sequence[str] = (), splits: Sequence[str] = ()
+) -> list[Line]:
+    """Accuracy on originals, where labels are preserved, and where they flip; below each that of kinds and of splits.
 
     Args:
-        full: Rows of the full model, as for :func:`challenge`.
-        hypothesis_only: Rows of a hypothesis-only model; their base rows count.
-        data: Name of the data set, for the metric names.
-        interventions: Names of the interventions that make challenge examples.
-        neutral: The label that is left out.
-        kind: Which changed examples; the paper's are label-flipped counterfactual tables.
-        seed: Keys the sample of changed examples and the bootstrap.
-
-    Returns:
-        ``challenge/<data>/<kind>/cells/<a>_<b>_<c>``, each "right" or "wrong": a is the full model on the original, b
-        the full model on the changed example, c the hypothesis-only model on the original. All eight shares of pairs,
-        which sum to 1. Intervals resample tables.
-
-    Raises:
-        HeedError: As :func:`challenge_pairs`, or the hypothesis-only model did not predict an original.
+        numbers: Those of :func:`challenge`, and others.
+        of: The names of the metrics but for statistic and slice.
+        kinds: Of changes.
+        splits: Names of the splits, where they are several.
     """
-    pairs, base = challenge_pairs(full, interventions, neutral, seed)[kind], select(hypothesis_only, intervention=BASE)
-    partial = dict(zip(strings(base, "uid"), same(base, "gold", "y").tolist(), strict=True))
-    missing = next((pair.uid for pair in pairs if pair.uid not in partial), None)
-    if missing is not None:
-        raise HeedError(f"The hypothesis-only model did not predict {missing}: evaluate both on the same examples.")
-    cells = [(pair.original, pair.changed[pair.scored], partial[pair.uid]) for pair in pairs]
-    table, one, found = [pair.table for pair in pairs], np.ones(len(pairs)), {}
-    for cell in product((True, False), repeat=3):
-        name = f"challenge/{data}/{kind}/cells/{'_'.join('right' if side else 'wrong' for side in cell)}"
-        here = np.array([other == cell for other in cells], dtype=np.float64)
-        reason = f"no example was changed with its label {kind}"
-        found[name] = by_table((here, one), table, (seed, name), len(pairs), reason)
+    lines, of_splits = [], {f"split={split}": split for split in sorted(splits)}
+    for statistic in (ORIGINAL, *KINDS):
+        total = of._replace(statistic=statistic)
+        lines.append(Line(str(total), f"{of.part or of.data}: {statistic}", beside=True))
+        of_kinds = {f"kind={kind}": kind for kind in sorted(kinds) if statistic != ORIGINAL}
+        for slice_, label in (of_kinds | of_splits).items():
+            lines.append(Line(str(total._replace(slice=slice_)), label.replace("_", " "), level=1))
+    shown = {str(name) for name in numbers}
+    return [line for line in lines if line.metric in shown]
+
+
+def perturbations(kinds: Sequence[str]) -> list[str]:
+    """The names of the interventions that make changes of these kinds in hypotheses."""
+    return [f"perturb/{kind}/{way}" for kind in kinds for way in DIRECTIONS]
+
+
+def _score(rows: pa.Table, context: Context) -> Numbers:
+    """Of hypotheses and of titles: over all, in each of several splits, and for each kind of change."""
+    found, seed, changed = {}, context.seed, context.own["kinds"]
+    hypotheses, titles = (MetricName(CHALLENGE, context.data, part) for part in (HYPOTHESES, TITLES))
+    for slice_, some in {"": rows, **_of_splits(rows, context.splits)}.items():  # each split as if it stood alone
+        alone: Numbers = challenge(some, hypotheses, perturbations(changed), seed) if changed else {}
+        if context.own["title"]:
+            alone |= challenge(some, titles, [TITLE], seed, KINDS[:1])  # no title flips a label
+        found |= {name._replace(slice=slice_): m for name, m in alone.items()}
+    for kind in changed:
+        found |= challenge(rows, hypotheses._replace(slice=f"kind={kind}"), perturbations([kind]), seed)
     return found
+
+
+def _of_splits(rows: pa.Table, splits: Sequence[str]) -> dict[str, pa.Table]:
+    """The rows of each of several splits."""
+    if not splits:
+        return {}
+    of, names = sliced(rows, "split")
+    return {
+        f"split={split}": rows.filter(pa.array(of == (names.index(split) if split in names else -1)))
+        for split in splits
+    }
+
+
+def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    hypotheses, titles = (MetricName(CHALLENGE, context.data, part) for part in (HYPOTHESES, TITLES))
+    lines = challenge_lines(numbers, hypotheses, context.own["kinds"], context.splits)
+    return Shown([*lines, *challenge_lines(numbers, titles, splits=context.splits)])
+
+
+def _charts(context: Context) -> tuple[Chart, ...]:
+    part, kinds = (HYPOTHESES, KINDS) if context.own["kinds"] else (TITLES, KINDS[:1])
+    curves = {f"{part}: {kind}": MetricName(CHALLENGE, context.data, part, kind) for kind in kinds}
+    return (Chart(part, curves, METRIC.name),)
+
+
+METRIC = Metric("challenge", _score, _show, _charts)

@@ -8,15 +8,24 @@ gold label other than neutral, and at least one row that people marked (footnote
 from collections import defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from metrics.metric import Metric, Numbers
 from metrics.tables.by_table import by_table, tables_of
-from records import HeedError, Measurement
+from metrics.tables.challenge import CHALLENGE, KINDS, NEUTRAL, challenge, challenge_lines
+from metrics.tables.transitions import invalid_transitions, transition_lines
+from records import HeedError
+from records.context import Context
+from records.display import Chart, Line, Shown
+from records.metric_name import MetricName
 from records.rows import BASE, same, select, strings
 
+EVIDENCE, DELETE, VALUES = "evidence", "delete", "values"
 SHARES = ("all", "partial", "none", "ignored")
+HEADLINES = ("precision", "recall", *SHARES, "correct")
 
 
 @dataclass(frozen=True)
@@ -40,8 +49,8 @@ class _Pairs:
     left_out: dict[str, int]
 
 
-def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]], neutral: str) -> _Pairs:
-    base, deletions = select(rows, intervention=BASE), select(rows, intervention="delete", part=part)
+def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pairs:
+    base, deletions = select(rows, intervention=BASE), select(rows, intervention=DELETE, part=part)
     deleted, used = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     flips = ~same(deletions, "y", "y2")
     for uid, key, flip in zip(strings(deletions, "uid"), strings(deletions, "variant"), flips, strict=True):
@@ -52,7 +61,7 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]], neutral:
     kept, found = [], []
     for uid, gold, right in zip(strings(base, "uid"), strings(base, "gold"), same(base, "gold", "y"), strict=True):
         marked = relevant.get(uid, frozenset())
-        if gold == neutral:
+        if gold == NEUTRAL:
             left_out["neutral"] += 1
         elif not marked:
             left_out["without_evidence"] += 1
@@ -71,22 +80,20 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]], neutral:
     return _Pairs(named, hit, extra, missed, correct.astype(bool), left_out)
 
 
-def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]], neutral: str) -> dict[str, int]:
+def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> dict[str, int]:
     """How many pairs and tables count in :func:`evidence`, and how many base examples do not, for which reason.
 
     Returns:
         "pairs" and "tables" that count; then "neutral" (gold), "without_evidence" (no row is marked),
         "without_deletions" (no row was deleted), and "not_predicted" (marked pairs that have no base row).
     """
-    pairs, base = _pairs(rows, part, relevant, neutral), set(strings(select(rows, intervention=BASE), "uid"))
+    pairs, base = _pairs(rows, part, relevant), set(strings(select(rows, intervention=BASE), "uid"))
     absent = sum(1 for uid, keys in relevant.items() if keys and uid not in base)
     counted = {"pairs": len(pairs.table), "tables": len(set(pairs.table))}
     return counted | pairs.left_out | {"not_predicted": absent}
 
 
-def evidence(
-    rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[str]], neutral: str, seed: int = 0
-) -> dict[str, Measurement]:
+def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[str]], seed: int = 0) -> Numbers:
     """Rows that are relevant to the model against those that are relevant to people, with intervals by table.
 
     Of a pair, hit is the number of rows relevant to both, extra to the model only, missed to people only. Precision is
@@ -100,7 +107,6 @@ def evidence(
         data: Name of the data set, for the metric names.
         part: The part that is the table.
         relevant: uid to the keys of the rows that people marked; pairs that are not there have none.
-        neutral: The label of pairs that are left out.
         seed: Keys the bootstrap.
 
     Returns:
@@ -116,15 +122,15 @@ def evidence(
     Raises:
         HeedError: A row that people marked was not deleted, or a pair does not name its table.
     """
-    pairs, found = _pairs(rows, part, relevant, neutral), {}
+    pairs, found = _pairs(rows, part, relevant), {}
     hit, used, marked = pairs.hit, pairs.hit + pairs.extra, pairs.hit + pairs.missed
     every, correct = np.ones(len(hit)), pairs.correct.astype(np.float64)
 
-    def measure(suffix: str, total: np.ndarray, count: np.ndarray, reason: str = "") -> None:
-        name, n = f"evidence/{data}/{suffix}", int((count > 0).sum())
+    def measure(statistic: str, total: np.ndarray, count: np.ndarray, reason: str = "") -> None:
+        name, n = MetricName(EVIDENCE, data, statistic=statistic), int((count > 0).sum())
         if not len(count):
             reason = "no pair that was predicted and changed has rows marked as relevant"
-        found[name] = by_table((total, count), pairs.table, (seed, name), n, reason)
+        found[name] = by_table((total, count), pairs.table, (seed, str(name)), n, reason)
 
     silent, uses = "no deletion of a row flips a prediction", (used > 0).astype(np.float64)
     per_pair = np.divide(hit, used, out=np.zeros(len(hit)), where=used > 0)
@@ -145,3 +151,33 @@ def evidence(
         measure(f"correct/{name}", share * correct, every)
         measure(f"among_correct/{name}", share * correct, correct, "no prediction is correct")
     return found
+
+
+def _score(rows: pa.Table, context: Context) -> Numbers:
+    """Beside evidence, transitions by relevance, and accuracy where the relevant rows come from another table."""
+    of, relevant = context.own["of"], {uid: frozenset(keys) for uid, keys in context.own["relevant"].items()}
+    found = evidence(rows, of, context.own["table"], relevant, context.seed)
+    moved = invalid_transitions(rows, f"{of}-{EVIDENCE}", [DELETE], context.seed)
+    found |= {name: m for name, m in moved.items() if name.part != DELETE}  # where the relevance is known
+    return found | challenge(rows, _swapped(context), [VALUES], context.seed, KINDS[:1])  # which keeps the label
+
+
+def _swapped(context: Context) -> MetricName:
+    return MetricName(CHALLENGE, context.own["of"], VALUES)
+
+
+def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    of = MetricName(EVIDENCE, context.own["of"])
+    lines = [Line(str(of._replace(statistic=name)), f"evidence: {name}", beside=True) for name in HEADLINES]
+    for share in SHARES[:3]:
+        lines.append(Line(str(of._replace(statistic=f"correct/{share}")), f"evidence: correct, {share}"))
+    return Shown([*lines, *transition_lines(numbers), *challenge_lines(numbers, _swapped(context))])
+
+
+def _charts(context: Context) -> tuple[Chart, ...]:
+    of = MetricName(EVIDENCE, context.own["of"])
+    curves = {f"evidence: {name}": of._replace(statistic=name) for name in HEADLINES[:2]}
+    return (Chart("evidence", curves, "table_rows"),)
+
+
+METRIC = Metric("evidence", _score, _show, _charts)

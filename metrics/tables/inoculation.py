@@ -12,14 +12,16 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from metrics.statistics.bootstrap import NO_WIDTH
-from metrics.tables.by_table import FEW_TABLES, Formula, by_table, difference, ratio, tables_of
+from metrics.metric import Numbers
+from metrics.statistics.bootstrap import NO_WIDTH, Formula, difference, ratio
+from metrics.tables.by_table import FEW_TABLES, by_table, tables_of
 from metrics.tables.challenge import challenge_pairs
 from records import HeedError, Measurement
+from records.metric_name import MetricName
 from records.rows import BASE, contents, same, select, strings
 from records.rows import difference as difference_of
 
-MARGIN = 0.02
+INOCULATION, MARGIN = "inoculation", 0.02
 Runs = tuple[pa.Table, pa.Table]
 
 
@@ -58,11 +60,9 @@ def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
     )
 
 
-def _challenges(
-    runs: Runs, interventions: Sequence[str], neutral: str, kind: str, seed: int
-) -> tuple[np.ndarray, list[str]]:
+def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) -> tuple[np.ndarray, list[str]]:
     """The same of the challenge test."""
-    before, after = (challenge_pairs(rows, interventions, neutral, seed)[kind] for rows in runs)
+    before, after = (challenge_pairs(rows, interventions, seed)[kind] for rows in runs)
     first, second = ([(pair.uid, pair.which, len(pair.changed)) for pair in pairs] for pairs in (before, after))
     if differ := difference_of(*map(contents, runs)):
         raise _different("challenge", differ)
@@ -84,10 +84,9 @@ def inoculation(
     challenge: Runs,
     data: str,
     interventions: Sequence[str],
-    neutral: str,
     kind: Literal["preserved", "flipped"] = "flipped",
     seed: int = 0,
-) -> dict[str, Measurement]:
+) -> Numbers:
     """Accuracy on the original and on the challenge test, before and after inoculation (tables 9 to 12).
 
     All numbers are about the same examples before and after. Intervals resample tables, those of both tests together
@@ -99,7 +98,6 @@ def inoculation(
             is scored (:func:`metrics.tables.challenge.challenge_pairs`). The same rows as ``original`` may serve.
         data: Name of the data set, for the metric names.
         interventions: Names of the interventions that make challenge examples.
-        neutral: The label that is left out of the challenge test.
         kind: Which changed examples are the challenge.
         seed: Keys the sample of changed examples and the bootstrap.
 
@@ -111,26 +109,26 @@ def inoculation(
     Raises:
         HeedError: The examples are not the same before and after, or do not name their tables.
     """
-    (right, table), (other, others) = _originals(original), _challenges(challenge, interventions, neutral, kind, seed)
+    (right, table), (other, others) = _originals(original), _challenges(challenge, interventions, kind, seed)
     columns = np.zeros((len(right) + len(other), 6))  # right before, right after, 1: of the one test, then of the other
     columns[: len(right), :3] = np.column_stack([right, np.ones(len(right))])
     columns[len(right) :, 3:] = np.column_stack([other, np.ones(len(other))])
     reason = f"no example was changed with its label {kind}" if len(right) else "no example was predicted"
     tables, found = np.array(table + others, dtype=str), {}
 
-    def measure(suffix: str, chosen: Sequence[int], n: int, formula: Formula) -> None:
-        name, here = f"inoculation/{data}/{suffix}", columns[:, chosen]
+    def measure(test: str, statistic: str, chosen: Sequence[int], n: int, formula: Formula) -> None:
+        name, here = MetricName(INOCULATION, data, test, statistic), columns[:, chosen]
         kept = here.any(axis=1)  # the examples of the tests in question; their tables are resampled
-        found[name] = by_table(here[kept].T, tables[kept].tolist(), (seed, name), n, reason, formula)
+        found[name] = by_table(here[kept].T, tables[kept].tolist(), (seed, str(name)), n, reason, formula)
 
     for test, (before, after, one), n in (("original", (0, 1, 2), len(right)), ("challenge", (3, 4, 5), len(other))):
-        measure(f"{test}/before", (before, one), n, ratio)
-        measure(f"{test}/after", (after, one), n, ratio)
-        measure(f"{test}/change", (after, one, before, one), n, difference)
+        measure(test, "before", (before, one), n, ratio)
+        measure(test, "after", (after, one), n, ratio)
+        measure(test, "change", (after, one, before, one), n, difference)
     fewer = min(len(right), len(other))
-    measure("gap/before", (0, 2, 3, 5), fewer, difference)
-    measure("gap/after", (1, 2, 4, 5), fewer, difference)
-    measure("gap/narrowed", range(6), fewer, _narrowed)
+    measure("gap", "before", (0, 2, 3, 5), fewer, difference)
+    measure("gap", "after", (1, 2, 4, 5), fewer, difference)
+    measure("gap", "narrowed", range(6), fewer, _narrowed)
     return found
 
 
@@ -139,7 +137,7 @@ def _points(m: Measurement) -> str:
     return f"{value:+.1f} points ({low:+.1f} to {high:+.1f})"
 
 
-def inoculation_outcome(found: Mapping[str, Measurement], data: str, margin: float = MARGIN) -> Outcome:
+def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, margin: float = MARGIN) -> Outcome:
     """Which of the three outcomes the intervals of :func:`inoculation` show; the rule is Heed's own.
 
     That an accuracy stays cannot be shown, but that it changes by less than a margin can. With 95 % intervals:
@@ -158,8 +156,8 @@ def inoculation_outcome(found: Mapping[str, Measurement], data: str, margin: flo
         data: The name of the data set that they were given.
         margin: The change of accuracy that counts as none, as a fraction.
     """
-    names = ("original/change", "gap/before", "challenge/change", "gap/narrowed")
-    original, gap, challenge, narrowed = (found[f"inoculation/{data}/{name}"] for name in names)
+    fields = ("original", "change"), ("gap", "before"), ("challenge", "change"), ("gap", "narrowed")
+    original, gap, challenge, narrowed = (found[MetricName(INOCULATION, data, *two)] for two in fields)
     small, silent = f"{100 * margin:g} points", "the interval of {} over few tables has no width"
 
     def unusable(*measurements: tuple[str, Measurement]) -> str | None:

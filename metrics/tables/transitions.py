@@ -3,22 +3,28 @@
 Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5 and appendix; figure 3, tables 5, 6, 13 to 17.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from interventions.tables.allowed_transitions import LABELS, RELEVANCE, Rule, allowed, key_of, transitions
-from metrics.statistics.bootstrap import RESAMPLES, bootstrap_interval, flagged
-from metrics.statistics.multiway import interval
-from metrics.tables.by_table import LEFT_OUT
-from records import NO_LABEL, HeedError, Measurement, generator
+from metrics.metric import Metric, Numbers
+from metrics.statistics.bootstrap import Key, left_out, measured, ratio, resample
+from metrics.statistics.bootstrap import share as share_of
+from records import NO_LABEL, HeedError, Measurement
+from records.context import Context
+from records.display import Chart, Line, Shown
+from records.metric_name import MetricName
 from records.rows import codes, sliced, where
 
-BLOCK = 2**20  # numbers that are held at a time
-TRANSITIONS, COMPOSED = "transitions", "invalid_composed"  # in the names of metrics
+TRANSITIONS = "transitions"
+INVALID, COMPOSED = "invalid", "invalid_composed"  # statistics
+TITLES = {INVALID: "invalid: {}", COMPOSED: "invalid: {} (composed)"}  # of an operation
+FROM = {f"{invalid}/from_{label}": f"from {label}" for invalid in TITLES for label in LABELS}
 
 
 def forbidden(key: str, rule: Rule = "union") -> np.ndarray:
@@ -90,14 +96,18 @@ class _Share:
         hit: Which of them count: bool [rows].
     """
 
-    name: str
+    name: MetricName
     label: str | None
     here: np.ndarray
     hit: np.ndarray
 
+    def key(self, seed: int) -> Key:
+        """Keys its random numbers: those of each of several splits, too, as if the split were evaluated alone."""
+        return seed, str(self.name)
 
-def _shares(changes: Changes, here: np.ndarray, key: str, name: str) -> Iterator[_Share]:
-    """What is told of some of the rows of an operation: forbidden transitions, and each transition.
+
+def _shares(changes: Changes, here: np.ndarray, key: str, name: MetricName) -> Iterator[_Share]:
+    """The shares of some of the rows of an operation: forbidden transitions, and each transition.
 
     Args:
         changes: The rows of an operation.
@@ -106,37 +116,31 @@ def _shares(changes: Changes, here: np.ndarray, key: str, name: str) -> Iterator
         name: Of the operation.
     """
     of_label = {label: here & (changes.before == b) for b, label in enumerate(LABELS)}
-    rules = {"invalid": "union"}
+    rules = {INVALID: "union"}
     if transitions(key) != transitions(key, "composed"):
         rules[COMPOSED] = "composed"
-    for metric, rule in rules.items():
+    for invalid, rule in rules.items():
         wrong = forbidden(key, rule)[changes.before, changes.after]
-        yield _Share(f"{name}/{metric}", None, here, wrong)
+        yield _Share(name._replace(statistic=invalid), None, here, wrong)
         for label, mine in of_label.items():
-            yield _Share(f"{name}/{metric}/from_{label}", label, mine, wrong)
+            yield _Share(name._replace(statistic=f"{invalid}/from_{label}"), label, mine, wrong)
     for label, mine in of_label.items():
         for a, after in enumerate(LABELS):
-            yield _Share(f"{name}/from_{label}/to_{after}", label, mine, changes.after == a)
+            yield _Share(name._replace(statistic=f"from_{label}/to_{after}"), label, mine, changes.after == a)
 
 
 def _of_split(share: _Share, changes: Changes, split: int, seed: int) -> Measurement:
     """A share within one split, with an interval that resamples tables."""
     mine = share.here & (changes.split == split)
-    hit, before, table = share.hit[mine].astype(np.float64), changes.before[mine], changes.table[mine]
-    if not len(hit):
-        missing = "no table could be edited this way" if share.label is None else _missing(share.label)
-        return Measurement(None, 0, reason=missing)
+    hit, before, table = share.hit[mine], changes.before[mine], changes.table[mine]
     if share.label is not None:
-        _, cluster = np.unique(table, return_inverse=True)
-        counts = np.bincount(cluster).astype(np.float64)
-        ci95 = bootstrap_interval(np.bincount(cluster, hit), counts, (seed, share.name))
-        return Measurement(float(hit.mean()), len(hit), ci95=ci95, flags=flagged(ci95))
-    missing = [label for b, label in enumerate(LABELS) if b not in before]
-    if missing:
+        return share_of(hit, share.key(seed), table, reason=_missing(share.label))
+    if not len(hit):
+        return Measurement(None, 0, reason="no table could be edited this way")
+    if missing := [label for b, label in enumerate(LABELS) if b not in before]:
         return Measurement(None, len(hit), reason=_missing(missing[0]))
     value = float(np.mean([hit[before == b].mean() for b in range(len(LABELS))]))
-    ci95 = interval(_averages(hit, before, len(LABELS), table, (seed, share.name)))
-    return Measurement(value, len(hit), ci95=ci95, flags=flagged(ci95))
+    return measured(value, len(hit), _averages(hit, before, len(LABELS), table, share.key(seed)))
 
 
 def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement], seed: int) -> Measurement:
@@ -152,19 +156,12 @@ def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measuremen
     value = float(np.mean([m.value for m in of_split.values()]))
     labels = len(LABELS) if share.label is None else 1
     cell = changes.split[share.here] * labels + (changes.before[share.here] if share.label is None else 0)
-    hit, table = share.hit[share.here].astype(np.float64), changes.table[share.here]
-    averages = _averages(hit, cell, len(of_split) * labels, table, (seed, share.name))
-    missing = np.isnan(averages)
-    flags = (LEFT_OUT,) if missing.mean() > 0.025 else ()
-    if missing.all():
-        return Measurement(value, n, flags=flags)
-    ci95 = interval(averages)
-    return Measurement(value, n, ci95=ci95, flags=flagged(ci95, flags))
+    cells, table = len(of_split) * labels, changes.table[share.here]
+    averages = _averages(share.hit[share.here], cell, cells, table, share.key(seed))
+    return measured(value, n, averages, left_out(averages))
 
 
-def _averages(
-    hit: np.ndarray, cell: np.ndarray, cells: int, table: np.ndarray, key: tuple[str | int, ...]
-) -> np.ndarray:
+def _averages(hit: np.ndarray, cell: np.ndarray, cells: int, table: np.ndarray, key: Key) -> np.ndarray:
     """The unweighted mean over cells (labels, splits, or both) of the share of hits: float64 [resamples].
 
     Tables are resampled for all cells together, since one may have edited examples in several. A resample in which a
@@ -172,15 +169,9 @@ def _averages(
     """
     names, table = np.unique(table, return_inverse=True)
     n, at = len(names), table * cells + cell
-    totals, counts = (np.bincount(at, w, n * cells).reshape(n, cells) for w in (hit, np.ones_like(hit)))
-    kinds, frequency = np.unique(np.concatenate([totals, counts], axis=1), axis=0, return_counts=True)
-    rng, means = generator("bootstrap", *key), []
-    step = max(1, BLOCK // len(kinds))
-    for start in range(0, RESAMPLES, step):
-        drawn = rng.multinomial(n, frequency / n, size=min(step, RESAMPLES - start)) @ kinds
-        with np.errstate(invalid="ignore"):  # 0 / 0 is nan
-            means.append((drawn[:, :cells] / drawn[:, cells:]).mean(axis=1))
-    return np.concatenate(means)
+    sums = [np.bincount(at, w, n * cells).reshape(n, cells) for w in (hit, np.ones_like(hit))]
+    resampled = resample(np.concatenate(sums, axis=1), key)
+    return ratio(resampled.reshape(-1, 2, cells).transpose(0, 2, 1)).mean(axis=1)
 
 
 def _missing(label: str) -> str:
@@ -189,7 +180,7 @@ def _missing(label: str) -> str:
 
 def invalid_transitions(
     rows: pa.Table, data: str, operations: Sequence[str], seed: int = 0, splits: Sequence[str] = ()
-) -> dict[str, Measurement]:
+) -> Numbers:
     """Transitions between predictions, and how many of them are forbidden, for each operation on table rows.
 
     A share is of the edited examples (one for each edited row) whose ORIGINAL prediction is a label; ``n`` is their
@@ -212,7 +203,7 @@ def invalid_transitions(
         ``<operation>_irrelevant`` have them, judged accordingly. Of several splits, each of these stands once more
         for every split, under its name with ``/split=<split>``: what it is when that split is evaluated alone.
     """
-    found: dict[str, Measurement] = {}
+    found: Numbers = {}
     for operation in operations:
         changes = Changes(rows, operation, splits)
         subsets = {operation: (np.ones(len(changes.before), dtype=bool), key_of(operation))}
@@ -221,12 +212,43 @@ def invalid_transitions(
                 here = changes.relevance == RELEVANCE.index(known)
                 subsets[f"{operation}_{known}"] = here, key_of(operation, known)
         for subset, (here, key) in subsets.items():
-            for share in _shares(changes, here, key, f"{TRANSITIONS}/{data}/{subset}"):
+            for share in _shares(changes, here, key, MetricName(TRANSITIONS, data, subset)):
                 of_split = [_of_split(share, changes, split, seed) for split in range(max(1, len(splits)))]
                 if splits:
                     named = dict(zip(splits, of_split, strict=True))
                     found[share.name] = _over_splits(share, changes, named, seed)
-                    found |= {f"{share.name}/split={split}": m for split, m in named.items()}
+                    found |= {share.name._replace(slice=f"split={split}"): m for split, m in named.items()}
                 else:
                     (found[share.name],) = of_split
     return found
+
+
+def transition_lines(numbers: Numbers) -> list[Line]:
+    """Forbidden transitions of each operation, of several splits in each, and from each label; in the order given."""
+    lines = []
+    for name in numbers:
+        if name.statistic in TITLES and name.slice:
+            lines.append(Line(str(name), name.slice, level=1))
+        elif name.statistic in TITLES:
+            title = TITLES[name.statistic].format(name.part.replace("_", ", "))
+            lines.append(Line(str(name), title, beside=True))
+        elif name.statistic in FROM and not name.slice:
+            lines.append(Line(str(name), FROM[name.statistic], level=1))
+    return lines
+
+
+def _score(rows: pa.Table, context: Context) -> Numbers:
+    return invalid_transitions(rows, context.data, context.own["operations"], context.seed, context.splits)
+
+
+def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    return Shown(transition_lines(numbers))
+
+
+def _charts(context: Context) -> tuple[Chart, ...]:
+    first = context.own["operations"][0]
+    curve = MetricName(TRANSITIONS, context.data, first, INVALID)
+    return (Chart("invalid", {f"invalid: {first}": curve}, METRIC.name),)
+
+
+METRIC = Metric("table_rows", _score, _show, _charts)

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 from hypothesis import strategies as st
 
-LABELS = ("E", "N", "C")
+from interventions.tables.allowed_transitions import LABELS
+
+E, N, C = LABELS
 INTERVENTIONS = ("values", "negation")
 
 
@@ -40,5 +42,24 @@ def rows_from(rows_of: Callable[..., pa.Table], of_uid: Mapping[str, Case], **se
         for uid, case in of_uid.items()
         for (name, variant), (gold, y2) in case.changes.items()
     ]
-    changed += [{"uid": uid, "intervention": "other", "y2": "E", "gold": "E"} for uid in of_uid]
+    changed += [{"uid": uid, "intervention": "other", "y2": E, "gold": E} for uid in of_uid]
     return rows_of(base, [c | {"clusters": [c["uid"], f"table {of_uid[c['uid']].table}"], **settings} for c in changed])
+
+
+def sliced(rows: pa.Table, of_uid: Mapping[str, list[str]]) -> pa.Table:
+    """The same rows with these slices."""
+    at = rows.schema.get_field_index("slices")
+    slices = pa.array([of_uid[uid] for uid in rows["uid"].to_pylist()], rows.schema.field(at).type)
+    return rows.set_column(at, rows.schema.field(at), slices)
+
+
+def by_hand() -> dict[str, Case]:
+    """Two tables. T1: right, right when preserved, wrong when flipped; T2: right; wrong twice; neutral."""
+    preserved, flipped = ("values", "p"), ("values", "f")
+    return {
+        "a": Case("T1", E, E, {preserved: (E, E), flipped: (C, E)}),
+        "b": Case("T2", C, C, {flipped: (E, E)}),
+        "c": Case("T2", C, N, {flipped: (E, C)}),
+        "d": Case("T2", N, N, {preserved: (N, N)}),
+        "e": Case("T2", E, E, {}),
+    }

@@ -3,6 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
+from metrics.causal_effects import causal_effects
+from records import Measurement
 from records import rows as r
 
 THREE = ("contradiction", "entailment", "neutral")
@@ -35,3 +37,8 @@ def table(entries: list[dict], labels=THREE) -> pa.Table:
     for name in ("p", "p2"):
         columns[name] = [None if p is None else np.array(p, dtype=np.float32) for p in columns[name]]
     return r.sort_rows(r.make_rows(columns, len(labels)))
+
+
+def effects(rows: pa.Table, labels=THREE, seed: int = 0) -> dict[str, Measurement]:
+    """The causal effects by the texts of their names."""
+    return {str(name): m for name, m in causal_effects(rows, "d", labels, seed).items()}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.causal_effects import causal_effects, entailed
+from metrics.entailment import entailed
 from records import HeedError
 
-from natural_logic_rows import THREE, base_row, pair_row, table
+from natural_logic_rows import THREE, base_row, effects, pair_row, table
 
 # --- what pairs share
 
@@ -33,7 +33,7 @@ def width(m) -> float:
 
 
 def test_the_interval_is_wider_than_that_of_independent_pairs_where_clusters_matter():
-    found = causal_effects(table(crossed(20, 15)), "d", THREE)
+    found = effects(table(crossed(20, 15)))
     for effect in ("tce", "dce"):
         name = f"natural_logic/d/context/{effect}"
         assert width(found[name]) > 2 * width(found[f"{name}/naive"])
@@ -44,7 +44,7 @@ def test_what_two_sets_share_moves_together():
     """Two sets with the same answers: each effect is uncertain, their difference is 0 in every resample."""
     entries = crossed(10, 8, sets=("I0",))
     twins = [row | {"intervention": "I2"} for row in entries if row["intervention"] == "I0"]
-    found = causal_effects(table(entries + twins), "d", THREE)
+    found = effects(table(entries + twins))
     assert found["natural_logic/d/context/delta"].ci95 == (0, 0)
     assert found["natural_logic/d/context/ratio"].ci95 == (1, 1)
     assert found["natural_logic/d/context/delta"].n == 10
@@ -56,7 +56,7 @@ def test_the_order_of_rows_changes_nothing(random):
     rows = table(crossed(4, 3))
     order = list(range(rows.num_rows))
     random.shuffle(order)
-    first, second = (causal_effects(some, "d", THREE) for some in (rows, rows.take(pa.array(order))))
+    first, second = (effects(some) for some in (rows, rows.take(pa.array(order))))
     assert list(first) == list(second)
     for name, m in first.items():
         assert second[name].value == (None if m.value is None else pytest.approx(m.value, abs=1e-12))
@@ -65,7 +65,7 @@ def test_the_order_of_rows_changes_nothing(random):
 
 def test_the_seed_and_the_rows_alone_give_the_numbers():
     rows = table(crossed(12, 9))
-    first, again, other = (causal_effects(rows, "d", THREE, seed) for seed in (0, 0, 1))
+    first, again, other = (effects(rows, seed=seed) for seed in (0, 0, 1))
     assert first == again
     assert [m.value for m in first.values()] == [m.value for m in other.values()]
     assert [m.ci95 for m in first.values()] != [m.ci95 for m in other.values()]
@@ -77,7 +77,7 @@ def test_each_interval_is_about_its_own_number(seed):
     entries = crossed(30, 25, seed, ("I0",))
     fewer = [e | {"intervention": "I2"} for e in entries if e["intervention"] == "I0"]
     fewer = [e | {"y2": e["y"], "p2": e["p"]} if e["partner"].endswith("1") else e for e in fewer]
-    for name, m in causal_effects(table(entries + fewer), "d", THREE).items():
+    for name, m in effects(table(entries + fewer)).items():
         if m.value is not None and not name.endswith("/majority"):
             assert m.ci95[0] <= m.value <= m.ci95[1], name
             assert abs(sum(m.ci95) / 2 - m.value) <= 0.2 * width(m), name
@@ -93,7 +93,7 @@ def test_base_examples_that_share_what_their_pairs_keep_are_one_cluster():
             entry["clusters"] = [uid, f"context {context}", shared[-1]]
             entry["p2"] = entry["p"] if context % 2 else entry["p2"]
     apart = [e | {"clusters": [e["uid"], f"of {e['uid']}", *e["clusters"][2:]]} for e in entries]
-    together, alone = (causal_effects(table(some), "d", THREE) for some in (entries, apart))
+    together, alone = (effects(table(some)) for some in (entries, apart))
     for name in ("tce", "tce/per_seed", "dce", "dce/per_seed"):
         ours, theirs = (found[f"natural_logic/d/context/{name}"] for found in (together, alone))
         assert (ours.value, ours.n) == (theirs.value, 30)
@@ -102,7 +102,7 @@ def test_base_examples_that_share_what_their_pairs_keep_are_one_cluster():
 
 @pytest.mark.parametrize(("bases", "partners", "some"), [(1, 1, False), (1, 9, True), (9, 1, True)])
 def test_one_cluster_leaves_the_width_of_the_others(bases, partners, some):
-    m = causal_effects(table(crossed(bases, partners)), "d", THREE)["natural_logic/d/context/tce"]
+    m = effects(table(crossed(bases, partners)))["natural_logic/d/context/tce"]
     assert (width(m) > 0) == some
     assert ("interval_without_width" in m.flags) == (not some)
 
@@ -114,8 +114,8 @@ def test_base_rows_that_name_context_and_pair_are_clustered_by_them():
         slices = [f"context={c}", f"pair={w}"]
         p = [0.25, 0.75, 0.0] if c % 2 else [0.75, 0.25, 0.0]
         entries.append(base_row(f"{c} {w}", p, THREE, slices=slices))
-    two_way = causal_effects(table(entries), "d", THREE)["natural_logic/d/accuracy"]
-    by_uid = causal_effects(table([e | {"slices": []} for e in entries]), "d", THREE)["natural_logic/d/accuracy"]
+    two_way = effects(table(entries))["natural_logic/d/accuracy"]
+    by_uid = effects(table([e | {"slices": []} for e in entries]))["natural_logic/d/accuracy"]
     assert two_way.value == by_uid.value == 0.5
     assert (two_way.n, by_uid.n) == (100, 100)
     assert two_way.flags == by_uid.flags == ("not_above_majority",)
@@ -134,7 +134,7 @@ def one_change(hits: list[bool], which: str) -> list[dict]:
 def test_the_ratio_has_no_interval_where_more_than_a_fortieth_of_resamples_divide_by_zero(changes, bounded):
     """A pair is absent from six resamples of ten: so are 4 from 13 %, and 9 from 1 %."""
     dce = one_change([i < changes for i in range(40)], "I2")
-    found = causal_effects(table(one_change([True] * 40, "I0") + dce), "d", THREE)
+    found = effects(table(one_change([True] * 40, "I0") + dce))
     m = found["natural_logic/d/context/ratio"]
     assert m.value == pytest.approx(40 / changes)
     assert m.flags == (() if bounded else ("interval_unbounded",))
@@ -143,13 +143,13 @@ def test_the_ratio_has_no_interval_where_more_than_a_fortieth_of_resamples_divid
 
 
 def test_without_rows_everything_is_undefined_and_says_why():
-    for name, m in causal_effects(table([]), "d", THREE).items():
+    for name, m in effects(table([])).items():
         assert (m.value, m.n, m.ci95) == (None, 0, None)
         assert m.reason, name
 
 
 def test_without_one_set_its_effect_and_what_needs_it_are_undefined():
-    found = causal_effects(table(one_change([True, False], "I0")), "d", THREE)
+    found = effects(table(one_change([True, False], "I0")))
     assert found["natural_logic/d/context/dce"].reason == "the set I2 has no pair"
     assert found["natural_logic/d/context/delta"].reason == "without pairs there is no DCE"
     assert found["natural_logic/d/context/ratio"].value is None
@@ -157,7 +157,7 @@ def test_without_one_set_its_effect_and_what_needs_it_are_undefined():
 
 
 def test_without_any_pair_neither_effect_is_there_to_compare():
-    found = causal_effects(table([base_row("u", [0.25, 0.75, 0.0], THREE)]), "d", THREE)
+    found = effects(table([base_row("u", [0.25, 0.75, 0.0], THREE)]))
     assert found["natural_logic/d/context/delta"].reason == "without pairs there is no TCE and no DCE"
 
 
@@ -170,7 +170,7 @@ def test_accuracy_stands_beside_the_share_of_the_larger_class(right, flags):
         gold = i < 40
         p = yes if gold == (i < right) else no
         entries.append(base_row(f"u{i:02}", p, THREE, "entailment" if gold else "neutral"))
-    found = causal_effects(table(entries), "d", THREE)
+    found = effects(table(entries))
     m, majority = found["natural_logic/d/accuracy"], found["natural_logic/d/accuracy/majority"]
     assert (m.value, m.n, m.flags) == (right / 100, 100, flags)
     assert (majority.value, majority.n, majority.ci95) == (0.6, 100, None)
@@ -179,31 +179,31 @@ def test_accuracy_stands_beside_the_share_of_the_larger_class(right, flags):
 @pytest.mark.parametrize("labels", [("yes", "no"), ("entailment", "Entailment"), ("not_entailment", "neutral")])
 def test_a_model_without_one_entailment_label_is_refused(labels):
     with pytest.raises(HeedError, match='one label "entailment"'):
-        causal_effects(table([base_row("u", [0.25, 0.75], labels)], labels), "d", labels)
+        effects(table([base_row("u", [0.25, 0.75], labels)], labels), labels)
 
 
 def test_rows_of_another_number_of_labels_are_refused():
     with pytest.raises(HeedError, match="3 probabilities, but the model has 2 labels"):
-        causal_effects(table([base_row("u", [0.25, 0.75, 0], THREE)]), "d", ("entailment", "neutral"))
+        effects(table([base_row("u", [0.25, 0.75, 0], THREE)]), ("entailment", "neutral"))
 
 
 @pytest.mark.parametrize("missing", ["p", "p2"])
 def test_a_model_without_probabilities_is_refused(missing):
     entries = [row | {missing: None} for row in one_change([True, False], "I0")]
     with pytest.raises(HeedError, match="2 rows without probabilities"):
-        causal_effects(table(entries), "d", THREE)
+        effects(table(entries))
 
 
 def test_pairs_must_say_what_they_share():
     entries = [row | {"clusters": row["clusters"][::2]} for row in one_change([True, False], "I0")]
     with pytest.raises(HeedError, match="three clusters"):
-        causal_effects(table(entries), "d", THREE)
+        effects(table(entries))
 
 
 def test_slices_of_some_rows_only_are_refused():
     first, second = one_change([True, False], "I0")
     with pytest.raises(HeedError, match="monotonicity"):
-        causal_effects(table([first | {"slices": ["monotonicity=up"]}, second]), "d", THREE)
+        effects(table([first | {"slices": ["monotonicity=up"]}, second]))
 
 
 def test_an_unknown_rule_is_refused():

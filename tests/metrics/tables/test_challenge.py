@@ -2,33 +2,35 @@
 
 import math
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.tables.challenge import challenge, challenge_counts, challenge_pairs, eight_cells, subsampled
+from metrics.tables.challenge import METRIC, challenge, challenge_counts, challenge_pairs, perturbations, subsampled
 from records import HeedError
+from records.context import Context
+from records.metric_name import MetricName
 
-from challenge_rows import INTERVENTIONS, LABELS, Case, cases, rows_from
+from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, by_hand, cases, rows_from, sliced
 
 KINDS = ("preserved", "flipped")
-NAME = "challenge/d/"
+OF = MetricName("challenge", "d")
 
 
 def changes_of(case: Case, kind: str) -> list[tuple[str, str]]:
     """(new gold label, prediction) of the changes of a kind; none where a label is neutral."""
-    if case.gold == "N":
+    if case.gold == N:
         return []
-    kept = [(gold, y2) for gold, y2 in case.changes.values() if gold != "N"]
+    kept = [(gold, y2) for gold, y2 in case.changes.values() if gold != N]
     return [pair for pair in kept if (pair[0] == case.gold) == (kind == "preserved")]
 
 
 def compute(rows_of, of_uid, **settings):
-    found = challenge(rows_from(rows_of, of_uid, **settings), "d", INTERVENTIONS, "N")
-    return {name.removeprefix(NAME): m for name, m in found.items()}
+    found = challenge(rows_from(rows_of, of_uid, **settings), OF, INTERVENTIONS)
+    return {name.statistic: m for name, m in found.items()}
 
 
 @given(cases())
@@ -65,7 +67,7 @@ def check(m, values: list) -> None:
 @given(cases())
 def test_one_change_of_each_kind_is_scored_and_every_counts_them_all(rows_of, of_uid):
     rows = rows_from(rows_of, of_uid)
-    pairs, found = challenge_pairs(rows, INTERVENTIONS, "N"), compute(rows_of, of_uid)
+    pairs, found = challenge_pairs(rows, INTERVENTIONS), compute(rows_of, of_uid)
     for kind in KINDS:
         expected = {uid: changes_of(case, kind) for uid, case in of_uid.items() if changes_of(case, kind)}
         assert [pair.uid for pair in pairs[kind]] == sorted(expected)
@@ -83,32 +85,32 @@ def test_one_change_of_each_kind_is_scored_and_every_counts_them_all(rows_of, of
 
 @given(cases(), st.randoms(use_true_random=False))
 def test_which_change_is_scored_does_not_depend_on_the_model_or_on_other_examples(rows_of, of_uid, random):
-    first = challenge_pairs(rows_from(rows_of, of_uid), INTERVENTIONS, "N")
+    first = challenge_pairs(rows_from(rows_of, of_uid), INTERVENTIONS)
     other = {}
     for uid, case in of_uid.items():
         if random.random() < 0.7:
             changes = {change: (gold, random.choice(LABELS)) for change, (gold, _) in case.changes.items()}
             other[uid] = replace(case, y=random.choice(LABELS), changes=changes)
-    second = challenge_pairs(rows_from(rows_of, other), INTERVENTIONS, "N")
+    second = challenge_pairs(rows_from(rows_of, other), INTERVENTIONS)
     for kind in KINDS:
         which = {pair.uid: pair.which for pair in first[kind]}
         assert all(which[pair.uid] == pair.which for pair in second[kind])
 
 
 def test_all_changes_are_scored_about_as_often_and_the_seed_decides(rows_of):
-    changes = {("values", f"v{i}"): ("C", "C") for i in range(3)}
-    rows = rows_from(rows_of, {f"u{i}": Case("A", "E", "E", changes) for i in range(300)})
-    chosen = [pair.which[2] for pair in challenge_pairs(rows, INTERVENTIONS, "N")["flipped"]]
+    changes = {("values", f"v{i}"): (C, C) for i in range(3)}
+    rows = rows_from(rows_of, {f"u{i}": Case("A", E, E, changes) for i in range(300)})
+    chosen = [pair.which[2] for pair in challenge_pairs(rows, INTERVENTIONS)["flipped"]]
     assert all(70 < chosen.count(f"v{i}") < 130 for i in range(3))
-    assert chosen != [pair.which[2] for pair in challenge_pairs(rows, INTERVENTIONS, "N", 1)["flipped"]]
+    assert chosen != [pair.which[2] for pair in challenge_pairs(rows, INTERVENTIONS, 1)["flipped"]]
 
 
 @given(cases())
 def test_what_counts_and_what_does_not_is_counted(rows_of, of_uid):
-    counts = challenge_counts(rows_from(rows_of, of_uid), INTERVENTIONS, "N")
+    counts = challenge_counts(rows_from(rows_of, of_uid), INTERVENTIONS)
     having = {kind: [case for case in of_uid.values() if changes_of(case, kind)] for kind in KINDS}
     either = [case for case in of_uid.values() if changes_of(case, "preserved") or changes_of(case, "flipped")]
-    neutral = sum(case.gold == "N" for case in of_uid.values())
+    neutral = sum(case.gold == N for case in of_uid.values())
     expected = {kind: len(having[kind]) for kind in KINDS}
     expected |= {f"{kind}_changes": sum(len(changes_of(c, kind)) for c in of_uid.values()) for kind in KINDS}
     expected |= {"originals": len(either), "tables": len({case.table for case in either})}
@@ -118,18 +120,6 @@ def test_what_counts_and_what_does_not_is_counted(rows_of, of_uid):
 @given(cases())
 def test_predictions_without_probabilities_are_enough(rows_of, of_uid):
     assert compute(rows_of, of_uid, p=None, p2=None) == compute(rows_of, of_uid)
-
-
-def by_hand() -> dict[str, Case]:
-    """Two tables. T1: right, right when preserved, wrong when flipped; T2: right; wrong twice; neutral."""
-    preserved, flipped = ("values", "p"), ("values", "f")
-    return {
-        "a": Case("T1", "E", "E", {preserved: ("E", "E"), flipped: ("C", "E")}),
-        "b": Case("T2", "C", "C", {flipped: ("E", "E")}),
-        "c": Case("T2", "C", "N", {flipped: ("E", "C")}),
-        "d": Case("T2", "N", "N", {preserved: ("N", "N")}),
-        "e": Case("T2", "E", "E", {}),
-    }
 
 
 def test_a_case_done_by_hand(rows_of):
@@ -154,7 +144,7 @@ def test_without_any_pair_every_number_is_undefined(rows_of):
 
 def test_an_example_without_gold_label_is_refused(rows_of):
     with pytest.raises(HeedError, match="^a or an example changed from it has no gold label"):
-        compute(rows_of, {"a": Case("T1", None, "E", {("values", "v"): ("E", "E")})})
+        compute(rows_of, {"a": Case("T1", None, E, {("values", "v"): (E, E)})})
 
 
 # --- the paper's samples of 80 %
@@ -187,53 +177,78 @@ def test_each_subsample_is_another():
     assert subsampled(np.arange(50) < 25, ("x",), "") == m != subsampled(np.arange(50) < 25, ("y",), "")
 
 
-# --- table 8
+# --- hypotheses and titles, in all, in each split, and of each kind of change
+
+OWN = {"kinds": ["numbers", "nominal_modifiers"], "title": True}
+SPLITS = ("b", "a_1")
 
 
-def cells(rows_of, full: dict[str, Case], partial: dict[str, Case], kind: str = "flipped"):
-    rows = rows_from(rows_of, full), rows_from(rows_of, partial)
-    found = eight_cells(*rows, "d", INTERVENTIONS, "N", kind)
-    return {name.removeprefix(f"challenge/d/{kind}/cells/"): m for name, m in found.items()}
+def made(rows_of, seed: int = 0):
+    """Rows of three splits, one of which is not evaluated, and the uids of each."""
+    rng, of_uid = np.random.default_rng(seed), {}
+    for i in range(40):
+        gold, y, after, other = (LABELS[n] for n in rng.choice([0, 2], size=4))
+        changes = {(name, str(i)): (other, after) for name in rng.choice(perturbations(OWN["kinds"]), size=2)}
+        changes |= {("title", "x"): (gold, LABELS[rng.integers(3)])} if rng.random() < 0.7 else {}
+        of_uid[f"u{i:02}"] = Case(f"T{i % 7}", gold, y, changes)
+    split = {uid: (*SPLITS, "c")[i % 3] for i, uid in enumerate(of_uid)}
+    return sliced(rows_from(rows_of, of_uid), {uid: [f"split={name}"] for uid, name in split.items()}), split
 
 
-@given(cases(), st.data())
-def test_the_cells_equal_the_reference_and_add_up(rows_of, of_uid, data):
-    kind = data.draw(st.sampled_from(KINDS))
-    partial = {uid: replace(case, y=data.draw(st.sampled_from(LABELS)), changes={}) for uid, case in of_uid.items()}
-    found = cells(rows_of, of_uid, partial, kind)
-    counted = dict.fromkeys(product(("right", "wrong"), repeat=3), 0)
-    pairs = challenge_pairs(rows_from(rows_of, of_uid), INTERVENTIONS, "N")[kind]
-    for pair in pairs:
-        case, (name, _, variant, _) = of_uid[pair.uid], pair.which
-        gold, y2 = case.changes[name, variant]
-        sides = case.y == case.gold, y2 == gold, partial[pair.uid].y == case.gold
-        counted[tuple("right" if side else "wrong" for side in sides)] += 1
-    assert list(found) == ["_".join(cell) for cell in counted]
-    for cell, count in counted.items():
-        m = found["_".join(cell)]
-        assert (m.n, m.value) == (len(pairs), pytest.approx(count / len(pairs), abs=1e-12) if pairs else None)
-    if pairs:
-        accuracy = compute(rows_of, of_uid)[kind].value
-        assert sum(m.value for m in found.values()) == pytest.approx(1)
-        assert sum(m.value for name, m in found.items() if name.split("_")[1] == "right") == pytest.approx(accuracy)
+def test_each_split_has_the_numbers_that_it_has_alone(rows_of):
+    rows, split = made(rows_of)
+    context = Context("d", seed=3, splits=SPLITS, own=OWN)
+    found = METRIC.score(rows, context)
+    for name in SPLITS:
+        mine = rows.filter(pa.array([split[uid] == name for uid in rows["uid"].to_pylist()]))
+        alone = METRIC.score(mine, replace(context, splits=()))
+        of_split = {text: m for text, m in alone.items() if not text.slice}
+        assert {n._replace(slice=""): m for n, m in found.items() if n.slice == f"split={name}"} == of_split
+        assert len({m.value for m in of_split.values()}) > 3
 
 
-def test_the_cells_of_a_case_done_by_hand(rows_of):
-    full = by_hand()
-    partial = {uid: replace(case, y={"a": "C", "b": "C", "c": "C"}.get(uid, "N")) for uid, case in full.items()}
-    found = cells(rows_of, full, partial)
-    assert {name for name, m in found.items() if m.value} == {
-        "right_wrong_wrong",
-        "right_right_right",
-        "wrong_wrong_right",
-    }
-    assert found["right_wrong_wrong"].value == pytest.approx(1 / 3)  # a: what the paper puts down to knowledge
-    assert found["right_wrong_wrong"].ci95 == pytest.approx((0, 1))
-    assert found["right_right_right"].ci95 == pytest.approx((0, 0.5))
+def test_kinds_and_titles_are_measured_on_their_own_changes(rows_of):
+    rows, _ = made(rows_of)
+    found = METRIC.score(rows, Context("d", own=OWN))
+    for of, names in {
+        ("hypotheses", ""): perturbations(OWN["kinds"]),
+        ("hypotheses", "kind=numbers"): ["perturb/numbers/preserved", "perturb/numbers/flipped"],
+        ("titles", ""): ["title"],
+    }.items():
+        mine = {name: m for name, m in found.items() if (name.part, name.slice) == of}
+        expected = challenge(rows, OF._replace(part=of[0], slice=of[1]), names)
+        assert mine == {n: m for n, m in expected.items() if of[0] != "titles" or not n.statistic.startswith("flipped")}
+        assert any(name.statistic.endswith("subsamples") for name in mine) == (not of[1])
+    texts = ["hypotheses/kind=numbers/flipped/every", "hypotheses/original/subsamples", "titles/preserved"]
+    assert {f"challenge/d/{text}" for text in texts} < {str(name) for name in found}
+    without = METRIC.score(rows, Context("d", own={"kinds": [], "title": True}))
+    assert without == {name: m for name, m in found.items() if name.part == "titles"}
 
 
-def test_both_models_need_the_same_originals(rows_of):
-    full, partial = by_hand(), by_hand()
-    del partial["b"], partial["e"]
-    with pytest.raises(HeedError, match="^The hypothesis-only model did not predict b: evaluate both on the same"):
-        cells(rows_of, full, partial)
+def test_shown_is_every_kind_and_split_below_its_total(rows_of):
+    rows, _ = made(rows_of)
+    context = Context("infotabs", splits=SPLITS, own=OWN)
+    numbers = METRIC.score(rows, context)
+    lines, kinds, splits = METRIC.show(numbers, context, {}).lines, ["nominal modifiers", "numbers"], ["a 1", "b"]
+    assert [("  " * line.level + line.label).replace("  ", "- ") for line in lines] == [
+        *["hypotheses: original", *(f"- {label}" for label in splits)],
+        *["hypotheses: preserved", *(f"- {label}" for label in kinds + splits)],
+        *["hypotheses: flipped", *(f"- {label}" for label in kinds + splits)],
+        *["titles: original", *(f"- {label}" for label in splits)],
+        *["titles: preserved", *(f"- {label}" for label in splits)],
+    ]
+    assert all(line.beside == (line.level == 0) for line in lines)
+    assert {line.metric for line in lines} < {str(name) for name in numbers}
+    assert lines[4].metric == "challenge/infotabs/hypotheses/kind=nominal_modifiers/preserved"
+    assert lines[1].metric == "challenge/infotabs/hypotheses/split=a_1/original"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "curves"), [(["numbers"], ["hypotheses: preserved", "hypotheses: flipped"]), ([], ["titles: preserved"])]
+)
+def test_the_curves_are_of_hypotheses_if_any_are_changed(rows_of, kinds, curves):
+    rows, _ = made(rows_of)
+    context = Context("d", own={"kinds": kinds, "title": True})
+    (chart,) = METRIC.charts(context)
+    assert (list(chart.curves), chart.title, chart.figure) == (curves, curves[0].split(":")[0], "challenge")
+    assert set(chart.curves.values()) < METRIC.score(rows, context).keys()

@@ -5,11 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.tables.evidence import evidence, evidence_counts
+from interventions.tables.allowed_transitions import LABELS
+from metrics.tables.challenge import challenge
+from metrics.tables.evidence import METRIC, evidence, evidence_counts
+from metrics.tables.transitions import invalid_transitions
 from records import HeedError
+from records.context import Context
+from records.metric_name import MetricName
+
+from challenge_rows import sliced
 
 KEYS = ("Born", "Died", "Genre", "Length")
-LABELS = ("E", "N", "C")
+E, N, C = LABELS
 NAME = "evidence/d/"
 
 
@@ -22,7 +29,7 @@ def reference(cases: dict) -> dict[str, float | None]:
     hits = extras = misses = 0
     precisions, recalls, kinds = [], [], []
     for _, gold, y, deletions, marked in cases.values():
-        if gold == "N" or not marked:
+        if gold == N or not marked:
             continue
         model = {key for key, y2 in deletions.items() if y2 != y}
         hit, extra, missed = model & marked, model - marked, marked - model
@@ -73,7 +80,8 @@ def table_of(rows_of, cases: dict, others: list | tuple = (), **settings):
 
 def compute(rows_of, cases: dict, others: list | tuple = (), **settings):
     relevant = {uid: one[4] for uid, one in cases.items()}
-    return evidence(table_of(rows_of, cases, others, **settings), "d", "table", relevant, "N")
+    found = evidence(table_of(rows_of, cases, others, **settings), "d", "table", relevant)
+    return {str(name): m for name, m in found.items()}
 
 
 @given(cases_of)
@@ -107,9 +115,9 @@ def test_the_shares_add_up_as_in_the_paper(rows_of, cases):
 @given(cases_of)
 def test_what_does_not_count_is_counted(rows_of, cases):
     relevant = {uid: one[4] for uid, one in cases.items()} | {"elsewhere": {"Born"}, "also elsewhere": set()}
-    counts = evidence_counts(table_of(rows_of, cases), "table", relevant, "N")
-    kept = [one for one in cases.values() if one[1] != "N" and one[4]]
-    neutral = sum(one[1] == "N" for one in cases.values())
+    counts = evidence_counts(table_of(rows_of, cases), "table", relevant)
+    kept = [one for one in cases.values() if one[1] != N and one[4]]
+    neutral = sum(one[1] == N for one in cases.values())
     assert counts == {
         "pairs": len(kept), "tables": len({one[0] for one in kept}), "neutral": neutral,
         "without_evidence": len(cases) - len(kept) - neutral, "without_deletions": 0, "not_predicted": 1,
@@ -119,7 +127,7 @@ def test_what_does_not_count_is_counted(rows_of, cases):
 @given(cases_of)
 def test_rows_of_other_parts_and_interventions_do_not_count(rows_of, cases):
     others = [
-        {"uid": uid, "intervention": name, "part": part, "variant": "Born", "y2": "N", "clusters": [uid, "table T1"]}
+        {"uid": uid, "intervention": name, "part": part, "variant": "Born", "y2": N, "clusters": [uid, "table T1"]}
         for uid in cases
         for name, part in (("delete", "hypothesis"), ("update", "table"))
     ]
@@ -133,14 +141,14 @@ def test_predictions_without_probabilities_are_enough(rows_of, cases):
 
 def by_hand() -> dict:
     """Gold E everywhere: uses both rows and one more; one of two; another; none, rightly E; none, wrongly C."""
-    stay = dict.fromkeys(KEYS, "E")
+    stay = dict.fromkeys(KEYS, E)
     two = frozenset({"Born", "Died"})
     return {
-        "a": ("T1", "E", "E", stay | {"Born": "N", "Died": "C", "Genre": "N"}, two),
-        "b": ("T1", "E", "E", stay | {"Died": "N"}, two),
-        "c": ("T2", "E", "E", stay | {"Genre": "N"}, two),
-        "d": ("T2", "E", "E", stay, two),
-        "e": ("T3", "E", "C", dict.fromkeys(KEYS, "C"), frozenset({"Length"})),
+        "a": ("T1", E, E, stay | {"Born": N, "Died": C, "Genre": N}, two),
+        "b": ("T1", E, E, stay | {"Died": N}, two),
+        "c": ("T2", E, E, stay | {"Genre": N}, two),
+        "d": ("T2", E, E, stay, two),
+        "e": ("T3", E, C, dict.fromkeys(KEYS, C), frozenset({"Length"})),
     }
 
 
@@ -192,7 +200,7 @@ def test_a_model_that_reads_no_table_has_no_precision_and_uses_no_evidence(rows_
 
 def test_a_model_that_reads_just_the_evidence_has_all_of_it(rows_of):
     cases = {
-        uid: (t, gold, gold, {key: "N" if key in marked else gold for key in KEYS}, marked)
+        uid: (t, gold, gold, {key: N if key in marked else gold for key in KEYS}, marked)
         for uid, (t, gold, _, _, marked) in by_hand().items()
     }
     found = {name.removeprefix(NAME): m for name, m in compute(rows_of, cases).items()}
@@ -208,14 +216,14 @@ def test_without_any_pair_every_number_is_undefined(rows_of):
 
 
 def test_a_pair_none_of_whose_rows_were_deleted_is_left_out(rows_of):
-    cases = by_hand() | {"f": ("T1", "E", "E", {}, frozenset({"Born"}))}
+    cases = by_hand() | {"f": ("T1", E, E, {}, frozenset({"Born"}))}
     relevant = {uid: one[4] for uid, one in cases.items()}
-    assert evidence_counts(table_of(rows_of, cases), "table", relevant, "N")["without_deletions"] == 1
+    assert evidence_counts(table_of(rows_of, cases), "table", relevant)["without_deletions"] == 1
     assert compute(rows_of, cases) == compute(rows_of, by_hand())
 
 
 def test_a_relevant_row_that_was_not_deleted_is_refused(rows_of):
-    cases = by_hand() | {"f": ("T1", "E", "E", {"Genre": "E"}, frozenset({"Genre", "Kind"}))}
+    cases = by_hand() | {"f": ("T1", E, E, {"Genre": E}, frozenset({"Genre", "Kind"}))}
     with pytest.raises(HeedError, match="^The relevant row 'Kind' of f was never deleted: evidence needs every row"):
         compute(rows_of, cases)
 
@@ -224,7 +232,59 @@ def test_base_rows_may_name_the_table_by_a_slice(rows_of):
     cases = by_hand()
     clustered = compute(rows_of, cases)
     rows = table_of(rows_of, cases, clusters=[])
-    slices = [[f"table={cases[uid][0]}"] for uid in rows["uid"].to_pylist()]
-    at = rows.schema.get_field_index("slices")
-    rows = rows.set_column(at, rows.schema.field(at), pa.array(slices, rows.schema.field(at).type))
-    assert evidence(rows, "d", "table", {uid: one[4] for uid, one in cases.items()}, "N") == clustered
+    rows = sliced(rows, {uid: [f"table={one[0]}"] for uid, one in cases.items()})
+    found = evidence(rows, "d", "table", {uid: one[4] for uid, one in cases.items()})
+    assert {str(name): m for name, m in found.items()} == clustered
+
+
+# --- with what becomes of predictions, and of values that come from another table
+
+
+def scored(rows_of):
+    """Rows with deletions of known relevance and swapped values, their context, and the numbers."""
+    cases = by_hand()
+    others = [
+        {"uid": uid, "intervention": "values", "y2": C, "clusters": [uid, f"table {one[0]}"]}
+        for uid, one in cases.items()
+    ]
+    rows = table_of(rows_of, cases, others)
+    allowed = [
+        f"delete/{'relevant' if key in cases[uid][4] else 'irrelevant'}" if name == "delete" else ""
+        for uid, name, key in zip(*(rows[c].to_pylist() for c in ("uid", "intervention", "variant")), strict=True)
+    ]
+    at = rows.schema.get_field_index("allowed")
+    rows = rows.set_column(at, rows.schema.field(at), pa.array(allowed))
+    relevant = {uid: sorted(one[4]) for uid, one in cases.items()}
+    context = Context("whatever", seed=2, own={"of": "d", "table": "table", "relevant": relevant})
+    return rows, context, METRIC.score(rows, context)
+
+
+def test_beside_evidence_stand_transitions_by_relevance_and_swapped_values(rows_of):
+    rows, context, found = scored(rows_of)
+    marked = {uid: one[4] for uid, one in by_hand().items()}
+    expected = evidence(rows, "d", "table", marked, 2)
+    moved = invalid_transitions(rows, "d-evidence", ["delete"], 2)
+    swapped = challenge(rows, MetricName("challenge", "d", "values"), ["values"], 2)
+    assert found == expected | {name: m for name, m in (moved | swapped).items() if name in found}
+    left_out = {str(name) for name in (moved | swapped).keys() - found.keys()}
+    assert all(text.startswith(("transitions/d-evidence/delete/", "challenge/d/values/flipped")) for text in left_out)
+    assert {"transitions/d-evidence/delete_relevant/invalid", "challenge/d/values/preserved"} < set(map(str, found))
+    assert found[MetricName("challenge", "d", "values", "original")].value == pytest.approx(4 / 5)
+
+
+def test_shown_are_the_paper_s_shares(rows_of):
+    _, context, numbers = scored(rows_of)
+    lines = METRIC.show(numbers, context, {}).lines
+    titles = ["precision", "recall", "all", "partial", "none", "ignored", "correct"]
+    below = [f"correct, {share}" for share in ("all", "partial", "none")]
+    assert [line.label for line in lines[:10]] == [f"evidence: {title}" for title in titles + below]
+    others = [line.label for line in lines[10:] if not line.level]
+    kinds = ["invalid: delete, relevant", "invalid: delete, irrelevant"]
+    assert others == [*kinds, "values: original", "values: preserved"]
+    assert [line.label for line in lines if line.beside] == [*(f"evidence: {title}" for title in titles), *others]
+    assert {line.metric for line in lines} < {str(name) for name in numbers}
+    (chart,) = METRIC.charts(context)
+    assert (list(chart.curves), chart.title, chart.figure) == (
+        ["evidence: precision", "evidence: recall"], "evidence", "table_rows",
+    )  # fmt: skip
+    assert set(chart.curves.values()) < numbers.keys()

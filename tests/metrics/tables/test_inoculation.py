@@ -10,16 +10,20 @@ from hypothesis import strategies as st
 from metrics.tables.challenge import challenge_pairs
 from metrics.tables.inoculation import inoculation, inoculation_outcome
 from records import HeedError, Measurement
+from records.metric_name import MetricName
 
-from challenge_rows import INTERVENTIONS, LABELS, Case, cases, rows_from
-
-NAME = "inoculation/d/"
+from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, cases, rows_from
 
 
 def compute(rows_of, before: dict[str, Case], after: dict[str, Case], kind: str = "flipped", **settings):
     runs = tuple(rows_from(rows_of, of_uid, **settings) for of_uid in (before, after))
-    found = inoculation(runs, runs, "d", INTERVENTIONS, "N", kind)
-    return {name.removeprefix(NAME): m for name, m in found.items()}
+    found = inoculation(runs, runs, "d", INTERVENTIONS, kind)
+    return {f"{name.part}/{name.statistic}": m for name, m in found.items()}
+
+
+def outcome_of(found: dict[str, Measurement], margin: float = 0.02):
+    named = {MetricName("inoculation", "d", *name.split("/")): m for name, m in found.items()}
+    return inoculation_outcome(named, "d", margin)
 
 
 def share(values: list) -> float | None:
@@ -33,7 +37,7 @@ def test_equals_the_reference(rows_of, before, kind, data):
         changes = {change: (gold, data.draw(answer)) for change, (gold, _) in case.changes.items()}
         after[uid] = replace(case, y=data.draw(answer), changes=changes)
     found = compute(rows_of, before, after, kind)
-    pairs = challenge_pairs(rows_from(rows_of, before), INTERVENTIONS, "N")[kind]
+    pairs = challenge_pairs(rows_from(rows_of, before), INTERVENTIONS)[kind]
     o, c = {}, {}
     for time, of_uid in (("before", before), ("after", after)):
         o[time] = share([case.y == case.gold for case in of_uid.values()])
@@ -61,24 +65,26 @@ def test_equals_the_reference(rows_of, before, kind, data):
 
 def test_numbers_of_the_two_tests_may_come_from_different_rows(rows_of):
     """Two originals, T1 and T2; the challenge, on T2 and T3, is resampled with them."""
-    flip = {("values", "v"): ("C", "E")}
-    tests = {"a": Case("T1", "E", "E", {}), "b": Case("T2", "E", "C", {})}
-    hard = {"x": Case("T2", "E", "E", flip), "y": Case("T3", "E", "E", flip)}
-    solved = {uid: replace(case, changes={("values", "v"): ("C", "C")}) for uid, case in hard.items()}
+    flip = {("values", "v"): (C, E)}
+    tests = {"a": Case("T1", E, E, {}), "b": Case("T2", E, C, {})}
+    hard = {"x": Case("T2", E, E, flip), "y": Case("T3", E, E, flip)}
+    solved = {uid: replace(case, changes={("values", "v"): (C, C)}) for uid, case in hard.items()}
     runs = [tuple(rows_from(rows_of, some) for some in pair) for pair in ((tests, tests), (hard, solved))]
-    found = inoculation(*runs, "d", INTERVENTIONS, "N")
+    found = {str(name): m for name, m in inoculation(*runs, "d", INTERVENTIONS).items()}
     ends = {"original/before": (0.5, 0, 1), "challenge/change": (1, 1, 1), "gap/before": (0.5, 0, 1)}
     ends |= {"gap/narrowed": (1, 1, 1), "original/change": (0, 0, 0)}
     for name, (value, low, high) in ends.items():
-        assert found[NAME + name].value == pytest.approx(value)
-        assert found[NAME + name].ci95 == pytest.approx((low, high))
-    assert "resamples_left_out" in found[NAME + "gap/before"].flags  # T1 alone has no challenge, T3 alone no original
+        assert found[f"inoculation/d/{name}"].value == pytest.approx(value)
+        assert found[f"inoculation/d/{name}"].ci95 == pytest.approx((low, high))
+    assert (
+        "resamples_left_out" in found["inoculation/d/gap/before"].flags
+    )  # T1 alone has no challenge, T3 alone no original
 
 
 def test_a_change_is_surer_than_the_accuracies_it_is_between(rows_of):
     """Hard tables stay hard: accuracies vary between tables, the change does not."""
-    before = {f"u{i}": Case(f"T{i // 5}", "E", "E" if i // 5 % 2 else "C", {}) for i in range(300)}
-    after = {uid: replace(case, y="E" if i % 5 == 0 else case.y) for i, (uid, case) in enumerate(before.items())}
+    before = {f"u{i}": Case(f"T{i // 5}", E, E if i // 5 % 2 else C, {}) for i in range(300)}
+    after = {uid: replace(case, y=E if i % 5 == 0 else case.y) for i, (uid, case) in enumerate(before.items())}
     found = compute(rows_of, before, after)
     width = {
         name: found[f"original/{name}"].ci95[1] - found[f"original/{name}"].ci95[0] for name in ("before", "change")
@@ -88,17 +94,17 @@ def test_a_change_is_surer_than_the_accuracies_it_is_between(rows_of):
 
 
 def test_other_examples_before_and_after_are_refused(rows_of):
-    flip = {("values", "v"): ("C", "E")}
-    before = {"a": Case("T1", "E", "E", flip), "b": Case("T1", "E", "E", flip)}
+    flip = {("values", "v"): (C, E)}
+    before = {"a": Case("T1", E, E, flip), "b": Case("T1", E, E, flip)}
     with pytest.raises(HeedError, match="^The original examples before and after inoculation are not the same"):
         compute(rows_of, before, {"a": before["a"]})
-    for changes in ({}, {("values", "w"): ("C", "E")}, flip | {("values", "w"): ("C", "E")}):
+    for changes in ({}, {("values", "w"): (C, E)}, flip | {("values", "w"): (C, E)}):
         with pytest.raises(HeedError, match="^The challenge examples before and after inoculation are not the same"):
             compute(rows_of, before, before | {"a": replace(before["a"], changes=changes)})
 
 
 def test_predictions_without_probabilities_are_enough(rows_of):
-    of_uid = {"a": Case("T1", "E", "E", {("values", "v"): ("C", "E")}), "b": Case("T2", "N", "E", {})}
+    of_uid = {"a": Case("T1", E, E, {("values", "v"): (C, E)}), "b": Case("T2", N, E, {})}
     assert compute(rows_of, of_uid, of_uid, p=None, p2=None) == compute(rows_of, of_uid, of_uid)
 
 
@@ -110,8 +116,8 @@ def run(original: float, challenge: float, tables: int = 100, each: int = 20, se
     rng, found = np.random.default_rng(seed), {}
     for i in range(tables * each):
         a, b = rng.random(2)
-        y2 = "C" if b < challenge else "E"
-        found[f"u{i}"] = Case(f"T{i // each}", "E", "E" if a < original else "C", {("values", "v"): ("C", y2)})
+        y2 = C if b < challenge else E
+        found[f"u{i}"] = Case(f"T{i // each}", E, E if a < original else C, {("values", "v"): (C, y2)})
     return found
 
 
@@ -133,34 +139,32 @@ def run(original: float, challenge: float, tables: int = 100, each: int = 20, se
     ],
 )
 def test_the_outcome_is_read_off_the_intervals(rows_of, after, number):
-    found = inoculation_outcome({NAME + k: m for k, m in compute(rows_of, run(0.8, 0.4), run(*after)).items()}, "d")
+    found = outcome_of(compute(rows_of, run(0.8, 0.4), run(*after)))
     assert found.number == number
     assert str(found).startswith(f"{'undecided' if number is None else number} (the original test changes by ")
 
 
 def test_few_examples_leave_it_undecided_and_so_does_a_challenge_without_a_gap(rows_of):
     few = compute(rows_of, run(0.8, 0.4, 10, 3), run(0.8, 0.6, 10, 3, seed=1))
-    assert inoculation_outcome({NAME + k: m for k, m in few.items()}, "d").number is None
+    assert outcome_of(few).number is None
     level = compute(rows_of, run(0.8, 0.8), run(0.8, 0.9))
-    outcome = inoculation_outcome({NAME + k: m for k, m in level.items()}, "d")
+    outcome = outcome_of(level)
     assert outcome.number is None
     assert "there may have been no gap to close" in outcome.reason
 
 
 def test_one_table_decides_nothing_and_without_any_pair_the_reason_is_given(rows_of):
     one = compute(rows_of, run(0.8, 0.4, 1, 500), run(0.5, 0.4, 1, 500))
-    outcome = inoculation_outcome({NAME + k: m for k, m in one.items()}, "d")
+    outcome = outcome_of(one)
     assert (outcome.number, outcome.reason) == (None, "the interval of the original test over few tables has no width")
-    none = {NAME + k: m for k, m in compute(rows_of, {}, {}).items()}
-    assert str(inoculation_outcome(none, "d")) == "undecided (no example was predicted)"
+    assert str(outcome_of(compute(rows_of, {}, {}))) == "undecided (no example was predicted)"
     plain = {uid: replace(case, changes={}) for uid, case in run(0.8, 0.4).items()}
-    found = {NAME + k: m for k, m in compute(rows_of, plain, plain).items()}
-    assert inoculation_outcome(found, "d").reason == "no example was changed with its label flipped"
+    assert outcome_of(compute(rows_of, plain, plain)).reason == "no example was changed with its label flipped"
 
 
 def intervals(original: tuple, challenge: tuple, narrowed: tuple, gap: tuple = (0.3, 0.5)) -> dict[str, Measurement]:
     ends = {"original/change": original, "challenge/change": challenge, "gap/narrowed": narrowed, "gap/before": gap}
-    return {NAME + name: Measurement(sum(ci95) / 2, 100, ci95=ci95) for name, ci95 in ends.items()}
+    return {name: Measurement(sum(ci95) / 2, 100, ci95=ci95) for name, ci95 in ends.items()}
 
 
 spans = st.tuples(st.integers(-10, 10), st.integers(-10, 10)).map(lambda ends: tuple(x / 100 for x in sorted(ends)))
@@ -176,13 +180,13 @@ def test_the_rule_written_out(original, challenge, narrowed, gap, margin):
     }
     assert sum(holds.values()) <= 1
     expected = next((number for number, here in holds.items() if here), None)
-    assert inoculation_outcome(intervals(original, challenge, narrowed, gap), "d", margin).number == expected
+    assert outcome_of(intervals(original, challenge, narrowed, gap), margin).number == expected
 
 
 def test_the_paper_s_own_numbers_are_outcome_3():
     """Tables 9 and 10, 100 examples: alpha1 from 74.88 to 67.44, label-flipped from 51.48 to 57.91."""
     changes = intervals((-0.0944, -0.0544), (0.0443, 0.0843), (0.10, 0.18))
-    outcome = inoculation_outcome(changes, "d")
+    outcome = outcome_of(changes)
     assert str(outcome) == (
         "3 (the original test changes by -7.4 points (-9.4 to -5.4), a loss of more than 2 points; "
         "the challenge test by +6.4 points (+4.4 to +8.4))"

@@ -1,15 +1,17 @@
 """Transitions against a reference in plain loops, and their intervals against a naive bootstrap over tables."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from interventions.tables.allowed_transitions import LABELS
-from metrics import Changes, invalid_transitions
+from metrics.tables.transitions import METRIC, Changes, invalid_transitions
 from records import HeedError, Measurement
-from reports.compare import print_table
+from records.context import Context
+from records.display import Line
 
 # written down once more: what must not happen, by the first letters of before and after
 FORBIDDEN = {
@@ -21,6 +23,11 @@ FORBIDDEN = {
     "permute/any": {"EN", "EC", "NE", "NC", "CE", "CN"},
     "delete+insert/unknown": {"EC", "CE"},
 }
+
+
+def compute(*args, **settings) -> dict[str, Measurement]:
+    """The numbers by the texts of their names."""
+    return {str(name): m for name, m in invalid_transitions(*args, **settings).items()}
 
 
 def letters(before, after):
@@ -84,7 +91,7 @@ def check(found: dict[str, Measurement], name: str, expected: dict) -> None:
 @given(experiments())
 def test_equals_the_reference(rows_of, experiment):
     operation, rows = experiment
-    found = invalid_transitions(table_of(rows_of, operation, rows), "d", [operation])
+    found = compute(table_of(rows_of, operation, rows), "d", [operation])
     plain = f"{operation}/{'unknown' if 'delete' in operation else 'any'}"
     check(found, f"transitions/d/{operation}", reference(rows, FORBIDDEN[plain]))
     if operation == "delete+insert":  # one after the other allow everything
@@ -102,8 +109,8 @@ def test_equals_the_reference(rows_of, experiment):
 def test_other_interventions_do_not_count_and_shares_from_a_label_add_up(rows_of, experiment):
     operation, rows = experiment
     others = [{"uid": uid, "y2": "neutral", "intervention": "swap", "draw": 1} for uid in {r[0] for r in rows}]
-    found = invalid_transitions(table_of(rows_of, operation, rows), "d", [operation])
-    assert invalid_transitions(table_of(rows_of, operation, rows, others), "d", [operation]) == found
+    found = compute(table_of(rows_of, operation, rows), "d", [operation])
+    assert compute(table_of(rows_of, operation, rows, others), "d", [operation]) == found
     for before in LABELS:
         shares = [found[f"transitions/d/{operation}/from_{before}/to_{after}"].value for after in LABELS]
         assert None in shares or sum(shares) == pytest.approx(1)
@@ -123,7 +130,7 @@ def test_a_case_done_by_hand(rows_of):
     rows = [("a", "A", E, C, "1"), ("a", "A", E, E, "2"), ("b", "A", E, N, "1"), ("b", "A", E, E, "2"),
             ("c", "B", N, N, "1"), ("d", "B", C, E, "1")]  # fmt: skip
     rows = [(*row, "unknown") for row in rows]
-    found = invalid_transitions(table_of(rows_of, "delete", rows), "d", ["delete", "insert"])
+    found = compute(table_of(rows_of, "delete", rows), "d", ["delete", "insert"])
     name = "transitions/d/delete/invalid"
     assert [found[f"{name}/from_{label}"].value for label in LABELS] == [0.25, 0, 1]
     assert found[name].value == pytest.approx(1.25 / 3)
@@ -141,7 +148,7 @@ def test_intervals_resample_tables_with_all_of_their_hypotheses(rows_of):
             rows.append(
                 (f"u{t}.{k}", str(t), y, bad if rng.random() < (wrong if y == LABELS[0] else 0.1) else y, "", "unknown")
             )
-    found = invalid_transitions(table_of(rows_of, "delete", rows), "d", ["delete"])
+    found = compute(table_of(rows_of, "delete", rows), "d", ["delete"])
     by_table = [[row for row in rows if row[1] == str(t)] for t in range(12)]
     samples: dict[str, list[float]] = {}
     for _ in range(4000):
@@ -166,7 +173,7 @@ def of_splits(draw):
 @given(of_splits())
 def test_over_several_splits_each_number_is_the_mean_of_what_it_is_in_each(rows_of, experiment):
     operation, splits, rows = experiment
-    found = invalid_transitions(table_of(rows_of, operation, rows), "d", [operation], splits=splits)
+    found = compute(table_of(rows_of, operation, rows), "d", [operation], splits=splits)
     wrong = FORBIDDEN[f"{operation}/{'unknown' if 'delete' in operation else 'any'}"]
     by_split = {split: [row for row in rows if row[0].startswith(f"{split}.")] for split in splits}
     each = {split: reference(mine, wrong) for split, mine in by_split.items()}
@@ -184,7 +191,7 @@ def test_over_several_splits_each_number_is_the_mean_of_what_it_is_in_each(rows_
             assert 0 <= m.ci95[0] <= m.ci95[1] <= 1
             assert ("interval_without_width" in m.flags) == (m.ci95[0] == m.ci95[1])
     for split, mine in by_split.items():
-        alone = invalid_transitions(table_of(rows_of, operation, mine), "d", [operation])
+        alone = compute(table_of(rows_of, operation, mine), "d", [operation])
         assert {name: found[f"{name}/split={split}"] for name in alone} == alone
 
 
@@ -198,7 +205,7 @@ def test_over_several_splits_intervals_resample_the_tables_of_all(rows_of):
                 bad = {"entailment": "contradiction", "neutral": "entailment", "contradiction": "entailment"}[y]
                 rows.append((f"{split}.{t}.{k}", str(t), y, bad if rng.random() < wrong else y, "", "unknown"))
     table = table_of(rows_of, "delete", rows)
-    found = invalid_transitions(table, "d", ["delete"], splits=["a", "b"])
+    found = compute(table, "d", ["delete"], splits=["a", "b"])
     by_table = [[row for row in rows if row[1] == str(t)] for t in range(15)]
     samples: dict[str, list[float]] = {}
     for _ in range(3000):
@@ -212,7 +219,7 @@ def test_over_several_splits_intervals_resample_the_tables_of_all(rows_of):
         assert ("resamples_left_out" in m.flags) == (len(values) < 0.975 * 3000)
         assert m.ci95 == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.03)
     both = found["transitions/d/delete/invalid"]
-    pooled = invalid_transitions(table, "d", ["delete"])["transitions/d/delete/invalid"]
+    pooled = compute(table, "d", ["delete"])["transitions/d/delete/invalid"]
     assert abs(both.value - pooled.value) > 0.01  # splits count alike, however many rows they have
     assert both.n == pooled.n
 
@@ -220,52 +227,56 @@ def test_over_several_splits_intervals_resample_the_tables_of_all(rows_of):
 def test_rows_of_an_unknown_split_are_refused(rows_of):
     rows = table_of(rows_of, "delete", [("a.u", "A", "neutral", "neutral", "", "unknown")])
     with pytest.raises(HeedError, match="A row is of the split 'a', which is none of b, c"):
-        invalid_transitions(rows, "d", ["delete"], splits=["b", "c"])
+        compute(rows, "d", ["delete"], splits=["b", "c"])
 
 
 def test_a_prediction_of_another_label_is_named(rows_of):
     rows = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "no", "intervention": "delete", "clusters": ["u", "t"]}])
     with pytest.raises(HeedError, match="Transitions are known between entailment.*a prediction is 'yes'"):
-        invalid_transitions(rows, "d", ["delete"])
+        compute(rows, "d", ["delete"])
 
 
-def results(rows_of):
-    """results.json of a model that always ends at neutral."""
-    operations, found = ("delete", "delete+insert"), {}
-    for operation in operations:
-        rows = [(label[0], "A", label, "neutral", "", "unknown") for label in LABELS]
-        found |= invalid_transitions(table_of(rows_of, operation, rows), "d", [operation])
-    return {"data": "d", "metrics": {name: m.as_dict() for name, m in found.items()}, "note": None}
+# --- what is shown
 
 
-def test_the_report_of_a_run_shows_what_is_forbidden_from_each_label(rows_of, capsys):
-    print_table({"run": results(rows_of)}, Console(width=100))
-    out = capsys.readouterr().out
-    labels = ["  from entailment", "  from neutral", "  from contradiction"]
+def shown(rows, operations, splits=()) -> list[Line]:
+    context = Context("d", splits=splits, own={"operations": operations})
+    return list(METRIC.show(METRIC.score(rows, context), context, {}).lines)
+
+
+def test_shown_is_what_is_forbidden_and_below_it_from_each_label(rows_of):
+    """Of a model that always ends at neutral; single transitions stand in results.json only."""
+    rows = [(label[0], "A", label, "neutral", "", "unknown") for label in LABELS]
+    tables = [table_of(rows_of, operation, rows) for operation in ("delete", "delete+insert")]
+    both = pa.concat_tables([tables[0], tables[1].filter(pc.equal(tables[1]["intervention"], "delete+insert"))])
+    lines, name = shown(both, ["delete", "delete+insert"]), "transitions/d/delete"
+    labels = [(f"from {label}", 1) for label in LABELS]
     titles = ["invalid: delete", "invalid: delete+insert", "invalid: delete+insert (composed)"]
-    expected = [label for title in titles for label in (title, *labels)]
-    shown = [line for line in out.splitlines() if line.startswith(("invalid", "  from"))]
-    assert [line[: len(label)] for line, label in zip(shown, expected, strict=True)] == expected
-    assert "to_" not in out
+    assert [(line.label, line.level) for line in lines] == [pair for title in titles for pair in ((title, 0), *labels)]
+    assert [line.metric for line in lines[:2]] == [f"{name}/invalid", f"{name}/invalid/from_entailment"]
+    assert lines[8].metric == f"{name}+insert/invalid_composed"
+    assert [line.label for line in lines if line.beside] == titles
+    assert {(line.unit, line.section, line.text) for line in lines} == {("percent", "", "")}
 
 
-def test_of_several_runs_the_report_shows_the_averages(rows_of, capsys):
-    print_table({"a": results(rows_of), "b": results(rows_of)}, Console(width=100))
-    out = capsys.readouterr().out
-    assert "from" not in out
-    assert [line.split("  ")[0] for line in out.splitlines() if line.startswith("invalid")] == [
-        "invalid: delete", "invalid: delete+insert", "invalid: delete+insert (composed)",
-    ]  # fmt: skip
+def test_where_the_relevance_is_known_it_has_lines_of_its_own(rows_of):
+    rows = [("u", "A", "neutral", "neutral", known, known) for known in ("relevant", "irrelevant")]
+    titles = [line.label for line in shown(table_of(rows_of, "delete", rows), ["delete"]) if not line.level]
+    assert titles == ["invalid: delete", "invalid: delete, relevant", "invalid: delete, irrelevant"]
 
 
-def test_of_several_splits_the_report_shows_the_averages_of_each(rows_of, capsys):
+def test_of_several_splits_the_averages_of_each_are_shown(rows_of):
     rows = [(f"{s}.{y[0]}", "A", y, "neutral", "", "unknown") for s in ("alpha_1", "alpha_2") for y in LABELS]
-    found = invalid_transitions(table_of(rows_of, "delete", rows), "d", ["delete"], splits=["alpha_1", "alpha_2"])
-    found = {"data": "d", "metrics": {name: m.as_dict() for name, m in found.items()}, "note": None}
-    print_table({"run": found}, Console(width=80))
-    out = capsys.readouterr().out.splitlines()
-    shown = [line.split("  ")[0] if line[0] != " " else line[2:].split("  ")[0] for line in out if "n=" in line]
-    assert shown == ["invalid: delete", "split=alpha_1", "split=alpha_2", *(f"from {label}" for label in LABELS)]
-    assert max(map(len, out)) <= 80
-    print_table({"run": found, "other": found}, Console(width=80))
-    assert "split=" not in capsys.readouterr().out
+    lines = shown(table_of(rows_of, "delete", rows), ["delete"], ("alpha_1", "alpha_2"))
+    splits = ["split=alpha_1", "split=alpha_2"]
+    assert [line.label for line in lines] == ["invalid: delete", *splits, *(f"from {label}" for label in LABELS)]
+    assert [line.metric for line in lines[1:3]] == [f"transitions/d/delete/invalid/{split}" for split in splits]
+    assert [line.beside for line in lines] == [True, *[False] * 5]
+
+
+def test_the_curve_is_of_the_first_operation():
+    (chart,) = METRIC.charts(Context("d", own={"operations": ["insert", "delete"]}))
+    assert {curve: str(name) for curve, name in chart.curves.items()} == {
+        "invalid: insert": "transitions/d/insert/invalid"
+    }
+    assert (chart.title, chart.figure) == ("invalid", "table_rows")

@@ -7,8 +7,10 @@ import re
 import pytest
 from rich.console import Console
 
-from metrics import accuracy, attentiveness, causal_effects, challenge, invalid_transitions, noise
-from metrics.tables.challenge import HALF_ERROR
+from metrics import accuracy, attentiveness, noise
+from metrics.causal_effects import causal_effects
+from metrics.tables.challenge import HALF_ERROR, challenge
+from metrics.tables.transitions import invalid_transitions
 from records import Measurement
 from records.display import Line, Section, Shown
 from records.metric_name import MetricName
@@ -283,7 +285,7 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     rows = rows_of({"u": ("entailment", "entailment")}, pairs)
     found |= causal_effects(rows, "d", ["entailment", "neutral", "contradiction"])
     change = {"uid": "u", "intervention": "change", "y2": "no", "clusters": ["u", "table t"]}
-    found |= challenge(rows_of({"u": ("yes", "yes")}, [change]), "d", ["change"], "neutral")
+    found |= challenge(rows_of({"u": ("yes", "yes")}, [change]), MetricName("challenge", "d"), ["change"])
     edit = {"intervention": "delete", "y2": "neutral", "allowed": "delete/unknown"}
     edits = [edit | {"uid": u, "clusters": [u, f"table {u}"], "slices": [f"split={u}"]} for u in "uv"]
     rows = rows_of(dict.fromkeys("uv", ("entailment", "entailment")), edits)

@@ -1,0 +1,128 @@
+"""The eight cells against plain loops, and sets of counterfactual tables beside each other."""
+
+from dataclasses import replace
+from itertools import product
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics.tables.challenge import challenge, challenge_pairs
+from metrics.tables.counterfactual_tables import METRIC, eight_cells, rows_of_set, set_changes, set_data
+from records import HeedError
+from records.context import Context
+from records.metric_name import MetricName
+
+from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, by_hand, cases, rows_from
+
+KINDS = ("preserved", "flipped")
+OF = MetricName("challenge", "d")
+
+
+def cells(rows_of, full: dict[str, Case], partial: dict[str, Case], kind: str = "flipped"):
+    right_alone = {uid: case.y == case.gold for uid, case in partial.items()}
+    found = eight_cells(rows_from(rows_of, full), right_alone, OF, INTERVENTIONS, kind)
+    return {name.statistic.removeprefix(f"{kind}/cells/"): m for name, m in found.items()}
+
+
+@given(cases(), st.data())
+def test_the_cells_equal_the_reference_and_add_up(rows_of, of_uid, data):
+    kind = data.draw(st.sampled_from(KINDS))
+    partial = {uid: replace(case, y=data.draw(st.sampled_from(LABELS)), changes={}) for uid, case in of_uid.items()}
+    found = cells(rows_of, of_uid, partial, kind)
+    counted = dict.fromkeys(product(("right", "wrong"), repeat=3), 0)
+    pairs = challenge_pairs(rows_from(rows_of, of_uid), INTERVENTIONS)[kind]
+    for pair in pairs:
+        case, (name, _, variant, _) = of_uid[pair.uid], pair.which
+        gold, y2 = case.changes[name, variant]
+        sides = case.y == case.gold, y2 == gold, partial[pair.uid].y == case.gold
+        counted[tuple("right" if side else "wrong" for side in sides)] += 1
+    assert list(found) == ["_".join(cell) for cell in counted]
+    for cell, count in counted.items():
+        m = found["_".join(cell)]
+        assert (m.n, m.value) == (len(pairs), pytest.approx(count / len(pairs), abs=1e-12) if pairs else None)
+    if pairs:
+        accuracy = challenge(rows_from(rows_of, of_uid), OF, INTERVENTIONS)[OF._replace(statistic=kind)].value
+        assert sum(m.value for m in found.values()) == pytest.approx(1)
+        assert sum(m.value for name, m in found.items() if name.split("_")[1] == "right") == pytest.approx(accuracy)
+
+
+def test_the_cells_of_a_case_done_by_hand(rows_of):
+    full = by_hand()
+    partial = {uid: replace(case, y={"a": C, "b": C, "c": C}.get(uid, N)) for uid, case in full.items()}
+    found = cells(rows_of, full, partial)
+    assert {name for name, m in found.items() if m.value} == {
+        "right_wrong_wrong",
+        "right_right_right",
+        "wrong_wrong_right",
+    }
+    assert found["right_wrong_wrong"].value == pytest.approx(1 / 3)  # a: what the paper puts down to knowledge
+    assert found["right_wrong_wrong"].ci95 == pytest.approx((0, 1))
+    assert found["right_right_right"].ci95 == pytest.approx((0, 0.5))
+
+
+def test_both_models_need_the_same_originals(rows_of):
+    full, partial = by_hand(), by_hand()
+    del partial["b"], partial["e"]
+    with pytest.raises(HeedError, match="^The hypothesis-only model did not predict b: evaluate both on the same"):
+        cells(rows_of, full, partial)
+
+
+# --- sets
+
+
+def of_sets(rows_of) -> pa.Table:
+    """Two sets with the examples of ``by_hand``, of one of which titles were swapped, and whose names begin alike."""
+    renamed = {"values": "annotated/flipped", "negation": "annotated/preserved"}
+    of_uid = {}
+    for name in ("flips", "flips-2"):
+        for uid, case in by_hand().items():
+            changes = {(renamed[change], variant): new for (change, variant), new in case.changes.items()}
+            changes |= {("title/flips", "t"): (case.gold, E)} if name == "flips" and case.gold != N else {}
+            of_uid[f"{set_data(name)}/{uid}"] = replace(case, changes=changes)
+    return rows_from(rows_of, of_uid)
+
+
+def test_each_set_is_measured_on_its_own_examples(rows_of):
+    rows, found = of_sets(rows_of), {}
+    for name in ("flips-2", "flips"):
+        of, mine = MetricName("challenge", f"counterfactuals-{name}"), rows_of_set(rows, name)
+        assert set(mine["uid"].to_pylist()) == {f"counterfactuals-{name}/{uid}" for uid in by_hand()}
+        found |= challenge(mine, of, set_changes(name), 7)
+    context = Context("d", seed=7, own={"sets": ["flips-2", "flips"], "hypothesis_only": None})
+    assert METRIC.score(rows, context) == found
+    preserved = {
+        name: found[MetricName("challenge", set_data(name), statistic="preserved")].n for name in context.own["sets"]
+    }
+    assert preserved == {"flips": 4, "flips-2": 1}
+
+
+def test_shown_are_the_sets_in_the_order_of_their_names_with_their_cells_below(rows_of):
+    rows = of_sets(rows_of)
+    alone = {uid: uid.endswith("a") for uid in rows["uid"].to_pylist()}
+    context = Context("d", own={"sets": ["flips-2", "flips"], "hypothesis_only": alone})
+    numbers = METRIC.score(rows, context)
+    lines = METRIC.show(numbers, context, {}).lines
+    cells = [f"{a}, {b}; alone: {c}" for a, b, c in product(("right", "wrong"), repeat=3)]
+    expected = [(f"counterfactuals-{name}: {way}", 0) for name in ("flips", "flips-2") for way in ("original", *KINDS)]
+    assert [(line.label, line.level) for line in lines if not line.level] == expected
+    assert [line.label for line in lines[3:11]] == cells
+    assert (lines[4].metric, lines[4].level) == ("challenge/counterfactuals-flips/flipped/cells/right_right_wrong", 1)
+    assert len(lines) == 22
+    assert {line.label for line in lines if line.beside} == {label for label, _ in expected}
+    assert {line.metric for line in lines} < {str(name) for name in numbers}
+    right = {line.label: numbers[name] for name in numbers for line in lines[3:11] if str(name) == line.metric}
+    assert right["right, wrong; alone: right"].value == pytest.approx(1 / 3)  # a
+
+
+def test_without_a_hypothesis_only_model_there_are_no_cells(rows_of):
+    context = Context("d", own={"sets": ["flips"], "hypothesis_only": None})
+    numbers = METRIC.score(of_sets(rows_of), context)
+    assert len(METRIC.show(numbers, context, {}).lines) == 3
+    (chart,) = METRIC.charts(context)
+    assert {curve: str(name) for curve, name in chart.curves.items()} == {
+        "flipped: flips": "challenge/counterfactuals-flips/flipped"
+    }
+    assert (chart.title, chart.figure) == ("flipped", "table_rows")
+    assert set(chart.curves.values()) < numbers.keys()
