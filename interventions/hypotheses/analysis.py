@@ -127,7 +127,6 @@ class Analysis:
 
     Attributes:
         text: The text.
-        tokens: Its words.
         numbers: Numbers that can be changed; none of these is part of a date or of a name.
         dates: Years, decades, months, seasons.
         quantifiers: all, every, many, ...
@@ -137,7 +136,6 @@ class Analysis:
     """
 
     text: str
-    tokens: tuple[Span, ...] = ()
     numbers: tuple[Number, ...] = ()
     dates: tuple[Date, ...] = ()
     quantifiers: tuple[Span, ...] = ()
@@ -178,7 +176,6 @@ class RuleAnalyser:
         dates = _dates(text)
         return Analysis(
             text,
-            tokens=_spans(re.compile(r"\w+(?:['’]\w+)?|[^\w\s]"), text),
             numbers=_numbers(text, dates),
             dates=dates,
             quantifiers=_spans(QUANTIFIERS, text),

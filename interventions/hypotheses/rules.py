@@ -106,10 +106,6 @@ RULES: dict[str, Rule] = {
 }
 
 
-def _without_most(text: str) -> str:
-    return re.sub(r"\b(?<!the )most\b", "", text, flags=re.IGNORECASE)
-
-
 def _quantifies(text: str, start: int, end: int, word: str) -> bool:
     """Whether these words stand for how many, and not in "of all time", "as many as", "the most awards"."""
     previous, following = before(text, start), re.match(r"\s+([\w-]+)", text[end:])
