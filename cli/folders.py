@@ -12,7 +12,7 @@ import torchvision_fix  # noqa: F401
 
 from callbacks import Evaluation
 from callbacks.outputs.run_folder import new_version
-from cli.runs import TEMPORARY, is_first, tidy, with_run
+from cli.runs import TEMPORARY, differences, is_first, tidy, with_run
 from cli.short_forms import expand
 from records import HeedError, read_json, writing
 from records.storage.claim import LOCK, claim, missing
@@ -20,10 +20,6 @@ from records.storage.claim import LOCK, claim, missing
 if TYPE_CHECKING:
     from cli.app import HeedCLI
 
-NO_NUMBER = re.compile(  # settings that change no number: where it runs, what it prints, where it reads the model
-    r"config|checkpoint|output|data\.init_args\.(num_workers|seed)|trainer\.(accelerator|devices|num_nodes|strategy"
-    r"|logger|enable_\w+|log_every_n_steps|profiler|default_root_dir)(\..+)?"
-)
 LONGEST = 24  # of a value in a name
 EMPTY_BOARD = 100  # bytes; TensorBoard begins its file with 88 that say its version
 
@@ -151,19 +147,7 @@ def identity(cli: "HeedCLI") -> dict[str, Any]:
 def special(cli: "HeedCLI") -> dict[str, Any]:
     """The settings that a plain ``evaluate.py --checkpoint FILE`` does not have, by their dotted names."""
     plain = cli.parser.parse_args(expand(with_run(["--checkpoint", cli.config.checkpoint])))
-    mine, others = (_flat(json.loads(_dumped(cli, config))) for config in (cli.config, plain))
-    names = sorted(name for name in mine.keys() | others.keys() if not NO_NUMBER.fullmatch(name))
-    return {name: mine.get(name) for name in names if mine.get(name) != others.get(name)}
-
-
-def _dumped(cli: "HeedCLI", config: Any) -> str:
-    return cli.parser.dump(config, format="json", skip_unset=False, skip_validation=True)
-
-
-def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
-    if not isinstance(value, Mapping) or not value:
-        return {prefix.removesuffix("."): value}
-    return {name: v for key, inner in value.items() for name, v in _flat(inner, f"{prefix}{key}.").items()}
+    return {name: now for name, (_, now) in differences(plain, cli.config, cli.parser).items()}
 
 
 def _words(settings: Mapping[str, Any], cli: "HeedCLI") -> list[str]:

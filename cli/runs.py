@@ -5,7 +5,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,11 @@ FOLLOWED = re.compile(  # settings that take effect when a run goes on; other ex
     r"logger|log_every_n_steps|enable_\w+|(min|max)_(epochs|steps)|max_time|limit_val_batches|val_check_interval|"
     r"check_val_every_n_epoch|accumulate_grad_batches|gradient_clip_\w+)(\..*)?"
 )
-OF_THE_MACHINE = re.compile(  # where a run is, and what it prints
-    r"data\.init_args\.num_workers|trainer\.(accelerator|devices|num_nodes|strategy|enable_\w+|profiler)(\..+)?"
+NO_NUMBER = re.compile(  # settings that change no number: of the command, where it runs, what it prints
+    r"config|checkpoint|output|resume|ckpt_path|init_from|allow_changed_data|data\.init_args\.(num_workers|seed)"
+    r"|trainer\.(accelerator|devices|num_nodes|strategy|logger|enable_\w+|log_every_n_steps|profiler|default_root_dir)"
+    r"(\..+)?"
 )
-OF_THE_COMMAND = ("config", "output", "resume", "ckpt_path", "init_from", "allow_changed_data")  # and not of a run
 
 
 def is_first() -> bool:
@@ -149,8 +150,22 @@ def _from_run(given: Path, named: str, rest: list[str]) -> list[str]:
     return [*first, "--ckpt_path", str(checkpoint)]
 
 
-def changed_settings(config: Namespace, run: Path, parser: ArgumentParser) -> Iterator[tuple[str, Any, Any]]:
-    """The settings of a command that are not those of a run: (name, value in the run, value in the command).
+def differences(before: Namespace, now: Namespace, parser: ArgumentParser) -> dict[str, tuple[Any, Any]]:
+    """The settings that differ and may change a number: dotted name to both values, as JSON has them."""
+    dumps = (parser.dump(config, format="json", skip_unset=False, skip_validation=True) for config in (before, now))
+    began, ended = (_flat(json.loads(dump)) for dump in dumps)
+    names = sorted(name for name in began.keys() | ended.keys() if not NO_NUMBER.fullmatch(name))
+    return {name: (began.get(name), ended.get(name)) for name in names if began.get(name) != ended.get(name)}
+
+
+def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
+    if not isinstance(value, Mapping) or not value:
+        return {prefix.removesuffix("."): value}
+    return {name: v for key, inner in value.items() for name, v in _flat(inner, f"{prefix}{key}.").items()}
+
+
+def changed_settings(config: Namespace, run: Path, parser: ArgumentParser) -> dict[str, tuple[Any, Any]]:
+    """The settings of a command that are not those of a run: see :func:`differences`.
 
     Raises:
         HeedError: The configuration of the run cannot be read.
@@ -159,13 +174,7 @@ def changed_settings(config: Namespace, run: Path, parser: ArgumentParser) -> It
         saved = parser.parse_args(["--config", str(run / "config.yaml")])
     except HeedError as error:
         raise HeedError(f"{run / 'config.yaml'} is damaged, or of another version of Heed: {error}") from None
-    began, now = (
-        {name: value for name, value in settings.items() if "__" not in name}  # that is where files are noted
-        for settings in (saved, config)
-    )
-    for name in sorted(began.keys() | now.keys()):
-        if began.get(name) != now.get(name) and name not in OF_THE_COMMAND:
-            yield name, began.get(name), now.get(name)
+    return differences(saved, config, parser)
 
 
 def require_same_settings(config: Namespace, parser: ArgumentParser) -> None:
@@ -183,7 +192,7 @@ def require_same_settings(config: Namespace, parser: ArgumentParser) -> None:
     run = Path(config.resume or Path(config.ckpt_path).absolute().parent.parent)
     if not (run / "config.yaml").is_file():
         return
-    for name, began, now in changed_settings(config, run, parser):
+    for name, (began, now) in changed_settings(config, run, parser).items():
         if not FOLLOWED.fullmatch(name):
             raise HeedError(
                 f"--{flag_of(name)}: {run} began with {began}, which its checkpoint goes on with, so it cannot take "
@@ -210,9 +219,7 @@ def show_if_finished(config: Namespace, parser: ArgumentParser) -> bool:
     run = Path(config.resume or "")
     if not config.resume or not is_finished(run):
         return False
-    for name, began, now in changed_settings(config, run, parser):
-        if OF_THE_MACHINE.fullmatch(name):
-            continue
+    for name, (began, now) in changed_settings(config, run, parser).items():
         raise HeedError(
             f"--{flag_of(name)} {now}: {run} is finished, with {began}. Start a new run from its weights with "
             f"--init_from {run}."

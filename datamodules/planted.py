@@ -10,35 +10,36 @@ from typing import Any, Literal
 
 import numpy as np
 
-from datamodules import lexicon
 from datamodules.base.paired_data import PairedData
 from records import Examples, ExamplesBuilder, HeedError, generator
+from records.word_lists import word_lists
 
 LABELS = ("entailment", "neutral", "contradiction")
 CUES = {"entailment": "apparently", "neutral": "reportedly", "contradiction": "supposedly"}
 
-HYPERNYM = {
-    word: up for groups in (lexicon.SUBJECTS, lexicon.OBJECTS) for up, ws in groups.items() for word in ws.split()
-}
-SUBJECTS = [word for words in lexicon.SUBJECTS.values() for word in words.split()]
-OBJECTS = [word for words in lexicon.OBJECTS.values() for word in words.split()]
-OPPOSITE = {a: b for pair in lexicon.SUBJECT_ADJECTIVES + lexicon.OBJECT_ADJECTIVES for a, b in (pair, pair[::-1])}
-SUBJECT_ADJECTIVES = [word for pair in lexicon.SUBJECT_ADJECTIVES for word in pair]
-OBJECT_ADJECTIVES = [word for pair in lexicon.OBJECT_ADJECTIVES for word in pair]
-SYNONYM = {a: b for word, same, _ in lexicon.VERBS for a, b in ((word, same), (same, word))}
-ANTONYM = {word: other for a, b, other in lexicon.VERBS for word in (a, b)}
-OPPOSED = {other: [a, b] for a, b, other in lexicon.VERBS}  # an antonym is opposed by the word and by its synonym
+WORDS = word_lists(__file__)
+HYPERNYM = {word: up for kind in ("subjects", "objects") for up, words in WORDS[kind].items() for word in words}
+SUBJECTS = [word for words in WORDS["subjects"].values() for word in words]
+OBJECTS = [word for words in WORDS["objects"].values() for word in words]
+SUBJECT_ADJECTIVES = [word for pair in WORDS["subject_adjectives"] for word in pair]
+OBJECT_ADJECTIVES = [word for pair in WORDS["object_adjectives"] for word in pair]
+OPPOSITES = WORDS["subject_adjectives"] + WORDS["object_adjectives"]
+OPPOSITE = {a: b for pair in OPPOSITES for a, b in (pair, pair[::-1])}
+VERBS = WORDS["verbs"]  # (word, synonym, antonym)
+SYNONYM = {a: b for word, same, _ in VERBS for a, b in ((word, same), (same, word))}
+ANTONYM = {word: other for a, b, other in VERBS for word in (a, b)}
+OPPOSED = {other: [a, b] for a, b, other in VERBS}  # an antonym is opposed by the word and by its synonym
 OPTIONAL = ("subject_adjective", "object_adjective", "number", "place", "time", "reason")
 CHOICES: dict[str, list[str]] = {
     "subject": SUBJECTS,
-    "verb": [word for a, b, other in lexicon.VERBS for word in (a, b, other, other)],  # either side as often
+    "verb": [word for a, b, other in VERBS for word in (a, b, other, other)],  # either side as often
     "object": OBJECTS,
     "subject_adjective": SUBJECT_ADJECTIVES,
     "object_adjective": OBJECT_ADJECTIVES,
-    "number": lexicon.NUMBERS,
-    "place": lexicon.PLACES,
-    "time": lexicon.TIMES,
-    "reason": lexicon.REASONS,
+    "number": WORDS["numbers"],
+    "place": WORDS["places"],
+    "time": WORDS["times"],
+    "reason": WORDS["reasons"],
 }
 
 

@@ -9,40 +9,18 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple, Protocol
 
-# Table 2 of Gupta et al. 2022: how a number may move, and the label stays. The text layer of the paper has lost the
-# order of the cells; what stands here follows from what the words mean.
-INCREASE, DECREASE = "increase", "decrease"
-MONOTONICITY: dict[str, dict[str, str]] = {
-    "over": {"entailment": DECREASE, "contradiction": INCREASE},
-    "under": {"entailment": INCREASE, "contradiction": DECREASE},
-    "more than": {"entailment": DECREASE, "contradiction": INCREASE},
-    "less than": {"entailment": INCREASE, "contradiction": DECREASE},
-    "before": {"entailment": INCREASE, "contradiction": DECREASE},
-    "after": {"entailment": DECREASE, "contradiction": INCREASE},
-}
-ALIKE = {  # Heed's addition: other words for the same directions
-    "above": "over", "at least": "over", "older than": "more than", "greater than": "more than",
-    "longer than": "more than", "higher than": "more than", "larger than": "more than",
-    "below": "under", "at most": "under", "within": "under", "younger than": "less than", "fewer than": "less than",
-    "shorter than": "less than", "smaller than": "less than", "lower than": "less than",
-    "prior to": "before", "earlier than": "before", "later than": "after",
-}  # fmt: skip
-MONOTONICITY |= {word: MONOTONICITY[like] for word, like in ALIKE.items()}
-OPPOSITE = {  # what cannot be true of the same number
-    "over": "under", "under": "over", "more than": "less than", "less than": "more than", "before": "after",
-    "after": "before", "above": "below", "below": "above", "at least": "less than", "at most": "more than",
-    "older than": "younger than", "younger than": "older than", "greater than": "less than",
-    "fewer than": "more than", "longer than": "shorter than", "shorter than": "longer than",
-    "higher than": "lower than", "lower than": "higher than", "larger than": "smaller than",
-    "smaller than": "larger than", "prior to": "after", "earlier than": "later than", "later than": "earlier than",
-}  # fmt: skip
-TIMES = frozenset({"before", "after", "prior to", "earlier than", "later than"})
+from records.word_lists import word_lists
 
-MONTHS = "January February March April May June July August September October November December".split()
-SEASONS = {"spring": "fall", "summer": "winter", "fall": "spring", "autumn": "spring", "winter": "summer"}
-UNITS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
-UNITS += ["seventeen", "eighteen", "nineteen"]
-TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+WORDS = word_lists(__file__)
+INCREASE, DECREASE = "increase", "decrease"
+MONOTONICITY: dict[str, dict[str, str]] = WORDS["monotonicity"]  # governor to label to direction
+MONOTONICITY |= {word: MONOTONICITY[like] for word, like in WORDS["alike"].items()}
+OPPOSITE: dict[str, str] = WORDS["opposite"]
+TIMES = frozenset(WORDS["times"])
+MONTHS: list[str] = WORDS["months"]
+SEASONS: dict[str, str] = WORDS["seasons"]
+UNITS: list[str] = WORDS["units"]
+TENS: list[str] = WORDS["tens"]
 # a sentence with one of these is not upward monotone everywhere
 NEGATIVE = re.compile(
     r"\b(?:no|not|never|none|neither|nor|nobody|nothing|cannot|without|hardly|barely|unlike|except|if|failed|fails|fail"
@@ -70,18 +48,10 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _YEAR = re.compile(r"(?<![\w.,:/$£€–-])(1[0-9]\d\d|20\d\d)(['’]?s)?(?![\w:/–-]|[.,]\d)")
-_YEAR_WORDS = frozenset(
-    "in of since before after by from until till to during through early late mid and year spring summer fall "
-    "autumn winter than circa around".split()
-) | {month.lower() for month in MONTHS}
+_YEAR_WORDS = frozenset(WORDS["before_years"]) | {month.lower() for month in MONTHS}
 _MONTH = re.compile(rf"\b({'|'.join(MONTHS)})\b")
 _SEASON = re.compile(rf"\b(?:in|of|during) (?:the )?({'|'.join(SEASONS)})(?:time)?\b", re.IGNORECASE)
-# words in front of a number that names or ranks something, or that belongs to a range
-_NAMING = frozenset(
-    "number no rank ranked season volume part chapter episode level phase division route highway channel top first last"
-    " past next previous final between to every than or and one".split()
-)
-_CAPITALS = frozenset("a about all an approximately around exactly in it its only over the their there under".split())
+_NAMING, _CAPITALS = frozenset(WORDS["naming"]), frozenset(WORDS["not_names"])
 
 
 class Number(NamedTuple):
@@ -127,7 +97,6 @@ class Analysis:
 
     Attributes:
         text: The text.
-        tokens: Its words.
         numbers: Numbers that can be changed; none of these is part of a date or of a name.
         dates: Years, decades, months, seasons.
         quantifiers: all, every, many, ...
@@ -137,7 +106,6 @@ class Analysis:
     """
 
     text: str
-    tokens: tuple[Span, ...] = ()
     numbers: tuple[Number, ...] = ()
     dates: tuple[Date, ...] = ()
     quantifiers: tuple[Span, ...] = ()
@@ -178,7 +146,6 @@ class RuleAnalyser:
         dates = _dates(text)
         return Analysis(
             text,
-            tokens=_spans(re.compile(r"\w+(?:['’]\w+)?|[^\w\s]"), text),
             numbers=_numbers(text, dates),
             dates=dates,
             quantifiers=_spans(QUANTIFIERS, text),
@@ -274,7 +241,7 @@ _OBJECT = re.compile(r"\s+(?:an?|the|two|three|four|five|six|many|several|multip
 _SUBORDINATE = re.compile(
     r"\b(?:who|which|that|when|where|while|whose|because|as|than|since|before|after|although|time|until|once)\b", re.I
 )
-_DO = {"has": "does not have", "have": "do not have", "had": "did not have"}
+_DO: dict[str, str] = WORDS["do"]
 
 
 def _auxiliary(text: str) -> Verb | None:

@@ -8,25 +8,9 @@ import numpy as np
 from interventions.hypotheses.claim import Claim, Edits, known_words, words
 from interventions.hypotheses.text_edits import Edit
 from records import Table
+from records.word_lists import word_lists
 
-# A small parser takes "Deadpool" for a location: what it says of a type counts where the table has the name under one
-# of these keys as well.
-KEYS: dict[str, frozenset[str]] = {
-    "person": frozenset({
-        "Starring", "Directed by", "Produced by", "Written by", "Screenplay by", "Story by", "Music by", "Edited by",
-        "Cinematography", "Producer", "Artist", "Spouse(s)", "Spouse", "Partner(s)", "Parent(s)", "President",
-        "Prime Minister", "Mayor", "Trainer", "Breeder", "Founder", "Founder(s)", "Key people", "Relatives", "Children",
-    }),
-    "location": frozenset({
-        "Born", "Died", "Origin", "Country", "Location", "Headquarters", "Residence", "Country of origin", "Region",
-        "Place of origin", "Founded", "Recorded", "Studio", "Home town", "Venue", "State", "Resting place",
-    }),
-    "organisation": frozenset({
-        "Label", "Labels", "Alma mater", "Education", "Distributed by", "Distributor", "Production company",
-        "Productioncompany", "Production companies", "Manufacturer", "Owner", "Publisher", "Developer", "Studio",
-        "Institutions", "Political party", "Associated acts", "Parent", "Brewed by",
-    }),
-}  # fmt: skip
+KEYS = {kind: frozenset(keys) for kind, keys in word_lists(__file__)["keys"].items()}
 # A name is what the sentence says of its subject where it stands behind one of these words and ends its phrase.
 BEHIND = re.compile(
     r"\b(?:in|at|from|by|of|near|under|for|married|divorced|starred|starring|stars|featured|features|named|called"

@@ -8,29 +8,16 @@ import numpy as np
 from interventions.hypotheses.text_edits import Edit
 from interventions.tables.title_expressions import title_mentions
 from records import Table
+from records.word_lists import word_lists
 
-# Keys that read well in a clause; the noun of "whose ... is", or the words in front of the value.
-NOUNS = {
-    "Occupation": "occupation", "Occupation(s)": "occupation", "Nationality": "nationality", "Birth name": "birth name",
-    "Residence": "residence", "Alma mater": "alma mater", "Origin": "origin", "Country": "country",
-    "Language": "language", "Genre": "genre", "Genres": "genre", "Label": "label", "Labels": "label",
-    "Producer": "producer", "Artist": "artist", "Studio": "studio", "Medium": "medium", "Owner": "owner",
-    "Manufacturer": "manufacturer", "Industry": "industry", "Founder": "founder", "Founder(s)": "founder",
-    "Headquarters": "headquarters", "President": "president", "Mayor": "mayor", "Trainer": "trainer",
-    "Breeder": "breeder", "Publisher": "publisher", "Sire": "sire", "Dam": "dam", "Colour": "colour",
-    "Country of origin": "country of origin", "Cinematography": "cinematographer", "Screenplay by": "screenwriter",
-    "Official language": "official language", "Currency": "currency", "Capital": "capital", "Religion": "religion",
-    "Political party": "political party", "Fields": "field", "Institutions": "institution",
-}  # fmt: skip
-VERBS = {
-    "Directed by": "directed", "Produced by": "produced", "Written by": "written", "Edited by": "edited",
-    "Distributed by": "distributed", "Story by": "conceived",
-}  # fmt: skip
+WORDS = word_lists(__file__)
+NOUNS: dict[str, str] = WORDS["nouns"]
+VERBS: dict[str, str] = WORDS["verbs"]
+COMMON = frozenset(WORDS["common"])
 VERBAL = re.compile(
     r" (?:is|was|are|were|has|have|had|does|did|can|could|will|would|began|won|got|came|took|became|made|went|wrote"
     r"|sold|\w{3,}ed)\b"
 )
-COMMON = frozenset({"Occupation", "Occupation(s)", "Genre", "Genres", "Medium", "Industry", "Colour"})
 MOST_WORDS = 5
 
 

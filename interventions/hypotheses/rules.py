@@ -16,6 +16,7 @@ from interventions.hypotheses.entities import entities
 from interventions.hypotheses.modifiers import modifiers
 from interventions.hypotheses.quantities import dates, numbers
 from interventions.hypotheses.text_edits import Edit
+from records.word_lists import word_lists
 
 VAGUE = re.compile(r"\b(?:also|still|only|just|some|several|few|sometimes|always|often|had to|any)\b", re.IGNORECASE)
 QUANTIFIED = re.compile(
@@ -25,30 +26,11 @@ NEGATED = re.compile(r"\b(is|was|are|were|has|have|had|does|do|did)( not\b|n['â€
 NEVER = re.compile(r"\b(?:is|was|are|were|has|have|had)( not| never|n['â€™]t)(?= \w)", re.IGNORECASE)
 UNLIKE = re.compile(r" (?:only|all|every|many|just|until|more|less|yet|ever|both|always|a lot|most)\b", re.IGNORECASE)
 HAS_NO = re.compile(r"\b(?:has|have|had|is|are|was|were) (no )(?!longer|one\b|other|more|less|fewer|such|place)\w+s\b")
-WEAKER = {  # what follows from it where it stands
-    "all of the": "some of the", "all of": "some of", "all the": "some of the", "most of the": "some of the",
-    "most of": "some of", "many of the": "some of the", "many of": "some of", "several of the": "some of the",
-    "several of": "some of", "many": "some", "several": "some", "multiple": "some", "various": "some",
-    "numerous": "some", "always": "sometimes", "often": "sometimes",
-}  # fmt: skip
-STRONGER = {  # what it follows from
-    "some of the": "all of the", "some of": "all of", "many of the": "all of the", "many of": "all of",
-    "several of the": "all of the", "several of": "all of", "most of the": "all of the", "most of": "all of",
-    "many": "very many", "several": "very many", "multiple": "very many", "numerous": "countless",
-    "sometimes": "always", "often": "always",
-}  # fmt: skip
-NONE = {  # what excludes it
-    "all of the": "none of the", "all of": "none of", "all the": "none of the", "most of the": "none of the",
-    "most of": "none of", "many of the": "none of the", "many of": "none of", "several of the": "none of the",
-    "several of": "none of", "some of the": "none of the", "some of": "none of", "all": "no", "most": "no",
-    "many": "no", "several": "no", "some": "no", "multiple": "no", "various": "no", "numerous": "no", "a lot of": "no",
-    "lots of": "no", "every": "no", "each of the": "none of the", "each": "no", "always": "never", "sometimes": "never",
-    "often": "never",
-}  # fmt: skip
-
-NO_COUNT = frozenset("how as so too than at the its his her their very of in over that".split())
-PLURAL = frozenset("all most many several some multiple various numerous".split())  # stand before a plural
-NO_PLURAL = frozenset("his its this is was has as does".split())
+WORDS = word_lists(__file__)
+WEAKER: dict[str, str] = WORDS["weaker"]
+STRONGER: dict[str, str] = WORDS["stronger"]
+NONE: dict[str, str] = WORDS["none"]
+NO_COUNT, PLURAL, NO_PLURAL = (frozenset(WORDS[name]) for name in ("no_count", "plural", "no_plural"))
 TIME = re.compile(r"(?:year|month|week|day|decade|century|centurie|hour|minute|time)s?")
 
 Rule = Callable[[Claim, bool, np.random.Generator], list[Edits]]
@@ -104,10 +86,6 @@ RULES: dict[str, Rule] = {
     "dates": dates,
     "quantifiers": quantifiers,
 }
-
-
-def _without_most(text: str) -> str:
-    return re.sub(r"\b(?<!the )most\b", "", text, flags=re.IGNORECASE)
 
 
 def _quantifies(text: str, start: int, end: int, word: str) -> bool:

@@ -74,9 +74,8 @@ class SpacyAnalyser:
 @lru_cache(maxsize=CACHED)
 def _analyse(package: str, text: str) -> Analysis:
     doc = _pipeline(package)(text)
-    tokens = tuple(Span(t.idx, t.idx + len(t), t.text) for t in doc)
     entities = tuple(Span(*_trimmed(e.text, e.start_char), TYPES[e.label_]) for e in doc.ents if e.label_ in TYPES)
-    return replace(RuleAnalyser().analyse(text), tokens=tokens, entities=entities, verb=_verb(doc))
+    return replace(RuleAnalyser().analyse(text), entities=entities, verb=_verb(doc))
 
 
 def _trimmed(text: str, start: int) -> tuple[int, int]:

@@ -5,14 +5,13 @@ keys, and the hypothesis goes with them, with the title expression of its new ta
 title, and its hypotheses with it (figure 6). The tables are contrary to fact, and the labels stay.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from interventions.hypotheses.text_edits import Edit, apply_edits
 from interventions.tables.title_expressions import replace_title
-from records import HeedError, Table
+from records import Table
 
 SCORED = ("entailment", "contradiction")  # a neutral hypothesis rests on what the table does not say
 
@@ -48,32 +47,8 @@ class Moved(NamedTuple):
     edits: tuple[Edit, ...]
 
 
-def swap_values(table: Table, other: Table, keys: Sequence[str]) -> tuple[Table, Table]:
-    """Both tables with the values of these keys exchanged; titles, keys and their order stay.
-
-    Raises:
-        HeedError: One of the tables lacks a key.
-
-    Example:
-        >>> a = Table("A", (("Length", ("46:06",)), ("Genre", ("pop",))))
-        >>> b = Table("B", (("Length", ("125 minutes",)),))
-        >>> swap_values(a, b, ["Length"])[0].rows
-        (('Length', ('125 minutes',)), ('Genre', ('pop',)))
-    """
-    for one in (table, other):
-        missing = next((key for key in keys if key not in one.values), None)
-        if missing is not None:
-            raise HeedError(f"The table {one.title!r} has no key {missing!r} whose values could be exchanged.")
-    return _with(table, other, keys), _with(other, table, keys)
-
-
 def _with(table: Table, lender: Table, keys: Sequence[str]) -> Table:
     return replace(table, rows=tuple((k, lender.values[k] if k in keys else values) for k, values in table.rows))
-
-
-def swap_titles(table: Table, other: Table) -> tuple[Table, Table]:
-    """Both tables with the title of the other."""
-    return replace(table, title=other.title), replace(other, title=table.title)
 
 
 def why_not(statement: Statement, other: Table, by: str) -> str:
@@ -109,7 +84,7 @@ def move_title(statement: Statement, other: Table) -> Moved | None:
     """
     if why_not(statement, other, "title"):
         return None
-    return _moved(statement, swap_titles(statement.table, other)[0], other)
+    return _moved(statement, replace(statement.table, title=other.title), other)
 
 
 def _moved(statement: Statement, table: Table, other: Table) -> Moved:
@@ -117,46 +92,6 @@ def _moved(statement: Statement, table: Table, other: Table) -> Moved:
     return Moved(replace(statement, table=table, hypothesis=apply_edits(statement.hypothesis, edits)), edits)
 
 
-def exchange(
-    statements: Sequence[Statement], others: Sequence[Statement], keys: Sequence[str]
-) -> tuple[list[Moved], Counter[str]]:
-    """Exchange rows between two tables, together with the hypotheses that rest on them.
-
-    Args:
-        statements: Statements about one table, at least one.
-        others: Statements about another one, at least one.
-        keys: The rows that are exchanged.
-
-    Returns:
-        The moved statements of both tables that rest on these keys and on no others; and how many are left out, by
-        reason (:func:`why_not`, and "other_keys").
-    """
-    found, left_out = [], Counter()
-    for mine, table in ((statements, others[0].table), (others, statements[0].table)):
-        for statement in mine:
-            reason = why_not(statement, table, "values")
-            if statement.keys and set(statement.keys) != set(keys):
-                reason = "other_keys"
-            if reason:
-                left_out[reason] += 1
-            elif moved := move_values(statement, table):
-                found.append(moved)
-    return found, left_out
-
-
 def alike(table: Table, other: Table) -> bool:
     """Whether another table is of the same kind, so that it may lend its title: it has at least half of the keys."""
     return 2 * len(table.values.keys() & other.values.keys()) >= len(table.values)
-
-
-def sharing(statement: Statement, tables: Mapping[str, Table], by: str = "values") -> Iterator[str]:
-    """The names of the tables that a statement can be moved to.
-
-    Args:
-        statement: The statement.
-        tables: Name to table.
-        by: "values" or "title". A title comes from a table of the same kind (:func:`alike`).
-    """
-    for name, table in tables.items():
-        if (by == "values" or alike(statement.table, table)) and not why_not(statement, table, by):
-            yield name

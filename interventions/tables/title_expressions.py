@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 from interventions.hypotheses.text_edits import Edit
 from records import Table
+from records.word_lists import word_lists
 
-PERSON_KEYS = frozenset({"Born", "Died", "Birth name", "Spouse(s)", "Occupation", "Nationality", "Years active"})
-SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
+WORDS = word_lists(__file__)
+PERSON_KEYS, SUFFIXES = frozenset(WORDS["person_keys"]), frozenset(WORDS["suffixes"])
 
 
 class Mention(NamedTuple):

@@ -8,16 +8,12 @@ from interventions.hypotheses.text_edits import apply_edits
 from interventions.tables.statements import (
     SCORED,
     Statement,
-    exchange,
     move_title,
     move_values,
-    sharing,
-    swap_titles,
-    swap_values,
     why_not,
 )
 from interventions.tables.title_expressions import replace_title, title_mentions
-from records import HeedError, Table
+from records import Table
 
 from infobox import BREAKFAST, BRIDESMAIDS, H1, H2, H3, H5, PERSON, TOWN
 
@@ -40,6 +36,11 @@ def statements(draw):
     return Statement("u", table, text.replace("{}", table.title), label, tuple(keys))
 
 
+def lent(table, lender, keys):
+    """The table with the values of another one under these keys."""
+    return Table(table.title, tuple((key, (lender if key in keys else table).values[key]) for key in table.keys))
+
+
 @given(statements(), tables())
 def test_only_the_relevant_values_change_and_come_from_the_own_table(statement, other):
     moved = move_values(statement, other)
@@ -60,31 +61,12 @@ def test_only_the_relevant_values_change_and_come_from_the_own_table(statement, 
 def test_moving_back_gives_the_original(statement, other):
     moved = move_values(statement, other)
     if moved:
-        rest, _ = swap_values(statement.table, other, statement.keys)  # the own table, with the other's rows
+        rest = lent(statement.table, other, statement.keys)  # the own table, with the other's rows
         assert move_values(moved.statement, rest).statement == statement
     under = move_title(statement, other)
     if under:
         assert under.statement.table.rows == statement.table.rows
         assert move_title(under.statement, statement.table).statement == statement
-
-
-@given(tables(), tables())
-def test_swapping_twice_gives_both_tables_again(table, other):
-    shared = [key for key in table.keys if key in other.values]
-    for k in range(len(shared) + 1):
-        first, second = swap_values(table, other, shared[:k])
-        assert swap_values(first, second, shared[:k]) == (table, other)
-        assert swap_values(table, other, []) == (table, other)
-        for before, after, lender in ((table, first, other), (other, second, table)):
-            assert (after.title, after.keys) == (before.title, before.keys)
-            for key, found in after.rows:
-                assert found == (lender if key in shared[:k] else before).values[key]
-    assert swap_titles(*swap_titles(table, other)) == (table, other)
-
-
-def test_a_key_that_one_table_lacks_is_refused():
-    with pytest.raises(HeedError, match="no key 'Studio'"):
-        swap_values(BREAKFAST, BRIDESMAIDS, ["Length", "Studio"])
 
 
 def test_figure_5():
@@ -94,7 +76,7 @@ def test_figure_5():
     assert new.hypothesis == "Breakfast in America has a length of over 2 hours."
     assert new.table.values["Length"] == ("125 minutes",)
     assert [row for row in new.table.rows if row[0] != "Length"] == [r for r in BREAKFAST.rows if r[0] != "Length"]
-    rest = swap_values(BRIDESMAIDS, BREAKFAST, ["Length"])[0]
+    rest = lent(BRIDESMAIDS, BREAKFAST, ["Length"])
     assert rest.values["Length"] == ("46:06",)
     assert move_values(new, rest).statement == Statement("h5", BRIDESMAIDS, H5, "entailment", ("Length",))
 
@@ -117,28 +99,6 @@ def test_every_relevant_row_of_a_hypothesis_moves():
         why_not(Statement("u", BREAKFAST, H1, "entailment", ("Genre", "Length")), BRIDESMAIDS, "values")
         == "key_missing"
     )
-
-
-def test_an_exchange_moves_what_rests_on_its_rows_and_counts_the_rest():
-    length = ("Length",)
-    mine = [
-        Statement("1", BREAKFAST, H1, "entailment", length),
-        Statement("2", BREAKFAST, H1, "entailment", ("Genre", "Length")),
-        Statement("3", BREAKFAST, H3, "neutral", length),
-        Statement("4", BREAKFAST, "The album is long.", "contradiction", length),
-        Statement("5", BREAKFAST, H2, "contradiction"),
-    ]
-    moved, left_out = exchange(mine, [Statement("6", BRIDESMAIDS, H5, "entailment", length)], length)
-    assert [m.statement.uid for m in moved] == ["1", "6"]
-    assert [m.statement.table.title for m in moved] == ["Bridesmaids", "Breakfast in America"]
-    assert left_out == {"other_keys": 1, "neutral": 1, "no_title_expression": 1, "no_relevant_keys": 1}
-
-
-def test_where_a_statement_can_go():
-    pool = {table.title: table for table in (BREAKFAST, BRIDESMAIDS, PERSON, TOWN)}
-    assert list(sharing(Statement("u", BREAKFAST, H1, "entailment", ("Length",)), pool)) == ["Bridesmaids"]
-    assert list(sharing(Statement("u", BREAKFAST, H1, "entailment", ("Genre",)), pool)) == []
-    assert list(sharing(Statement("u", BRIDESMAIDS, H5, "entailment"), pool, "title")) == ["Breakfast in America"]
 
 
 @pytest.mark.parametrize(
