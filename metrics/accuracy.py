@@ -10,9 +10,9 @@ from metrics.soft_accuracy import soft_accuracy
 from metrics.statistics.bootstrap import share
 from metrics.statistics.majority import majority_flag
 from records import MANY, SOFT, Measurement
-from records.context import Context
-from records.display import Chart
-from records.metric_name import MetricName
+from records.numbers.context import Context
+from records.numbers.display import Chart
+from records.numbers.metric_name import MetricName
 from records.rows import BASE, GROUP, codes, probabilities, same, select, sliced, where
 
 

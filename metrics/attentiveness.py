@@ -17,9 +17,9 @@ from metrics.soft_accuracy import soft_flags
 from metrics.statistics.bootstrap import Key, share
 from records import MANY, SOFT, SPAN, Measurement
 from records.answers import NO_ANSWER
-from records.context import Context
-from records.display import Chart, Line, Shown
-from records.metric_name import MetricName
+from records.numbers.context import Context
+from records.numbers.display import Chart, Line, Shown
+from records.numbers.metric_name import MetricName
 from records.rows import BASE, runs, same, strings, where
 
 FEW = 2  # labels that are never predicted and still have a line each

@@ -19,9 +19,9 @@ from metrics.statistics.bootstrap import Key, measured, share
 from metrics.statistics.majority import majority_flag
 from metrics.statistics.multiway import PER_BASE, Crossed, resample
 from records import HeedError, Measurement
-from records.context import Context
-from records.display import Chart, Line, Section, Shown
-from records.metric_name import MetricName
+from records.numbers.context import Context
+from records.numbers.display import Chart, Line, Section, Shown
+from records.numbers.metric_name import MetricName
 from records.rows import BASE, select, sliced, where
 
 NATURAL_LOGIC, ACCURACY, MAJORITY = "natural_logic", "accuracy", "accuracy/majority"
@@ -247,12 +247,16 @@ def _section(counts: Mapping[str, Any]) -> Section:
 
 
 def _charts(context: Context) -> tuple[Chart, ...]:
-    curves = {
-        f"{effect.upper()}: {kind}": MetricName(NATURAL_LOGIC, context.own["data"], kind, effect)
-        for kind, names in SETS.items()
-        for effect in names
+    name = MetricName(NATURAL_LOGIC, context.own["data"])
+    both = {
+        f"{effect.upper()}: {kind}": name._replace(part=kind, statistic=effect)
+        for kind, effects in SETS.items()
+        for effect in effects
     }
-    return (Chart("TCE and DCE", curves, METRIC.name),)
+    differences = {f"TCE - DCE: {kind}": name._replace(part=kind, statistic="delta") for kind in SETS}
+    accuracy = {"two-class accuracy": name._replace(statistic="accuracy")}
+    title = "natural logic: accuracy, TCE - DCE"
+    return Chart("TCE and DCE", both, METRIC.name), Chart(title, accuracy | differences)
 
 
 METRIC = Metric("natural_logic", _score, _show, _charts)

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 from records import Measurement
-from records.context import Context
-from records.display import Chart, Line, Shown
-from records.metric_name import MetricName
+from records.numbers.context import Context
+from records.numbers.display import Chart, Line, Shown
+from records.numbers.metric_name import MetricName
 
 Numbers = dict[MetricName, Measurement]
 

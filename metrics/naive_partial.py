@@ -6,9 +6,9 @@ import pyarrow as pa
 from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import share
 from records import CLASSIFICATION, MANY, TaskKind
-from records.context import Context
-from records.display import Chart
-from records.metric_name import MetricName
+from records.numbers.context import Context
+from records.numbers.display import Chart
+from records.numbers.metric_name import MetricName
 from records.rows import strings, where
 
 

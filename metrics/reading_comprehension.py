@@ -12,9 +12,9 @@ from metrics.statistics.bootstrap import share
 from metrics.statistics.majority import majority_flag
 from records import SPAN, Measurement
 from records.answers import NO_ANSWER, exact_match, f1
-from records.context import Context
-from records.display import Chart
-from records.metric_name import MetricName
+from records.numbers.context import Context
+from records.numbers.display import Chart
+from records.numbers.metric_name import MetricName
 from records.rows import BASE, select, sliced, strings
 
 PASSAGE = "passage"  # the slice that says which questions are about the same text

@@ -12,7 +12,7 @@ from metrics.metric import Numbers
 from metrics.statistics.bootstrap import share, sums_of
 from metrics.statistics.majority import NOT_ABOVE_MAJORITY, above_zero
 from records import MANY, SOFT, HeedError, Measurement
-from records.metric_name import MetricName
+from records.numbers.metric_name import MetricName
 from records.rows import BASE, select, sliced, strings
 
 CLUSTER = "cluster"  # the slice that says which examples share what they are about

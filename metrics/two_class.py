@@ -12,9 +12,9 @@ from metrics.metric import Metric, Numbers, lines
 from metrics.statistics.bootstrap import share
 from metrics.statistics.majority import majority_flag
 from records import Measurement
-from records.context import Context
-from records.display import Shown
-from records.metric_name import MetricName
+from records.numbers.context import Context
+from records.numbers.display import Shown
+from records.numbers.metric_name import MetricName
 from records.rows import BASE, select, strings
 
 

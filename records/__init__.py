@@ -1,12 +1,12 @@
 """The ground floor: what goes into a measurement (examples) and what comes out of it (rows, results)."""
 
-from records.context import Context
 from records.errors import HeedError, ending_with_its_reader, printable, run_command
 from records.example import Changed, Example, Part, Prediction
 from records.examples import BATCH, Examples, ExamplesBuilder, emptied, keys
 from records.labels import MANY, is_entailment, listing, percent, same_name
-from records.measurement import Measurement
-from records.metric_name import MetricName
+from records.numbers.context import Context
+from records.numbers.measurement import Measurement
+from records.numbers.metric_name import MetricName
 from records.parts.picture import FORMATS, Picture
 from records.parts.table import Table, TableForm
 from records.parts.template import parts_of, plain_template, rename_parts

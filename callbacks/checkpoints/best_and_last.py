@@ -112,7 +112,7 @@ class BestCheckpoint(ModelCheckpoint):
         if self.monitor == ACCURACY:
             self.monitor = f"{QUALITY[data.task.kind.name]}/{data.name}"
         if self.monitor != "loss/train" and not engine.is_known(self.monitor):
-            known = [*engine.charted, "loss/train"]
+            known = [*engine.headlines, "loss/train"]
             raise HeedError(f"--checkpoint.monitor {self.monitor}: unknown; there are {', '.join(known)}.")
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:

@@ -21,7 +21,7 @@ from metrics import METRICS
 from metrics.metric import Numbers
 from records import NO_LABEL, Context, HeedError, Measurement, Prediction, stopping
 from records import rows as r
-from records.display import Chart
+from records.numbers.display import Chart
 from reports.results import Evaluated, score
 
 BREAKDOWN = "="  # in the slice of a metric that is one of many
@@ -95,14 +95,14 @@ class Engine(Callback):
         return [chart for planned in self.planned.values() for chart in planned.charts]
 
     @property
-    def charted(self) -> list[str]:
-        """The metrics that have a curve, without slices."""
-        names = [name for chart in self.charts for name in chart.curves.values()]
-        return list(dict.fromkeys(str(name) for name in names if not name.slice))
+    def headlines(self) -> list[str]:
+        """The metrics that a reader looks at first."""
+        return [str(name) for chart in self.charts if chart.figure for name in chart.curves.values()]
 
     def is_known(self, metric: str) -> bool:
         """Whether an evaluation yields a metric: one that has a curve, or one whose name goes on from there."""
-        return any(metric == name or metric.startswith(f"{name}/") for name in self.charted)
+        names = [str(name) for chart in self.charts for name in chart.curves.values()]
+        return any(metric == name or metric.startswith(f"{name}/") for name in names)
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self.prepare(trainer.callbacks, Setting(trainer.datamodule, not self.exhaustive))
@@ -191,12 +191,12 @@ class Engine(Callback):
 
     def _log(self, numbers: Numbers, trainer: Trainer, pl_module: LightningModule) -> None:
         on_data = [p for p in self.planned.values() if p.plan.pool is trainer.datamodule.pool]
-        headlines = {name for p in on_data for chart in p.charts if chart.figure for name in chart.curves.values()}
+        first = {name for p in on_data for chart in p.charts if chart.figure for name in chart.curves.values()}
         for name, measurement in numbers.items():
             if measurement.value is None:  # neither 0 nor NaN, nor what it was an epoch ago
                 kept_metrics(trainer).pop(str(name), None)
             elif BREAKDOWN not in name.slice:
-                shown = name in headlines
+                shown = name in first
                 pl_module.log(str(name), measurement.value, prog_bar=shown, sync_dist=True, batch_size=1)
 
     def _base(self, trainer: Trainer, data: PairedData) -> BasePredictions:

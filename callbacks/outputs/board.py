@@ -15,7 +15,7 @@ from callbacks.engine.engine import Engine
 from callbacks.outputs.run_folder import RunFolder
 from lightning_modules.lightning_internals import guard_events, writes_events
 from records import Measurement, atomic_path, writing
-from records.display import Chart
+from records.numbers.display import Chart
 from reports.figures.history import history_figure
 
 

@@ -19,9 +19,9 @@ from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import Key, difference, ratio
 from metrics.tables.by_table import by_table, tables_of
 from records import HeedError, Measurement, generator
-from records.context import Context
-from records.display import Chart, Line, Shown
-from records.metric_name import MetricName
+from records.numbers.context import Context
+from records.numbers.display import Chart, Line, Shown
+from records.numbers.metric_name import MetricName
 from records.rows import BASE, same, select, sliced, strings, where
 
 CHALLENGE, ORIGINAL = "challenge", "original"

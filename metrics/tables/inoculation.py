@@ -17,7 +17,7 @@ from metrics.statistics.bootstrap import NO_WIDTH, Formula, difference, ratio
 from metrics.tables.by_table import FEW_TABLES, by_table, tables_of
 from metrics.tables.challenge import challenge_pairs
 from records import HeedError, Measurement
-from records.metric_name import MetricName
+from records.numbers.metric_name import MetricName
 from records.rows import BASE, contents, same, select, strings
 from records.rows import difference as difference_of
 

@@ -16,9 +16,9 @@ from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import Key, left_out, measured, ratio, resample
 from metrics.statistics.bootstrap import share as share_of
 from records import NO_LABEL, HeedError, Measurement
-from records.context import Context
-from records.display import Chart, Line, Shown
-from records.metric_name import MetricName
+from records.numbers.context import Context
+from records.numbers.display import Chart, Line, Shown
+from records.numbers.metric_name import MetricName
 from records.rows import codes, sliced, where
 
 TRANSITIONS = "transitions"

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from records.display import Line
 from records.errors import HeedError
-from records.metric_name import MetricName
+from records.numbers.display import Line
+from records.numbers.metric_name import MetricName
 from records.rows import read_rows, require_format, save_rows
 from records.storage.files import as_json, atomic_path, open_file, read_json
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from records import HeedError, atomic_path, printable, run_command
-from records.metric_name import MetricName
+from records.numbers.metric_name import MetricName
 from records.storage.results import distinct, named, read_results
 from reports.terminal.natural_logic import FAMILY
 from reports.terminal.table import different_examples

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from records.metric_name import MetricName
+from records.numbers.metric_name import MetricName
 from records.storage.results import named
 
 FAMILY = "natural_logic"

@@ -1,6 +1,6 @@
 """Results in a terminal 80 columns wide: of one run, or of several side by side.
 
-The lines, their labels and their order stand in results.json (:mod:`records.display`).
+The lines, their labels and their order stand in results.json (:mod:`records.numbers.display`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from records import printable
-from records.display import Line
+from records.numbers.display import Line
 
 FLAGS = {  # flag: mark in the table, explanation
     "not_above_majority": ("a", "accuracy not above the majority share: one-sided exact test, p >= 0.05"),

@@ -308,7 +308,7 @@ def test_only_the_kinds_that_were_asked_for():
     assert not any("hypotheses" in name for name in (*titles.measurements, *titles.results["counts"]))
     for kinds in (["title"], ["numbers"], None):
         engine = measure(kinds=kinds)
-        assert set(engine.charted) <= set(engine.measurements)
+        assert set(engine.headlines) <= set(engine.measurements)
     with pytest.raises(HeedError, match="^--challenge.kinds verbs: unknown; known are entities, nominal_modifiers, "):
         Challenge(["numbers", "verbs"])
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from records import Measurement
-from records.context import Context
-from records.display import Shown
-from records.metric_name import MetricName
+from records.numbers.context import Context
+from records.numbers.display import Shown
+from records.numbers.metric_name import MetricName
 from records.rows import FORMAT
 from records.storage.results import write_results
 

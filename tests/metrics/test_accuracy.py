@@ -13,7 +13,7 @@ import metrics
 from metrics.accuracy import METRIC
 from metrics.statistics.majority import above_majority
 from records import CLASSIFICATION, SOFT
-from records.context import Context
+from records.numbers.context import Context
 
 from made_rows import by_text
 

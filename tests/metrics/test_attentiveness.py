@@ -11,7 +11,7 @@ import metrics
 from callbacks import Attentiveness
 from metrics.attentiveness import METRIC
 from records import Measurement
-from records.context import Context
+from records.numbers.context import Context
 
 from made_rows import by_text
 

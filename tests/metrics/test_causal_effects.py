@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from metrics.causal_effects import METRIC
 from metrics.entailment import disagreements, entailed
 from records import rows as r
-from records.context import Context
-from records.display import Section
+from records.numbers.context import Context
+from records.numbers.display import Section
 
 from natural_logic_rows import KINDS, THREE, base_row, effects, pair_row, table
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import metrics
 from metrics.naive_partial import METRIC
 from records import SPAN
-from records.context import Context
+from records.numbers.context import Context
 
 from made_rows import by_text
 

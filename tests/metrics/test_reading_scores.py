@@ -18,7 +18,7 @@ from metrics import METRICS
 from records import SPAN
 from records import rows as r
 from records.answers import exact_match, f1, normalised
-from records.context import Context
+from records.numbers.context import Context
 
 from made_rows import by_text
 

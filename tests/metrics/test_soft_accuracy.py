@@ -14,7 +14,7 @@ import metrics
 from metrics import METRICS, soft_flags
 from metrics.statistics.majority import above_zero
 from records import MANY, SOFT
-from records.context import Context
+from records.numbers.context import Context
 
 from made_rows import by_text
 

@@ -11,7 +11,7 @@ import metrics
 from metrics.two_class import METRIC
 from records import HeedError
 from records import rows as r
-from records.context import Context
+from records.numbers.context import Context
 
 from made_rows import by_text
 

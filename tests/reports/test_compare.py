@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from records import HeedError, Measurement, read_json, write_json
-from records.display import Line, Section, Shown
-from records.metric_name import MetricName
+from records.numbers.display import Line, Section, Shown
+from records.numbers.metric_name import MetricName
 from reports import compare as report
 
 import written_results

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from records import HeedError
-from records.context import Context
+from records.numbers.context import Context
 from records.storage.results import write_results
 from reports.inoculation import challenge_tests, compare, main
 

@@ -18,7 +18,7 @@ from lightning_modules import Encoder
 from metrics import METRICS, Metric
 from metrics.statistics.bootstrap import share
 from records import Changed, MetricName
-from records.display import Chart, Line, Shown
+from records.numbers.display import Chart, Line, Shown
 from records.rows import same, select
 from reports.rescore import rescored
 from reports.terminal.table import print_table
@@ -106,7 +106,7 @@ def run(tmp_path_factory, tiny_bert):
         num_sanity_val_steps=0,
         callbacks=callbacks,
     )
-    model = Encoder(str(tiny_bert))
+    model = Encoder(str(tiny_bert), max_length=64)
     trainer.fit(model, data)
     trainer.validate(model, data, verbose=False)
     return folder, engine

@@ -10,8 +10,8 @@ from metrics.tables.challenge import challenge
 from metrics.tables.evidence import METRIC, evidence, evidence_counts
 from metrics.tables.transitions import invalid_transitions
 from records import HeedError
-from records.context import Context
-from records.metric_name import MetricName
+from records.numbers.context import Context
+from records.numbers.metric_name import MetricName
 
 from challenge_rows import sliced
 

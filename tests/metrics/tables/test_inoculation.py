@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from metrics.tables.challenge import challenge_pairs
 from metrics.tables.inoculation import inoculation, inoculation_outcome
 from records import HeedError, Measurement
-from records.metric_name import MetricName
+from records.numbers.metric_name import MetricName
 
 from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, cases, rows_from
 

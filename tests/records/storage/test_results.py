@@ -11,7 +11,7 @@ import pytest
 
 from records import HeedError, printable
 from records import rows as r
-from records.metric_name import MetricName
+from records.numbers.metric_name import MetricName
 from records.storage import results as run
 
 from plain_rows import plain, table

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from records import HeedError, Measurement
-from records.display import Section, Shown
-from records.metric_name import MetricName
+from records.numbers.display import Section, Shown
+from records.numbers.metric_name import MetricName
 from reports.figures import causal_effects as causal_figure
 from reports.figures.causal_effects import collect, figure, short_names
 

@@ -10,7 +10,7 @@ from matplotlib.patches import FancyArrowPatch
 
 from interventions.tables.allowed_transitions import LABELS
 from records import HeedError, Measurement
-from records.metric_name import MetricName
+from records.numbers.metric_name import MetricName
 from reports.figures import transitions as transition_figure
 from reports.figures.transitions import collect, figure, style
 

@@ -12,8 +12,8 @@ from metrics.causal_effects import causal_effects
 from metrics.tables.challenge import HALF_ERROR, challenge
 from metrics.tables.transitions import invalid_transitions
 from records import Measurement
-from records.display import Line, Section, Shown
-from records.metric_name import MetricName
+from records.numbers.display import Line, Section, Shown
+from records.numbers.metric_name import MetricName
 from reports.terminal.table import FLAGS, merged, print_table
 
 import written_results

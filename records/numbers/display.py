@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-from records.metric_name import MetricName
+from records.numbers.metric_name import MetricName
 
 
 @dataclass(frozen=True)
