@@ -11,6 +11,7 @@ from datamodules import Planted
 from interventions.tables.allowed_transitions import LABELS
 from lightning_modules import Seq2Seq
 from records import HeedError
+from records.metric_name import MetricName
 from records.rows import contents, write_rows
 from records.storage.results import write_results
 from reports.inoculation import compare, main
@@ -201,9 +202,9 @@ def test_the_outcome_of_each_split_rests_on_the_seed_of_the_rows(folder):
         what = {"perturb": "hypotheses", "title": "titles"}[test.family]
         shown = f"challenge/infotabs/{what}/split={test.split}/{test.kind}"
         for time, engine in found.items():
-            in_report = measured[f"inoculation/{test}/challenge/{time}"]
+            in_report = measured[MetricName("inoculation", str(test), "challenge", time)]
             assert (in_report.value, in_report.n) == (engine.measurements[shown].value, engine.measurements[shown].n)
-        assert measured[f"inoculation/{test}/original/after"].n == len(PAIRS)
+        assert measured[MetricName("inoculation", str(test), "original", "after")].n == len(PAIRS)
     other = written(measure(reads_the_rows, module(folder, **several | {"seed": 4}), Challenge()), folder / "other")
     with pytest.raises(HeedError, match="with the seed 3 and .* with 4: use one"):
         compare(before, other)
@@ -222,9 +223,9 @@ def test_the_outcome_of_inoculation_is_printed(folder, capsys):
         [],
     )  # no title stands in a hypothesis
     right = sum(reads_the_hypothesis(None, h) == LABELS["ENC".index(label)] for _, h, label, _ in PAIRS)
-    assert found[f"inoculation/{test}/original/before"].value == right / 7
-    assert found[f"inoculation/{test}/original/after"].value == 1
-    assert found[f"inoculation/{test}/challenge/after"].value == 1
+    assert found[MetricName("inoculation", str(test), "original", "before")].value == right / 7
+    assert found[MetricName("inoculation", str(test), "original", "after")].value == 1
+    assert found[MetricName("inoculation", str(test), "challenge", "after")].value == 1
     main([str(before), str(after)])
     printed = capsys.readouterr().out
     assert "challenge: counterfactuals-flips, annotated, label flipped" in printed
