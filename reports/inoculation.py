@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from metrics.metric import Numbers
-from metrics.tables.challenge import KINDS, challenge_pairs, perturbations
+from metrics.tables.challenge import KINDS, TITLE, challenge_pairs, perturbations
 from metrics.tables.counterfactual_tables import set_changes, set_data
 from metrics.tables.inoculation import INOCULATION, inoculation, inoculation_outcome
 from records import HeedError, Measurement, printable, run_command
@@ -75,7 +75,7 @@ def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[
         return
     perturbed = tuple(perturbations(context.own["kinds"]))
     for split in splits or ("",):
-        yield "", split, {"perturb": perturbed, "title": ("title",) * context.own["title"]}
+        yield "", split, {"perturb": perturbed, "title": (TITLE,) * context.own["title"]}
 
 
 def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: Sequence[str] = ()) -> Iterator[Test]:

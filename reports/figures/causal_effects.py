@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from metrics.causal_effects import NATURAL_LOGIC
 from records import HeedError, atomic_path, printable, run_command
 from records.numbers.metric_name import MetricName
 from records.storage.results import distinct, named, read_results
-from reports.terminal.natural_logic import FAMILY
 from reports.terminal.table import different_examples
 
 if TYPE_CHECKING:
@@ -28,8 +28,11 @@ Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE, as they stan
 def points(results: Mapping[str, Any]) -> dict[str, dict[str, Point]]:
     """For each data set of a results.json, and each kind of change, the DCE and the TCE; without undefined ones."""
     numbers, found = named(results), {}
-    for data in dict.fromkeys(name.data for name in numbers if name.family == FAMILY):
-        pairs = {kind: tuple(numbers.get(MetricName(FAMILY, data, kind, e)) for e in ("dce", "tce")) for kind in PANELS}
+    for data in dict.fromkeys(name.data for name in numbers if name.family == NATURAL_LOGIC):
+        pairs = {
+            kind: tuple(numbers.get(MetricName(NATURAL_LOGIC, data, kind, e)) for e in ("dce", "tce"))
+            for kind in PANELS
+        }
         found[data] = {kind: pair for kind, pair in pairs.items() if all(m and m["value"] is not None for m in pair)}
     return found
 

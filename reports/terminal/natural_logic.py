@@ -6,10 +6,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from metrics.causal_effects import NATURAL_LOGIC
 from records.numbers.metric_name import MetricName
 from records.storage.results import named
 
-FAMILY = "natural_logic"
 KINDS = {"context": "context", "insertion": "word-pair"}  # of changes, as they are called here
 RULE = (
     "Alike: the 95 % intervals of the highest and the lowest of these runs overlap.\n"
@@ -64,10 +64,10 @@ def print_categories(runs: Sequence[Mapping[str, Any]], console: Console | None 
     table.add_column("among these runs", no_wrap=True)
     for i in range(len(runs)):
         table.add_column(f"({i + 1})")
-    for data in dict.fromkeys(name.data for of_run in numbers for name in of_run if name.family == FAMILY):
+    for data in dict.fromkeys(name.data for of_run in numbers for name in of_run if name.family == NATURAL_LOGIC):
         for kind, label in KINDS.items():
             tce, dce = (
-                [_interval(of_run.get(MetricName(FAMILY, data, kind, effect))) for of_run in numbers]
+                [_interval(of_run.get(MetricName(NATURAL_LOGIC, data, kind, effect))) for of_run in numbers]
                 for effect in ("tce", "dce")
             )
             robust = [None if m is None else (1 - m[0], 1 - m[2], 1 - m[1]) for m in dce]

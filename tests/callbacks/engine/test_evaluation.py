@@ -60,7 +60,7 @@ def named(context):
 
 def score(rows, context):
     stays = same(select(rows, intervention="shout"), "y", "y2").astype(np.float64)
-    return {named(context): share(stays, None, (context.seed, str(named(context))))}
+    return {named(context): share(stays, (context.seed, str(named(context))))}
 
 
 def show(numbers, context, counts):
