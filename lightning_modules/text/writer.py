@@ -11,7 +11,7 @@ from lightning_modules.pretrained_classifier import drop
 from lightning_modules.processors.targets import teach, writing_loss
 from lightning_modules.processors.templates import TemplateProcessor
 from lightning_modules.text.seq2seq import Seq2Seq
-from records import SPAN, Example, HeedError, Prediction, Task
+from records import SPAN, Example, Prediction, Task
 
 
 class AnswerProcessor(TemplateProcessor):
