@@ -3,7 +3,6 @@
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -235,8 +234,7 @@ class HeedCLI(LightningCLI):
         self.model.require_parts(self.datamodule.task)
         self.model.prepare(self.datamodule.task)
         if self.without_data and self.model.answers:
-            labels = tuple(self.model.answers)
-            self.datamodule.full_task = replace(self.datamodule.full_task, labels=labels, default_label=None)
+            self.datamodule.settle_labels(self.model.answers, default_label=None)
             self.model.prepare(self.datamodule.task)
         if self.evaluating:
             self.model.require_head()

@@ -14,7 +14,7 @@ from callbacks.engine.pace import Pace
 from callbacks.engine.predictions import BasePredictions, Predictions
 from datamodules import PairedData
 from datamodules.base.collate import Collate
-from datamodules.base.fingerprints import gather
+from datamodules.base.processes import gather
 from datamodules.base.sampler import evaluation_batches
 from interventions import Intervention
 from records import Changed, Example, Examples, HeedError, Prediction, Spool, generator, stopping
