@@ -37,9 +37,9 @@ from callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, r
 from callbacks.outputs.board import BoardLogger
 from cli.allowed_classes import require_kinds
 from cli.folders import claim_named
-from cli.messages import Parser, one_sentence, user_mistake
+from cli.messages import FLAG, Parser, one_sentence, user_mistake
 from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
-from cli.short_forms import CONFIGS, config_path, names
+from cli.short_forms import CONFIGS, config_path, description
 from datamodules import PairedData
 from lightning_modules import Classifier
 from lightning_modules.lightning_internals import start_method
@@ -49,19 +49,6 @@ from records.storage.claim import release
 IN_TRAINING = (Accuracy, Answers, Attentiveness, NaturalLogic)
 ONLY_AFTERWARDS = (NaivePartial, TableRows, Evidence, Challenge, CounterfactualTables, TwoClass)
 EVALUATIONS = {kind.name: kind for kind in (*IN_TRAINING, *ONLY_AFTERWARDS)}
-
-
-def description(evaluating: bool) -> str:
-    """What --help says first."""
-    forms = [f"--{kind} NAME ({', '.join(names(kind))}, or a YAML file)" for kind in ("data", "model")]
-    if evaluating:
-        task = "Measure a trained classifier on all examples, in full precision."
-        forms += ["--checkpoint FILE (of a run, which brings its model and its data)"]
-    else:
-        task = "Train a classifier over paired inputs, and watch whether it heeds every part of them."
-        forms += [f"--augment NAME ({', '.join(names('augment'))})", "--partial PART (train on one part alone)"]
-    settings = "--data.help CLASS and --model.help CLASS explain their settings, listed below."
-    return f"{task} Short forms: {'; '.join(forms)}. {settings}"
 
 
 class HeedCLI(LightningCLI):
@@ -79,8 +66,10 @@ class HeedCLI(LightningCLI):
         self.evaluations: list[Evaluation] = []  # those that have something to do
         try:
             self._make(args)
-        except BaseException:
+        except BaseException as error:
             release()  # and leave no empty folder behind
+            if isinstance(error, HeedError):
+                error.name_settings(FLAG)
             raise
 
     def _make(self, args: list[str]) -> None:

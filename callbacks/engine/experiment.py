@@ -69,7 +69,7 @@ def require_finite(probs: np.ndarray, what: str) -> None:
         broken = int((~np.isfinite(probs)).any(axis=1).sum())
         raise HeedError(
             f"The model's outputs are not finite for {broken:,} of {len(probs):,} predictions ({what}): try a lower "
-            "--model.learning_rate, or --trainer.precision 32-true."
+            "§model.learning_rate, or §trainer.precision 32-true."
         )
 
 

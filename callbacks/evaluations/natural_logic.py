@@ -35,7 +35,7 @@ class NaturalLogic(Evaluation):
 
     def __init__(self, path: str | None = None, split: str = "test", seeds: int = SEEDS, paired: bool = False) -> None:
         if seeds < 1:
-            raise HeedError("--natural_logic.seeds must be at least 1.")
+            raise HeedError("§natural_logic.seeds must be at least 1.")
         self.path, self.split, self.seeds, self.paired = path, split, seeds, paired
         self._design: Design | None = None
         self._pool: Examples | None = None
@@ -52,7 +52,7 @@ class NaturalLogic(Evaluation):
         if path is None or self._idle:
             return None
         if self._pool is None:
-            flags = "--natural_logic.path", "--natural_logic.split"
+            flags = "§natural_logic.path", "§natural_logic.split"
             if inherited and not has_split(path, self.split):
                 rank_zero_info(f"{path} has no split {self.split!r}: causal effects are not measured ({flags[1]}).")
                 self._idle = True

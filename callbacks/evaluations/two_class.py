@@ -39,14 +39,14 @@ class TwoClass(Evaluation):
             try:
                 module = data_module(benchmark, path)
             except HeedError as error:
-                raise HeedError(f"--two_class.benchmarks {benchmark}: {error}") from None
-            require_entailment(module.task.labels, f"--two_class.benchmarks {benchmark}")
+                raise HeedError(f"§two_class.benchmarks {benchmark}: {error.args[0]}") from None
+            require_entailment(module.task.labels, f"§two_class.benchmarks {benchmark}")
             if self._modules.setdefault(module.name, module) is not module:
-                raise HeedError(f"--two_class.benchmarks {benchmark}: another one is called {module.name} in its YAML.")
+                raise HeedError(f"§two_class.benchmarks {benchmark}: another one is called {module.name} in its YAML.")
 
     def pool(self, data: PairedData) -> Examples | None:
         if self._pool is None and self._modules:
-            require_entailment(data.task.labels, "--two_class.benchmarks with this model")
+            require_entailment(data.task.labels, "§two_class.benchmarks with this model")
             self._pool = Examples.concatenate([fitted(m.pool, data) for m in self._modules.values()])
         return self._pool
 

@@ -308,7 +308,7 @@ def test_evidence_is_not_for_every_model(folder, settings, message):
 
 
 def test_probes_are_about_tables(folder):
-    with pytest.raises(HeedError, match="--evidence.path .* is about tables"):
+    with pytest.raises(HeedError, match="^path .* is about tables"):
         Evidence(str(folder / "relevant.csv")).pool(Planted(n_validation=8))
     assert Evidence().pool(module(folder)) is CounterfactualTables().pool(module(folder)) is None
     again = folder / "again" / "flips"

@@ -47,7 +47,7 @@ class Challenge(Evaluation):
     def __init__(self, kinds: list[str] | None = None) -> None:
         known = (*KINDS, TITLE)
         if unknown := [kind for kind in kinds or () if kind not in known]:
-            raise HeedError(f"--challenge.kinds {unknown[0]}: unknown; known are {', '.join(known)}.")
+            raise HeedError(f"§challenge.kinds {unknown[0]}: unknown; known are {', '.join(known)}.")
         self.kinds = list(dict.fromkeys(known if kinds is None else kinds))
         self.all = kinds is None
         self._known: tuple[Examples, list[Source]] | None = None
@@ -55,7 +55,7 @@ class Challenge(Evaluation):
             try:
                 SpacyAnalyser()
             except HeedError as error:
-                raise HeedError(f"--challenge.kinds {ENTITIES}: {error}") from None
+                raise HeedError(f"§challenge.kinds {ENTITIES}: {error}") from None
 
     @property
     def title(self) -> str:

@@ -55,7 +55,7 @@ class CounterfactualTables(Evaluation):
 
     def _evaluated(self) -> tuple[pa.Table, dict[str, Any]]:
         """The rows of the hypothesis-only model, and their metadata."""
-        flag = f"--counterfactual_tables.hypothesis_only {self.hypothesis_only}"
+        flag = f"§counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         try:
             known = (Path(self.hypothesis_only) / RESULTS).is_file()
             evaluated = read_evaluation(self.hypothesis_only, self.name) if known else None
@@ -64,7 +64,7 @@ class CounterfactualTables(Evaluation):
         if evaluated is None:
             raise HeedError(
                 f"{flag} has no rows of {self.name}: evaluate the model of the hypothesis alone first, with the same "
-                "--counterfactual_tables.paths, and name the folder that the results are in."
+                "§counterfactual_tables.paths, and name the folder that the results are in."
             )
         return evaluated
 
@@ -72,14 +72,14 @@ class CounterfactualTables(Evaluation):
         if self._pool is None and self.paths:
             if set(data.full_task.labels) != set(LABELS):
                 raise HeedError(
-                    f"--counterfactual_tables.paths needs a model with the labels {', '.join(LABELS)}; this one has "
+                    f"§counterfactual_tables.paths needs a model with the labels {', '.join(LABELS)}; this one has "
                     f"{', '.join(data.full_task.labels)}."
                 )
             for path in self.paths:
                 name = Path(path).resolve().name
                 if name in self._sets:
-                    raise HeedError(f"--counterfactual_tables.paths {path}: another folder is called {name} as well.")
-                self._sets[name] = load_counterfactuals(path, _prefix(name), flag="--counterfactual_tables.paths")
+                    raise HeedError(f"§counterfactual_tables.paths {path}: another folder is called {name} as well.")
+                self._sets[name] = load_counterfactuals(path, _prefix(name), flag="§counterfactual_tables.paths")
             originals, changed = map(Examples.concatenate, zip(*self._sets.values(), strict=True))
             self._pool, self._changed = fitted(originals, data), fitted(changed, data)
             if self.hypothesis_only is not None:
@@ -88,7 +88,7 @@ class CounterfactualTables(Evaluation):
 
     def _rows_of_partial(self, originals: Examples, changed: Examples, data: PairedData) -> pa.Table:
         """The rows of the hypothesis-only model, which must be of one, and hold all of these originals."""
-        flag = f"--counterfactual_tables.hypothesis_only {self.hypothesis_only}"
+        flag = f"§counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         rows, metadata = self._evaluated()
         predicted = contents(rows)
         if missing := next((uid for uid in originals.column("uid") if uid not in predicted), None):
@@ -99,7 +99,7 @@ class CounterfactualTables(Evaluation):
         if metadata["seed"] != data.seed:
             raise HeedError(
                 f"{flag} was evaluated with the seed {metadata['seed']}, and this is {data.seed}: use one "
-                "(--seed_everything)."
+                "(§seed_everything)."
             )
         hypotheses = (pool.column(f"parts.{pool.parts[1]}") for pool in (originals, changed))
         same_text = {uid for uid, a, b in zip(originals.column("uid"), *hypotheses, strict=True) if a == b}

@@ -54,16 +54,16 @@ class Evidence(Evaluation):
             found, self._left_out = load_evidence(self.path, examples)
             self._relevant = {pair.uid: frozenset(pair.keys) for pair in found}
             if not found:
-                raise HeedError(f"--evidence.path {self.path} marks no row as relevant to a pair that is not neutral.")
+                raise HeedError(f"§evidence.path {self.path} marks no row as relevant to a pair that is not neutral.")
             positions = sorted({examples.position(uid) for uid in self._relevant})
             self._lenders = fitted(examples, data)
             self._pool = self._lenders.take(positions)
         return self._pool
 
     def _require(self, data: PairedData) -> None:
-        flag = f"--evidence.path {self.path}"
+        flag = f"§evidence.path {self.path}"
         if not isinstance(data, PairedTables) or data.path is None:
-            raise HeedError(f"{flag} is about tables: it needs --data infotabs --data.path DIR, or other tables.")
+            raise HeedError(f"{flag} is about tables: it needs §data infotabs §data.path DIR, or other tables.")
         if data.partial:
             raise HeedError(f"{flag} takes a model of tables and hypotheses; this one reads the {data.partial} alone.")
         if set(data.full_task.labels) != set(LABELS):

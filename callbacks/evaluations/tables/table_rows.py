@@ -40,7 +40,7 @@ class TableRows(Evaluation):
     ) -> None:
         for flag, n in {"max_examples": max_examples, "rows_per_table": rows_per_table}.items():
             if n is not None and n < 1:
-                raise HeedError(f"--table_rows.{flag} must be at least 1.")
+                raise HeedError(f"§table_rows.{flag} must be at least 1.")
         for operation in operations:
             steps(operation)
         self.operations = list(dict.fromkeys(operations))
