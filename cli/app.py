@@ -3,7 +3,6 @@
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +20,14 @@ from callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, r
 from callbacks.outputs.board import BoardLogger
 from cli.allowed_classes import require_kinds
 from cli.folders import claim_named
-from cli.messages import Parser, one_sentence, user_mistake
+from cli.messages import FLAG, Parser, one_sentence, user_mistake
 from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
-from cli.short_forms import CONFIGS, config_path, names
+from cli.short_forms import CONFIGS, config_path, description
 from datamodules import PairedData
 from lightning_modules import Classifier
 from lightning_modules.lightning_internals import start_method
 from records import ExamplesBuilder, HeedError
 from records.storage.claim import release
-
-
-def description(evaluating: bool) -> str:
-    """What --help says first."""
-    forms = [f"--{kind} NAME ({', '.join(names(kind))}, or a YAML file)" for kind in ("data", "model")]
-    if evaluating:
-        task = "Measure a trained classifier on all examples, in full precision."
-        forms += ["--checkpoint FILE (of a run, which brings its model and its data)"]
-    else:
-        task = "Train a classifier over paired inputs, and watch whether it heeds every part of them."
-        forms += [f"--augment NAME ({', '.join(names('augment'))})", "--partial PART (train on one part alone)"]
-    settings = "--data.help CLASS and --model.help CLASS explain their settings, listed below."
-    return f"{task} Short forms: {'; '.join(forms)}. {settings}"
 
 
 class HeedCLI(LightningCLI):
@@ -60,8 +46,10 @@ class HeedCLI(LightningCLI):
         self.engine: Engine | None = None
         try:
             self._make(args)
-        except BaseException:
+        except BaseException as error:
             release()  # and leave no empty folder behind
+            if isinstance(error, HeedError):
+                error.name_settings(FLAG)
             raise
 
     def _make(self, args: list[str]) -> None:
@@ -214,8 +202,7 @@ class HeedCLI(LightningCLI):
         self.model.require_parts(self.datamodule.task)
         self.model.prepare(self.datamodule.task)
         if self.without_data and self.model.answers:
-            labels = tuple(self.model.answers)
-            self.datamodule.full_task = replace(self.datamodule.full_task, labels=labels, default_label=None)
+            self.datamodule.settle_labels(self.model.answers, default_label=None)
             self.model.prepare(self.datamodule.task)
         if self.evaluating:
             self.model.require_head()

@@ -19,12 +19,16 @@ from pytorch_lightning.utilities import rank_zero_only
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from records import HeedError, ending_with_its_reader, printable, stopping
+from records.errors import SETTING
 from records.storage.claim import release
+
+FLAG = r"--\1"  # of a setting that a message names
 
 
 def shown(record: logging.LogRecord) -> bool:
     """Whether a line for the user is shown; what comes from data in it is made fit for a terminal."""
-    record.msg, record.args = "\n".join(map(printable, record.getMessage().split("\n"))), ()
+    message = SETTING.sub(FLAG, record.getMessage())
+    record.msg, record.args = "\n".join(map(printable, message.split("\n"))), ()
     return "Tip:" not in record.msg
 
 
@@ -69,11 +73,16 @@ def one_sentence(message: str) -> str:
 
 
 def user_mistake(error: BaseException | None) -> HeedError | None:
-    """The HeedError that led to an exception, if one did: jsonargparse and Lightning raise their own on top."""
+    """The HeedError that led to an exception, if one did: jsonargparse and Lightning raise their own on top.
+
+    It names settings by their flags.
+    """
     while error is not None and not isinstance(error, HeedError):
         if said := of_lightning(error):
             return HeedError(f"--trainer: {said}")
         error = error.__cause__ or error.__context__
+    if error is not None:
+        error.name_settings(FLAG)
     return error
 
 

@@ -24,6 +24,19 @@ def names(kind: str) -> list[str]:
     return sorted(path.stem for path in (CONFIGS / FOLDER_OF[kind]).glob("*.yaml"))
 
 
+def description(evaluating: bool) -> str:
+    """What --help says first."""
+    forms = [f"--{kind} NAME ({', '.join(names(kind))}, or a YAML file)" for kind in ("data", "model")]
+    if evaluating:
+        task = "Measure a trained classifier on all examples, in full precision."
+        forms += ["--checkpoint FILE (of a run, which brings its model and its data)"]
+    else:
+        task = "Train a classifier over paired inputs, and watch whether it heeds every part of them."
+        forms += [f"--augment NAME ({', '.join(names('augment'))})", "--partial PART (train on one part alone)"]
+    settings = "--data.help CLASS and --model.help CLASS explain their settings, listed below."
+    return f"{task} Short forms: {'; '.join(forms)}. {settings}"
+
+
 def config_path(kind: str, name: str) -> str:
     """The file that a short name stands for; a path or a class stays as it is.
 

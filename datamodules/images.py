@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from pytorch_lightning.utilities import rank_zero_info
 
@@ -63,8 +63,8 @@ class PairedImages(PairedText):
             labels = {answer: [] for answer in with_default(listed(answers, path), default_label, name)}
         sides = ["+".join(pictures), *(part for part in parts if part not in pictures)]
         swap = sides if swap is None else swap
+        self.pictures = tuple(pictures)
         super().__init__(name, parts, labels, path=path, swap=swap, default_label=default_label, **kwargs)
-        self.full_task = replace(self.full_task, pictures=tuple(pictures))
         self.answers = answers
         columns = {part: parts[part] for part in pictures}
         self.found = Pictures(columns, self.columns.uid, Path(image_folder) if image_folder else None)
@@ -80,9 +80,8 @@ class PairedImages(PairedText):
         joined = ("+".join(task.pictures),) if task.pictures else ()
         return (*joined, *(part for part in task.parts if part not in task.pictures))
 
-    @property
-    def new_label(self) -> str:
-        return " '(unrelated)', which is added to the answers" if self.answers else ""
+    def _refuse_without_default(self, more: str = "") -> NoReturn:
+        super()._refuse_without_default(" '(unrelated)', which is added to the answers" if self.answers else more)
 
     def _source(self, path: str | None) -> Local | Hub:
         source = super()._source(path)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +33,7 @@ class Reading(PairedText):
         for split, names in ALIASES.items()
     }
     whole_groups = True
+    kind = SPAN
 
     def __init__(
         self,
@@ -43,10 +43,9 @@ class Reading(PairedText):
         no_answer: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(name, parts, labels={}, label=answers, default_label=None, **kwargs)
+        super().__init__(name, parts, labels={}, label=answers, default_label="", **kwargs)
         if len(parts) != 2:
             raise HeedError(f"--data.parts names {len(parts)} parts, and should name a text and a question.")
-        self.full_task, self.default_label = replace(self.full_task, kind=SPAN, default_label=""), ""
         self.no_answer = no_answer
         self.found: dict[str, Found] = {}
         self.absent = 0  # validation questions of which no answer stands in the text

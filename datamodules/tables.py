@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
+from datamodules.base.inoculation import Challenges
 from datamodules.base.splits import by_hash
 from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
 from datamodules.sources.readers import SUFFIXES, read
@@ -119,12 +120,11 @@ class PairedTables(PairedText):
         without_tables: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
         if keep_rows is not None and keep_rows < 1:
             raise HeedError(f"--data.keep_rows {keep_rows} must be at least 1.")
-        self.without_tables = without_tables
         self.form = TableForm(table_style, keep_rows)
-        self.full_task = replace(self.full_task, form=self.form)
+        super().__init__(**kwargs)
+        self.without_tables = without_tables
         self.columns = replace(
             self.columns,
             groups=tuple(dict.fromkeys((TABLE, *self.columns.groups))),
@@ -136,7 +136,11 @@ class PairedTables(PairedText):
         examples = super().load(split)
         return examples if split != "train" or self.without_tables is None else self._leave_out(examples)
 
-    def load_challenge(self, path: str) -> Examples:
+    @property
+    def challenges(self) -> Challenges:
+        return Challenges(self._challenge, self._perturbed)
+
+    def _challenge(self, path: str) -> Examples:
         prefix = f"{self.name}/challenge"
         if file := challenge_file(path, "--data.inoculation.path"):
             return load_counterfactuals(file, prefix, self.columns.labels)[1]
@@ -144,7 +148,7 @@ class PairedTables(PairedText):
         examples, self.counts.no_gold["train"] = to_examples(rows, path, prefix, self.columns)
         return examples
 
-    def perturbed(self, n: int, by_group: bool) -> Examples:
+    def _perturbed(self, n: int, by_group: bool) -> Examples:
         """Hypotheses of the training set in the order of their hashes, each with one change of all that it allows.
 
         Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §4 and §7.

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from datamodules.base.inoculation import Challenges
 from datamodules.base.paired_data import PairedData
 from datamodules.base.splits import hold_out
 from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
@@ -124,7 +125,11 @@ class PairedText(PairedData):
             self.counts.no_gold["validation"] = self.counts.no_gold["train"]  # of the file that both come from
         return self._halves[split == "validation"]
 
-    def load_challenge(self, path: str) -> Examples:
+    @property
+    def challenges(self) -> Challenges:
+        return Challenges(self._challenge)
+
+    def _challenge(self, path: str) -> Examples:
         where, rows = self._source(path).rows("train", self.aliases["train"])
         return self._examples(rows, where, f"{self.name}/challenge", "train")
 

@@ -37,6 +37,8 @@ class VisualQuestions(PairedImages):
         **kwargs: As for :class:`PairedImages`.
     """
 
+    kind = SOFT
+
     def __init__(
         self,
         name: str,
@@ -63,7 +65,6 @@ class VisualQuestions(PairedImages):
             raise HeedError(f"--data.answers {answers} must be at least 1, or a file.")
         self.answers, self.given, self.frequent, self.default_label = answers, given, label, default_label
         self.columns = replace(self.columns, labels=None)
-        self.full_task = replace(self.full_task, kind=SOFT)
         self.spelled = spelled([answer for answer in self.full_task.labels if answer != default_label])
         self.counted: Counter[str] = Counter()  # the answers of the training split
         self.unanswerable = 0  # evaluated questions none of whose answers is a label
@@ -101,8 +102,7 @@ class VisualQuestions(PairedImages):
         labels = most_frequent(self.counted, self.answers)
         if len(labels) < self.answers:
             rank_zero_info(f"{self.name}: the training split has only {len(labels):,} different answers.")
-        labels = tuple(with_default(labels, self.default_label, self.name))
-        self.full_task = replace(self.full_task, labels=labels, default_label=self.default_label)
+        self.settle_labels(with_default(labels, self.default_label, self.name), self.default_label)
 
     def _training_examples(self) -> Examples:
         examples = super()._training_examples()

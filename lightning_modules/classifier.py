@@ -22,7 +22,7 @@ MOST_UNKNOWN = 0.2  # by default: a tokenizer that fits its texts knows nearly a
 class Classifier(pl.LightningModule):
     """A classifier over paired inputs.
 
-    A family overrides :meth:`build` (make the processor and the network for a task) and :meth:`logits`.
+    A family overrides :meth:`prepare`, ``configure_model``, :meth:`logits` and :meth:`export`.
 
     Args:
         learning_rate: Peak learning rate of AdamW.
@@ -48,6 +48,7 @@ class Classifier(pl.LightningModule):
         max_unknown: float = MOST_UNKNOWN,
     ) -> None:
         super().__init__()
+        self.save_hyperparameters(logger=False)
         if not 0 < learning_rate < math.inf:
             raise HeedError(f"--model.learning_rate {learning_rate} should be a positive number, such as 5e-5.")
         if not 0 <= weight_decay < math.inf:

@@ -7,16 +7,29 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+SETTING = re.compile(r"§([a-z_]+(?:\.[a-z_]+)*)")
+
 
 class HeedError(Exception):
     """A mistake in the input or in the settings.
 
-    The message is one sentence (or two) that says what was wrong, where (file, row, column, flag) and what to do.
+    The message is one sentence (or two) that says what was wrong, where (file, row, column, setting) and what to do.
     The command line prints it without a traceback.
+
+    A setting is written with a section sign and the object that has it: ``§data.hold_out``. What raises the error
+    knows no flags: from Python the message says ``hold_out``, and on the command line ``--data.hold_out``.
+
+    Example:
+        >>> str(HeedError("§data.hold_out 3 leaves nothing to train on."))
+        'hold_out 3 leaves nothing to train on.'
     """
 
     def __str__(self) -> str:
-        return printable(super().__str__())
+        return printable(SETTING.sub(lambda found: found[1].rpartition(".")[2], super().__str__()))
+
+    def name_settings(self, flag: str) -> None:
+        r"""Have the message name each setting by a flag, as in ``r"--\1"``."""
+        self.args = (SETTING.sub(flag, self.args[0]),)
 
 
 def printable(text: str) -> str:

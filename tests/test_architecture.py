@@ -1,6 +1,7 @@
 """Which room may import which: arrows point one way, nobody takes another's private names, and rooms stay small."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -93,6 +94,23 @@ def test_nobody_takes_private_names():
         and any(part.startswith("_") for part in (*found.module.split("."), found.name))
     ]
     assert not wrong
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """The strings in a file, but for docstrings."""
+    tree = ast.parse(path.read_text())
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node.lineno, node.value
+
+
+def test_low_rooms_know_no_flags():
+    """A message names a setting as ``§data.hold_out``: see ``HeedError``."""
+    low = ("records", "interventions", "metrics", "callbacks")
+    flag = re.compile(r"(?<!python train\.py )--[a-z]")  # a whole command may be shown
+    found = {(path, *text) for path in FILES if package(module_of(path)) in low for text in texts(path)}
+    assert not {f"{path.relative_to(ROOT)}:{line}: {text}" for path, line, text in found if flag.search(text)}
 
 
 NAMED_TUPLES = ("_replace", "_asdict", "_fields")  # public: the underscore tells them from the fields

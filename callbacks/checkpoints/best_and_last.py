@@ -57,12 +57,12 @@ class BestCheckpoint(ModelCheckpoint):
         **kwargs: Any,
     ) -> None:
         if kwargs.get("save_top_k", 1) not in (0, 1) and "{" not in filename:
-            raise HeedError("--checkpoint.save_top_k needs a field in --checkpoint.filename, such as 'best-{epoch}'.")
+            raise HeedError("§checkpoint.save_top_k needs a field in §checkpoint.filename, such as 'best-{epoch}'.")
         self._require_name(filename, kwargs.get("auto_insert_metric_name", True))
         if mode not in ("max", "min"):
-            raise HeedError(f"--checkpoint.mode {mode}: expected max or min.")
+            raise HeedError(f"§checkpoint.mode {mode}: expected max or min.")
         if last_every_n_steps is not None and last_every_n_steps < 1:
-            raise HeedError(f"--checkpoint.last_every_n_steps {last_every_n_steps} must be at least 1, or null.")
+            raise HeedError(f"§checkpoint.last_every_n_steps {last_every_n_steps} must be at least 1, or null.")
         self.last_every_n_steps = last_every_n_steps
         self._last_step = 0  # of last.ckpt
         self._stopping = self._rewound = False
@@ -85,13 +85,13 @@ class BestCheckpoint(ModelCheckpoint):
         """
         fields, plain = re.findall(r"{[^}]*}", filename), re.sub(r"{[^}]*}", "", filename)
         if f"{filename}.ckpt" in (LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE):
-            raise HeedError(f"--checkpoint.filename {filename} is the name of another checkpoint: take another one.")
+            raise HeedError(f"§checkpoint.filename {filename} is the name of another checkpoint: take another one.")
         if not filename or filename.startswith(".") or "/" in plain or "\\" in plain:
-            raise HeedError(f"--checkpoint.filename {filename!r} is not the name of a file in the folder of the run.")
+            raise HeedError(f"§checkpoint.filename {filename!r} is not the name of a file in the folder of the run.")
         if with_names and any("/" in field for field in fields):
             raise HeedError(
-                f"--checkpoint.filename {filename}: names of metrics have a /, so leave them out of the file's name "
-                "with --checkpoint.auto_insert_metric_name false."
+                f"§checkpoint.filename {filename}: names of metrics have a /, so leave them out of the file's name "
+                "with §checkpoint.auto_insert_metric_name false."
             )
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
@@ -113,7 +113,7 @@ class BestCheckpoint(ModelCheckpoint):
             self.monitor = f"{QUALITY[data.task.kind.name]}/{data.name}"
         if self.monitor != "loss/train" and not engine.is_known(self.monitor):
             known = [*engine.headlines, "loss/train"]
-            raise HeedError(f"--checkpoint.monitor {self.monitor}: unknown; there are {', '.join(known)}.")
+            raise HeedError(f"§checkpoint.monitor {self.monitor}: unknown; there are {', '.join(known)}.")
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         known = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}

@@ -176,7 +176,7 @@ def progress(path: Path) -> tuple[int, int]:
     if "optimizer_states" not in saved:
         run = path.absolute().parent.parent
         raise HeedError(
-            f"{path} holds weights alone, and training cannot go on from it: go on with --resume {run} if that run is "
-            f"not finished, or start a new run from its weights with --init_from {run}."
+            f"{path} holds weights alone, and training cannot go on from it: go on with §resume {run} if that run is "
+            f"not finished, or start a new run from its weights with §init_from {run}."
         )
     return saved["epoch"] + 1, saved["global_step"]

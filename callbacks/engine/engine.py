@@ -14,7 +14,7 @@ from callbacks.engine.pace import Pace
 from callbacks.engine.predictions import BasePredictions, Predictions
 from callbacks.engine.stop import stop_if_asked
 from datamodules import PairedData
-from datamodules.base.fingerprints import require_alike
+from datamodules.base.processes import require_alike
 from interventions import manifest_hash
 from lightning_modules.lightning_internals import kept_metrics
 from metrics import METRICS

@@ -14,7 +14,7 @@ from callbacks.engine.pace import Pace
 from callbacks.engine.predictions import BasePredictions, Predictions
 from datamodules import PairedData
 from datamodules.base.collate import Collate
-from datamodules.base.fingerprints import gather
+from datamodules.base.processes import gather
 from datamodules.base.sampler import evaluation_batches
 from interventions import Intervention
 from records import Changed, Example, Examples, HeedError, Prediction, Spool, generator, stopping
@@ -69,7 +69,7 @@ def require_finite(probs: np.ndarray, what: str) -> None:
         broken = int((~np.isfinite(probs)).any(axis=1).sum())
         raise HeedError(
             f"The model's outputs are not finite for {broken:,} of {len(probs):,} predictions ({what}): try a lower "
-            "--model.learning_rate, or --trainer.precision 32-true."
+            "§model.learning_rate, or §trainer.precision 32-true."
         )
 
 

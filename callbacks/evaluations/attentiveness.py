@@ -25,7 +25,7 @@ class Attentiveness(Evaluation):
 
     def __init__(self, draws: int = 5, max_examples: int | None = 2000) -> None:
         if draws < 1 or (max_examples is not None and max_examples < 1):
-            raise HeedError("--attentiveness.draws and --attentiveness.max_examples must be at least 1.")
+            raise HeedError("§attentiveness.draws and §attentiveness.max_examples must be at least 1.")
         self.draws, self.max_examples = draws, max_examples
 
     def plan(self, setting: Setting) -> Plan:

@@ -23,16 +23,16 @@ class TwoClass(Evaluation):
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         if not self.benchmarks:
-            return Nothing("needs --two_class.benchmarks, data sets with their paths")
+            return Nothing("needs §two_class.benchmarks, data sets with their paths")
         modules: dict[str, PairedData] = {}
         for benchmark, path in self.benchmarks.items():
-            flag = f"--two_class.benchmarks {benchmark}"
+            flag = f"§two_class.benchmarks {benchmark}"
             try:
                 module = setting.read(benchmark, path)
             except HeedError as error:
-                raise HeedError(f"{flag}: {error}") from None
+                raise HeedError(f"{flag}: {error.args[0]}") from None
             require_entailment(module.task.labels, flag)
             if modules.setdefault(module.name, module) is not module:
                 raise HeedError(f"{flag}: another one is called {module.name} in its YAML.")
-        require_entailment(setting.data.task.labels, "--two_class.benchmarks with this model")
+        require_entailment(setting.data.task.labels, "§two_class.benchmarks with this model")
         return Plan(Examples.concatenate([fitted(module.pool, setting.data) for module in modules.values()]))

@@ -7,6 +7,7 @@ import torch
 from torch.utils.data import Dataset
 
 from records import Example, Task, percent
+from records.stopping import leave_to_parent
 
 
 class Numbered(Dataset):
@@ -45,6 +46,27 @@ class Collate:
             "positions": [position for position, _ in items],
             "size": len(items),
         }
+
+
+def loading(examples: Sequence[Example], sampler: Any, processor: Any, task: Task, workers: int) -> dict[str, Any]:
+    """The arguments of a DataLoader.
+
+    Args:
+        examples: What it loads.
+        sampler: Gives the positions of each batch.
+        processor: Of the model.
+        task: What the model sees.
+        workers: Processes that prepare batches.
+    """
+    return {
+        "dataset": Numbered(examples),
+        "batch_sampler": sampler,
+        "collate_fn": Collate(processor, task),
+        "num_workers": workers,
+        "persistent_workers": False,
+        "worker_init_fn": leave_to_parent,
+        "pin_memory": torch.cuda.is_available(),
+    }
 
 
 def how_read(processor: Any) -> str:

@@ -2,57 +2,31 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import torch
 from pytorch_lightning.utilities import rank_zero_info
 
-from interventions import Swap
-from records import Examples, HeedError
-
-if TYPE_CHECKING:
-    from datamodules.base.paired_data import PairedData
+from records import Examples, HeedError, Task
 
 
-def gather(value: Any) -> list[Any]:
-    """The value of every process, in the order of ranks, on every process."""
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
-        return [value]
-    values = [None] * torch.distributed.get_world_size()
-    torch.distributed.all_gather_object(values, value)
-    return values
-
-
-def require_alike(value: Any, what: str) -> None:
-    """Compare something that all processes must agree on.
-
-    Args:
-        value: What this process has.
-        what: What to call it in a message, in the plural.
-
-    Raises:
-        HeedError: Another process has another value. Every process raises it.
-    """
-    values = gather(value)
-    if others := [rank for rank, other in enumerate(values) if other != values[0]]:
-        raise HeedError(
-            f"The {what} of process {others[0]} are not those of process 0: give all processes the same command, and "
-            "let every machine see the same files."
-        )
-
-
-def fingerprints(data: "PairedData") -> dict[str, str]:
-    """The fingerprints of what a data module trains on (``train``, where it is set up to train) and evaluates.
+def fingerprints(
+    task: Task, validation: Examples, train: Examples | None, augmentation: Sequence[Any]
+) -> dict[str, str]:
+    """The fingerprints of what a run evaluates and trains on.
 
     They cover uids, labels, the content of every part, the order, the words around the parts, and how counterfactuals
     are drawn.
+
+    Args:
+        task: What the model sees.
+        validation: The examples that are evaluated.
+        train: Those that are trained on; None where nothing is.
+        augmentation: How counterfactuals are drawn; empty for none.
     """
-    task = data.task.as_dict()
-    found = {"validation": _fingerprint(data.pool, task)}
-    if data.train_examples is not None:
-        augmented = [data.augment, data.swap[:1], Swap.version, data.resample_counterfactuals]
-        found["train"] = _fingerprint(data.train_examples, task, augmented if data.augment == "counterfactual" else [])
+    found = {"validation": _fingerprint(validation, task.as_dict())}
+    if train is not None:
+        found["train"] = _fingerprint(train, task.as_dict(), augmentation)
     return found
 
 

@@ -3,19 +3,20 @@
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pytorch_lightning as pl
-import torch
 from pytorch_lightning.utilities import rank_zero_info
 from torch.utils.data import DataLoader
 
-from datamodules.base.collate import Collate, Numbered, how_read
-from datamodules.base.fingerprints import compare, fingerprints, require_alike
+from datamodules.base.collate import how_read, loading
+from datamodules.base.fingerprints import compare, fingerprints
+from datamodules.base.inoculation import Challenges, Inoculation
+from datamodules.base.processes import require_alike
+from datamodules.base.regime import regime_name, require_regime
 from datamodules.base.sampler import EvaluationSampler, TrainingLoader, TrainingSampler, evaluation_batches
 from datamodules.base.splits import (
-    Inoculation,
     TrainingSet,
     counterfactual_partners,
     fold_out,
@@ -27,14 +28,14 @@ from datamodules.base.splits import (
 from datamodules.base.wording import checked_words, require_names
 from datamodules.sources.hub_and_local import Counts
 from interventions import Swap
-from records import CLASSIFICATION, Example, Examples, HeedError, TableForm, Task
-from records.stopping import leave_to_parent
+from records import CLASSIFICATION, Examples, HeedError, TableForm, Task, TaskKind
 
 
 class PairedData(pl.LightningDataModule):
     """Paired inputs for training and for measuring attentiveness.
 
-    A kind of data overrides :meth:`load`, and :meth:`load_challenge` if it can be inoculated.
+    A kind of data overrides :meth:`load`, and ``challenges`` if it can be inoculated. One of another kind of task names
+    the ``kind``; one with tables or pictures sets ``form`` or ``pictures`` before it calls ``super().__init__``.
 
     Args:
         name: Name of the data set, the first part of every uid and metric.
@@ -61,7 +62,22 @@ class PairedData(pl.LightningDataModule):
             hypothesis: {hypothesis} premise: {premise}". By default the name, then the parts by the alphabet. A part
             that is missing goes with the word before it that ends with a colon.
         verbalisers: Label name to what such a model writes for it, where that is not the name.
+
+    Attributes:
+        kind: The kind of its task.
+        form: How tables among the parts are put into words.
+        pictures: Which of the parts are pictures.
+        full_task: The task with all parts.
+        whole: The examples that are evaluated, with all of their parts.
+        pool: What the model reads of them.
+        train_examples: What the model reads of those that are trained on.
+        allow_changed: Whether a run may go on with other examples than it began with.
+        changed: The splits of which that is so.
     """
+
+    kind: TaskKind = CLASSIFICATION
+    form = TableForm()
+    pictures: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -99,25 +115,30 @@ class PairedData(pl.LightningDataModule):
         self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
         self.seed, self.note = seed, note
         require_names(parts, labels)
-        words = checked_words(name, template, verbalisers, parts, labels)
-        self.full_task = Task(CLASSIFICATION, tuple(parts), tuple(labels), default_label, TableForm(), *words)
+        self._parts, self._words = tuple(parts), checked_words(name, template, verbalisers, parts, labels)
+        self.settle_labels(labels, default_label)
         swap = list(parts[:1]) if swap is None else swap
         for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
             if unknown := [part for joined in named for part in joined.split("+") if part not in parts]:
                 raise HeedError(f"--data.{option} {unknown[0]}: {name} has the parts {', '.join(parts)}.")
-        if partial and augment == "counterfactual":
-            raise HeedError("--partial leaves one part, and --augment counterfactual swaps one of two: use either.")
-        if augment == "counterfactual" and not swap:
-            raise HeedError("--augment counterfactual needs a part to swap: name one with --data.swap.")
-        self._check_folds()
+        require_regime(swap, partial, augment, folds, fold)
         self.swap = [] if partial else swap
         self.counts = Counts()
         self._folded: tuple[Examples, Examples] | None = None
-        self.whole: Examples | None = None  # what is evaluated, with all of its parts
-        self.pool: Examples | None = None  # what the model reads of it
+        self.whole: Examples | None = None
+        self.pool: Examples | None = None
         self.train_examples: Examples | None = None
-        self.allow_changed = False  # whether a run may go on with other examples than it began with
-        self.changed: list[str] = []  # the splits of which that is so
+        self.allow_changed = False
+        self.changed: list[str] = []
+
+    def settle_labels(self, labels: Sequence[str], default_label: str | None) -> None:
+        """Make the task of these labels: at once, and again where labels are counted in the data, or are a model's.
+
+        Raises:
+            HeedError: The default label is not one of them.
+        """
+        words, pictures = self._words, self.pictures
+        self.full_task = Task(self.kind, self._parts, tuple(labels), default_label, self.form, *words, pictures)
 
     @property
     def task(self) -> Task:
@@ -144,52 +165,22 @@ class PairedData(pl.LightningDataModule):
         return ()
 
     @property
-    def new_label(self) -> str:
-        """For a message: the default label that may be named though it is none of the labels."""
-        return ""
-
-    @property
     def regime(self) -> str:
         """What the training does differently: plain, counterfactual, partial-<part> or inoculation-<n>; -fold-<k>."""
-        fold = "" if self.fold is None else f"-fold-{self.fold}"
-        if self.partial:
-            return f"partial-{self.partial}{fold}"
-        return (
-            f"inoculation-{self.inoculation.n}" if self.augment == "inoculation" else (self.augment or "plain") + fold
-        )
-
-    def _check_folds(self) -> None:
-        if self.folds is None and self.fold is None:
-            return
-        if self.folds is None or self.fold is None:
-            raise HeedError("Cross-validation needs both --data.folds N, how many, and --data.fold K, from 0 to N - 1.")
-        if self.folds < 2:
-            raise HeedError(f"--data.folds {self.folds} must be at least 2.")
-        if not 0 <= self.fold < self.folds:
-            raise HeedError(f"--data.fold {self.fold}: the folds go from 0 to {self.folds - 1}.")
-        if self.augment == "inoculation":
-            raise HeedError(
-                "--data.folds splits the training set, which --augment inoculation leaves alone: use either."
-            )
+        return regime_name(self.partial, self.augment, self.inoculation.n, self.fold)
 
     def load(self, split: Literal["train", "validation"]) -> Examples:
         """The examples of a split. Fills ``counts``."""
         raise NotImplementedError
 
-    def load_challenge(self, path: str) -> Examples:
-        """The examples of a challenge set for inoculation."""
-        raise HeedError(f"{self.name} cannot be inoculated: its data are not read from files.")
-
-    def perturbed(self, n: int, by_group: bool) -> Examples:
-        """So many hypotheses of the training set, perturbed; those of a smaller ``n`` are among them."""
-        raise HeedError(f"--data.inoculation.perturbed: only hypotheses about tables are perturbed, not {self.name}.")
+    @property
+    def challenges(self) -> Challenges:
+        """Where the examples of an inoculation come from."""
+        return Challenges()
 
     def setup(self, stage: str) -> None:
         if self.augment == "counterfactual" and self.default_label is None:
-            raise HeedError(
-                "--augment counterfactual needs a label for parts that have nothing to do with each other, and "
-                f"{self.name} has none: name it with --data.default_label{self.new_label}."
-            )
+            self._refuse_without_default()
         if self.pool is None:
             self.whole = self._split("validation", self.max_validation)
             self.pool = self._partial(self.whole)
@@ -198,26 +189,28 @@ class PairedData(pl.LightningDataModule):
             self.counts.seen = overlap(self.whole, train)
             self.train_examples = self._partial(train)
         if self.trainer is not None and self.trainer.world_size > 1:
-            for split, fingerprint in fingerprints(self).items():
+            for split, fingerprint in self._fingerprints().items():
                 require_alike(fingerprint, f"{self.name}: the {split} examples")
+
+    def _refuse_without_default(self, more: str = "") -> NoReturn:
+        raise HeedError(
+            "--augment counterfactual needs a label for parts that have nothing to do with each other, and "
+            f"{self.name} has none: name it with --data.default_label{more}."
+        )
+
+    def _fingerprints(self) -> dict[str, str]:
+        drawn = [self.augment, self.swap[:1], Swap.version, self.resample_counterfactuals]
+        augmentation = drawn if self.augment == "counterfactual" else []
+        return fingerprints(self.task, self.pool, self.train_examples, augmentation)
 
     def _partial(self, examples: Examples) -> Examples:
         """What the model reads of examples: with ``partial``, that part."""
         return partial(examples, self.partial) if self.partial else examples
 
     def _training_examples(self) -> Examples:
-        if self.augment != "inoculation":
-            return self._split("train", self.max_train)
-        path, perturbed = self.inoculation.path, self.inoculation.perturbed
-        if (path is None) != perturbed:
-            raise HeedError(
-                "--augment inoculation needs --data.inoculation.path, the file of the challenge set, or of tables "
-                "--data.inoculation.perturbed true, and not both."
-            )
-        n, by_group = self.inoculation.n, self.inoculation.by_group
-        if perturbed:
-            return self.perturbed(n, by_group)
-        return sample(self.load_challenge(path), n, self.seed, "inoculation", by_group)
+        if self.augment == "inoculation":
+            return self.inoculation.examples(self.challenges, self.name, self.seed)
+        return self._split("train", self.max_train)
 
     def _split(self, split: Literal["train", "validation"], most: int | None) -> Examples:
         examples = self.load(split) if self.folds is None else self._fold(split)
@@ -260,7 +253,10 @@ class PairedData(pl.LightningDataModule):
                 f"{self.name}: {sampler.dropped} batches are dropped in each epoch to give all ranks as many."
             )
         progress = trainer.fit_loop.epoch_loop.batch_progress
-        return TrainingLoader(position=lambda: progress.current.ready, **self._loading(examples, sampler))
+        return TrainingLoader(
+            position=lambda: progress.current.ready,
+            **loading(examples, sampler, processor, self.task, self.num_workers),
+        )
 
     def val_dataloader(self) -> DataLoader:
         trainer, processor = self.trainer, self.trainer.lightning_module.processor
@@ -280,13 +276,13 @@ class PairedData(pl.LightningDataModule):
         if self.note:
             rank_zero_info(f"{self.name}: {self.note}")
         sampler = EvaluationSampler(batches, trainer.global_rank, trainer.world_size)
-        return DataLoader(**self._loading(self.pool, sampler))
+        return DataLoader(**loading(self.pool, sampler, processor, self.task, self.num_workers))
 
     def state_dict(self) -> dict[str, Any]:
         """The order and the examples that a run must find again to go on as if it had never been stopped."""
         order = {"seed": self.seed, "batch_size": self.batch_size, "processes": self.trainer.world_size}
         order |= {"accumulate_grad_batches": self.trainer.accumulate_grad_batches}
-        return {"order": order, "examples": fingerprints(self)}
+        return {"order": order, "examples": self._fingerprints()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Compare with how the run began.
@@ -303,16 +299,3 @@ class PairedData(pl.LightningDataModule):
         if split == "validation" and self.counts.seen:
             text += f" {self.counts.seen:,} of them stand among the training examples as well."
         return text + how_read(processor)
-
-    def _loading(self, examples: Sequence[Example], sampler: Any) -> dict[str, Any]:
-        """The arguments of a DataLoader."""
-        processor = self.trainer.lightning_module.processor
-        return {
-            "dataset": Numbered(examples),
-            "batch_sampler": sampler,
-            "collate_fn": Collate(processor, self.task),
-            "num_workers": self.num_workers,
-            "persistent_workers": False,
-            "worker_init_fn": leave_to_parent,
-            "pin_memory": torch.cuda.is_available(),
-        }

@@ -1,7 +1,6 @@
 """Which examples a model is trained and evaluated on: pure functions of examples and a seed."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -9,25 +8,6 @@ import pyarrow.compute as pc
 
 from interventions import Swap
 from records import Example, Examples, HeedError, generator, keys
-
-
-@dataclass(frozen=True)
-class Inoculation:
-    """A few examples of a challenge set to fine-tune on.
-
-    Attributes:
-        path: A file or folder in the format of the data set.
-        n: How many of its examples; those of a smaller n are among those of a larger one.
-        by_group: Take all examples of one group (of one table, say) before those of the next, so that the others can be
-            evaluated on.
-        perturbed: Without a path: of tables, hypotheses of the training set, each changed in one way that keeps its
-            label or flips it.
-    """
-
-    path: str | None = None
-    n: int = 100
-    by_group: bool = False
-    perturbed: bool = False
 
 
 def by_hash(examples: Examples, seed: int, purpose: str, by_group: bool = False) -> np.ndarray:

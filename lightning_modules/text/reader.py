@@ -8,15 +8,14 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import AutoModelForQuestionAnswering
 
-from lightning_modules.classifier import MOST_UNKNOWN
+from lightning_modules.pretrained_classifier import PretrainedClassifier, drop
 from lightning_modules.processors.windows import WindowProcessor
-from lightning_modules.text.encoder import Encoder
 from records import SPAN, HeedError, Prediction, Task
 
 WINDOWS = 64  # that the network reads at a time when it predicts
 
 
-class Reader(Encoder):
+class Reader(PretrainedClassifier):
     """Any ``AutoModelForQuestionAnswering`` over a text and a question; the answer is a piece of the text, or "".
 
     The prediction is the piece with the highest sum of its start and end scores in any window, unless the score of no
@@ -24,20 +23,15 @@ class Reader(Encoder):
     rule of Devlin et al. (2019) for SQuAD 2.0.
 
     Args:
-        backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
         max_length: Most tokens of a window, with the question.
         overlap: Tokens that two windows of a text share.
         longest_answer: Most tokens of a predicted answer; at most ``overlap``, so that no answer is lost between two.
         threshold: By how much no answer must score higher than the best answer; a lower one answers less often.
-        sha256: What the weights of a backbone from a package must hash to.
-        learning_rate: Peak learning rate of AdamW.
-        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
-        warmup: Share of all steps over which the learning rate rises.
-        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
+        **kwargs: As for :class:`PretrainedClassifier`.
     """
 
     kinds = (SPAN,)
-    auto: Any = AutoModelForQuestionAnswering
+    auto = AutoModelForQuestionAnswering
 
     def __init__(
         self,
@@ -46,19 +40,16 @@ class Reader(Encoder):
         overlap: int = 128,
         longest_answer: int = 30,
         threshold: float = 0.0,
-        sha256: str | None = None,
-        learning_rate: float = 5e-5,
-        weight_decay: float = 0.01,
-        warmup: float = 0.1,
-        max_unknown: float = MOST_UNKNOWN,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(backbone, max_length, None, sha256, learning_rate, weight_decay, warmup, max_unknown)
+        drop(kwargs, "labels")
+        super().__init__(backbone, max_length, labels=None, **kwargs)
         if not 1 <= longest_answer <= overlap:
             raise HeedError(f"--model.longest_answer {longest_answer} should be from 1 to --model.overlap {overlap}.")
         self.overlap, self.longest_answer, self.threshold = overlap, longest_answer, threshold
 
     def prepare(self, task: Task) -> None:
-        self.processor = WindowProcessor(self._open(task), task.parts, self.max_length, self.overlap)
+        self.processor = WindowProcessor(self.open_backbone(task), task.parts, self.max_length, self.overlap)
         self.has_head = self.trained
         if not self.has_head:
             self.config.num_labels = 2  # a start and an end

@@ -1,50 +1,41 @@
 """Encoder-decoders that write the label: T5, T5-v1.1, Flan-T5 and whatever AutoModelForSeq2SeqLM knows."""
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from pytorch_lightning.utilities import rank_zero_info
-from torch import Tensor
-from torch.nn import functional as F
-from transformers import (
-    AutoModelForSeq2SeqLM,
-    PretrainedConfig,
-    PreTrainedTokenizerBase,
-)
+from torch import Tensor, nn
+from transformers import AutoModelForSeq2SeqLM, PretrainedConfig
 from transformers.modeling_outputs import BaseModelOutput
 
-from lightning_modules.classifier import MOST_UNKNOWN, Classifier
-from lightning_modules.pretrained.backbone_config import LEARNED, open_config, require_positions
-from lightning_modules.pretrained.backbones import has_weights, load_weights, quiet, resolve
+from lightning_modules.pretrained.backbone_config import LEARNED
+from lightning_modules.pretrained.backbones import quiet
 from lightning_modules.pretrained.labels import head_order, is_named, match_labels
-from lightning_modules.pretrained.linear import faster_on_cpu
-from lightning_modules.pretrained.vocabulary import open_tokenizer
+from lightning_modules.pretrained_classifier import PretrainedClassifier, drop
+from lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
 from lightning_modules.processors.templates import TemplateProcessor
 from records import CLASSIFICATION, NO_LABEL, HeedError, Prediction, Task, rename_parts
 
-IGNORED = -100  # a target that is padding
 
-
-class Seq2Seq(Classifier):
+class Seq2Seq(PretrainedClassifier):
     """Any ``AutoModelForSeq2SeqLM`` as a classifier: it reads the parts in a template, and writes the label.
 
     The template and what stands for each label belong to the data. A model that was trained here keeps its own words on
     other data with the same labels.
 
     Args:
-        backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
         max_length: Most tokens of an input; the longest part is cut first, and the words of the template stay.
         score: The score of a label is the log-likelihood of its text: of all tokens together (sum), or of a token on
             average (mean). The end of the text is one of the tokens.
         decoding: "likelihood" answers with the label that has the highest score; "greedy" with what the model writes,
             one token after the other, and with no label where that is none. Probabilities are of the scores.
-        learning_rate: Peak learning rate of AdamW.
-        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
-        warmup: Share of all steps over which the learning rate rises.
-        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
+        **kwargs: As for :class:`PretrainedClassifier`.
     """
+
+    kinds = (CLASSIFICATION,)
+    refusal = "--model {model} writes one of a few labels, and these data are of the kind {kind}."
+    auto = AutoModelForSeq2SeqLM
+    head = "kept"  # its decoder is asked for texts, whatever they mean
 
     def __init__(
         self,
@@ -53,52 +44,27 @@ class Seq2Seq(Classifier):
         score: Literal["sum", "mean"] = "sum",
         decoding: Literal["likelihood", "greedy"] = "likelihood",
         learning_rate: float = 1e-4,
-        weight_decay: float = 0.01,
-        warmup: float = 0.1,
-        max_unknown: float = MOST_UNKNOWN,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(learning_rate, weight_decay, warmup, max_unknown)
-        self.save_hyperparameters(logger=False)
-        self.backbone, self.max_length, self.score, self.decoding = backbone, max_length, score, decoding
-        self.network: torch.nn.Module | None = None
+        drop(kwargs, "labels")
+        super().__init__(backbone, max_length, labels=None, learning_rate=learning_rate, **kwargs)
+        self.score, self.decoding = score, decoding
 
-    @property
-    def description(self) -> str:
-        return self.backbone
-
-    def _open(self) -> tuple[PretrainedConfig, PreTrainedTokenizerBase]:
-        """The config and the tokenizer of the backbone.
-
-        Raises:
-            HeedError: It writes no text, or reads less than ``max_length``.
-        """
-        self.folder = resolve(self.backbone)
-        config = open_config(self.folder)
-        if not config.is_encoder_decoder:
+    def require_architecture(self) -> None:
+        if not self.config.is_encoder_decoder:
             raise HeedError(
-                f"--model.backbone {self.backbone} writes no text ({config.model_type}): take it as an encoder, with "
-                "--model lightning_modules.Encoder."
+                f"--model.backbone {self.backbone} writes no text ({self.config.model_type}): take it as an encoder, "
+                "with --model lightning_modules.Encoder."
             )
-        require_positions(config, self.max_length)
-        return config, open_tokenizer(self.folder, config)
 
     def prepare(self, task: Task) -> None:
-        if task.kind is not CLASSIFICATION:
-            raise HeedError(
-                f"--model {type(self).__name__} writes one of a few labels, and these data are of the kind {task.kind}."
-            )
-        self.task = task
-        config, tokenizer = self._open()
-        self.outputs = [config.id2label[i] for i in range(len(config.id2label))]
+        tokenizer = self.open_backbone(task)
         self.answers = self.outputs if is_named(self.outputs) else None
-        template, targets = self._wording(task, getattr(config, LEARNED, None))
+        template, targets = self._wording(task, getattr(self.config, LEARNED, None))
         self.processor = TemplateProcessor(tokenizer, template, self.max_length, task.form)
-        self._encode_targets(targets, config)
-        config.id2label = dict(enumerate(task.labels))
-        config.label2id = {label: i for i, label in config.id2label.items()}
-        words = {"template": template, "parts": list(task.parts), "targets": list(targets)}
-        setattr(config, LEARNED, words)
-        self.config = config
+        self._encode_targets(targets)
+        self.name_outputs(task.labels)
+        setattr(self.config, LEARNED, {"template": template, "parts": list(task.parts), "targets": list(targets)})
 
     def _wording(self, task: Task, learned: dict[str, Any] | None) -> tuple[str, tuple[str, ...]]:
         """The template and the text of each label: those that the model was trained with here, else those of the data.
@@ -116,13 +82,13 @@ class Seq2Seq(Classifier):
             rank_zero_info(f"{self.backbone} was trained on {known[0]!r} with the answers {', '.join(known[1])}: kept.")
         return known
 
-    def _encode_targets(self, targets: tuple[str, ...], config: PretrainedConfig) -> None:
-        """What the decoder reads and writes for each label: int64 [labels, tokens]."""
+    def _encode_targets(self, targets: tuple[str, ...]) -> None:
+        """Keep what the decoder reads and writes for each label: int64 [labels, tokens]."""
         tokenizer = self.processor.tokenizer
         ids = [tokenizer(text_target=text)["input_ids"] for text in targets]
         if len(set(map(tuple, ids))) < len(ids):
             raise HeedError(f"The tokenizer of {self.backbone} cannot tell apart the texts {', '.join(targets)}.")
-        written, read = teach(ids, tokenizer.pad_token_id, config.decoder_start_token_id)
+        written, read = teach(ids, tokenizer.pad_token_id, self.config.decoder_start_token_id)
         self.register_buffer("written", written, persistent=False)
         self.register_buffer("read", read, persistent=False)
         self._label_of = {self._text(row): label for row, label in zip(ids, self.task.labels, strict=True)}
@@ -135,15 +101,6 @@ class Seq2Seq(Classifier):
         """
         if self.answers:
             head_order(self.outputs, self.task.labels, self.backbone)
-
-    def require_weights(self) -> None:
-        """For a model that no checkpoint will fill.
-
-        Raises:
-            HeedError: The backbone is a folder without weights.
-        """
-        if not has_weights(self.folder):
-            raise HeedError(f"--model.backbone {self.backbone} has no weights beside its config.json.")
 
     def require_precision(self, precision: str) -> None:
         """For a model whose numbers not every format holds.
@@ -161,32 +118,24 @@ class Seq2Seq(Classifier):
         super().setup(stage)
         self.require_precision(str(self.trainer.precision))
 
-    def configure_model(self) -> None:
-        if self.network is not None or self.task is None:  # load_from_checkpoint calls this before it knows the task
-            return
-        auto = AutoModelForSeq2SeqLM
-        if has_weights(self.folder):
-            self.network = load_weights(auto.from_pretrained, self.folder, "kept", config=self.config)
-            self._require_output_layer()
-        else:  # the folder beside a checkpoint: the weights follow from there
-            self.network = auto.from_config(self.config, dtype=torch.float32, trust_remote_code=False)
-        faster_on_cpu(self.network).train()  # transformers loads models in eval mode
+    def load_network(self) -> nn.Module:
+        """The network with the weights of the backbone.
 
-    def _require_output_layer(self) -> None:
-        """An output layer that is not the table of embeddings must be in the file.
-
-        The config of a T5 of version 1.1 says that it has one; transformers takes the table where the file lacks it.
+        An output layer that is not the table of embeddings must be in the file. The config of a T5 of version 1.1 says
+        that it has one; transformers takes the table where the file lacks it.
 
         Raises:
             HeedError: It is not there.
         """
+        network = super().load_network()
         said, _ = PretrainedConfig.get_config_dict(self.folder)
-        outputs, inputs = self.network.get_output_embeddings(), self.network.get_input_embeddings()
+        outputs, inputs = network.get_output_embeddings(), network.get_input_embeddings()
         if said.get("tie_word_embeddings") is False and outputs.weight is inputs.weight:
             raise HeedError(
                 f"The weights of {self.backbone} lack the output layer (lm_head.weight), which by its config.json is "
                 "not the table of embeddings: take the config.json and the weights of one and the same model."
             )
+        return network
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         super().on_load_checkpoint(checkpoint)
@@ -220,10 +169,7 @@ class Seq2Seq(Classifier):
             decoder_input_ids=self.read.repeat(n, 1),
             use_cache=False,
         ).logits
-        losses = F.cross_entropy(
-            logits.float().flatten(0, 1), written.flatten(), ignore_index=IGNORED, reduction="none"
-        )
-        scores = -losses.view(n, labels, -1).sum(dim=-1)
+        scores = log_likelihoods(logits, written).view(n, labels)
         return scores / (self.written != IGNORED).sum(dim=-1) if self.score == "mean" else scores
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
@@ -233,7 +179,7 @@ class Seq2Seq(Classifier):
         """The usual loss: cross-entropy of the tokens of the gold label's text, given those before."""
         written, read = self.written[batch["labels"]], self.read[batch["labels"]]
         logits = self.network(**batch["inputs"], decoder_input_ids=read, use_cache=False).logits
-        loss = F.cross_entropy(logits.float().flatten(0, 1), written.flatten(), ignore_index=IGNORED)
+        loss = writing_loss(logits, written)
         self.log("loss/train", loss, prog_bar=True, batch_size=len(written))
         return loss
 
@@ -264,28 +210,3 @@ class Seq2Seq(Classifier):
         if tokenizer.eos_token_id in ids:
             ids = ids[: ids.index(tokenizer.eos_token_id)]
         return tokenizer.decode(ids).strip()
-
-    def export(self, folder: str, weights: bool) -> None:
-        self.config.architectures = [type(self.network).__name__]
-        self.processor.tokenizer.save_pretrained(folder)
-        if weights:
-            with quiet():
-                self.network.save_pretrained(folder)
-        else:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            self.config.save_pretrained(folder)
-
-
-def teach(ids: Sequence[Sequence[int]], pad: int, start: int | None) -> tuple[Tensor, Tensor]:
-    """What a decoder is to write, and what it reads while it does: each int64 [texts, tokens].
-
-    Args:
-        ids: The tokens of each text, with the end of the text.
-        pad: Id of the padding token.
-        start: Id of the token that comes before the first one; that of padding if None.
-    """
-    rows = [torch.tensor(row) for row in ids]
-    written = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=IGNORED)
-    read = torch.full_like(written, pad if start is None else start)
-    read[:, 1:] = written[:, :-1].masked_fill(written[:, :-1] == IGNORED, pad)
-    return written, read

@@ -5,20 +5,20 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.pretrained.backbone_config import LEARNED
+from lightning_modules.pretrained_classifier import drop
+from lightning_modules.processors.targets import teach, writing_loss
 from lightning_modules.processors.templates import TemplateProcessor
-from lightning_modules.text.seq2seq import IGNORED, Seq2Seq, teach
-from records import SPAN, Example, HeedError, Prediction, Task
+from lightning_modules.text.seq2seq import Seq2Seq
+from records import SPAN, Example, Prediction, Task
 
 
 class AnswerProcessor(TemplateProcessor):
     """What :class:`TemplateProcessor` makes of the parts, and the tokens of the answers that are to be written.
 
     The first gold answer is taught, or the text that stands for no answer. ``written`` and ``read`` are int64
-    [examples, tokens], as :func:`~lightning_modules.text.seq2seq.teach` makes them.
+    [examples, tokens], as :func:`~lightning_modules.processors.targets.teach` makes them.
     """
 
     no_answer: str
@@ -38,15 +38,14 @@ class Writer(Seq2Seq):
     What stands around the parts is the data's ``template``. A text that is too long loses its end.
 
     Args:
-        backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
         max_length: Most tokens of an input.
         no_answer: What it writes where there is no answer. The released T5 never learned such a text.
         longest_answer: Most tokens of an answer; the text of no answer may be longer.
-        learning_rate: Peak learning rate of AdamW.
-        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
-        warmup: Share of all steps over which the learning rate rises.
-        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
+        **kwargs: As for :class:`PretrainedClassifier`.
     """
+
+    kinds = (SPAN,)
+    refusal = "A Writer answers questions about a text: for labels, take --model lightning_modules.Seq2Seq."
 
     def __init__(
         self,
@@ -54,36 +53,27 @@ class Writer(Seq2Seq):
         max_length: int = 512,
         no_answer: str = "unanswerable",
         longest_answer: int = 32,
-        learning_rate: float = 1e-4,
-        weight_decay: float = 0.01,
-        warmup: float = 0.1,
-        max_unknown: float = MOST_UNKNOWN,
+        **kwargs: Any,
     ) -> None:
-        settings = {"learning_rate": learning_rate, "weight_decay": weight_decay, "warmup": warmup}
-        super().__init__(backbone, max_length, max_unknown=max_unknown, **settings)
+        drop(kwargs, "score", "decoding")
+        super().__init__(backbone, max_length, score="sum", decoding="likelihood", **kwargs)
         self.no_answer, self.longest_answer = no_answer, longest_answer
 
     def prepare(self, task: Task) -> None:
-        if task.kind is not SPAN:
-            raise HeedError(
-                "A Writer answers questions about a text: for labels, take --model lightning_modules.Seq2Seq."
-            )
-        self.task = task
-        config, tokenizer = self._open()
+        tokenizer, config = self.open_backbone(task), self.config
         learned = getattr(config, LEARNED, {})
         self.no_answer = learned.get("no_answer", self.no_answer)  # what it was trained to write
         self.processor = AnswerProcessor(tokenizer, task.wording, self.max_length, task.form)
         self.longest = max(self.longest_answer, len(tokenizer(text_target=self.no_answer)["input_ids"]))
         self.processor.no_answer, self.processor.start = self.no_answer, config.decoder_start_token_id
         setattr(config, LEARNED, {"template": task.wording, "parts": list(task.parts), "no_answer": self.no_answer})
-        self.config = config
 
     def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
         """The usual loss: cross-entropy of the tokens of the answer, given those before."""
         inputs = dict(batch["inputs"])
         written, read = inputs.pop("written"), inputs.pop("read")
         logits = self.network(**inputs, decoder_input_ids=read, use_cache=False).logits
-        loss = F.cross_entropy(logits.float().flatten(0, 1), written.flatten(), ignore_index=IGNORED)
+        loss = writing_loss(logits, written)
         self.log("loss/train", loss, prog_bar=True, batch_size=batch["size"])
         return loss
 

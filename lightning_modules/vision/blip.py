@@ -17,13 +17,11 @@ from transformers import (
 )
 from transformers.models.blip.modeling_blip_text import BlipTextAttention
 
-from lightning_modules.classifier import MOST_UNKNOWN
-from lightning_modules.pretrained.backbone_config import LEARNED
-from lightning_modules.pretrained.backbones import has_weights, load, load_weights
-from lightning_modules.pretrained.linear import faster_on_cpu
-from lightning_modules.processors.pictures import PictureProcessor, PictureStore, ResizeTo, normalised, require_pictures
-from lightning_modules.text.encoder import Encoder
-from records import HeedError, Task, listing
+from lightning_modules.pretrained.backbone_config import LEARNED, require_positions
+from lightning_modules.pretrained.backbones import load, load_weights
+from lightning_modules.processors.pictures import Resize, ResizeTo, normalised
+from lightning_modules.vision.picture_classifier import PictureClassifier
+from records import HeedError, Task
 
 ENCODE = "[ENC]"  # the first token of a text that is read with a picture
 TEXT = {  # where a released model without a text encoder keeps what can be one
@@ -102,7 +100,7 @@ class BlipClassifier(BlipPreTrainedModel):
         setattr(self.config, LEARNED, {"pictures": 2})
 
 
-class Blip(Encoder):
+class Blip(PictureClassifier):
     """BLIP's image-grounded text encoder with a head, over a text and one picture or two.
 
     Any released BLIP will do, whatever it was made for; a captioner lends the text encoder its decoder. The text begins
@@ -110,63 +108,40 @@ class Blip(Encoder):
 
     Args:
         backbone: Hub id or folder of a BLIP.
-        cache: GiB of resized pictures that each process keeps on disk (TMPDIR); others are decoded again and again.
-        max_length: Most tokens of a text.
-        labels: Names of the head's outputs in their order, for an exported model that only calls them LABEL_0, ...
-        learning_rate: Peak learning rate of AdamW.
-        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
-        warmup: Share of all steps over which the learning rate rises.
-        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
+        **kwargs: As for :class:`PictureClassifier`.
 
     Attributes:
         most_pictures: How many pictures it can read.
     """
 
     auto = BlipClassifier
-    head_name: str | None = "head."
+    head_name = "head."
     most_pictures = 2
 
-    def __init__(
-        self,
-        backbone: str,
-        cache: float = 8.0,
-        max_length: int = 128,
-        labels: list[str] | None = None,
-        learning_rate: float = 3e-5,
-        weight_decay: float = 0.05,
-        warmup: float = 0.1,
-        max_unknown: float = MOST_UNKNOWN,
-    ) -> None:
-        super().__init__(backbone, max_length, labels, None, learning_rate, weight_decay, warmup, max_unknown)
-        self.cache = cache
+    def __init__(self, backbone: str, learning_rate: float = 3e-5, weight_decay: float = 0.05, **kwargs: Any) -> None:
+        super().__init__(backbone, learning_rate=learning_rate, weight_decay=weight_decay, **kwargs)
 
     def require_parts(self, task: Task) -> None:
-        require_pictures(task, type(self).__name__)
+        super().require_parts(task)
         if len(task.pictures) > self.most_pictures:
             most = "one picture" if self.most_pictures == 1 else "two pictures at most"
             raise HeedError(f"--model {type(self).__name__} reads {most}, and there are {', '.join(task.pictures)}.")
 
-    def _open(self, task: Task) -> PreTrainedTokenizerBase:
-        tokenizer = super()._open(task)
+    def require_architecture(self) -> None:
         if self.config.model_type != "blip":
             raise HeedError(f"--model.backbone {self.backbone} is no BLIP ({self.config.model_type}).")
-        text = self.config.text_config
-        if self.max_length > text.max_position_embeddings:
-            raise HeedError(
-                f"--model.max_length {self.max_length} is more than the {text.max_position_embeddings} positions of "
-                "the model."
-            )
+
+    def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
+        tokenizer, text = super().open_backbone(task), self.config.text_config
+        require_positions(text, self.max_length)
         text.is_decoder = True  # else it has no cross-attention; it reads in both directions all the same
         self.encode_token = encode_token(tokenizer, self.config)
         return tokenizer
 
-    def prepare(self, task: Task) -> None:
-        tokenizer = self._open(task)
+    def resizing(self) -> tuple[Resize, tuple[int, int]]:
         self.image_processor = self._read_settings()
         size, how = self.config.vision_config.image_size, Image.Resampling(self.image_processor.resample)
-        store = PictureStore(ResizeTo(size, size, how), (size, size), self.cache)
-        self.processor = PictureProcessor(tokenizer, task, self.max_length, store)
-        self._match_labels(task)
+        return ResizeTo(size, size, how), (size, size)
 
     def _read_settings(self) -> BlipImageProcessorPil:
         """How the backbone wants its pictures.
@@ -183,33 +158,22 @@ class Blip(Encoder):
             )
         return found
 
-    def _match_labels(self, task: Task) -> None:
-        super()._match_labels(task)
-        pictures, learned = max(1, len(task.pictures)), getattr(self.config, LEARNED, {}).get("pictures", 1)
-        if self.trained and learned != pictures:
-            raise HeedError(f"{self.backbone} reads {learned} pictures, and the data have {pictures}.")
-        setattr(self.config, LEARNED, {"pictures": pictures})
-
-    def configure_model(self) -> None:
-        if self.network is not None or self.task is None:
-            return
-        network = self._loaded() if has_weights(self.folder) else self.auto(self.config)
-        self.network = faster_on_cpu(network).train()
-
-    def _loaded(self) -> nn.Module:
-        """The network with the weights of the backbone."""
-        pictures = getattr(self.config, LEARNED)["pictures"]
+    def match_head(self, task: Task) -> None:
+        super().match_head(task)
         if self.trained:
-            network = self._fitted(self.config)
-            if not self.has_head:  # its outputs mean something else
-                network.new_head()
-                outputs, labels = listing(self.outputs), listing(self.task.labels)
-                rank_zero_info(f"{self.backbone}: its head ({outputs}) gives way to a new one ({labels}).")
-            return network
+            self.require_as_many(getattr(self.config, LEARNED, {}).get("pictures", 1))
+        setattr(self.config, LEARNED, {"pictures": self.pictures})
+
+    def reset_head(self, network: nn.Module) -> None:
+        network.new_head()
+
+    def load_network(self) -> nn.Module:
+        if self.trained:
+            return super().load_network()
         config = copy.deepcopy(self.config)
         setattr(config, LEARNED, {"pictures": 1})
         network = self._fitted(config)
-        if pictures == 2:
+        if self.pictures == 2:
             network.look_at_two()
         return network
 
@@ -254,8 +218,7 @@ class Blip(Encoder):
         ).last_hidden_state
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
-        scores = self.network.head(self._encoded(inputs)[:, 0])
-        return scores if self.order == sorted(self.order) else scores[:, self.order]
+        return self.in_order(self.network.head(self._encoded(inputs)[:, 0]))
 
     def export(self, folder: str, weights: bool) -> None:
         super().export(folder, weights)

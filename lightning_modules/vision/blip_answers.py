@@ -1,16 +1,17 @@
 """BLIP for questions about pictures: the labels are answers, ranked by how probable their texts are."""
 
+from typing import Any
+
 import torch
 from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor, nn
-from torch.nn import functional as F
 from transformers import BlipForQuestionAnswering
 from transformers.models.blip.modeling_blip_text import BlipTextSelfAttention
 
-from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.pretrained.backbone_config import LEARNED
 from lightning_modules.pretrained.labels import head_order, is_named, match_labels
-from lightning_modules.text.seq2seq import IGNORED, teach
+from lightning_modules.pretrained_classifier import drop
+from lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
 from lightning_modules.vision.blip import Blip
 from records import HeedError, Task, listing
 
@@ -47,12 +48,7 @@ class BlipAnswers(Blip):
     Args:
         backbone: Hub id or folder of a BLIP for question answering.
         rank: How many labels are scored.
-        cache: GiB of resized pictures that each process keeps on disk (TMPDIR); others are decoded again and again.
-        max_length: Most tokens of a question.
-        learning_rate: Peak learning rate of AdamW.
-        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
-        warmup: Share of all steps over which the learning rate rises.
-        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
+        **kwargs: As for :class:`Blip`.
     """
 
     auto = BlipForQuestionAnswering
@@ -60,26 +56,16 @@ class BlipAnswers(Blip):
     head_name = None
     most_pictures = 1
 
-    def __init__(
-        self,
-        backbone: str,
-        rank: int = 128,
-        cache: float = 8.0,
-        max_length: int = 128,
-        learning_rate: float = 2e-5,
-        weight_decay: float = 0.05,
-        warmup: float = 0.1,
-        max_unknown: float = MOST_UNKNOWN,
-    ) -> None:
-        super().__init__(backbone, cache, max_length, None, learning_rate, weight_decay, warmup, max_unknown)
+    def __init__(self, backbone: str, rank: int = 128, learning_rate: float = 2e-5, **kwargs: Any) -> None:
+        drop(kwargs, "labels")
+        super().__init__(backbone, learning_rate, labels=None, **kwargs)
         if rank < 1:
             raise HeedError(f"--model.rank {rank}: at least one label must be scored.")
         self.rank = rank
 
-    def _match_labels(self, task: Task) -> None:
+    def match_head(self, task: Task) -> None:
         """Find the text of each label: the one that the model was trained with here, else that of the data."""
         config, targets = self.config, task.targets
-        self.outputs = [config.id2label[i] for i in range(len(config.id2label))]
         learned = getattr(config, LEARNED, {}).get("targets")
         self.answers = self.outputs if learned and is_named(self.outputs) else None
         order = match_labels(self.outputs, task.labels) if self.answers else None
@@ -88,8 +74,7 @@ class BlipAnswers(Blip):
         if targets != task.targets:
             rank_zero_info(f"{self.backbone} was trained with the answers {listing(targets)}: kept.")
         self._encode_targets(targets)
-        config.id2label = dict(enumerate(task.labels))
-        config.label2id = {label: i for i, label in config.id2label.items()}
+        self.name_outputs(task.labels)
         setattr(config, LEARNED, {"targets": list(targets)})
 
     def _encode_targets(self, targets: tuple[str, ...]) -> None:
@@ -113,21 +98,20 @@ class BlipAnswers(Blip):
         if self.answers:
             head_order(self.outputs, self.task.labels, self.backbone)
 
-    def _loaded(self) -> nn.Module:
+    def load_network(self) -> nn.Module:
         return self._fitted(self.config)
 
-    def configure_model(self) -> None:
-        fresh = self.network is None
-        super().configure_model()
-        if fresh and self.network is not None:
-            for layer in self.network.text_decoder.bert.encoder.layer:
-                layer.crossattention.self.__class__ = MaskedCrossAttention
+    def build(self) -> nn.Module:
+        network = super().build()
+        for layer in network.text_decoder.bert.encoder.layer:
+            layer.crossattention.self.__class__ = MaskedCrossAttention
+        return network
 
     def _written(self, states: Tensor, mask: Tensor, read: Tensor) -> Tensor:
-        """Scores of what comes after each token that the decoder reads: float32 [texts, tokens, vocabulary]."""
+        """Scores of what comes after each token that the decoder reads: [texts, tokens, vocabulary]."""
         return self.network.text_decoder(
             input_ids=read, encoder_hidden_states=states, encoder_attention_mask=mask, use_cache=False
-        ).logits.float()
+        ).logits
 
     def _ranked(self, states: Tensor, mask: Tensor) -> Tensor:
         """The labels that are scored: int64 [examples, at most ``rank``]."""
@@ -147,8 +131,7 @@ class BlipAnswers(Blip):
             longest = int((self.written[chosen] != IGNORED).sum(dim=1).max())
             written, read = self.written[chosen, :longest], self.read[chosen, :longest]
             scores = self._written(states[examples], mask[examples], read)
-            losses = F.cross_entropy(scores.flatten(0, 1), written.flatten(), ignore_index=IGNORED, reduction="none")
-            found.append(-losses.view(written.shape).sum(dim=1))
+            found.append(log_likelihoods(scores, written))
         none = torch.full((len(states), len(self.written)), -torch.inf, device=labels.device)
         return none.scatter(1, labels, torch.cat(found).view(labels.shape))
 
@@ -159,12 +142,11 @@ class BlipAnswers(Blip):
         states, mask = self._encoded(inputs), inputs["attention_mask"]
         if labels.ndim == 1:
             scores = self._written(states, mask, self.read[labels])
-            loss = F.cross_entropy(scores.flatten(0, 1), self.written[labels].flatten(), ignore_index=IGNORED)
+            loss = writing_loss(scores, self.written[labels])
         else:
             example, answer = labels.nonzero(as_tuple=True)
-            written = self.written[answer]
             scores = self._written(states[example], mask[example], self.read[answer])
-            losses = F.cross_entropy(scores.flatten(0, 1), written.flatten(), ignore_index=IGNORED, reduction="none")
-            loss = (losses.view(written.shape).sum(dim=1) * labels[example, answer]).sum() / max(1, len(labels))
+            worth = log_likelihoods(scores, self.written[answer]) * labels[example, answer]
+            loss = -worth.sum() / max(1, len(labels))
         self.log("loss/train", loss, prog_bar=True, batch_size=len(labels))
         return loss

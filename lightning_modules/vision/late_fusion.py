@@ -12,14 +12,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
-from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.pretrained.backbone_config import is_size
 from lightning_modules.pretrained.backbones import has_weights, load, load_weights, quiet, require_fit, reshaped
-from lightning_modules.pretrained.linear import faster_on_cpu
 from lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
-from lightning_modules.processors.pictures import PictureProcessor, PictureStore, ResizeTo, normalised, require_pictures
-from lightning_modules.text.encoder import Encoder
-from records import HeedError, Task, read_json, write_json
+from lightning_modules.processors.pictures import Resize, ResizeTo, normalised
+from lightning_modules.vision.picture_classifier import PictureClassifier
+from records import HeedError, read_json, write_json
 
 SETTINGS = "vision.json"  # beside an exported model: what is known of the network but for its text encoder
 LAST = "head.3."  # how the last layer is called
@@ -82,7 +80,7 @@ class Fusion(nn.Module):
         return self.head(torch.cat([t, v, t * v], dim=-1))
 
 
-class LateFusion(Encoder):
+class LateFusion(PictureClassifier):
     """Any timm backbone beside any text encoder of transformers; the two meet in the last layers.
 
     Each picture is encoded once: for the whole run while the backbone is frozen, and once in each evaluation otherwise.
@@ -93,14 +91,7 @@ class LateFusion(Encoder):
         freeze_vision: Whether the weights of the picture's backbone stay as they are.
         image_size: Height and width to which pictures are resized, whatever their shape; by default the backbone's own.
         hidden: Width of the layers that join text and pictures.
-        cache: GiB of resized pictures that each process keeps on disk (TMPDIR); others are decoded again and again.
-        max_length: Most tokens of a text.
-        labels: Names of the head's outputs in their order, for an exported model that only calls them LABEL_0, ...
-        sha256: What the weights of a backbone from a package must hash to.
-        learning_rate: Peak learning rate of AdamW.
-        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
-        warmup: Share of all steps over which the learning rate rises.
-        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
+        **kwargs: As for :class:`PictureClassifier`.
     """
 
     auto = AutoModel
@@ -112,20 +103,12 @@ class LateFusion(Encoder):
         freeze_vision: bool = True,
         image_size: list[int] | None = None,
         hidden: int = 512,
-        cache: float = 8.0,
-        max_length: int = 128,
-        labels: list[str] | None = None,
-        sha256: str | None = None,
-        learning_rate: float = 5e-5,
-        weight_decay: float = 0.01,
-        warmup: float = 0.1,
-        max_unknown: float = MOST_UNKNOWN,
+        **kwargs: Any,
     ) -> None:
-        super().__init__(backbone, max_length, labels, sha256, learning_rate, weight_decay, warmup, max_unknown)
+        super().__init__(backbone, **kwargs)
         if image_size is not None and (len(image_size) != 2 or min(image_size) < 1):
             raise HeedError(f"--model.image_size {image_size} should be a height and a width, as in '[224, 224]'.")
-        self.vision, self.freeze_vision, self.hidden, self.cache = vision, freeze_vision, hidden, cache
-        self.image_size = image_size
+        self.vision, self.freeze_vision, self.hidden, self.image_size = vision, freeze_vision, hidden, image_size
         self._features = torch.zeros(0, 0)  # by number of the picture
         self._known = torch.zeros(0, dtype=torch.bool)
 
@@ -133,19 +116,13 @@ class LateFusion(Encoder):
     def description(self) -> str:
         return f"{self.backbone} and {self.vision}"
 
-    def require_parts(self, task: Task) -> None:
-        require_pictures(task, type(self).__name__)
-
-    def prepare(self, task: Task) -> None:
-        tokenizer = self._open(task)
-        self.settings = self._read_settings(max(1, len(task.pictures)))
+    def resizing(self) -> tuple[Resize, tuple[int, int]]:
+        self.settings = self._read_settings()
         height, width = self.settings["image_size"]
         how = getattr(Image.Resampling, self.settings["interpolation"].upper())
-        store = PictureStore(ResizeTo(width, height, how), (height, width), self.cache)
-        self.processor = PictureProcessor(tokenizer, task, self.max_length, store)
-        self._match_labels(task)
+        return ResizeTo(width, height, how), (height, width)
 
-    def _read_settings(self, pictures: int) -> dict[str, Any]:
+    def _read_settings(self) -> dict[str, Any]:
         """What is known of the network but for its text encoder: of an exported one, or of a new one."""
         file = Path(self.folder) / SETTINGS
         self.trained = file.is_file()
@@ -153,8 +130,7 @@ class LateFusion(Encoder):
             found = read_json(file)
             if odd := [name for name, is_sound in SOUND.items() if not _holds(is_sound, found, name)]:
                 raise HeedError(f"{file} is damaged (its {odd[0]}): export the model again.")
-            if found["pictures"] != pictures:
-                raise HeedError(f"{self.backbone} reads {found['pictures']} pictures, and the data have {pictures}.")
+            self.require_as_many(found["pictures"])
             return found
         name = PACKAGED[self.vision].architecture if self.vision in PACKAGED else self.vision
         if not timm.is_model(name):
@@ -167,12 +143,10 @@ class LateFusion(Encoder):
             "mean": list(known.mean),
             "std": list(known.std),
             "hidden": self.hidden,
-            "pictures": pictures,
+            "pictures": self.pictures,
         }
 
-    def configure_model(self) -> None:
-        if self.network is not None or self.task is None:
-            return
+    def build(self) -> nn.Module:
         new = has_weights(self.folder) and not self.trained
         config = load(AutoConfig.from_pretrained, self.folder)
         text = (
@@ -188,7 +162,7 @@ class LateFusion(Encoder):
         vision.requires_grad_(not self.freeze_vision)
         if getattr(text, "pooler", None) is not None:
             text.pooler.requires_grad_(False)  # what it gives is not used
-        self.network = faster_on_cpu(network).train()
+        return network
 
     def _vision(self, new: bool) -> nn.Module:
         name, packaged = self.settings["architecture"], PACKAGED.get(self.vision)
@@ -222,8 +196,7 @@ class LateFusion(Encoder):
             features = self._encoded(flat)
         else:
             features = self.network.vision(self._read(flat))
-        scores = self.network(text, features.view(*numbers.shape, -1))
-        return scores if self.order == sorted(self.order) else scores[:, self.order]
+        return self.in_order(self.network(text, features.view(*numbers.shape, -1)))
 
     def _read(self, numbers: list[int]) -> Tensor:
         pixels = self.processor.store.pixels(numbers)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,18 +11,22 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pad_sequence
-from transformers import ViltForImagesAndTextClassification, ViltForQuestionAnswering, ViltImageProcessorPil
+from transformers import (
+    PreTrainedTokenizerBase,
+    ViltForImagesAndTextClassification,
+    ViltForQuestionAnswering,
+    ViltImageProcessorPil,
+)
 
-from lightning_modules.classifier import MOST_UNKNOWN
 from lightning_modules.pretrained.backbones import load
-from lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalised, require_pictures
-from lightning_modules.text.encoder import Encoder
+from lightning_modules.processors.pictures import Resize, normalised
+from lightning_modules.vision.picture_classifier import PictureClassifier
 from records import HeedError, Task
 
 PREPROCESSOR = ("preprocessor_config.json", "processor_config.json")  # either says what is done to pictures
 
 
-class Vilt(Encoder):
+class Vilt(PictureClassifier):
     """ViLT: ``ViltForQuestionAnswering`` for one picture, ``ViltForImagesAndTextClassification`` for several.
 
     Pictures are resized as ViLT's PIL image processor does it, each once. Their patches are read in their order, so
@@ -31,53 +36,36 @@ class Vilt(Encoder):
     Args:
         backbone: Hub id or folder of a ViLT.
         max_length: Most tokens of a text; ViLT has 40 positions.
-        cache: GiB of resized pictures that each process keeps on disk (TMPDIR); others are decoded again and again.
-        labels: Names of the head's outputs in their order, for published models that only call them LABEL_0, ...
-        sha256: What the weights of a backbone from a package must hash to.
-        learning_rate: Peak learning rate of AdamW.
-        weight_decay: Decoupled weight decay; biases and normalisation weights have none.
-        warmup: Share of all steps over which the learning rate rises.
-        max_unknown: Largest share of the tokens of the data that the tokenizer may not know.
+        **kwargs: As for :class:`PictureClassifier`.
     """
 
-    def __init__(
-        self,
-        backbone: str,
-        max_length: int = 40,
-        cache: float = 8.0,
-        labels: list[str] | None = None,
-        sha256: str | None = None,
-        learning_rate: float = 5e-5,
-        weight_decay: float = 0.01,
-        warmup: float = 0.1,
-        max_unknown: float = MOST_UNKNOWN,
-    ) -> None:
-        super().__init__(backbone, max_length, labels, sha256, learning_rate, weight_decay, warmup, max_unknown)
-        self.cache = cache
+    def __init__(self, backbone: str, max_length: int = 40, **kwargs: Any) -> None:
+        super().__init__(backbone, max_length, **kwargs)
 
-    def require_parts(self, task: Task) -> None:
-        require_pictures(task, type(self).__name__)
+    @property
+    def auto(self) -> type[nn.Module]:
+        return ViltForQuestionAnswering if self.pictures == 1 else ViltForImagesAndTextClassification
 
-    def prepare(self, task: Task) -> None:
-        self.pictures = max(1, len(task.pictures))
-        self.auto = ViltForQuestionAnswering if self.pictures == 1 else ViltForImagesAndTextClassification
-        tokenizer = self._open(task)
-        config = self.config
-        if config.model_type != "vilt":
+    def require_architecture(self) -> None:
+        if self.config.model_type != "vilt":
             raise HeedError(
-                f"--model.backbone {self.backbone} is a {config.model_type}, and --model vilt takes a ViLT."
+                f"--model.backbone {self.backbone} is a {self.config.model_type}, and --model vilt takes a ViLT."
             )
+
+    def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
+        tokenizer, config = super().open_backbone(task), self.config
         heads = {"ViltForQuestionAnswering": 1, "ViltForImagesAndTextClassification": config.num_images}
         self.head_reads = next((heads[name] for name in config.architectures or [] if name in heads), None)
         self.trained = self.head_reads == self.pictures
         if self.pictures > 1:
             config.num_images = self.pictures
+        return tokenizer
+
+    def resizing(self) -> tuple[Resize, tuple[int, int]]:
         self.images = self._image_processor()
         size = self.images.size.shortest_edge
         resize = _Resize(size, self.images.size_divisor, Image.Resampling(self.images.resample))
-        store = PictureStore(resize, resize.shape(size, size), self.cache)
-        self.processor = PictureProcessor(tokenizer, task, self.max_length, store)
-        self._match_labels(task)
+        return resize, resize.shape(size, size)
 
     def _image_processor(self) -> ViltImageProcessorPil:
         """What the backbone says of its pictures; where it says nothing, ViLT's own, of the size of the model."""
@@ -106,32 +94,28 @@ class Vilt(Encoder):
             )
         super().require_head()
 
-    def configure_model(self) -> None:
-        if self.network is not None or self.task is None:
-            return
-        super().configure_model()
+    def build(self) -> nn.Module:
+        network = super().build()
         if self.head_reads not in (None, self.pictures):
             old, new = _counted(self.head_reads), _counted(self.pictures)
             rank_zero_info(f"{self.backbone}: its head for {old} gives way to a new one for {new}.")
-        self._know_pictures_apart()
+        self._know_pictures_apart(network)
+        return network
 
-    def _unfilled(self) -> nn.Module:
-        return self.auto(self.config)
-
-    def _new_head(self) -> None:
-        super()._new_head()
-        for module in self.network.classifier:
+    def reset_head(self, network: nn.Module) -> None:
+        super().reset_head(network)
+        for module in network.classifier:
             if isinstance(module, nn.LayerNorm):
                 module.reset_parameters()
 
-    def _know_pictures_apart(self) -> None:
+    def _know_pictures_apart(self, network: nn.Module) -> None:
         """Give each picture a token type: of those that the backbone lacks, each begins as its last one."""
-        embeddings = self.network.vilt.embeddings
+        embeddings = network.vilt.embeddings
         known = embeddings.token_type_embeddings.weight.detach()
         if missing := max(0, self.pictures + 1 - len(known)):
             types = torch.cat([known, known[-1:].expand(missing, -1)])
             embeddings.token_type_embeddings = nn.Embedding.from_pretrained(types, freeze=False)
-            for config in (self.config, self.network.config):
+            for config in (self.config, network.config):
                 config.modality_type_vocab_size = len(types)
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
@@ -142,8 +126,7 @@ class Vilt(Encoder):
         patches, mask = embedded(self.network.vilt.embeddings, pixels, mean, std, longest)
         if self.pictures > 1:
             patches, mask = patches.unflatten(0, numbers.shape), mask.unflatten(0, numbers.shape).unsqueeze(-1)
-        scores = self.network(**text, image_embeds=patches, pixel_mask=mask).logits
-        return scores if self.order == sorted(self.order) else scores[:, self.order]
+        return self.in_order(self.network(**text, image_embeds=patches, pixel_mask=mask).logits)
 
     def export(self, folder: str, weights: bool) -> None:
         super().export(folder, weights)

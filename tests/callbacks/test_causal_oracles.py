@@ -163,7 +163,7 @@ def test_the_two_rules_part_where_entailment_is_first_with_less_than_half(nlixy)
 
 def test_a_model_without_entailment_is_refused(nlixy):
     data = PairedText("d", {"premise": "p", "hypothesis": "h"}, {"yes": [], "no": []})
-    with pytest.raises(HeedError, match="--natural_logic.path .*: entailment is none of the labels yes, no"):
+    with pytest.raises(HeedError, match="^path .*: entailment is none of the labels yes, no"):
         NaturalLogic(str(nlixy)).plan(Setting(data))
 
 

@@ -268,7 +268,7 @@ def test_names_need_spacy_and_without_it_that_is_said_and_counted(caplog):
     assert engine.results["counts"]["challenge/left_out"] == ["entities"]
     assert engine.results["counts"]["challenge/analyser"] == "rules-1"
     assert not any("entities" in name for name in engine.measurements)
-    with pytest.raises(HeedError, match=r"^--challenge.kinds entities: Entities .* need spaCy .*pip install 'spacy"):
+    with pytest.raises(HeedError, match=r"^kinds entities: Entities .* need spaCy .*pip install 'spacy"):
         Challenge(["title", "entities"])
     assert measure(kinds=["negation"]).results["counts"]["challenge/left_out"] == []
 
@@ -309,7 +309,7 @@ def test_only_the_kinds_that_were_asked_for():
     for kinds in (["title"], ["numbers"], None):
         engine = measure(kinds=kinds)
         assert set(engine.headlines) <= set(engine.measurements)
-    with pytest.raises(HeedError, match="^--challenge.kinds verbs: unknown; known are entities, nominal_modifiers, "):
+    with pytest.raises(HeedError, match="^kinds verbs: unknown; known are entities, nominal_modifiers, "):
         Challenge(["numbers", "verbs"])
 
 

@@ -83,7 +83,7 @@ def test_bf16_training_clips_gradients(tiny_bert, tmp_path):
 
 
 def test_several_best_checkpoints_need_names_of_their_own():
-    with pytest.raises(HeedError, match="needs a field in --checkpoint.filename"):
+    with pytest.raises(HeedError, match="needs a field in filename"):
         BestCheckpoint(save_top_k=2)
     assert BestCheckpoint(save_top_k=2, filename="best-{epoch}").save_top_k == 2
 

@@ -292,8 +292,8 @@ def test_all_operations_take_the_same_hypotheses():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"max_examples": 0}, "--table_rows.max_examples must be at least 1"),
-        ({"rows_per_table": 0}, "--table_rows.rows_per_table must be at least 1"),
+        ({"max_examples": 0}, "^max_examples must be at least 1"),
+        ({"rows_per_table": 0}, "^rows_per_table must be at least 1"),
         ({"operations": ["delete", "swap"]}, "'swap' is no row operation"),
     ],
 )

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datamodules import PairedText, Planted
-from datamodules.base.paired_data import Inoculation
+from datamodules.base.inoculation import Inoculation
 from datamodules.base.splits import by_hash, fold_out, folds_of, group_column, sample
 from records import Example, Examples, HeedError
 

@@ -134,7 +134,7 @@ def test_one_split_is_for_evaluation_unless_some_is_held_out(folder: Path) -> No
 
 
 def test_inoculation_reads_a_folder_of_this_kind(folder: Path) -> None:
-    from datamodules.base.paired_data import Inoculation
+    from datamodules.base.inoculation import Inoculation
 
     data = module(folder / "dev", augment="inoculation", inoculation=Inoculation(str(folder), 3))
     data.setup("fit")

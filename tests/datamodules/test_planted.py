@@ -251,7 +251,7 @@ def test_the_data_do_not_follow_the_seed_of_the_run() -> None:
 
 
 def test_planted_data_cannot_be_inoculated(tmp_path: object) -> None:
-    from datamodules.base.paired_data import Inoculation
+    from datamodules.base.inoculation import Inoculation
 
     data = Planted(augment="inoculation", inoculation=Inoculation(str(tmp_path)), n_validation=2)
     with pytest.raises(HeedError, match="planted cannot be inoculated"):

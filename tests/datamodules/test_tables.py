@@ -15,7 +15,7 @@ import yaml
 import evaluate
 import train
 from datamodules import PairedTables, load_tables
-from datamodules.base.paired_data import Inoculation
+from datamodules.base.inoculation import Inoculation
 from records import Example, Examples, HeedError, Table
 from records.rows import read_rows
 

@@ -11,7 +11,7 @@ import yaml
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 
 from datamodules import PairedText
-from datamodules.base.paired_data import Inoculation
+from datamodules.base.inoculation import Inoculation
 from datamodules.sources.hub_and_local import Hub
 from records import Examples, HeedError
 

@@ -24,5 +24,13 @@ def test_what_cannot_be_printed_is_escaped(text: str, shown: str) -> None:
     shown.encode()
 
 
+def test_a_setting_is_named_as_where_it_was_given() -> None:
+    error = HeedError("§data.hold_out 3: §partial or §data.inoculation.n. A price of 5 § or §5 is none.")
+    assert str(error) == "hold_out 3: partial or n. A price of 5 § or §5 is none."
+    for _ in range(2):
+        error.name_settings(r"--\1")
+        assert str(error) == "--data.hold_out 3: --partial or --data.inoculation.n. A price of 5 § or §5 is none."
+
+
 def test_an_error_survives_the_way_from_another_process() -> None:
     assert str(pickle.loads(pickle.dumps(HeedError("a \x1b\\x1b")))) == "a \\x1b\\x1b"

@@ -43,14 +43,14 @@ class Challenge(Evaluation):
     def __init__(self, kinds: list[str] | None = None) -> None:
         known = (*KINDS, TITLE)
         if unknown := [kind for kind in kinds or () if kind not in known]:
-            raise HeedError(f"--challenge.kinds {unknown[0]}: unknown; known are {', '.join(known)}.")
+            raise HeedError(f"§challenge.kinds {unknown[0]}: unknown; known are {', '.join(known)}.")
         self.kinds = list(dict.fromkeys(known if kinds is None else kinds))
         self.all = kinds is None
         if ENTITIES in (kinds or ()):
             try:
                 SpacyAnalyser()
             except HeedError as error:
-                raise HeedError(f"--challenge.kinds {ENTITIES}: {error}") from None
+                raise HeedError(f"§challenge.kinds {ENTITIES}: {error}") from None
 
     @property
     def title(self) -> str:
@@ -62,7 +62,7 @@ class Challenge(Evaluation):
         table, text = _parts(whole) if whole is not None and set(data.task.labels) == set(LABELS) else (None, None)
         if not (self.kinds and table and text in data.pool.parts):
             needed = f"data of a table and a hypothesis with the labels {', '.join(LABELS)}"
-            return Nothing(f"needs --challenge.kinds, and {needed}")
+            return Nothing(f"needs §challenge.kinds, and {needed}")
         analyser = best_analyser()
         if ENTITIES in self.kinds and not analyser.knows_entities:
             rank_zero_info(f"Challenge hypotheses get no other names, which only spaCy finds: {INSTALL}")

@@ -46,23 +46,23 @@ class CounterfactualTables(Evaluation):
 
     def _evaluated(self) -> tuple[pa.Table, dict[str, Any]]:
         """The rows of the hypothesis-only model, and their metadata."""
-        flag = f"--counterfactual_tables.hypothesis_only {self.hypothesis_only}"
+        flag = f"§counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         try:
             known = (Path(self.hypothesis_only) / RESULTS).is_file()
             evaluated = read_evaluation(self.hypothesis_only, self.name) if known else None
         except HeedError as error:
-            raise HeedError(f"{flag}: {error}") from None
+            raise HeedError(f"{flag}: {error.args[0]}") from None
         if evaluated is None:
             raise HeedError(
                 f"{flag} has no rows of {self.name}: evaluate the model of the hypothesis alone first, with the same "
-                "--counterfactual_tables.paths, and name the folder that the results are in."
+                "§counterfactual_tables.paths, and name the folder that the results are in."
             )
         return evaluated
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         if not self.paths:
-            return Nothing("needs --counterfactual_tables.paths, folders of annotated counterfactual tables")
-        data, flag = setting.data, "--counterfactual_tables.paths"
+            return Nothing("needs §counterfactual_tables.paths, folders of annotated counterfactual tables")
+        data, flag = setting.data, "§counterfactual_tables.paths"
         if set(data.task.labels) != set(LABELS):
             raise HeedError(
                 f"{flag} needs a model with the labels {', '.join(LABELS)}; this one has {', '.join(data.task.labels)}."
@@ -85,7 +85,7 @@ class CounterfactualTables(Evaluation):
 
     def _right_alone(self, originals: Examples, changed: Examples, pool: Examples, data: PairedData) -> dict[str, bool]:
         """Whether the hypothesis-only model, which must be one, is right on each of these originals."""
-        flag = f"--counterfactual_tables.hypothesis_only {self.hypothesis_only}"
+        flag = f"§counterfactual_tables.hypothesis_only {self.hypothesis_only}"
         rows, metadata = self._evaluated()
         predicted = contents(rows)
         if missing := next((uid for uid in originals.column("uid") if uid not in predicted), None):
@@ -96,7 +96,7 @@ class CounterfactualTables(Evaluation):
         if metadata["seed"] != data.seed:
             raise HeedError(
                 f"{flag} was evaluated with the seed {metadata['seed']}, and this is {data.seed}: use one "
-                "(--seed_everything)."
+                "(§seed_everything)."
             )
         hypotheses = (examples.column(f"parts.{examples.parts[1]}") for examples in (originals, changed))
         same_text = {uid for uid, a, b in zip(originals.column("uid"), *hypotheses, strict=True) if a == b}

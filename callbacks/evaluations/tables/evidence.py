@@ -40,13 +40,13 @@ class Evidence(Evaluation):
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         if self.path is None:
-            return Nothing("needs --evidence.path FILE, annotations of relevant rows")
+            return Nothing("needs §evidence.path FILE, annotations of relevant rows")
         data = setting.data
         self._require(data)
         examples = load_tables(data.path, self.split)
         found, left_out = load_evidence(self.path, examples)
         if not found:
-            raise HeedError(f"--evidence.path {self.path} marks no row as relevant to a pair that is not neutral.")
+            raise HeedError(f"§evidence.path {self.path} marks no row as relevant to a pair that is not neutral.")
         relevant = {pair.uid: frozenset(pair.keys) for pair in found}
         lenders = fitted(examples, data)
         pool = lenders.take(sorted({examples.position(uid) for uid in relevant}))
@@ -66,9 +66,9 @@ class Evidence(Evaluation):
         )
 
     def _require(self, data: PairedData) -> None:
-        flag = f"--evidence.path {self.path}"
+        flag = f"§evidence.path {self.path}"
         if not isinstance(data, PairedTables) or data.path is None:
-            raise HeedError(f"{flag} is about tables: it needs --data infotabs --data.path DIR, or other tables.")
+            raise HeedError(f"{flag} is about tables: it needs §data infotabs §data.path DIR, or other tables.")
         if data.partial:
             raise HeedError(f"{flag} takes a model of tables and hypotheses; this one reads the {data.partial} alone.")
         if set(data.full_task.labels) != set(LABELS):

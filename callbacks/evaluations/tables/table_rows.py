@@ -38,7 +38,7 @@ class TableRows(Evaluation):
     ) -> None:
         for flag, n in {"max_examples": max_examples, "rows_per_table": rows_per_table}.items():
             if n is not None and n < 1:
-                raise HeedError(f"--table_rows.{flag} must be at least 1.")
+                raise HeedError(f"§table_rows.{flag} must be at least 1.")
         for operation in operations:
             steps(operation)
         self.operations = list(dict.fromkeys(operations))
@@ -48,7 +48,7 @@ class TableRows(Evaluation):
         data = setting.data
         if not (self.operations and data.pool.tables and set(data.task.labels) == set(LABELS)):
             needed = f"data with a table among the parts and the labels {', '.join(LABELS)}"
-            return Nothing(f"needs --table_rows.operations, and {needed}")
+            return Nothing(f"needs §table_rows.operations, and {needed}")
         edits = []
         for pool in by_split(data.pool, data):  # each is edited as if it were evaluated alone
             part, only = table_of(pool), self._chosen(pool, data)

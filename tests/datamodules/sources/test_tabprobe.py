@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from datamodules import PairedTables, load_counterfactuals, load_evidence, load_tables
-from datamodules.base.paired_data import Inoculation
+from datamodules.base.inoculation import Inoculation
 from records import Example, Examples, HeedError, Table
 
 ROOT = Path(__file__).parents[3]

@@ -1,0 +1,65 @@
+"""Inoculation: training on a few examples of a challenge set (Liu, Schwartz and Smith, 2019)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from datamodules.base.splits import sample
+from records import Examples, HeedError
+
+
+class Challenges(NamedTuple):
+    """Where data take challenge examples from; None for nowhere.
+
+    Attributes:
+        from_file: Reads all examples of a challenge set from a path.
+        perturbed: Makes ``n`` of the training set, by group or not; those of a smaller ``n`` are among them.
+    """
+
+    from_file: Callable[[str], Examples] | None = None
+    perturbed: Callable[[int, bool], Examples] | None = None
+
+
+@dataclass(frozen=True)
+class Inoculation:
+    """A few examples of a challenge set to fine-tune on.
+
+    Attributes:
+        path: A file or folder in the format of the data set.
+        n: How many of its examples; those of a smaller n are among those of a larger one.
+        by_group: Take all examples of one group (of one table, say) before those of the next, so that the others can be
+            evaluated on.
+        perturbed: Without a path: of tables, hypotheses of the training set, each changed in one way that keeps its
+            label or flips it.
+    """
+
+    path: str | None = None
+    n: int = 100
+    by_group: bool = False
+    perturbed: bool = False
+
+    def examples(self, challenges: Challenges, name: str, seed: int) -> Examples:
+        """The examples to train on.
+
+        Args:
+            challenges: Where the data take them from.
+            name: Name of the data set.
+            seed: The run's seed.
+
+        Raises:
+            HeedError: Not exactly one source is named, the data have no such source, or it has fewer than ``n``.
+        """
+        if (self.path is None) != self.perturbed:
+            raise HeedError(
+                "--augment inoculation needs --data.inoculation.path, the file of the challenge set, or of tables "
+                "--data.inoculation.perturbed true, and not both."
+            )
+        if self.perturbed:
+            if challenges.perturbed is None:
+                raise HeedError(
+                    f"--data.inoculation.perturbed: only hypotheses about tables are perturbed, not {name}."
+                )
+            return challenges.perturbed(self.n, self.by_group)
+        if challenges.from_file is None:
+            raise HeedError(f"{name} cannot be inoculated: its data are not read from files.")
+        return sample(challenges.from_file(self.path), self.n, seed, "inoculation", self.by_group)

@@ -1,0 +1,42 @@
+"""How training differs from plain training: which settings go together, and what folders of runs call it."""
+
+from collections.abc import Sequence
+
+from records import HeedError
+
+
+def require_regime(
+    swap: Sequence[str], partial: str | None, augment: str | None, folds: int | None, fold: int | None
+) -> None:
+    """Check settings of a data module against each other; they are described there.
+
+    Raises:
+        HeedError: Two of them exclude each other, or one needs another.
+    """
+    if partial and augment == "counterfactual":
+        raise HeedError("--partial leaves one part, and --augment counterfactual swaps one of two: use either.")
+    if augment == "counterfactual" and not swap:
+        raise HeedError("--augment counterfactual needs a part to swap: name one with --data.swap.")
+    if folds is None and fold is None:
+        return
+    if folds is None or fold is None:
+        raise HeedError("Cross-validation needs both --data.folds N, how many, and --data.fold K, from 0 to N - 1.")
+    if folds < 2:
+        raise HeedError(f"--data.folds {folds} must be at least 2.")
+    if not 0 <= fold < folds:
+        raise HeedError(f"--data.fold {fold}: the folds go from 0 to {folds - 1}.")
+    if augment == "inoculation":
+        raise HeedError("--data.folds splits the training set, which --augment inoculation leaves alone: use either.")
+
+
+def regime_name(partial: str | None, augment: str | None, n: int, fold: int | None) -> str:
+    """The name of a regime, given the number of examples of an inoculation.
+
+    Example:
+        >>> regime_name("premise", None, 100, 2), regime_name(None, "inoculation", 100, None)
+        ('partial-premise-fold-2', 'inoculation-100')
+    """
+    if augment == "inoculation" and not partial:
+        return f"inoculation-{n}"
+    name = f"partial-{partial}" if partial else augment or "plain"
+    return name if fold is None else f"{name}-fold-{fold}"

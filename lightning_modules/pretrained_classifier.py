@@ -1,0 +1,187 @@
+"""The base of all families: a network, a tokenizer and weights that come from a model of transformers."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from pytorch_lightning.utilities import rank_zero_info
+from torch import Tensor, nn
+from transformers import PretrainedConfig, PreTrainedTokenizerBase
+
+from lightning_modules.classifier import Classifier
+from lightning_modules.pretrained.backbone_config import open_config, require_positions
+from lightning_modules.pretrained.backbones import Head, has_weights, load_weights, quiet, resolve
+from lightning_modules.pretrained.labels import head_order, is_named, match_labels
+from lightning_modules.pretrained.linear import faster_on_cpu
+from lightning_modules.pretrained.vocabulary import open_tokenizer
+from records import CLASSIFICATION, SOFT, HeedError, Task, TaskKind, listing
+
+
+class PretrainedClassifier(Classifier):
+    """A classifier that begins as a published model.
+
+    A family names what makes its network, and overrides :meth:`prepare`, which calls :meth:`open_backbone`, makes the
+    processor and, for a head with an output for each label, calls :meth:`match_head`; and :meth:`logits`.
+
+    Args:
+        backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
+        max_length: Most tokens of an input; the longest part is cut first.
+        labels: Names of the head's outputs in their order, for published classifiers that only call them LABEL_0, ...
+        sha256: What the weights of a backbone from a package must hash to.
+        **kwargs: As for :class:`Classifier`.
+
+    Attributes:
+        kinds: The kinds of task that it is for.
+        refusal: The message for data of another kind.
+        auto: Makes the network.
+        head_name: How names of the head's weights begin; by default, all that is not of the ``base_model`` is the head.
+        config: The config of the backbone, which becomes that of the network.
+        trained: Whether the backbone has a head of the right kind.
+        outputs: What the outputs of the backbone are called.
+        has_head: Whether they mean the labels of the task.
+    """
+
+    kinds: tuple[TaskKind, ...] = (CLASSIFICATION, SOFT)
+    refusal = "--model {model} is for data of the kind {own}, and these are of {kind}."
+    auto: Any
+    head_name: str | None = None
+    config: PretrainedConfig
+    trained: bool
+    outputs: list[str]
+    has_head: bool
+
+    def __init__(
+        self,
+        backbone: str,
+        max_length: int = 256,
+        labels: list[str] | None = None,
+        sha256: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.backbone, self.max_length, self.labels, self.sha256 = backbone, max_length, labels, sha256
+        self.network: nn.Module | None = None
+
+    @property
+    def description(self) -> str:
+        return self.backbone
+
+    def require_architecture(self) -> None:
+        """Refuse a backbone whose ``config`` is that of another family."""
+
+    def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
+        """Read the config, and return the tokenizer.
+
+        Raises:
+            HeedError: Task and model do not go together, or the model reads less than ``max_length``.
+        """
+        if task.kind not in self.kinds:
+            raise HeedError(self.refusal.format(model=type(self).__name__, own=self.kinds[0], kind=task.kind))
+        self.task = task
+        self.folder = resolve(self.backbone, self.sha256)
+        self.config = open_config(self.folder)
+        self.require_architecture()
+        require_positions(self.config, self.max_length)
+        architectures = self.config.architectures or []
+        self.trained = any(self.auto.__name__.removeprefix("AutoModel") in name for name in architectures)
+        self.outputs = self.labels or list(self.config.id2label.values())
+        return open_tokenizer(self.folder, self.config)
+
+    def match_head(self, task: Task) -> None:
+        """Find out whether the backbone has a head for the labels of the task, and in which order its outputs are."""
+        outputs, count = self.outputs, len(self.config.id2label)
+        if self.trained and len(outputs) != count:
+            raise HeedError(f"--model.labels names {len(outputs)} outputs, and {self.backbone} has {count}.")
+        self.answers = outputs if self.trained and is_named(outputs) else None
+        self.has_head = self.answers is not None and match_labels(outputs, task.labels) is not None
+        self.order = head_order(outputs, task.labels, self.backbone) if self.has_head else list(range(len(task.labels)))
+        self.name_outputs(outputs if self.has_head else task.labels)
+
+    def name_outputs(self, labels: list[str] | tuple[str, ...]) -> None:
+        """Let the config of the network say what its outputs mean."""
+        self.config.id2label = dict(enumerate(labels))
+        self.config.label2id = {label: i for i, label in enumerate(labels)}
+
+    def in_order(self, scores: Tensor) -> Tensor:
+        """Scores [examples, outputs] in the order of the task's labels."""
+        return scores if self.order == sorted(self.order) else scores[:, self.order]
+
+    def require_head(self) -> None:
+        """For a model that is not trained here.
+
+        Raises:
+            HeedError: The backbone has no head for the labels of the task.
+        """
+        if self.config.is_encoder_decoder and not self.trained:
+            raise HeedError(
+                f"The model {self.backbone} has no trained classification head; if it is to write the label, as a T5 "
+                "does, add --model lightning_modules.Seq2Seq."
+            )
+        if not self.trained:
+            raise HeedError(f"The model {self.backbone} has no trained classification head: name a --checkpoint.")
+        head_order(self.outputs, self.task.labels, self.backbone)
+
+    @property
+    def head(self) -> Head:
+        """Whether the head of the backbone is kept, replaced, or was never there."""
+        if self.has_head:
+            return "kept"
+        return "replaced" if self.trained else "new"
+
+    def require_weights(self) -> None:
+        """For a model that no checkpoint will fill.
+
+        Raises:
+            HeedError: The backbone is a folder without weights.
+        """
+        if not has_weights(self.folder):
+            raise HeedError(f"--model.backbone {self.backbone} has no weights beside its config.json.")
+
+    def configure_model(self) -> None:
+        if self.network is None and self.task is not None:  # load_from_checkpoint calls this before it knows the task
+            self.network = faster_on_cpu(self.build()).train()  # transformers loads models in eval mode
+
+    def build(self) -> nn.Module:
+        """Make the network: with weights, or for those of a checkpoint where only the folder beside it is there."""
+        return self.load_network() if has_weights(self.folder) else self.empty_network()
+
+    def empty_network(self) -> nn.Module:
+        """The network with weights that mean nothing."""
+        return self.auto.from_config(self.config, dtype=torch.float32, trust_remote_code=False)
+
+    def load_network(self) -> nn.Module:
+        """The network with the weights of the backbone."""
+        network = load_weights(self.auto.from_pretrained, self.folder, self.head, self.head_name, config=self.config)
+        if self.head != "kept":
+            self.reset_head(network)
+        if self.head == "replaced":
+            outputs, labels = listing(self.outputs), listing(self.task.labels)
+            rank_zero_info(f"{self.backbone}: its head ({outputs}) gives way to a new one ({labels}).")
+        return network
+
+    def reset_head(self, network: nn.Module) -> None:
+        """Outputs that mean something else are no start for labels that happen to stand at their positions."""
+        body = set(network.base_model.modules())
+        for module in network.modules():
+            if module not in body and isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=getattr(self.config, "initializer_range", 0.02))
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+
+    def export(self, folder: str, weights: bool) -> None:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        self.config.architectures = [type(self.network).__name__]
+        self.config.save_pretrained(folder)
+        self.processor.tokenizer.save_pretrained(folder)
+        if weights:
+            with quiet():
+                self.network.save_pretrained(folder)
+
+
+def drop(settings: dict[str, Any], *names: str) -> None:
+    """Leave out settings that a family fixes for its base class: old and new checkpoints name them as well.
+
+    Lightning hands a constructor with ``**kwargs`` all settings in a checkpoint, and not those alone that it documents.
+    """
+    for name in names:
+        settings.pop(name, None)

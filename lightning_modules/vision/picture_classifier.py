@@ -1,0 +1,56 @@
+"""The base of the families that read pictures beside a text."""
+
+from typing import Any
+
+from torch import nn
+
+from lightning_modules.pretrained_classifier import PretrainedClassifier
+from lightning_modules.processors.pictures import PictureProcessor, PictureStore, Resize, require_pictures
+from records import HeedError, Task
+
+
+class PictureClassifier(PretrainedClassifier):
+    """A classifier of pictures with one text; a task without pictures is one with a picture that shows nothing.
+
+    A family overrides :meth:`resizing`.
+
+    Args:
+        max_length: Most tokens of a text.
+        cache: GiB of resized pictures that each process keeps on disk (TMPDIR); others are decoded again and again.
+        **kwargs: As for :class:`PretrainedClassifier`.
+
+    Attributes:
+        pictures: How many the network reads.
+    """
+
+    pictures: int
+
+    def __init__(self, backbone: str, max_length: int = 128, cache: float = 8.0, **kwargs: Any) -> None:
+        super().__init__(backbone, max_length, **kwargs)
+        self.cache = cache
+
+    def require_parts(self, task: Task) -> None:
+        require_pictures(task, type(self).__name__)
+
+    def prepare(self, task: Task) -> None:
+        self.pictures = max(1, len(task.pictures))
+        tokenizer = self.open_backbone(task)
+        store = PictureStore(*self.resizing(), self.cache)
+        self.processor = PictureProcessor(tokenizer, task, self.max_length, store)
+        self.match_head(task)
+
+    def resizing(self) -> tuple[Resize, tuple[int, int]]:
+        """How the backbone wants its pictures resized, and height and width of one that shows nothing."""
+        raise NotImplementedError
+
+    def require_as_many(self, learned: int) -> None:
+        """Refuse data with other pictures than a trained network reads.
+
+        Raises:
+            HeedError: It reads more or fewer.
+        """
+        if learned != self.pictures:
+            raise HeedError(f"{self.backbone} reads {learned} pictures, and the data have {self.pictures}.")
+
+    def empty_network(self) -> nn.Module:
+        return self.auto(self.config)
