@@ -11,7 +11,8 @@ from datamodules import NaturalLogic as NaturalLogicData
 from datamodules import load_natural_logic
 from datamodules.natural_logic import has_split
 from interventions import Design, counterparts
-from metrics import METRICS, disagreements
+from metrics import METRICS
+from metrics.entailment import disagreements
 from records import BATCH, Context, HeedError
 from records.rows import runs, where
 

@@ -9,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-import metrics
-from metrics.accuracy import METRIC
+from metrics.accuracy import METRIC, accuracy, noise
 from metrics.statistics.majority import above_majority
 from records import CLASSIFICATION, SOFT
 from records.numbers.context import Context
 
 from made_rows import by_text
 
-accuracy, noise = by_text(metrics.accuracy), by_text(metrics.noise)
+accuracy, noise = by_text(accuracy), by_text(noise)
 LABELS = ("yes", "no", "maybe")
 predictions = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=30)
 
@@ -166,7 +165,7 @@ def test_noise_equals_the_reference_and_without_probabilities_flips_are_what_is_
         for i, (_, y2, p, p2) in enumerate(drawn)
     ]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setitem(metrics.noise.__globals__, "GROUP", group)
+        patched.setattr("metrics.accuracy.GROUP", group)
         found = noise(rows_of(base, nulls), "d")
     flips = sum(y != y2 for y, y2, _, _ in drawn)
     assert found.pop("null/d/flips").value == pytest.approx(flips / len(drawn), abs=1e-12)

@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import metrics
 from callbacks import Attentiveness
-from metrics.attentiveness import METRIC
+from metrics.attentiveness import METRIC, attentiveness
 from records import Measurement
 from records.numbers.context import Context
 
 from made_rows import by_text
 
-attentiveness, score = by_text(metrics.attentiveness), by_text(METRIC.score)
+attentiveness, score = by_text(attentiveness), by_text(METRIC.score)
 
 LABELS = ("entailment", "neutral", "contradiction")
 

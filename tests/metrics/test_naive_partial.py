@@ -3,14 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-import metrics
-from metrics.naive_partial import METRIC
+from metrics.naive_partial import METRIC, naive_partial
 from records import SPAN
 from records.numbers.context import Context
 
 from made_rows import by_text
 
-naive_partial = by_text(metrics.naive_partial)
+naive_partial = by_text(naive_partial)
 labels = st.sampled_from(("yes", "no", "other"))
 
 

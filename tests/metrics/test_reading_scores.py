@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import metrics
 from metrics import METRICS
+from metrics.attentiveness import span_attentiveness
+from metrics.reading_comprehension import reading_scores
 from records import SPAN
 from records import rows as r
 from records.answers import exact_match, f1, normalised
@@ -22,7 +23,7 @@ from records.numbers.context import Context
 
 from made_rows import by_text
 
-reading_scores, span_attentiveness = by_text(metrics.reading_scores), by_text(metrics.span_attentiveness)
+reading_scores, span_attentiveness = by_text(reading_scores), by_text(span_attentiveness)
 
 WORDS = ["the", "The", "an", "A", "Rome", "rome", "Roman", "Empire", "U.S.", "1,000", "don't", "—", "it's", ".", "café"]
 ANSWER = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)

@@ -10,17 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import metrics
-from metrics import METRICS, soft_flags
+from metrics import METRICS
+from metrics.accuracy import noise
+from metrics.attentiveness import attentiveness
+from metrics.naive_partial import naive_partial
+from metrics.soft_accuracy import soft_accuracy, soft_flags
 from metrics.statistics.majority import above_zero
 from records import MANY, SOFT
 from records.numbers.context import Context
 
 from made_rows import by_text
 
-attentiveness, naive_partial, noise, soft_accuracy = map(
-    by_text, (metrics.attentiveness, metrics.naive_partial, metrics.noise, metrics.soft_accuracy)
-)
+attentiveness, naive_partial, noise, soft_accuracy = map(by_text, (attentiveness, naive_partial, noise, soft_accuracy))
 NAMES = ("yes", "no", "2")
 worths = st.dictionaries(st.sampled_from(NAMES), st.sampled_from([0.3, 0.6, 0.9, 1.0]), min_size=1)
 cases = st.lists(st.tuples(worths, st.sampled_from(NAMES), st.integers(0, 4)), min_size=1, max_size=25)

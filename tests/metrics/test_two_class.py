@@ -7,15 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import metrics
-from metrics.two_class import METRIC
+from metrics.two_class import METRIC, two_class_accuracy
 from records import HeedError
 from records import rows as r
 from records.numbers.context import Context
 
 from made_rows import by_text
 
-two_class_accuracy = by_text(metrics.two_class_accuracy)
+two_class_accuracy = by_text(two_class_accuracy)
 LABELS = ("contradiction", "entailment", "neutral")
 GOLD = {"mnli": LABELS, "rte": ("entailment", "not_entailment"), "med": ("Entailment", "non-entailment")}
 

@@ -19,8 +19,8 @@ from interventions import (
 )
 from interventions.hypotheses.spacy_analyser import INSTALL
 from interventions.tables.allowed_transitions import LABELS
-from metrics import METRICS, challenge_counts
-from metrics.tables.challenge import perturbations
+from metrics import METRICS
+from metrics.tables.challenge import challenge_counts, perturbations
 from records import Context, Examples, HeedError
 from records.rows import BASE, select, strings, where
 

@@ -9,8 +9,8 @@ from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitt
 from datamodules import PairedData, load_counterfactuals
 from interventions import Annotated, RuleAnalyser, Source, SwapTitle
 from interventions.tables.allowed_transitions import LABELS
-from metrics import METRICS, challenge_counts
-from metrics.tables.challenge import TITLE
+from metrics import METRICS
+from metrics.tables.challenge import TITLE, challenge_counts
 from metrics.tables.counterfactual_tables import ANNOTATED, rows_of_set, set_changes, set_data
 from records import Context, Examples, HeedError
 from records.rows import BASE, contents, difference, same, select, strings

@@ -10,7 +10,8 @@ from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitt
 from datamodules import PairedData, PairedTables, load_evidence, load_tables
 from interventions import Donors, RowEdits, SwapValues
 from interventions.tables.allowed_transitions import LABELS
-from metrics import METRICS, evidence_counts
+from metrics import METRICS
+from metrics.tables.evidence import evidence_counts
 from records import Context, HeedError
 
 

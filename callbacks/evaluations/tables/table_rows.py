@@ -9,7 +9,8 @@ from datamodules import PairedData
 from datamodules.base.splits import by_hash
 from interventions import Donors, RowEdits
 from interventions.tables.allowed_transitions import LABELS, steps
-from metrics import METRICS, Changes
+from metrics import METRICS
+from metrics.tables.transitions import Changes
 from records import Context, Examples, HeedError
 from records.rows import BASE, select, strings
 

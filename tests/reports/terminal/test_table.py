@@ -7,7 +7,8 @@ import re
 import pytest
 from rich.console import Console
 
-from metrics import accuracy, attentiveness, noise
+from metrics.accuracy import accuracy, noise
+from metrics.attentiveness import attentiveness
 from metrics.causal_effects import causal_effects
 from metrics.tables.challenge import HALF_ERROR, challenge
 from metrics.tables.transitions import invalid_transitions
