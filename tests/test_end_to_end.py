@@ -16,6 +16,7 @@ from transformers import AutoModelForSequenceClassification
 
 from records.rows import read_rows, select
 
+from commands import results_of
 from run_lab import BATCH, Lab
 
 ROOT = Path(__file__).parents[1]
@@ -33,10 +34,8 @@ def command(script, *argv):
 @pytest.fixture(scope="module")
 def lab(tiny_bert, tmp_path_factory):
     folder = tmp_path_factory.mktemp("lab")
-    lab = Lab(tiny_bert, folder, HF_HOME=str(folder / "cache"))
-    yield lab
-    lab.process.stdin.close()
-    lab.process.wait(timeout=30)
+    with Lab(tiny_bert, folder, HF_HOME=str(folder / "cache")) as lab:
+        yield lab
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +85,7 @@ def test_every_epoch_is_in_tensorboard_under_the_names_of_results(trained):
             scalars.setdefault(tag, []).extend(event.step for event in events.Scalars(tag))
         plugins |= {"images"} if "figures/attentiveness" in events.Tags()["images"] else set()
     assert len(scalars["accuracy/planted"]) == 2
-    names = {name for name, m in json.loads((trained[0] / "results.json").read_text())["metrics"].items() if m["value"]}
+    names = {name for name, m in results_of(trained[0])["metrics"].items() if m["value"]}
     assert names <= set(scalars)
     assert {"final/accuracy/planted", "final/attentiveness/planted/premise"} <= set(scalars)
     assert {"hparams", "custom_scalars", "images"} <= plugins
@@ -121,7 +120,7 @@ def test_results_follow_from_the_rows(evaluated):
         here = [r for r in swapped if r["draw"] == draw]
         assert {r["uid"] for r in here} == {uid for uid, y in base.items() if y != "neutral"}
         per_draw.append(sum(r["y2"] != base[r["uid"]] for r in here) / len(here))
-    found = json.loads((evaluated[0] / "results.json").read_text())["metrics"]["attentiveness/planted/premise"]
+    found = results_of(evaluated[0])["metrics"]["attentiveness/planted/premise"]
     assert found["per_draw"] == per_draw
     assert meta["task"] == ["entailment", "neutral", "contradiction"]
 
@@ -150,7 +149,7 @@ def test_training_on_two_processes_with_counterfactuals(tiny_bert, tmp_path):
     assert status == 0, err
     assert "counterfactual)" in err + out
     assert len(list(tmp_path.iterdir())) == 1
-    assert json.loads((tmp_path / "run" / "results.json").read_text())["counts"]["examples"] == 37
+    assert results_of(tmp_path / "run")["counts"]["examples"] == 37
     assert json.loads((tmp_path / "run" / "run.json").read_text())["processes"] == 2
 
 

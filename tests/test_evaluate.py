@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 
 import torchvision_fix  # noqa: F401
 
@@ -16,15 +15,11 @@ from callbacks.checkpoints.files import AtomicCheckpointIO
 from records import HeedError
 from records.rows import read_rows
 
-QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
+from commands import results_of, run
+
 SMALL = ["--model.max_length", "64", "--data.n_train", "64", "--data.n_validation", "9"]
 PAIRS = [("dog", "animal", "leq"), ("boy", "child", "leq"), ("cat", "child", "none")]
 CONTEXTS = [("A x ran.", "up"), ("No x ran.", "down"), ("A x sat.", "up"), ("No x sat here.", "down")]
-
-
-def run(monkeypatch, main, *argv):
-    monkeypatch.setattr(sys, "argv", ["heed.py", *map(str, argv), *QUIET])
-    main()
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +27,7 @@ def checkpoint(tiny_bert, tmp_path_factory):
     """best.ckpt of a run on the embedded data."""
     folder = tmp_path_factory.mktemp("run")
     argv = ["--model.backbone", tiny_bert, *SMALL]
-    with pytest.MonkeyPatch.context() as patch:
-        run(patch, train.main, *argv, "--trainer.max_epochs", "1", "--output", folder)
+    run(train.main, *argv, "--trainer.max_epochs", "1", "--output", folder)
     return folder / "checkpoints" / "best.ckpt"
 
 
@@ -50,22 +44,22 @@ def rte(tmp_path):
     return tmp_path / "rte.tsv"
 
 
-def test_only_what_was_asked_for_is_predicted(monkeypatch, capsys, checkpoint, nlixy):
+def test_only_what_was_asked_for_is_predicted(capsys, checkpoint, nlixy):
     only = ["--evaluations", "natural_logic", "--natural_logic.path", nlixy, "--natural_logic.seeds", "10"]
-    run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, *only)
+    run(evaluate.main, "--checkpoint", checkpoint, *only)
     (folder,) = (checkpoint.parents[1] / "evaluations").glob("natural_logic-test-10-????????")
     assert [path.name for path in (folder / "rows").iterdir()] == ["natural_logic.parquet"]
-    found = json.loads((folder / "results.json").read_text())
+    found = results_of(folder)
     assert {name.split("/")[0] for name in found["metrics"]} == {"natural_logic"}
     assert (found["counts"]["examples"], found["counts"]["natural_logic/examples"]) == (0, 24)
     assert "TCE context" in capsys.readouterr().out
 
 
-def test_everything_at_once_beside_benchmarks(monkeypatch, capsys, checkpoint, nlixy, rte):
+def test_everything_at_once_beside_benchmarks(capsys, checkpoint, nlixy, rte):
     benchmarks = ["--two_class.benchmarks", json.dumps({"rte": str(rte), "nlixy": str(nlixy)})]
-    run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, "--natural_logic.path", nlixy, *benchmarks)
+    run(evaluate.main, "--checkpoint", checkpoint, "--natural_logic.path", nlixy, *benchmarks)
     (folder,) = (checkpoint.parents[1] / "evaluations").glob("planted-validation-natural_logic-test-two_class-????????")
-    found = json.loads((folder / "results.json").read_text())
+    found = results_of(folder)
     kinds = {"accuracy", "attentiveness", "natural_logic", "null", "two_class"}
     assert {name.split("/")[0] for name in found["metrics"]} == kinds
     assert (found["metrics"]["two_class/rte"]["n"], found["metrics"]["two_class/nlixy"]["n"]) == (3, 24)
@@ -79,11 +73,11 @@ def test_everything_at_once_beside_benchmarks(monkeypatch, capsys, checkpoint, n
     assert "two-class accuracy rte" in capsys.readouterr().out
 
 
-def test_a_model_of_one_part_reads_one_part_of_other_data_as_well(monkeypatch, tiny_bert, tmp_path, nlixy):
+def test_a_model_of_one_part_reads_one_part_of_other_data_as_well(tiny_bert, tmp_path, nlixy):
     argv = ["--model.backbone", tiny_bert, *SMALL]
     argv += ["--partial", "hypothesis", "--trainer.max_epochs", "1", "--output", tmp_path / "partial"]
-    run(monkeypatch, train.main, *argv, "--natural_logic.path", nlixy)
-    found = json.loads((tmp_path / "partial" / "results.json").read_text())["metrics"]
+    run(train.main, *argv, "--natural_logic.path", nlixy)
+    found = results_of(tmp_path / "partial")["metrics"]
     rows, _ = read_rows(tmp_path / "partial" / "rows" / "natural_logic.parquet")
     answers = {}
     for row in rows.to_pylist():  # "A dog ran." and "A cat ran." before "A child ran."
@@ -95,31 +89,31 @@ def test_a_model_of_one_part_reads_one_part_of_other_data_as_well(monkeypatch, t
     assert (tmp_path / "partial" / "figures" / "natural_logic.png").is_file()
 
 
-def test_what_was_measured_in_training_is_measured_again(monkeypatch, checkpoint_of_effects, nlixy):
-    run(monkeypatch, evaluate.main, "--checkpoint", checkpoint_of_effects)
+def test_what_was_measured_in_training_is_measured_again(checkpoint_of_effects, nlixy):
+    run(evaluate.main, "--checkpoint", checkpoint_of_effects)
     folder = checkpoint_of_effects.parents[1] / "evaluations" / "planted-validation-natural_logic-test-10"
-    found, trained = (json.loads((f / "results.json").read_text()) for f in (folder, folder.parents[1]))
+    found, trained = (results_of(f) for f in (folder, folder.parents[1]))
     name = "natural_logic/nlixy/insertion/tce"
     assert found["metrics"][name] == trained["metrics"][name]
     assert found["rows"]["natural_logic"] == trained["rows"]["natural_logic"]
 
 
 @pytest.fixture
-def checkpoint_of_effects(monkeypatch, tiny_bert, tmp_path, nlixy):
+def checkpoint_of_effects(tiny_bert, tmp_path, nlixy):
     """best.ckpt of a run that is chosen, and might be stopped, by a causal effect that may be undefined."""
     argv = ["--model.backbone", tiny_bert, *SMALL]
     argv += ["--natural_logic.path", nlixy, "--natural_logic.seeds", "10", "--trainer.max_epochs", "2"]
     argv += ["--checkpoint.monitor", "natural_logic/nlixy/insertion/tce", "--trainer.callbacks", "EarlyStopping"]
     argv += ["--trainer.callbacks.monitor", "natural_logic/nlixy/context/ratio"]
-    run(monkeypatch, train.main, *argv, "--output", tmp_path / "effects")
+    run(train.main, *argv, "--output", tmp_path / "effects")
     return tmp_path / "effects" / "checkpoints" / "best.ckpt"
 
 
-def test_a_metric_that_nobody_measures_chooses_no_checkpoint(monkeypatch, tiny_bert, tmp_path):
+def test_a_metric_that_nobody_measures_chooses_no_checkpoint(tiny_bert, tmp_path):
     argv = ["--model.backbone", tiny_bert, *SMALL]
     argv += ["--checkpoint.monitor", "natural_logic/nlixy/context/tce", "--output", tmp_path / "out"]
     with pytest.raises(HeedError, match="natural_logic/nlixy/context/tce: unknown; there are accuracy/planted"):
-        run(monkeypatch, train.main, *argv)
+        run(train.main, *argv)
     assert not (tmp_path / "out").exists()
 
 
@@ -132,7 +126,7 @@ def test_without_data_the_labels_are_those_of_the_head(monkeypatch, tiny_bert, t
     AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path / "head")
     monkeypatch.chdir(tmp_path)
     argv = ["--model.backbone", tmp_path / "head", "--model.max_length", "64", "--evaluations", "natural_logic"]
-    run(monkeypatch, evaluate.main, *argv, "--natural_logic.path", nlixy)
+    run(evaluate.main, *argv, "--natural_logic.path", nlixy)
     (folder,) = (tmp_path / "runs" / "natural_logic").glob("*/pretrained/version_0")
     rows, meta = read_rows(folder / "rows" / "natural_logic.parquet")
     assert (tuple(meta["task"]), rows.schema.field("p").type.list_size) == (labels, len(labels))
@@ -157,12 +151,12 @@ def test_without_data_the_labels_are_those_of_the_head(monkeypatch, tiny_bert, t
         ),
     ],
 )
-def test_a_mistake_is_one_sentence_and_leaves_no_folder(monkeypatch, checkpoint, nlixy, tmp_path, argv, words):
+def test_a_mistake_is_one_sentence_and_leaves_no_folder(checkpoint, nlixy, tmp_path, argv, words):
     qqp = tmp_path / "qqp.tsv"
     qqp.write_text("question1\tquestion2\tlabel\nWhy?\tWhat?\t0\n")
     argv = [str(a).replace("FOLDER", str(nlixy)).replace("FILE", str(qqp)) for a in argv]
     with pytest.raises(HeedError, match=words):
-        run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, "--output", tmp_path / "out", *argv)
+        run(evaluate.main, "--checkpoint", checkpoint, "--output", tmp_path / "out", *argv)
     assert not (tmp_path / "out").exists()
 
 
@@ -176,9 +170,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("fault", BROKEN)
-def test_a_checkpoint_that_no_run_wrote_is_refused_before_anything_is_written(
-    monkeypatch, checkpoint, tiny_bert, tmp_path, fault
-):
+def test_a_checkpoint_that_no_run_wrote_is_refused_before_anything_is_written(checkpoint, tiny_bert, tmp_path, fault):
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "config.yaml").write_text((checkpoint.parents[1] / "config.yaml").read_text())
     shutil.copytree(checkpoint.parent / "backbone", tmp_path / "checkpoints" / "backbone")
@@ -192,14 +184,14 @@ def test_a_checkpoint_that_no_run_wrote_is_refused_before_anything_is_written(
     ]
     for main, argv in commands:
         with pytest.raises(HeedError, match=r"last\.ckpt is not a checkpoint that train\.py wrote: it lacks \w+"):
-            run(monkeypatch, main, *argv)
+            run(main, *argv)
     with pytest.raises(HeedError, match=r"last\.ckpt is not a checkpoint that train\.py wrote"):
         AtomicCheckpointIO().load_checkpoint(broken)
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_training_does_not_go_on_from_weights_alone(monkeypatch, checkpoint, tiny_bert, tmp_path):
+def test_training_does_not_go_on_from_weights_alone(checkpoint, tiny_bert, tmp_path):
     content = torch.load(checkpoint, weights_only=True)
     torch.save({name: value for name, value in content.items() if name != "optimizer_states"}, tmp_path / "x.ckpt")
     with pytest.raises(HeedError, match="x.ckpt holds weights alone, and training cannot go on from it"):
-        run(monkeypatch, train.main, "--model.backbone", tiny_bert, *SMALL, "--ckpt_path", tmp_path / "x.ckpt")
+        run(train.main, "--model.backbone", tiny_bert, *SMALL, "--ckpt_path", tmp_path / "x.ckpt")

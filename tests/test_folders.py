@@ -18,14 +18,9 @@ from records import HeedError, read_json, write_json
 from records.storage.claim import LOCK, claim, release
 from records.storage.results import read_results
 
-QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
+from commands import run
+
 SMALL = ["--model.max_length", "64", "--data.n_train", "32", "--data.n_validation", "9"]
-
-
-def run(main, *argv):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["heed.py", *map(str, argv), *QUIET])
-        main()
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +236,7 @@ def test_what_a_killed_start_left_is_no_hindrance(tiny_bert, tmp_path):
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_mistake_after_the_claim_leaves_no_folder_and_frees_it(tmp_path, there, monkeypatch):
+def test_a_mistake_after_the_claim_leaves_no_folder_and_frees_it(tmp_path, there):
     if there:
         (tmp_path / "a" / "out").mkdir(parents=True)
     with pytest.raises(HeedError, match="--data.path"):

@@ -19,18 +19,14 @@ from cli.runs import initialised
 from cli.short_forms import expand
 from records import HeedError
 
+from commands import QUIET, run
+
 ROOT = Path(__file__).parents[1]
-TRAINER = ["--trainer.accelerator", "cpu", "--trainer.max_epochs", "2", "--trainer.enable_progress_bar", "false"]
-TRAINER += ["--attentiveness.draws", "1", "--trainer.log_every_n_steps", "1"]
+SHORT = ["--trainer.max_epochs", "2", "--attentiveness.draws", "1"]
 PAIRS = ["boy child", "dog animal", "rose flower", "boy person", "cat animal", "car vehicle", "oak tree"]
 PAIRS = [(*pair.split(), "leq") for pair in PAIRS]
 TWO_CLASSES = ["--data.labels", "{entailment: [entailment], non-entailment: [non-entailment]}"]
 TWO_CLASSES += ["--data.default_label", "non-entailment"]
-
-
-def run(monkeypatch, *argv):
-    monkeypatch.setattr(sys, "argv", ["train.py", *argv])
-    train.main()
 
 
 def made(monkeypatch, *argv):
@@ -49,8 +45,7 @@ def trained(tiny_bert, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "planted" / "tiny" / "plain" / "version_0"
     argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--model.learning_rate", "0.003"]
     argv += ["--data.n_train", "150", "--data.n_validation", "20", "--output", str(folder)]
-    with pytest.MonkeyPatch.context() as patch:
-        run(patch, *argv, *TRAINER)
+    run(train.main, *argv, *SHORT)
     return folder
 
 
@@ -98,7 +93,7 @@ def test_two_classes_are_a_new_head_on_the_same_body(monkeypatch, trained, nlixy
 def test_learning_goes_on_in_a_run_of_its_own(monkeypatch, tmp_path, trained, nlixy):
     monkeypatch.chdir(tmp_path)
     before = load_file(trained / "checkpoints" / "backbone" / "model.safetensors")
-    run(monkeypatch, *nlixy, "--init_from", str(trained), *TRAINER, "--trainer.max_epochs", "6")
+    run(train.main, *nlixy, "--init_from", str(trained), *SHORT, "--trainer.max_epochs", "6")
     folder = Path("runs/nlixy/tiny/plain/version_0")
     after = load_file(folder / "checkpoints" / "backbone" / "model.safetensors")
     assert not torch.equal(before["classifier.weight"], after["classifier.weight"])
@@ -153,7 +148,7 @@ def test_a_file_of_settings_cannot_name_the_run(monkeypatch, tmp_path, trained):
 
 @pytest.mark.slow
 def test_several_processes_start_from_the_same_run(tmp_path, trained, nlixy):
-    argv = [*nlixy, "--init_from", str(trained), *TRAINER, "--trainer.devices", "2", "--trainer.strategy", "ddp"]
+    argv = [*nlixy, "--init_from", str(trained), *SHORT, *QUIET, "--trainer.devices", "2", "--trainer.strategy", "ddp"]
     env = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     argv = [sys.executable, ROOT / "train.py", *argv, "--output", str(tmp_path / "two")]
     done = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=300)
@@ -162,10 +157,10 @@ def test_several_processes_start_from_the_same_run(tmp_path, trained, nlixy):
 
 
 def test_the_command_of_a_queue_starts_goes_on_and_ends(trained, tmp_path, monkeypatch, capsys):
-    argv = ["--init_from", str(trained), "--data.n_train", "60", "--data.n_validation", "20", *TRAINER]
+    argv = ["--init_from", str(trained), "--data.n_train", "60", "--data.n_validation", "20", *SHORT]
     argv += ["--output", str(tmp_path / "run"), "--ckpt_path", "last"]
-    run(monkeypatch, *argv)
+    run(train.main, *argv)
     with pytest.raises(SystemExit) as ended:
-        run(monkeypatch, *argv)
+        run(train.main, *argv)
     assert ended.value.code == 0
     assert "is finished, and stays as it is" in capsys.readouterr().out

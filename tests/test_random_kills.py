@@ -111,9 +111,8 @@ def lab(tiny_bert, tiny_t5, tiny_vilt, tiny_blip, write_squad, write_squares, tm
     few = ["--data.inoculation.path", str(folder / "pairs" / "challenge.tsv"), "--data.inoculation.n", "40"]
     inoculation = [*pairs, "--augment", "inoculation", *few, "--data.batch_size", "4", "--init_from", str(trained)]
     lab.kinds["inoculation"] = (inoculation, 1, QUIET)
-    yield lab
-    lab.process.stdin.close()
-    lab.process.wait(timeout=30)
+    with lab:
+        yield lab
 
 
 def whole(lab, kind, seconds={}):  # noqa: B006

@@ -20,14 +20,9 @@ from cli.short_forms import expand
 from records.answers import exact_match, normalised
 from records.rows import read_rows, select
 
-QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
+from commands import results_of, run
+
 SHORT = ["--model.max_length", "24", "--model.overlap", "6", "--model.longest_answer", "4", "--data.batch_size", "10"]
-
-
-def run(main: Callable[[], None], *argv: str | Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["heed.py", *map(str, argv), *QUIET])
-        main()
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +50,7 @@ def answering(trained: Path) -> Path:
 
 
 def test_a_run_leaves_scores_and_rows(trained: Path) -> None:
-    results = json.loads((trained / "results.json").read_text())
+    results = results_of(trained)
     names = {"f1/squad2", "exact_match/squad2/has_answer", "null/squad2/flips", "attentiveness/squad2/context/eligible"}
     assert names <= set(results["metrics"])
     assert not [name for name in results["metrics"] if name.startswith("accuracy")]
@@ -80,7 +75,7 @@ def test_results_follow_from_the_rows(answering: Path) -> None:
     assert meta["task"] == []
     assert {row["p"] for row in base} == {row["p2"] for row in swapped} == {None}
     assert len(swapped) == 5 * len(base) == 100
-    found = json.loads((answering / "results.json").read_text())["metrics"]
+    found = results_of(answering)["metrics"]
     scores = [exact_match(row["y"], json.loads(row["gold"])) for row in base]
     assert found["exact_match/squad2"]["value"] == pytest.approx(np.mean(scores))
     for suffix, hit in (
@@ -109,7 +104,7 @@ def test_partners_are_of_other_articles(answering: Path) -> None:
 def test_baselines_and_augmentation(data: list[str], tiny_bert: Path, tmp_path: Path, flags: list[str]) -> None:
     argv = [*data, "--model.backbone", tiny_bert, *SHORT, *flags, "--trainer.max_epochs", "1"]
     run(train.main, *argv, "--output", tmp_path / "run")
-    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    results = results_of(tmp_path / "run")
     assert results["metrics"]["f1/squad2"]["n"] == 20
     assert ("attentiveness/squad2/context" in results["metrics"]) == (flags[0] == "--augment")
 
@@ -164,7 +159,7 @@ def test_a_model_that_writes_answers_is_measured_as_one_that_cuts_them_out(
     argv = [*data, "--model", "t5", "--model.backbone", tiny_t5, "--model.longest_answer", "4"]
     run(train.main, *argv, "--trainer.max_epochs", "1", "--output", tmp_path / "t5")
     assert "lightning_modules.Writer" in (tmp_path / "t5" / "config.yaml").read_text()
-    results = json.loads((tmp_path / "t5" / "results.json").read_text())
+    results = results_of(tmp_path / "t5")
     assert {"f1/squad2", "attentiveness/squad2/context/eligible"} <= set(results["metrics"])
     assert results["metrics"]["null/squad2/flips"]["value"] == 0
     run(evaluate.main, "--checkpoint", tmp_path / "t5" / "checkpoints" / "best.ckpt", "--output", tmp_path / "again")
@@ -174,7 +169,7 @@ def test_a_model_that_writes_answers_is_measured_as_one_that_cuts_them_out(
 def test_one_part_alone_is_put_to_a_reader_of_both(answering: Path, trained: Path, tmp_path: Path) -> None:
     checkpoint = trained / "checkpoints" / "best.ckpt"
     run(evaluate.main, "--checkpoint", checkpoint, "--evaluations", "naive_partial", "--output", tmp_path / "naive")
-    metrics = json.loads((tmp_path / "naive" / "results.json").read_text())["metrics"]
+    metrics = results_of(tmp_path / "naive")["metrics"]
     assert metrics["naive_partial/squad2/question"]["n"] == metrics["naive_partial/squad2/context"]["n"] == 20
     rows, _ = read_rows(tmp_path / "naive" / "rows" / "naive_partial.parquet")
     assert set(select(rows, variant="question")["y2"].to_pylist()) == {""}  # there is no text to cut an answer out of

@@ -26,10 +26,8 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def lab(tiny_bert, tmp_path_factory):
-    lab = Lab(tiny_bert, tmp_path_factory.mktemp("resume"))
-    yield lab
-    lab.process.stdin.close()
-    lab.process.wait(timeout=30)
+    with Lab(tiny_bert, tmp_path_factory.mktemp("resume")) as lab:
+        yield lab
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,14 +19,12 @@ from lightning_modules import Classifier
 from records import HeedError
 from records.storage.claim import LOCK
 
-QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
-QUIET += ["--attentiveness.draws", "2", "--trainer.logger", "false"]
+from commands import results_of
+from commands import run as run_command
 
 
 def run(*argv: str | Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["train.py", *map(str, argv), *QUIET])
-        train.main()
+    run_command(train.main, *argv, "--attentiveness.draws", "2", "--trainer.logger", "false")
 
 
 def write_pairs(folder: Path, change: Callable[[str, list[dict]], None] | None = None) -> Path:
@@ -196,7 +193,7 @@ def test_a_seed_that_was_drawn_is_the_one_that_is_recorded(argv, tmp_path, monke
     run("--config", tmp_path / "a" / "config.yaml", "--output", tmp_path / "b")
     for name in ("results.json", "rows/attentiveness.parquet", "checkpoints/backbone/model.safetensors"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
-    assert json.loads((tmp_path / "a" / "results.json").read_text())["seed"] == 4321
+    assert results_of(tmp_path / "a")["seed"] == 4321
 
 
 def test_processes_that_are_started_apart_cannot_draw_a_seed(monkeypatch):

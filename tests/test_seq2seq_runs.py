@@ -1,7 +1,6 @@
 """A T5 learns from random weights what is planted, and everything that is measured of an encoder is measured of it."""
 
 import json
-import sys
 from pathlib import Path
 
 import torchvision_fix  # noqa: F401
@@ -16,19 +15,11 @@ import train
 from records import HeedError
 from records.rows import read_rows
 
-QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
+from commands import results_of, run
+
 PLANTED = ["--data.shortcut", "1", "--data.n_validation", "60"]
 CONTEXTS = [("A x ran.", "up"), ("No x ran.", "down"), ("A x sat.", "up"), ("No x sat here.", "down")]
 PAIRS = [("dog", "animal", "leq"), ("boy", "child", "leq"), ("cat", "child", "none")]
-
-
-def run(monkeypatch, main, *argv):
-    monkeypatch.setattr(sys, "argv", ["heed.py", *map(str, argv), *QUIET])
-    main()
-
-
-def results(folder):
-    return json.loads((folder / "results.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +28,7 @@ def trained(tiny_t5, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "planted" / "tiny" / "plain" / "version_0"
     argv = ["--model", "t5", "--model.backbone", tiny_t5, "--model.learning_rate", "0.003", *PLANTED]
     argv += ["--data.n_train", "480", "--data.batch_size", "16", "--trainer.max_epochs", "6"]
-    with pytest.MonkeyPatch.context() as patch:
-        run(patch, train.main, *argv, "--output", folder)
+    run(train.main, *argv, "--output", folder)
     return folder
 
 
@@ -48,12 +38,12 @@ def nlixy(tmp_path_factory, write_nlixy):
 
 
 def test_it_learns_what_is_planted_and_its_attentiveness_is_measured(trained):
-    metrics = results(trained)["metrics"]
+    metrics = results_of(trained)["metrics"]
     assert metrics["accuracy/planted"]["value"] > 0.8
     assert metrics["null/planted/flips"]["value"] == 0
     score = metrics["attentiveness/planted/premise"]
     assert (score["draws"], score["value"] < 0.5) == (5, True)  # the hypothesis says it all
-    assert score["n"] == results(trained)["counts"]["attentiveness/premise"]["eligible"] > 0
+    assert score["n"] == results_of(trained)["counts"]["attentiveness/premise"]["eligible"] > 0
     assert (trained / "figures" / "attentiveness.png").is_file()
 
 
@@ -73,14 +63,14 @@ def test_the_export_answers_without_heed(trained):
     assert network.config.id2label[int(losses.sum(dim=1).argmin())] == "contradiction"
 
 
-def test_evaluation_of_a_checkpoint_with_data_of_its_own(monkeypatch, capsys, trained, nlixy, tmp_path):
+def test_evaluation_of_a_checkpoint_with_data_of_its_own(capsys, trained, nlixy, tmp_path):
     checkpoint = trained / "checkpoints" / "best.ckpt"
     rte = tmp_path / "rte.tsv"
     rte.write_text("sentence1\tsentence2\tlabel\nA dog ran.\tAn animal ran.\t0\nA boy ran.\tA dog ran.\t1\n")
     argv = ["--natural_logic.path", nlixy, "--natural_logic.seeds", "10", "--two_class.benchmarks"]
-    run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, *argv, json.dumps({"rte": str(rte)}))
+    run(evaluate.main, "--checkpoint", checkpoint, *argv, json.dumps({"rte": str(rte)}))
     (folder,) = (trained / "evaluations").glob("planted-validation-natural_logic-test-10-two_class-????????")
-    found, before = results(folder), results(trained)
+    found, before = results_of(folder), results_of(trained)
     kinds = {"accuracy", "attentiveness", "natural_logic", "null", "two_class"}
     assert {name.split("/")[0] for name in found["metrics"]} == kinds
     assert found["metrics"]["accuracy/planted"] == before["metrics"]["accuracy/planted"]
@@ -89,12 +79,12 @@ def test_evaluation_of_a_checkpoint_with_data_of_its_own(monkeypatch, capsys, tr
     assert "TCE context" in capsys.readouterr().out
 
 
-def test_the_words_of_the_training_are_kept_on_other_data(monkeypatch, caplog, trained, tmp_path):
+def test_the_words_of_the_training_are_kept_on_other_data(caplog, trained, tmp_path):
     """The same pairs under another name, with another template, get the same answers to the bit."""
     argv = ["--checkpoint", trained / "checkpoints" / "best.ckpt", "--data", "planted", *PLANTED]
     argv += ["--data.template", "do these agree? {premise} {hypothesis}", "--evaluations", "accuracy"]
     caplog.set_level("INFO")
-    run(monkeypatch, evaluate.main, *argv, "--output", tmp_path / "out")
+    run(evaluate.main, *argv, "--output", tmp_path / "out")
     said = "was trained on 'mnli hypothesis: {hypothesis} premise: {premise}' with the answers"
     assert said in caplog.text
     rows, before = (read_rows(f / "rows" / "accuracy.parquet")[0] for f in (tmp_path / "out", trained))
@@ -102,33 +92,33 @@ def test_the_words_of_the_training_are_kept_on_other_data(monkeypatch, caplog, t
     assert rows["y"].to_pylist() == before["y"].to_pylist()
 
 
-def test_the_model_of_a_run_goes_on_and_one_part_is_read_alone(monkeypatch, trained, tmp_path):
+def test_the_model_of_a_run_goes_on_and_one_part_is_read_alone(trained, tmp_path):
     argv = ["--init_from", trained, "--data.n_train", "32", *PLANTED, "--trainer.max_epochs", "1"]
-    run(monkeypatch, train.main, *argv, "--augment", "counterfactual", "--output", tmp_path / "more")
-    assert results(tmp_path / "more")["metrics"]["accuracy/planted"]["n"] == 60
+    run(train.main, *argv, "--augment", "counterfactual", "--output", tmp_path / "more")
+    assert results_of(tmp_path / "more")["metrics"]["accuracy/planted"]["n"] == 60
     argv = [*argv, "--partial", "hypothesis", "--output", tmp_path / "partial"]
-    run(monkeypatch, train.main, *argv)
-    assert results(tmp_path / "partial")["metrics"]["accuracy/planted"]["value"] > 0.8
+    run(train.main, *argv)
+    assert results_of(tmp_path / "partial")["metrics"]["accuracy/planted"]["value"] > 0.8
     words = json.loads((tmp_path / "partial" / "checkpoints" / "backbone" / "config.json").read_text())["heed"]
     assert words["template"] == "mnli hypothesis: {hypothesis}"
 
 
-def test_greedy_answers_of_a_trained_model(monkeypatch, trained, tmp_path):
+def test_greedy_answers_of_a_trained_model(trained, tmp_path):
     """A model that has learned its labels writes them."""
     argv = ["--checkpoint", trained / "checkpoints" / "best.ckpt", "--model.decoding", "greedy"]
-    run(monkeypatch, evaluate.main, *argv, "--output", tmp_path / "out")
-    found = results(tmp_path / "out")
+    run(evaluate.main, *argv, "--output", tmp_path / "out")
+    found = results_of(tmp_path / "out")
     assert found["metrics"]["accuracy/planted"]["value"] > 0.8
     assert found["counts"]["no_label"] < 6
 
 
-def test_a_model_that_was_never_trained_here(monkeypatch, tiny_t5, nlixy, tmp_path):
+def test_a_model_that_was_never_trained_here(tiny_t5, nlixy, tmp_path):
     argv = ["--model", "flan-t5", "--model.backbone", tiny_t5, "--data.n_validation", "9"]
-    run(monkeypatch, evaluate.main, *argv, "--output", tmp_path / "out")
-    assert results(tmp_path / "out")["metrics"]["accuracy/planted"]["n"] == 9
+    run(evaluate.main, *argv, "--output", tmp_path / "out")
+    assert results_of(tmp_path / "out")["metrics"]["accuracy/planted"]["n"] == 9
     only = ["--evaluations", "natural_logic", "--natural_logic.path", nlixy]
-    run(monkeypatch, evaluate.main, *argv, *only, "--output", tmp_path / "only")
-    assert results(tmp_path / "only")["counts"]["natural_logic/examples"] == 24
+    run(evaluate.main, *argv, *only, "--output", tmp_path / "only")
+    assert results_of(tmp_path / "only")["counts"]["natural_logic/examples"] == 24
     saved = yaml.safe_load((tmp_path / "only" / "config.yaml").read_text())
     assert saved["model"]["class_path"] == "lightning_modules.Seq2Seq"
 
@@ -143,9 +133,9 @@ def test_a_model_that_was_never_trained_here(monkeypatch, tiny_t5, nlixy, tmp_pa
         (["--model.decoding", "beam"], "decoding"),
     ],
 )
-def test_a_mistake_is_one_sentence_and_leaves_no_folder(monkeypatch, tiny_t5, tmp_path, argv, words):
+def test_a_mistake_is_one_sentence_and_leaves_no_folder(tiny_t5, tmp_path, argv, words):
     argv = ["--model", "t5", "--model.backbone", tiny_t5, "--data.n_train", "16", *argv]
     with pytest.raises(HeedError, match=words) as caught:
-        run(monkeypatch, train.main, *argv, "--output", tmp_path / "out")
+        run(train.main, *argv, "--output", tmp_path / "out")
     assert "\n" not in str(caught.value)
     assert not Path(tmp_path / "out").exists()

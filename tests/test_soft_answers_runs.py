@@ -1,8 +1,7 @@
 """Questions with soft answers and pairs of pictures from the command line, with a tiny backbone for each modality."""
 
 import json
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import torchvision_fix  # noqa: F401
@@ -18,16 +17,10 @@ from cli.messages import guarded
 from records.rows import read_rows, select
 from reports.compare import paired_difference
 
+from commands import results_of, run
 from drawn_pictures import write_nlvr2, write_vqa
 
-QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
 TINY = ["--model.vision", "test_efficientnet", "--model.image_size", "[32, 32]", "--model.hidden", "16"]
-
-
-def run(main: Callable[[], None], *argv: str | Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["heed.py", *map(str, argv), *QUIET])
-        main()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -60,7 +53,7 @@ def trained(folder: Path, model: list[str], tmp_path_factory: pytest.TempPathFac
 
 
 def test_a_run_leaves_scores_and_rows_without_probabilities(trained: Path) -> None:
-    found = json.loads((trained / "results.json").read_text())
+    found = results_of(trained)
     metrics = found["metrics"]
     names = {"accuracy/vqa2", "accuracy/vqa2/majority", "null/vqa2/flips"}
     names |= {f"accuracy/vqa2/answer_type={kind}" for kind in ("other", "yes-no")}
@@ -92,7 +85,7 @@ def test_an_evaluation_takes_the_labels_of_the_run(trained: Path, folder: Path, 
     assert (tmp_path / "again" / "results.json").read_bytes() == (trained / "results.json").read_bytes()
     naive = ["--checkpoint", best, "--evaluations", "naive_partial", "--output", tmp_path / "naive"]
     run(evaluate.main, *naive)
-    found = json.loads((tmp_path / "naive" / "results.json").read_text())["metrics"]
+    found = results_of(tmp_path / "naive")["metrics"]
     rows = select(read_rows(tmp_path / "naive" / "rows" / "naive_partial.parquet")[0], variant="question").to_pylist()
     scores = [json.loads(row["gold"]).get(row["y2"], 0) for row in rows]
     assert found["naive_partial/vqa2/question/accuracy"]["value"] == pytest.approx(np.mean(scores))
@@ -108,8 +101,8 @@ def test_named_data_ask_for_the_labels(
     assert "--data.answers RUN/checkpoints/backbone/config.json" in capsys.readouterr().err
     argv += ["--data.answers", trained / "checkpoints" / "backbone" / "config.json"]
     run(evaluate.main, *argv, "--evaluations", "accuracy")
-    found = json.loads((tmp_path / "out" / "results.json").read_text())
-    whole = json.loads((trained / "results.json").read_text())
+    found = results_of(tmp_path / "out")
+    whole = results_of(trained)
     assert found["metrics"]["accuracy/vqa2"]["value"] == whole["metrics"]["accuracy/vqa2"]["value"]
 
 
@@ -117,11 +110,11 @@ def test_named_data_ask_for_the_labels(
 def test_one_part_alone(folder: Path, model: list[str], trained: Path, tmp_path: Path, part: str) -> None:
     argv = ["--data", "vqa2", "--data.path", folder, "--data.answers", "6", "--model", "timm", *model]
     run(train.main, *argv, "--partial", part, "--trainer.max_epochs", "1", "--output", tmp_path / "run")
-    metrics = json.loads((tmp_path / "run" / "results.json").read_text())["metrics"]
+    metrics = results_of(tmp_path / "run")["metrics"]
     assert metrics["accuracy/vqa2"]["n"] == 24
     assert not [name for name in metrics if name.startswith("attentiveness")]
     difference = paired_difference(tmp_path / "run", trained)
-    whole = json.loads((trained / "results.json").read_text())["metrics"]["accuracy/vqa2"]["value"]
+    whole = results_of(trained)["metrics"]["accuracy/vqa2"]["value"]
     assert difference.value == pytest.approx(whole - metrics["accuracy/vqa2"]["value"])
     assert difference.ci95[0] <= difference.value <= difference.ci95[1]
 
@@ -149,7 +142,7 @@ def test_pairs_of_pictures(model: list[str], tmp_path: Path, flags: list[str], s
     path = write_nlvr2(tmp_path / "nlvr2")
     argv = ["--data", "nlvr2", "--data.path", path, "--model", "timm", *model, *flags]
     run(train.main, *argv, "--trainer.max_epochs", "1", "--output", tmp_path / "run")
-    metrics = json.loads((tmp_path / "run" / "results.json").read_text())["metrics"]
+    metrics = results_of(tmp_path / "run")["metrics"]
     assert metrics["accuracy/nlvr2"]["n"] == 24
     assert metrics["accuracy/nlvr2/majority"]["value"] == 0.5
     assert {name.split("/")[2] for name in metrics if name.startswith("attentiveness")} == swapped

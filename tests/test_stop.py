@@ -22,10 +22,8 @@ SWAPPING = "callbacks.engine.experiment:Experiment._changed_rows"
 
 @pytest.fixture(scope="module")
 def lab(tiny_bert, tmp_path_factory):
-    lab = Lab(tiny_bert, tmp_path_factory.mktemp("stop"))
-    yield lab
-    lab.process.stdin.close()
-    lab.process.wait(timeout=30)
+    with Lab(tiny_bert, tmp_path_factory.mktemp("stop")) as lab:
+        yield lab
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """ViLT from the command line: it learns a planted task of one picture, and reads two; runs go on and are evaluated."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,21 +16,16 @@ import train
 from cli.messages import guarded
 from records.rows import read_rows, select
 
+from commands import results_of
+from commands import run as run_command
+
 COLORS = ("red", "green", "blue")
-QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
-QUIET += ["--attentiveness.draws", "2"]
 LEARNING = ["--model.learning_rate", "0.006", "--data.batch_size", "16", "--trainer.max_epochs", "6"]
 LEARNING += ["--trainer.check_val_every_n_epoch", "3"]
 
 
 def run(main: Callable[[], None], *argv: str | Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["heed.py", *map(str, argv), *QUIET])
-        main()
-
-
-def results(folder: Path) -> dict[str, dict]:
-    return json.loads((folder / "results.json").read_text())["metrics"]
+    run_command(main, *argv, "--attentiveness.draws", "2")
 
 
 def square(path: Path, color: int, rng: np.random.Generator) -> str:
@@ -68,7 +62,7 @@ def trained(squares: list[str], tiny_vilt: Path, tmp_path_factory: pytest.TempPa
 
 
 def test_it_learns_to_read_picture_and_question(trained: Path) -> None:
-    found = results(trained)
+    found = results_of(trained)["metrics"]
     assert found["accuracy/easy_vqa"]["value"] >= 0.9
     assert found["accuracy/easy_vqa/majority"]["value"] == 0.5
     assert found["null/easy_vqa/flips"]["value"] == 0
@@ -94,7 +88,7 @@ def test_an_evaluation_repeats_the_numbers_of_the_run(squares: list[str], traine
 def test_each_part_alone_says_something_else(trained: Path, tmp_path: Path) -> None:
     checkpoint = trained / "checkpoints" / "best.ckpt"
     run(evaluate.main, "--checkpoint", checkpoint, "--evaluations", "naive_partial", "--output", tmp_path / "naive")
-    found = results(tmp_path / "naive")
+    found = results_of(tmp_path / "naive")["metrics"]
     for part in ("image", "question"):
         assert 0.1 < found[f"naive_partial/easy_vqa/{part}"]["value"] < 0.9
 
@@ -102,9 +96,9 @@ def test_each_part_alone_says_something_else(trained: Path, tmp_path: Path) -> N
 def test_learning_goes_on_with_other_data(squares: list[str], trained: Path, tmp_path: Path) -> None:
     start = ["--init_from", trained, "--model.learning_rate", "1e-6", "--trainer.max_epochs", "1"]
     run(train.main, *squares, *start, "--data.max_train", "16", "--output", tmp_path / "more")
-    assert results(tmp_path / "more")["accuracy/easy_vqa"]["value"] >= 0.9  # it knows what it had learned
+    assert results_of(tmp_path / "more")["metrics"]["accuracy/easy_vqa"]["value"] >= 0.9  # it knows what it had learned
     run(train.main, *squares, *start, "--data.max_train", "16", "--partial", "question", "--output", tmp_path / "blind")
-    assert results(tmp_path / "blind")["accuracy/easy_vqa"]["value"] < 0.8
+    assert results_of(tmp_path / "blind")["metrics"]["accuracy/easy_vqa"]["value"] < 0.8
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +137,7 @@ def test_two_pictures_and_each_part_of_them(
 ) -> None:
     argv = [*sides, "--model", "vilt", "--model.backbone", tiny_vilt, "--trainer.max_epochs", "1"]
     run(train.main, *argv, *(["--partial", partial] if partial else []), "--output", tmp_path / "run")
-    found = results(tmp_path / "run")
+    found = results_of(tmp_path / "run")["metrics"]
     assert found["null/sides/flips"]["value"] == 0
     swapped = {name for name in found if name.startswith("attentiveness/sides/") and name.count("/") == 2}
     assert swapped == (set() if partial else {"attentiveness/sides/left+right", "attentiveness/sides/sentence"})

@@ -18,6 +18,8 @@ from datamodules.sources.hub_and_local import Hub
 from records import Examples, HeedError
 from records.rows import read_rows
 
+from commands import results_of
+
 ROOT = Path(__file__).parents[2]
 NLI = {
     "name": "own",
@@ -201,7 +203,7 @@ def test_the_command_line_takes_a_list_and_the_folder_names_all(
         evaluate.main()
         name = "+".join(expected)
         (made,) = (run / "evaluations").glob(f"snli-{name}-????????" if settings else f"snli-{name}")
-        results = json.loads((made / "results.json").read_text())
+        results = results_of(made)
         assert (results["split"], results["counts"]["examples"]) == (name, sum(expected.values()))
         rows = read_rows(made / "rows" / "accuracy.parquet")[0].to_pylist()
         found = Counter((row["uid"].split("/")[1], *row["slices"]) for row in rows if row["intervention"] == "base")

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,8 @@ from datamodules import PairedTables, load_tables
 from datamodules.base.inoculation import Inoculation
 from records import Example, Examples, HeedError, Table
 from records.rows import read_rows
+
+from commands import results_of, run
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = yaml.safe_load((ROOT / "configs" / "data" / "infotabs.yaml").read_text())["init_args"]
@@ -251,14 +252,6 @@ def test_a_challenge_set_may_be_pairs_about_the_same_tables(folder: Path, tmp_pa
 
 # from end to end
 
-QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.max_epochs", "1"]
-QUIET += ["--trainer.log_every_n_steps", "1"]
-
-
-def run(monkeypatch: pytest.MonkeyPatch, main: Any, *argv: Any) -> None:
-    monkeypatch.setattr(sys, "argv", ["heed.py", *map(str, argv)])
-    main()
-
 
 @pytest.mark.parametrize(
     ("regime", "argv"),
@@ -279,22 +272,22 @@ def test_runs_on_tables(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     model = ["--model.backbone", tiny_bert, "--model.max_length", 64, "--model.max_unknown", 1]
-    run(monkeypatch, train.main, "--data", "infotabs", "--data.path", folder, *model, *argv, *QUIET)
+    run(train.main, "--data", "infotabs", "--data.path", folder, *model, *argv, "--trainer.max_epochs", "1")
     (folder_of_run,) = (tmp_path / "runs" / "infotabs").glob(f"*/{regime}/version_0")
-    metrics = json.loads((folder_of_run / "results.json").read_text())["metrics"]
+    metrics = results_of(folder_of_run)["metrics"]
     assert metrics["accuracy/infotabs"]["n"] == 15
     assert ("attentiveness/infotabs/premise" in metrics) == (regime != "partial-hypothesis")
     checkpoint = folder_of_run / "checkpoints" / "best.ckpt"
     if regime == "partial-hypothesis":
         only = ["--evaluations", "challenge", "--challenge.kinds", "[negation, title]"]
         capsys.readouterr()
-        run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, *only, *QUIET[:4])
+        run(evaluate.main, "--checkpoint", checkpoint, *only)
         (made,) = (folder_of_run / "evaluations").glob("infotabs-dev-challenge-negation-title-*")
         rows, _ = read_rows(made / "rows" / "challenge.parquet")
         assert set(rows["intervention"].to_pylist()) == {"base", "perturb/negation/flipped", "title"}
         assert "titles: preserved" in capsys.readouterr().out
         return
-    run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, *QUIET[:4])
+    run(evaluate.main, "--checkpoint", checkpoint)
     of_split = folder_of_run / "evaluations" / ("infotabs-fold-1" if "fold" in regime else "infotabs-dev")
     rows, _ = read_rows(of_split / "rows" / "attentiveness.parquet")
     table_of = {f"infotabs/train/{i * 3 + k + 1}": i for i in range(20) for k in range(3)}
@@ -303,7 +296,7 @@ def test_runs_on_tables(
     assert swapped
     assert all(table_of[row["uid"]] != table_of[row["partner"]] for row in swapped)
     splits = ["--data", "infotabs", "--data.path", folder, "--data.splits", "{validation: alpha1}"]
-    run(monkeypatch, evaluate.main, "--checkpoint", checkpoint, *splits, *QUIET[:4])
+    run(evaluate.main, "--checkpoint", checkpoint, *splits)
     (made,) = (folder_of_run / "evaluations").glob("infotabs-alpha1-????????")
     rows, _ = read_rows(made / "rows" / "accuracy.parquet")
     assert {row["uid"].rsplit("/", 1)[0] for row in rows.to_pylist()} == {"infotabs/alpha1"}

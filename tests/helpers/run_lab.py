@@ -58,6 +58,13 @@ class Lab:
         )
         assert self.process.stdout.readline() == "ready\n"
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(timeout=30)
+
     def run(self, *argv, kill=None, processes=1, log=None, signals=None, command="train"):
         """(exit statuses, what was printed)."""
         log = log or self.folder / "log"

@@ -16,8 +16,7 @@ from lightning_modules import Blip, Classifier, Encoder, LateFusion, Reader, Seq
 from records import HeedError
 from tests.datamodules.test_images import SQUARES
 
-QUIET = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False}
-QUIET |= {"enable_checkpointing": False, "use_distributed_sampler": False}
+from commands import TRAINER
 
 
 def pairs() -> Planted:
@@ -29,7 +28,7 @@ def encoder(backbone: Path | str) -> Encoder:
 
 
 def trainer() -> Trainer:
-    return Trainer(**QUIET, max_epochs=1, callbacks=[Accuracy(), Engine()])
+    return Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), Engine()])
 
 
 def measured(model: Classifier, data: PairedData, **settings: Any) -> int:

@@ -41,10 +41,10 @@ from lightning_modules.pretrained.vocabulary import open_tokenizer
 from lightning_modules.processors.texts import TokenStore
 from records import Example, HeedError
 
+from commands import TRAINER
+
 KINDS = [BertConfig, RobertaConfig, DebertaConfig, DebertaV2Config, ElectraConfig, MPNetConfig, T5Config, BartConfig]
 KINDS += [AlbertConfig, XLMRobertaConfig, DistilBertConfig, ViltConfig, BlipConfig, XLNetConfig, MBartConfig]
-QUIET = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False}
-QUIET |= {"enable_checkpointing": False, "use_distributed_sampler": False}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -164,7 +164,7 @@ def test_texts_that_a_model_does_not_know_are_refused(
 
     def fit(share: float, **settings: float) -> None:
         model = family(str(tiny_bert if family is Encoder else tiny_t5), max_length=64, **settings)
-        Trainer(**QUIET, max_epochs=1, callbacks=[Accuracy(), Engine()]).fit(model, pairs(tmp_path, share))
+        Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), Engine()]).fit(model, pairs(tmp_path, share))
 
     with pytest.raises(
         HeedError,

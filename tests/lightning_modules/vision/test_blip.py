@@ -3,7 +3,6 @@
 import copy
 import hashlib
 import json
-import sys
 from pathlib import Path
 
 import torchvision_fix  # noqa: F401
@@ -36,13 +35,11 @@ from lightning_modules.vision.blip import TwinCrossAttention, encode_token
 from records import CLASSIFICATION, SPAN, Example, HeedError, Picture, Task
 from tests.datamodules.test_images import SQUARES
 
+from commands import TRAINER, results_of, run
+
 ONE = Task(CLASSIFICATION, ("image", "question"), ("no", "yes"), "no", pictures=("image",))
 TWO = Task(CLASSIFICATION, ("left", "right", "sentence"), ("False", "True"), "False", pictures=("left", "right"))
 TEXTS = ["is it red ?", "what color is the circle in this picture ?", "", "is there a blue triangle ?", "is it green ?"]
-QUIET = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False}
-QUIET |= {"enable_checkpointing": False, "use_distributed_sampler": False}
-COMMAND = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--attentiveness.draws", "2"]
-COMMAND += ["--trainer.log_every_n_steps", "1"]
 
 
 @pytest.fixture(scope="module")
@@ -423,33 +420,31 @@ def nlvr2(write_squares, tmp_path_factory) -> Path:
     return folder
 
 
-def run(monkeypatch, main, *argv) -> None:
-    monkeypatch.setattr(sys, "argv", ["heed.py", *map(str, argv), *COMMAND])
-    main()
-
-
-def results(folder: Path) -> dict:
-    return json.loads((folder / "results.json").read_text())
-
-
-def test_it_learns_what_takes_both_parts_and_is_measured_by_the_commands(
-    monkeypatch, squares, tiny_blip, tmp_path
-) -> None:
+def test_it_learns_what_takes_both_parts_and_is_measured_by_the_commands(squares, tiny_blip, tmp_path) -> None:
     argv = ["--data", squares / "data.yaml", "--model", "blip", "--model.backbone", tiny_blip]
-    argv += ["--model.max_length", 32, "--model.learning_rate", 0.003, "--data.batch_size", 16]
-    run(monkeypatch, train.main, *argv, "--trainer.max_epochs", 5, "--output", tmp_path / "run")
-    run(monkeypatch, evaluate.main, "--checkpoint", tmp_path / "run" / "checkpoints" / "best.ckpt")
+    argv += [
+        "--model.max_length",
+        32,
+        "--model.learning_rate",
+        0.003,
+        "--data.batch_size",
+        16,
+        "--attentiveness.draws",
+        2,
+    ]
+    run(train.main, *argv, "--trainer.max_epochs", 5, "--output", tmp_path / "run")
+    run(evaluate.main, "--checkpoint", tmp_path / "run" / "checkpoints" / "best.ckpt")
     (evaluated,) = (tmp_path / "run" / "evaluations").iterdir()
     for folder in (tmp_path / "run", evaluated):
-        found = {name: m["value"] for name, m in results(folder)["metrics"].items()}
+        found = {name: m["value"] for name, m in results_of(folder)["metrics"].items()}
         assert found["accuracy/squares"] > 0.9
         assert found["attentiveness/squares/image"] > 0.4
         assert found["attentiveness/squares/question"] > 0.4
         assert (found["null/squares/flips"], found["null/squares/max_change"] < 1e-6) == (0, True)
     argv = ["--data", squares / "data.yaml", "--init_from", tmp_path / "run", "--data.max_train", 8]
     argv += ["--model.learning_rate", 1e-6]
-    run(monkeypatch, train.main, *argv, "--trainer.max_epochs", 1, "--output", tmp_path / "more")
-    assert results(tmp_path / "more")["metrics"]["accuracy/squares"]["value"] > 0.9
+    run(train.main, *argv, "--trainer.max_epochs", 1, "--output", tmp_path / "more")
+    assert results_of(tmp_path / "more")["metrics"]["accuracy/squares"]["value"] > 0.9
 
 
 @pytest.mark.parametrize("partial", [None, "left+right", "sentence"])
@@ -469,7 +464,7 @@ def test_two_pictures_and_a_sentence_are_trained_and_measured(tiny_blip, nlvr2, 
     )
     torch.manual_seed(0)
     model, engine = Blip(str(tiny_blip), max_length=32, learning_rate=1e-3), Engine()
-    trainer = Trainer(**QUIET, max_epochs=1, callbacks=[Accuracy(), Attentiveness(draws=1), engine])
+    trainer = Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), Attentiveness(draws=1), engine])
     trainer.fit(model, data)
     measured = engine.measurements
     assert measured["accuracy/nlvr2"].n == 12

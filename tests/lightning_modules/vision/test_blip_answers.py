@@ -26,11 +26,11 @@ from records import CLASSIFICATION, Example, HeedError, Picture, Task
 from tests.datamodules.test_images import SQUARES
 from tests.lightning_modules.vision.test_blip import batch_of
 
+from commands import TRAINER
+
 PARTS = ("image", "question")
 LABELS = ("no", "yes", "red", "red circle", "blue", "not red", "green triangle", "0", "teal", "teal and green", "it")
 QUESTIONS = ["is it red ?", "what color is the circle in this picture ?", "", "is there a blue triangle ?"]
-QUIET = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False}
-QUIET |= {"enable_checkpointing": False, "use_distributed_sampler": False}
 
 
 def task_of(labels: tuple[str, ...] = LABELS, **settings) -> Task:
@@ -202,7 +202,7 @@ def test_it_learns_and_is_measured(write_squares, tiny_blip, tmp_path) -> None:
     folder = write_squares(tmp_path / "squares", 64, 24)
     data = PairedImages(**SQUARES, path=str(folder), batch_size=8, eval_batch_size=7)
     model, engine = BlipAnswers(str(tiny_blip), max_length=32, learning_rate=3e-3), Engine()
-    trainer = Trainer(**QUIET, max_epochs=2, callbacks=[Accuracy(), Attentiveness(draws=1), engine])
+    trainer = Trainer(**TRAINER, max_epochs=2, callbacks=[Accuracy(), Attentiveness(draws=1), engine])
     data.setup("fit")
     model.prepare(data.task)
     model.configure_model()

@@ -20,14 +20,7 @@ from records import CLASSIFICATION, HeedError, Task
 from records.rows import select
 from tests.datamodules.test_images import SQUARES, TWO
 
-QUIET = {
-    "accelerator": "cpu",
-    "logger": False,
-    "enable_progress_bar": False,
-    "enable_model_summary": False,
-    "enable_checkpointing": False,
-    "use_distributed_sampler": False,
-}
+from commands import TRAINER
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +55,7 @@ def test_each_picture_is_decoded_and_encoded_once_in_an_evaluation(squares, tiny
     calls: list[int] = []
     counted(prepared(model, data).network.vision, calls)
     engine, model.has_learned = Engine(), True
-    Trainer(**QUIET, callbacks=[Accuracy(), Attentiveness(draws=5), engine]).validate(model, data, verbose=False)
+    Trainer(**TRAINER, callbacks=[Accuracy(), Attentiveness(draws=5), engine]).validate(model, data, verbose=False)
     assert engine.measurements["null/squares/flips"].value == 0
     assert len(select(engine.rows["attentiveness"][0], intervention="swap")) > 2 * 48
     assert sum(calls) == len(set(data.pool.column("groups.image")))
@@ -74,7 +67,7 @@ def test_a_frozen_backbone_is_run_once_in_a_training(squares, tiny_bert) -> None
     calls: list[int] = []
     before = {k: v.clone() for k, v in prepared(model, data, "fit").network.vision.state_dict().items()}
     counted(model.network.vision, calls)
-    Trainer(**QUIET, max_epochs=3, callbacks=[Accuracy(), Attentiveness(), Engine()]).fit(model, data)
+    Trainer(**TRAINER, max_epochs=3, callbacks=[Accuracy(), Attentiveness(), Engine()]).fit(model, data)
     assert sum(calls) == model.processor.store.decoded + 1 == 96 + 48 + 1
     assert all(torch.equal(before[k], v) for k, v in model.network.vision.state_dict().items())
 
@@ -83,7 +76,7 @@ def test_it_learns_what_takes_both_parts_and_heeds_them(squares, tiny_bert) -> N
     data, model = data_of(squares, batch_size=8), model_of(tiny_bert)
     engine = Engine()
     callbacks = [Accuracy(), Attentiveness(), engine]
-    Trainer(**QUIET, max_epochs=12, callbacks=callbacks).fit(model, data)
+    Trainer(**TRAINER, max_epochs=12, callbacks=callbacks).fit(model, data)
     measured = {name: m.value for name, m in engine.measurements.items()}
     assert measured["accuracy/squares"] > 0.85
     assert measured["attentiveness/squares/image"] > 0.4
@@ -94,7 +87,7 @@ def test_it_learns_what_takes_both_parts_and_heeds_them(squares, tiny_bert) -> N
 def test_one_part_alone_cannot_learn_it(squares, tiny_bert, partial: str) -> None:
     data, model = data_of(squares, batch_size=8, partial=partial), model_of(tiny_bert)
     engine = Engine()
-    Trainer(**QUIET, max_epochs=3, callbacks=[Accuracy(), engine]).fit(model, data)
+    Trainer(**TRAINER, max_epochs=3, callbacks=[Accuracy(), engine]).fit(model, data)
     assert engine.measurements["accuracy/squares"].value == pytest.approx(0.75, abs=0.08)  # the majority
 
 
@@ -102,7 +95,7 @@ def test_a_backbone_that_is_not_frozen_learns_and_is_encoded_anew(squares, tiny_
     data, model = data_of(squares, batch_size=16), model_of(tiny_bert, freeze_vision=False)
     before = prepared(model, data, "fit").network.vision.conv_stem.weight.clone()
     engine = Engine()
-    Trainer(**QUIET, max_epochs=1, callbacks=[Accuracy(), engine]).fit(model, data)
+    Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), engine]).fit(model, data)
     assert not torch.equal(before, model.network.vision.conv_stem.weight)
     pool = list(data.pool)
     with torch.no_grad():
@@ -124,9 +117,9 @@ def test_an_evaluation_gives_the_bits_of_the_training_run(squares, tiny_bert) ->
     for network, seen in zip((model, again), read, strict=True):
         network.network.vision.register_forward_pre_hook(lambda _, given, seen=seen: seen.append(given[0]))
     training, alone = Engine(), Engine()
-    Trainer(**QUIET, max_epochs=1, callbacks=[Accuracy(), training]).fit(model, data)
+    Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), training]).fit(model, data)
     again.load_state_dict(model.state_dict())
-    Trainer(**QUIET, callbacks=[Accuracy(), alone]).validate(again, other, verbose=False)
+    Trainer(**TRAINER, callbacks=[Accuracy(), alone]).validate(again, other, verbose=False)
     assert len(read[0]) > len(read[1]) == 2
     assert all(torch.equal(a, b) for a, b in zip(*read, strict=False))
     assert training.rows["accuracy"][0].equals(alone.rows["accuracy"][0])
@@ -134,7 +127,7 @@ def test_an_evaluation_gives_the_bits_of_the_training_run(squares, tiny_bert) ->
 
 def test_what_is_exported_gives_the_same_answers(squares, tiny_bert, tmp_path: Path) -> None:
     data, model = data_of(squares), model_of(tiny_bert)
-    Trainer(**QUIET, max_epochs=1, callbacks=[Accuracy(), Engine()]).fit(model, data)
+    Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), Engine()]).fit(model, data)
     model.export(str(tmp_path / "out"), weights=True)
     batch = {"inputs": model.processor(list(data.pool)), "size": len(data.pool)}
     again = prepared(LateFusion(str(tmp_path / "out")), data)

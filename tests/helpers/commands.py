@@ -1,0 +1,25 @@
+"""Whole commands in this process, and trainers, that show no progress."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
+TRAINER = {"accelerator": "cpu", "logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+TRAINER |= {"enable_checkpointing": False, "use_distributed_sampler": False}
+
+
+def run(main: Callable[[], None], *argv: Any) -> None:
+    """Run a command with these arguments, quietly."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["heed.py", *map(str, argv), *QUIET])
+        main()
+
+
+def results_of(folder: Path) -> dict[str, Any]:
+    """What a command wrote into results.json."""
+    return json.loads((folder / "results.json").read_text())
