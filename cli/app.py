@@ -17,6 +17,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from callbacks import EVALUATIONS, BestCheckpoint, Board, ContactSheet, Engine, RunFolder, Setting
 from callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
+from callbacks.engine.engine import Planned
 from callbacks.outputs.board import BoardLogger
 from cli.allowed_classes import require_kinds
 from cli.folders import claim_named
@@ -44,6 +45,7 @@ class HeedCLI(LightningCLI):
         self.about: dict[str, Any] = {}  # goes into run.json
         self.plain = [kind() for kind in EVALUATIONS.values() if not kind.has_settings]
         self.engine: Engine | None = None
+        self.planned: dict[str, Planned] = {}  # the evaluations that have something to do
         try:
             self._make(args)
         except BaseException as error:
@@ -212,6 +214,7 @@ class HeedCLI(LightningCLI):
         callbacks = [*self.plain, *map(self.config_init.get, self.parser.callback_keys)]
         self.engine = Engine(self.evaluating, self.only)
         self.engine.prepare(callbacks, Setting(self.datamodule, not self.evaluating, self._read))
+        self.planned = self.engine.planned
         for name, nothing in self.engine.idle.items() if self.only else ():
             raise HeedError(f"--evaluations {name} {nothing.reason}.")
         if not self.evaluating:

@@ -138,7 +138,7 @@ def evaluation_folder(cli: "HeedCLI") -> Path:
 def identity(cli: "HeedCLI") -> dict[str, Any]:
     """Name the checkpoint, the special settings and the examples of an evaluation, with a hash of them all."""
     checkpoint = Path(cli.config.checkpoint).absolute()
-    pools = [cli.datamodule.pool, *(planned.plan.pool for planned in cli.engine.planned.values())]
+    pools = [cli.datamodule.pool, *(planned.plan.pool for planned in cli.planned.values())]
     about: dict[str, Any] = {"checkpoint": str(checkpoint.relative_to(checkpoint.parent.parent))}
     about |= {"settings": special(cli), "examples": sorted({pool.fingerprint for pool in pools if pool is not None})}
     return about | {"sha256": hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()}
@@ -182,4 +182,4 @@ def _is_free(folder: Path, sha256: str) -> bool:
 
 def _evaluations(cli: "HeedCLI") -> list[Evaluation]:
     """Those that have something to do."""
-    return [planned.evaluation for planned in cli.engine.planned.values()]
+    return [planned.evaluation for planned in cli.planned.values()]
