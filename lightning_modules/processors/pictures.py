@@ -12,7 +12,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from lightning_modules.processors.texts import TextProcessor
-from records import Example, HeedError, Picture, Spool, Task
+from records import Example, Picture, Spool, Task
 from records.parts.pixels import pixels
 
 Resize = Callable[[Image.Image], Image.Image]
@@ -117,19 +117,6 @@ def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequenc
     stacked = torch.from_numpy(np.stack(pixels)).to(device).permute(0, 3, 1, 2).float() / 255
     shape = (1, 3, 1, 1)
     return (stacked - stacked.new_tensor(mean).view(shape)) / stacked.new_tensor(std).view(shape)
-
-
-def require_pictures(task: Task, model: str) -> None:
-    """For a model that reads pictures with one text.
-
-    Raises:
-        HeedError: The task has none, or several texts.
-    """
-    texts = [part for part in task.parts if part not in task.pictures]
-    if len(task.parts) > 1 and not task.pictures:
-        raise HeedError(f"--model {model} reads pictures, and there is none among {', '.join(task.parts)}.")
-    if len(texts) > 1:
-        raise HeedError(f"--model {model} reads one text beside the pictures, and there are {', '.join(texts)}.")
 
 
 class PictureProcessor:

@@ -270,14 +270,16 @@ class TextProcessor:
     def __call__(self, examples: Sequence[Example]) -> dict[str, Tensor]:
         numbers = self._numbers(examples).T
         kept = [share_budget(lengths, self.budget) for lengths in self.store.lengths(numbers).tolist()]
+        pairs = (zip(*row, strict=True) for row in zip(numbers.tolist(), kept, strict=True))
+        return self._batch([[self.store.ids(*pair) for pair in row] for row in pairs])
+
+    def _batch(self, rows: Sequence[Sequence[np.ndarray]]) -> dict[str, Tensor]:
+        """Padded inputs from the token ids of the parts of each: int64 [inputs, tokens]."""
         special = self.max_length - self.budget
-        width = max(map(sum, kept), default=-special) + special
-        ids = np.full((len(kept), width), self.pad_id, dtype=np.int64)
+        width = special + max((sum(map(len, parts)) for parts in rows), default=-special)
+        ids = np.full((len(rows), width), self.pad_id, dtype=np.int64)
         types, mask = np.zeros_like(ids), np.zeros_like(ids)
-        for row, texts in enumerate(numbers.tolist()):
-            parts = [self.store.ids(*pair) for pair in zip(texts, kept[row], strict=True)]
+        for row, parts in enumerate(rows):
             mask[row, : self._splice(parts, ids[row], types[row])] = 1
-        batch = {"input_ids": ids, "attention_mask": mask}
-        if self.token_types:
-            batch["token_type_ids"] = types
+        batch = {"input_ids": ids, "attention_mask": mask} | ({"token_type_ids": types} if self.token_types else {})
         return {name: torch.from_numpy(values) for name, values in batch.items()}

@@ -5,7 +5,7 @@ from typing import Any
 from torch import nn
 
 from lightning_modules.pretrained_classifier import PretrainedClassifier
-from lightning_modules.processors.pictures import PictureProcessor, PictureStore, Resize, require_pictures
+from lightning_modules.processors.pictures import PictureProcessor, PictureStore, Resize
 from records import HeedError, Task
 
 
@@ -30,7 +30,11 @@ class PictureClassifier(PretrainedClassifier):
         self.cache = cache
 
     def require_parts(self, task: Task) -> None:
-        require_pictures(task, type(self).__name__)
+        texts, model = [part for part in task.parts if part not in task.pictures], type(self).__name__
+        if len(task.parts) > 1 and not task.pictures:
+            raise HeedError(f"--model {model} reads pictures, and there is none among {', '.join(task.parts)}.")
+        if len(texts) > 1:
+            raise HeedError(f"--model {model} reads one text beside the pictures, and there are {', '.join(texts)}.")
 
     def prepare(self, task: Task) -> None:
         self.pictures = max(1, len(task.pictures))
