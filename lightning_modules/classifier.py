@@ -131,14 +131,7 @@ class Classifier(pl.LightningModule):
         return [labels[i] for i in sorted(range(len(labels)), key=self.order.__getitem__)]
 
     def _require_same_outputs(self, saved: Any) -> None:
-        """The head of a checkpoint must mean here what it meant when it was trained.
-
-        Args:
-            saved: The label of each of its outputs.
-
-        Raises:
-            HeedError: Some output has another label here.
-        """
+        """The outputs of a checkpoint must mean here the labels that they meant when it was trained."""
         if not isinstance(saved, list) or not all(isinstance(label, str) for label in saved):
             raise HeedError("The checkpoint does not say what its outputs mean: name one that train.py wrote.")
         own = self._outputs()
@@ -251,11 +244,7 @@ def finite(scores: Tensor) -> Tensor:
 
 
 def _saved_task(checkpoint: Mapping[str, Any]) -> Task:
-    """The task that a checkpoint was trained on.
-
-    Raises:
-        HeedError: It does not say so, or it holds no weights.
-    """
+    """The task that a checkpoint was trained on; it must hold weights as well."""
     saved, weights = checkpoint.get("task"), checkpoint.get("state_dict")
     if not isinstance(weights, Mapping):
         raise HeedError("The checkpoint holds no weights: name one that train.py wrote.")

@@ -133,11 +133,7 @@ def load_weights(
 
 
 def _require_floats(network: nn.Module, backbone: str) -> None:
-    """Refuse a local file in which a weight is no floating-point number: it would be cast, and mean nothing.
-
-    Raises:
-        HeedError: There is such a weight; the message names tensors.
-    """
+    """Refuse a local file in which a weight is not a floating-point number: it would be cast, and mean nothing."""
     prefix = f"{getattr(network, 'base_model_prefix', '')}."
     wanted = {n.removeprefix(prefix) for n, value in network.state_dict().items() if value.is_floating_point()}
     odd = {}

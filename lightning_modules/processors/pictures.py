@@ -11,7 +11,7 @@ from PIL import Image
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from lightning_modules.processors.texts import TextProcessor
+from lightning_modules.processors.texts import TextProcessor, columns
 from records import Example, Picture, Spool, Task
 from records.parts.pixels import pixels
 
@@ -145,11 +145,7 @@ class PictureProcessor:
         """The number of each example's pictures: int64 [examples, pictures], one column at least."""
         if not self.pictures:
             return np.zeros((len(examples), 1), dtype=np.int64)
-        if hasattr(examples, "column"):
-            columns = [list(examples.column(f"parts.{part}")) for part in self.pictures]
-        else:
-            columns = [[example.parts[part] for example in examples] for part in self.pictures]
-        return np.stack([self.store.numbers(column) for column in columns], axis=1)
+        return np.stack([self.store.numbers(list(column)) for column in columns(examples, self.pictures)], axis=1)
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         self.numbers(examples)  # decodes them: what is damaged shows before anything is trained

@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -142,6 +143,13 @@ def share_budget(lengths: Sequence[int], budget: int) -> list[int]:
     return kept
 
 
+def columns(examples: Sequence[Example], parts: Sequence[str]) -> list[Iterator[Part]]:
+    """Each of these parts of all examples; of a pool, no example need be made."""
+    if hasattr(examples, "column"):
+        return [examples.column(f"parts.{part}") for part in parts]
+    return [map(itemgetter(part), (example.parts for example in examples)) for part in parts]
+
+
 class TextProcessor:
     """Text parts for encoders that read one or two sequences.
 
@@ -243,10 +251,7 @@ class TextProcessor:
 
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
         """Number of the text of each part: int32 [parts, examples]."""
-        if hasattr(examples, "column"):  # no example need be made
-            rows = zip(*(examples.column(f"parts.{part}") for part in self.parts), strict=True)
-        else:
-            rows = (tuple(example.parts[part] for part in self.parts) for example in examples)
+        rows = zip(*columns(examples, self.parts), strict=True)
         found = [np.zeros((len(self.parts), 0), dtype=np.int32)]
         while texts := [self._texts(parts) for parts in islice(rows, BATCH)]:
             numbers = self.store.numbers(list(chain.from_iterable(texts)))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from torch import nn
+from transformers import BaseImageProcessor
 
 from lightning_modules.pretrained_classifier import PretrainedClassifier
 from lightning_modules.processors.pictures import PictureProcessor, PictureStore, Resize
@@ -21,9 +22,11 @@ class PictureClassifier(PretrainedClassifier):
 
     Attributes:
         pictures: How many the network reads.
+        images: How the backbone wants them.
     """
 
     pictures: int
+    images: BaseImageProcessor
 
     def __init__(self, backbone: str, max_length: int = 128, cache: float = 8.0, **kwargs: Any) -> None:
         super().__init__(backbone, max_length, **kwargs)
@@ -44,7 +47,7 @@ class PictureClassifier(PretrainedClassifier):
         self.match_head(task)
 
     def resizing(self) -> tuple[Resize, tuple[int, int]]:
-        """How the backbone wants its pictures resized, and height and width of one that shows nothing."""
+        """How pictures are resized for the backbone, and height and width of one that shows nothing."""
         raise NotImplementedError
 
     def require_as_many(self, learned: int) -> None:
@@ -58,3 +61,7 @@ class PictureClassifier(PretrainedClassifier):
 
     def empty_network(self) -> nn.Module:
         return self.auto(self.config)
+
+    def export(self, folder: str, weights: bool) -> None:
+        super().export(folder, weights)
+        self.images.save_pretrained(folder)
