@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from lightning_modules.lightning_internals import allow_clipping
-from lightning_modules.pretrained.backbones import misfits, reshaped
 from lightning_modules.pretrained.labels import match_labels
+from lightning_modules.pretrained.misfits import difference, misfits
 from lightning_modules.processors.texts import Processor
 from records import KINDS, HeedError, Prediction, TableForm, Task, generator, listing, percent
 
@@ -131,14 +131,7 @@ class Classifier(pl.LightningModule):
         return [labels[i] for i in sorted(range(len(labels)), key=self.order.__getitem__)]
 
     def _require_same_outputs(self, saved: Any) -> None:
-        """The head of a checkpoint must mean here what it meant when it was trained.
-
-        Args:
-            saved: The label of each of its outputs.
-
-        Raises:
-            HeedError: Some output has another label here.
-        """
+        """The outputs of a checkpoint must mean here the labels that they meant when it was trained."""
         if not isinstance(saved, list) or not all(isinstance(label, str) for label in saved):
             raise HeedError("The checkpoint does not say what its outputs mean: name one that train.py wrote.")
         own = self._outputs()
@@ -198,25 +191,29 @@ class Classifier(pl.LightningModule):
         self.has_learned = True
 
     def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
+        loss = self.loss(batch)
+        self.log("loss/train", loss, prog_bar=True, batch_size=batch["size"])
+        return loss
+
+    def loss(self, batch: dict[str, Any]) -> Tensor:
         """Cross-entropy; of soft labels the binary one, summed over labels, as ViLT was trained (Kim et al. 2021)."""
         scores, labels = self.logits(batch["inputs"]).float(), batch["labels"]
         if self.task.kind.exclusive:
-            loss = F.cross_entropy(scores, labels)
-        else:
-            loss = F.binary_cross_entropy_with_logits(scores, labels) * labels.shape[1]
-        self.log("loss/train", loss, prog_bar=True, batch_size=len(batch["labels"]))
-        return loss
+            return F.cross_entropy(scores, labels)
+        return F.binary_cross_entropy_with_logits(scores, labels) * labels.shape[1]
 
     def validation_step(self, batch: dict[str, Any], batch_idx: int) -> list[Prediction]:
         return self.predict(batch)
 
     def predict(self, batch: dict[str, Any]) -> list[Prediction]:
         """Predict a batch, whose ``inputs`` come from the processor; a batch of no example gives no prediction."""
-        if not batch["size"]:
-            return []
-        scores, labels = self.logits(batch["inputs"]).float(), self.task.labels
+        return self.answer(batch["inputs"]) if batch["size"] else []
+
+    def answer(self, inputs: dict[str, Any]) -> list[Prediction]:
+        """The predictions for the inputs of one example or more."""
+        scores, labels = self.logits(inputs).float(), self.task.labels
         if not self.task.kind.exclusive:
-            return [Prediction(labels[best]) for best in _finite(scores).argmax(dim=-1).tolist()]
+            return [Prediction(labels[best]) for best in finite(scores).argmax(dim=-1).tolist()]
         probs = scores.softmax(dim=-1).cpu().numpy()
         return [Prediction(labels[best], row) for best, row in zip(probs.argmax(axis=1), probs, strict=True)]
 
@@ -239,7 +236,7 @@ class Classifier(pl.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
 
 
-def _finite(scores: Tensor) -> Tensor:
+def finite(scores: Tensor) -> Tensor:
     """The scores; where rows have no probabilities, nothing else shows that they are not finite."""
     if not scores.isfinite().all():
         raise HeedError("The model's outputs are not finite: try a lower --model.learning_rate.")
@@ -247,11 +244,7 @@ def _finite(scores: Tensor) -> Tensor:
 
 
 def _saved_task(checkpoint: Mapping[str, Any]) -> Task:
-    """The task that a checkpoint was trained on.
-
-    Raises:
-        HeedError: It does not say so, or it holds no weights.
-    """
+    """The task that a checkpoint was trained on; it must hold weights as well."""
     saved, weights = checkpoint.get("task"), checkpoint.get("state_dict")
     if not isinstance(weights, Mapping):
         raise HeedError("The checkpoint holds no weights: name one that train.py wrote.")
@@ -271,4 +264,4 @@ def _misfits(own: Mapping[str, Tensor], given: Mapping[str, Any]) -> str:
     """Say how weights do not fit a network, in words that follow "they"; nothing where they do."""
     if odd := [name for name, value in given.items() if not isinstance(value, Tensor)]:
         return f"hold {odd[0]}, which is not a tensor"
-    return misfits(own.keys() - given.keys(), given.keys() - own.keys(), reshaped(own, given))
+    return misfits(*difference(own, given))

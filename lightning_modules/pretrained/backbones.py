@@ -4,8 +4,7 @@ import contextlib
 import hashlib
 import importlib.util
 import logging
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
 from pickle import UnpicklingError
@@ -17,6 +16,7 @@ from safetensors import safe_open
 from torch import nn
 from transformers.utils import logging as transformers_logging
 
+from lightning_modules.pretrained.misfits import Shapes, first_names, misfits
 from records import HeedError
 
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
@@ -35,12 +35,19 @@ def resolve(backbone: str, sha256: str | None = None) -> str:
         sha256: What ``model.safetensors`` inside a package must hash to; a folder or an id may hold other weights.
 
     Raises:
-        HeedError: The package is not installed or not allowed, the folder lacks a config, or the weights are not those
-            expected.
+        HeedError: The package is neither one that Heed knows nor one that the user allows, or it is not installed; the
+            folder lacks a config, or the weights are not those expected.
     """
     if backbone.startswith(PACKAGE):
         module, _, folder = backbone.removeprefix(PACKAGE).partition("/")
-        backbone = str(_package_folder(module, backbone) / folder)
+        if (top := module.partition(".")[0]) not in PACKAGES | allowed_packages:
+            raise HeedError(
+                f"The weights {backbone} would come from the Python package {top!r}, which Heed does not know: if you "
+                f"do, add --allow_package {top} to the command line."
+            )
+        if (package := package_folder(module)) is None:
+            raise HeedError(f"The weights {backbone} need the Python package {module!r}: install requirements.txt.")
+        backbone = str(package / folder)
         weights = Path(backbone) / "model.safetensors"
         if not weights.is_file():
             raise HeedError(f"The package {module!r} holds no {folder}/model.safetensors.")
@@ -52,25 +59,14 @@ def resolve(backbone: str, sha256: str | None = None) -> str:
     return backbone
 
 
-def _package_folder(module: str, backbone: str) -> Path:
-    """The folder of an installed package, or of one inside it; nothing is imported for it.
-
-    Raises:
-        HeedError: It is neither one that Heed knows nor one that the user allows, or it is not installed.
-    """
+def package_folder(module: str) -> Path | None:
+    """The folder of a package, or of one inside it; None if it is not installed. Nothing is imported for it."""
     top, *inner = module.split(".")
-    if top not in PACKAGES | allowed_packages:
-        raise HeedError(
-            f"The weights {backbone} would come from the Python package {top!r}, which Heed does not know: if you do, "
-            f"add --allow_package {top} to the command line."
-        )
     spec = importlib.util.find_spec(top)  # of a name without dots, which imports nothing
     for i in range(1, len(inner) + 1):
         places = spec and spec.submodule_search_locations
         spec = PathFinder.find_spec(".".join([top, *inner[:i]]), places) if places else None
-    if spec is None or not spec.submodule_search_locations:
-        raise HeedError(f"The weights {backbone} need the Python package {module!r}: install requirements.txt.")
-    return Path(next(iter(spec.submodule_search_locations)))
+    return Path(next(iter(spec.submodule_search_locations))) if spec and spec.submodule_search_locations else None
 
 
 def has_weights(folder: str) -> bool:
@@ -137,11 +133,7 @@ def load_weights(
 
 
 def _require_floats(network: nn.Module, backbone: str) -> None:
-    """Refuse a local file in which a weight is no floating-point number: it would be cast, and mean nothing.
-
-    Raises:
-        HeedError: There is such a weight; the message names tensors.
-    """
+    """Refuse a local file in which a weight is not a floating-point number: it would be cast, and mean nothing."""
     prefix = f"{getattr(network, 'base_model_prefix', '')}."
     wanted = {n.removeprefix(prefix) for n, value in network.state_dict().items() if value.is_floating_point()}
     odd = {}
@@ -152,8 +144,8 @@ def _require_floats(network: nn.Module, backbone: str) -> None:
     if odd:
         kinds = " and ".join(sorted(set(odd.values())))
         raise HeedError(
-            f"The weights of {backbone} are no floating-point numbers in {_some(odd)}, but {kinds}: take weights that "
-            "are not quantised or damaged."
+            f"The weights of {backbone} are no floating-point numbers in {first_names(odd)}, but {kinds}: take "
+            "weights that are not quantised or damaged."
         )
 
 
@@ -177,7 +169,7 @@ def require_fit(
     head: Head,
     missing: Collection[str],
     extra: Collection[str],
-    shapes: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
+    shapes: Shapes,
     head_name: str | None = None,
 ) -> None:
     """Refuse a file of weights that would leave tensors of a network random, or that holds another network.
@@ -222,44 +214,10 @@ def require_fit(
             "the config.json and the weights of one and the same model."
         )
     if new or left_out:
-        said = [f"{_some(new)} begin with random weights"] if new else []
-        said += [f"{_some(left_out)} of the file are for other tasks and left out"] if left_out else []
+        said = [f"{first_names(new)} begin with random weights"] if new else []
+        said += [f"{first_names(left_out)} of the file are for other tasks and left out"] if left_out else []
         rank_zero_info(f"{backbone}: {'; '.join(said)}.")
-
-
-def reshaped(
-    own: Mapping[str, torch.Tensor], given: Mapping[str, torch.Tensor]
-) -> dict[str, tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Name of a tensor to its shape among given weights and its shape in the network, where these differ."""
-    shapes = {name: (tuple(given[name].shape), tuple(own[name].shape)) for name in own.keys() & given.keys()}
-    return {name: pair for name, pair in shapes.items() if pair[0] != pair[1]}
-
-
-def misfits(
-    missing: Collection[str],
-    extra: Collection[str],
-    shapes: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]],
-) -> str:
-    """Say how weights do not fit a network, in words that follow "they"; nothing where they do."""
-    wrong_shapes = {f"{name} of {_shape(saved)}, not {_shape(wanted)}" for name, (saved, wanted) in shapes.items()}
-    wrong = {
-        "lack {}": missing,
-        "hold {} that the network has no place for": extra,
-        "hold {} of another shape": wrong_shapes,
-    }
-    return ", and ".join(words.format(_some(names)) for words, names in wrong.items() if names)
 
 
 def _is_pooler(name: str) -> bool:
     return "pooler" in name.split(".")
-
-
-def _some(names: Collection[str]) -> str:
-    """How many tensors, and what the first ones are called."""
-    first = sorted(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])[:3]
-    count = f"{len(names)} tensors" if len(names) > 1 else "1 tensor"
-    return f"{count} ({', '.join(first)}{', ...' if len(names) > 3 else ''})"
-
-
-def _shape(sizes: tuple[int, ...]) -> str:
-    return " x ".join(map(str, sizes))

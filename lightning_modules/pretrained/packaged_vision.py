@@ -1,14 +1,13 @@
 """Vision backbones whose weights come from a Python package: they need no hub."""
 
 import hashlib
-import importlib.util
 import io
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from lightning_modules.pretrained.backbones import package_folder
 from records import HeedError
 
 
@@ -42,13 +41,12 @@ def packaged_weights(name: str, network: nn.Module) -> dict[str, Tensor]:
         HeedError: The package is not installed, or its file is not the published one.
     """
     packaged = PACKAGED[name]
-    spec = importlib.util.find_spec(packaged.module)
-    if spec is None or not spec.submodule_search_locations:
+    if (folder := package_folder(packaged.module)) is None:
         raise HeedError(
             f"--model.vision {name} needs the Python package {packaged.module.replace('_', '-')}: install "
             "requirements.txt, or the extra 'pictures'."
         )
-    data = (Path(next(iter(spec.submodule_search_locations))) / packaged.file).read_bytes()
+    data = (folder / packaged.file).read_bytes()
     if (found := hashlib.sha256(data).hexdigest()) != packaged.sha256:
         raise HeedError(f"{packaged.file} of {packaged.module} is not the published file: its sha256 is {found}.")
     weights = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)

@@ -11,8 +11,8 @@ from PIL import Image
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from lightning_modules.processors.texts import TextProcessor
-from records import Example, HeedError, Picture, Spool, Task
+from lightning_modules.processors.texts import TextProcessor, columns
+from records import Example, Picture, Spool, Task
 from records.parts.pixels import pixels
 
 Resize = Callable[[Image.Image], Image.Image]
@@ -119,19 +119,6 @@ def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequenc
     return (stacked - stacked.new_tensor(mean).view(shape)) / stacked.new_tensor(std).view(shape)
 
 
-def require_pictures(task: Task, model: str) -> None:
-    """For a model that reads pictures with one text.
-
-    Raises:
-        HeedError: The task has none, or several texts.
-    """
-    texts = [part for part in task.parts if part not in task.pictures]
-    if len(task.parts) > 1 and not task.pictures:
-        raise HeedError(f"--model {model} reads pictures, and there is none among {', '.join(task.parts)}.")
-    if len(texts) > 1:
-        raise HeedError(f"--model {model} reads one text beside the pictures, and there are {', '.join(texts)}.")
-
-
 class PictureProcessor:
     """A text as token ids, pictures as numbers by which the network asks ``store`` for the pixels.
 
@@ -158,11 +145,7 @@ class PictureProcessor:
         """The number of each example's pictures: int64 [examples, pictures], one column at least."""
         if not self.pictures:
             return np.zeros((len(examples), 1), dtype=np.int64)
-        if hasattr(examples, "column"):
-            columns = [list(examples.column(f"parts.{part}")) for part in self.pictures]
-        else:
-            columns = [[example.parts[part] for example in examples] for part in self.pictures]
-        return np.stack([self.store.numbers(column) for column in columns], axis=1)
+        return np.stack([self.store.numbers(list(column)) for column in columns(examples, self.pictures)], axis=1)
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         self.numbers(examples)  # decodes them: what is damaged shows before anything is trained

@@ -4,6 +4,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Any, Protocol
 
 import numpy as np
@@ -142,6 +143,13 @@ def share_budget(lengths: Sequence[int], budget: int) -> list[int]:
     return kept
 
 
+def columns(examples: Sequence[Example], parts: Sequence[str]) -> list[Iterator[Part]]:
+    """Each of these parts of all examples; of a pool, no example need be made."""
+    if hasattr(examples, "column"):
+        return [examples.column(f"parts.{part}") for part in parts]
+    return [map(itemgetter(part), (example.parts for example in examples)) for part in parts]
+
+
 class TextProcessor:
     """Text parts for encoders that read one or two sequences.
 
@@ -243,10 +251,7 @@ class TextProcessor:
 
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
         """Number of the text of each part: int32 [parts, examples]."""
-        if hasattr(examples, "column"):  # no example need be made
-            rows = zip(*(examples.column(f"parts.{part}") for part in self.parts), strict=True)
-        else:
-            rows = (tuple(example.parts[part] for part in self.parts) for example in examples)
+        rows = zip(*columns(examples, self.parts), strict=True)
         found = [np.zeros((len(self.parts), 0), dtype=np.int32)]
         while texts := [self._texts(parts) for parts in islice(rows, BATCH)]:
             numbers = self.store.numbers(list(chain.from_iterable(texts)))
@@ -270,14 +275,16 @@ class TextProcessor:
     def __call__(self, examples: Sequence[Example]) -> dict[str, Tensor]:
         numbers = self._numbers(examples).T
         kept = [share_budget(lengths, self.budget) for lengths in self.store.lengths(numbers).tolist()]
+        pairs = (zip(*row, strict=True) for row in zip(numbers.tolist(), kept, strict=True))
+        return self._batch([[self.store.ids(*pair) for pair in row] for row in pairs])
+
+    def _batch(self, rows: Sequence[Sequence[np.ndarray]]) -> dict[str, Tensor]:
+        """Padded inputs from the token ids of the parts of each: int64 [inputs, tokens]."""
         special = self.max_length - self.budget
-        width = max(map(sum, kept), default=-special) + special
-        ids = np.full((len(kept), width), self.pad_id, dtype=np.int64)
+        width = special + max((sum(map(len, parts)) for parts in rows), default=-special)
+        ids = np.full((len(rows), width), self.pad_id, dtype=np.int64)
         types, mask = np.zeros_like(ids), np.zeros_like(ids)
-        for row, texts in enumerate(numbers.tolist()):
-            parts = [self.store.ids(*pair) for pair in zip(texts, kept[row], strict=True)]
+        for row, parts in enumerate(rows):
             mask[row, : self._splice(parts, ids[row], types[row])] = 1
-        batch = {"input_ids": ids, "attention_mask": mask}
-        if self.token_types:
-            batch["token_type_ids"] = types
+        batch = {"input_ids": ids, "attention_mask": mask} | ({"token_type_ids": types} if self.token_types else {})
         return {name: torch.from_numpy(values) for name, values in batch.items()}

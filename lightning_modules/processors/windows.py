@@ -59,6 +59,11 @@ class WindowProcessor(TextProcessor):
         special = self.max_length - self.budget
         return (windows * (question + special) + text + (windows - 1) * self.overlap).astype(np.int32)
 
+    def _parts(self, numbers: np.ndarray, first: int, count: int) -> list[np.ndarray]:
+        """The token ids of a question, and of ``count`` tokens of its text."""
+        question, text = numbers
+        return [self.store.ids(question, self.longest_question), self.store.ids(text, first + count)[first:]]
+
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
         """Input of the model.
 
@@ -75,16 +80,8 @@ class WindowProcessor(TextProcessor):
             for i, (question, text, room, n) in enumerate(self._plan(numbers).T.tolist())
             for first in range(0, n * (room - self.overlap), room - self.overlap)
         ]
-        width = max((begin + count for _, _, begin, count in windows), default=0) + len(self._special[2][0])
-        ids = np.full((len(windows), width), self.pad_id, dtype=np.int64)
-        types, mask = np.zeros_like(ids), np.zeros_like(ids)
-        for row, (i, first, _, count) in enumerate(windows):
-            question = self.store.ids(numbers[0, i], self.longest_question)
-            text = self.store.ids(numbers[1, i], first + count)[first:]
-            mask[row, : self._splice([question, text], ids[row], types[row])] = 1
-        encoder = {"input_ids": ids, "attention_mask": mask} | ({"token_type_ids": types} if self.token_types else {})
         batch = {
-            "encoder": {name: torch.from_numpy(values) for name, values in encoder.items()},
+            "encoder": self._batch([self._parts(numbers[:, i], first, count) for i, first, _, count in windows]),
             "windows": np.array(windows, dtype=np.int64).reshape(-1, 4),
             "texts": [example.parts[self.parts[1]] for example in examples],
             "characters": [np.array(self.store.characters(number)) for number in numbers[1]],

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import AutoModelForQuestionAnswering
 
+from lightning_modules.classifier import finite
 from lightning_modules.pretrained_classifier import PretrainedClassifier, drop
 from lightning_modules.processors.windows import WindowProcessor
 from records import SPAN, HeedError, Prediction, Task
@@ -67,19 +68,15 @@ class Reader(PretrainedClassifier):
         ]
         return torch.stack([torch.cat([f.start_logits for f in found]), torch.cat([f.end_logits for f in found])])
 
-    def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
+    def loss(self, batch: dict[str, Any]) -> Tensor:
         """The windows of all examples weigh alike; one without the whole answer is one of no answer."""
         start, end = self.logits(batch["inputs"]).float()
         targets = batch["inputs"]["targets"]
-        loss = (F.cross_entropy(start, targets[:, 0]) + F.cross_entropy(end, targets[:, 1])) / 2
-        self.log("loss/train", loss, prog_bar=True, batch_size=batch["size"])
-        return loss
+        return (F.cross_entropy(start, targets[:, 0]) + F.cross_entropy(end, targets[:, 1])) / 2
 
-    def predict(self, batch: dict[str, Any]) -> list[Prediction]:
-        if not batch["size"]:
-            return []
-        scores = self.logits(batch["inputs"]).float().cpu().numpy()
-        return [Prediction(answer) for answer in self.answers_of(scores, batch["inputs"])]
+    def answer(self, inputs: dict[str, Any]) -> list[Prediction]:
+        scores = finite(self.logits(inputs).float()).cpu().numpy()
+        return [Prediction(answer) for answer in self.answers_of(scores, inputs)]
 
     def answers_of(self, scores: np.ndarray, inputs: dict[str, Any]) -> list[str]:
         """The answer to each example of a batch.
@@ -87,12 +84,7 @@ class Reader(PretrainedClassifier):
         Args:
             scores: float32 [2, windows, tokens], as :meth:`logits` returns them.
             inputs: As the processor makes them.
-
-        Raises:
-            HeedError: The scores are not finite.
         """
-        if not np.isfinite(scores).all():
-            raise HeedError("The model's outputs are not finite: try a lower --model.learning_rate.")
         windows, nothing = inputs["windows"], scores[:, :, 0].sum(axis=0)
         best, first, last = best_spans(*scores, windows, self.longest_answer)
         answers = []

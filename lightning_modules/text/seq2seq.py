@@ -94,20 +94,11 @@ class Seq2Seq(PretrainedClassifier):
         self._label_of = {self._text(row): label for row, label in zip(ids, self.task.labels, strict=True)}
 
     def require_head(self) -> None:
-        """For a model that is not trained here.
-
-        Raises:
-            HeedError: It was trained to write other labels than those of the task.
-        """
-        if self.answers:
+        if self.answers:  # else it was not trained to write certain ones
             head_order(self.outputs, self.task.labels, self.backbone)
 
     def require_precision(self, precision: str) -> None:
-        """For a model whose numbers not every format holds.
-
-        Raises:
-            HeedError: The model is a T5, and the precision is float16, in which its activations overflow.
-        """
+        """Refuse float16 for a T5, whose activations overflow in it."""
         if "t5" in self.config.model_type and precision in ("16", "16-mixed", "16-true", "transformer-engine-float16"):
             raise HeedError(
                 f"--trainer.precision {precision}: activations of {self.backbone} overflow in float16; take bf16-mixed "
@@ -175,19 +166,17 @@ class Seq2Seq(PretrainedClassifier):
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
         return self._scores(self._encoded(inputs), inputs["attention_mask"])
 
-    def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
+    def loss(self, batch: dict[str, Any]) -> Tensor:
         """The usual loss: cross-entropy of the tokens of the gold label's text, given those before."""
-        written, read = self.written[batch["labels"]], self.read[batch["labels"]]
-        logits = self.network(**batch["inputs"], decoder_input_ids=read, use_cache=False).logits
-        loss = writing_loss(logits, written)
-        self.log("loss/train", loss, prog_bar=True, batch_size=len(written))
-        return loss
+        return self._writing_loss(batch["inputs"], self.written[batch["labels"]], self.read[batch["labels"]])
 
-    def predict(self, batch: dict[str, Any]) -> list[Prediction]:
-        if self.decoding == "likelihood" or not batch["size"]:
-            return super().predict(batch)
-        mask = batch["inputs"]["attention_mask"]
-        hidden = self._encoded(batch["inputs"])
+    def _writing_loss(self, inputs: dict[str, Tensor], written: Tensor, read: Tensor) -> Tensor:
+        return writing_loss(self.network(**inputs, decoder_input_ids=read, use_cache=False).logits, written)
+
+    def answer(self, inputs: dict[str, Any]) -> list[Prediction]:
+        if self.decoding == "likelihood":
+            return super().answer(inputs)
+        hidden, mask = self._encoded(inputs), inputs["attention_mask"]
         probs = self._scores(hidden, mask).softmax(dim=-1).cpu().numpy()
         answers = [self._label_of.get(text, NO_LABEL) for text in self._generated(hidden, mask)]
         return [Prediction(answer, row) for answer, row in zip(answers, probs, strict=True)]

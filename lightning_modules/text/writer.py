@@ -8,7 +8,7 @@ from torch import Tensor
 
 from lightning_modules.pretrained.backbone_config import LEARNED
 from lightning_modules.pretrained_classifier import drop
-from lightning_modules.processors.targets import teach, writing_loss
+from lightning_modules.processors.targets import teach
 from lightning_modules.processors.templates import TemplateProcessor
 from lightning_modules.text.seq2seq import Seq2Seq
 from records import SPAN, Example, Prediction, Task
@@ -68,19 +68,13 @@ class Writer(Seq2Seq):
         self.processor.no_answer, self.processor.start = self.no_answer, config.decoder_start_token_id
         setattr(config, LEARNED, {"template": task.wording, "parts": list(task.parts), "no_answer": self.no_answer})
 
-    def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
+    def loss(self, batch: dict[str, Any]) -> Tensor:
         """The usual loss: cross-entropy of the tokens of the answer, given those before."""
         inputs = dict(batch["inputs"])
-        written, read = inputs.pop("written"), inputs.pop("read")
-        logits = self.network(**inputs, decoder_input_ids=read, use_cache=False).logits
-        loss = writing_loss(logits, written)
-        self.log("loss/train", loss, prog_bar=True, batch_size=batch["size"])
-        return loss
+        return self._writing_loss(written=inputs.pop("written"), read=inputs.pop("read"), inputs=inputs)
 
-    def predict(self, batch: dict[str, Any]) -> list[Prediction]:
-        if not batch["size"]:
-            return []
-        inputs = {name: rows for name, rows in batch["inputs"].items() if name not in ("written", "read")}
+    def answer(self, inputs: dict[str, Any]) -> list[Prediction]:
+        asked = {name: rows for name, rows in inputs.items() if name not in ("written", "read")}
         with torch.no_grad():
-            texts = self._generated(self._encoded(inputs), inputs["attention_mask"], self.longest)
+            texts = self._generated(self._encoded(asked), asked["attention_mask"], self.longest)
         return [Prediction("" if text == self.no_answer else text) for text in texts]

@@ -139,16 +139,12 @@ class Blip(PictureClassifier):
         return tokenizer
 
     def resizing(self) -> tuple[Resize, tuple[int, int]]:
-        self.image_processor = self._read_settings()
-        size, how = self.config.vision_config.image_size, Image.Resampling(self.image_processor.resample)
+        self.images = self._read_settings()
+        size, how = self.config.vision_config.image_size, Image.Resampling(self.images.resample)
         return ResizeTo(size, size, how), (size, size)
 
     def _read_settings(self) -> BlipImageProcessorPil:
-        """How the backbone wants its pictures.
-
-        Raises:
-            HeedError: They are not squares of the size that its vision encoder reads.
-        """
+        """What the backbone says of its pictures: they must be squares of the size that its vision encoder reads."""
         found = load(BlipImageProcessorPil.from_pretrained, self.folder)
         size, steps = self.config.vision_config.image_size, (found.do_resize, found.do_rescale, found.do_normalize)
         if not all(steps) or (found.size.height, found.size.width) != (size, size):
@@ -200,8 +196,7 @@ class Blip(PictureClassifier):
         if not self.training:
             flat, place = flat.unique(return_inverse=True)
         pixels = self.processor.store.pixels(flat.tolist())
-        settings = self.image_processor
-        read = normalised(pixels, settings.image_mean, settings.image_std, self.device)
+        read = normalised(pixels, self.images.image_mean, self.images.image_std, self.device)
         states = self.network.vision_model(read).last_hidden_state
         states = states if place is None else states[place]
         return states.view(len(numbers), -1, states.shape[-1])
@@ -219,10 +214,6 @@ class Blip(PictureClassifier):
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
         return self.in_order(self.network.head(self._encoded(inputs)[:, 0]))
-
-    def export(self, folder: str, weights: bool) -> None:
-        super().export(folder, weights)
-        self.image_processor.save_pretrained(folder)
 
 
 def encode_token(tokenizer: PreTrainedTokenizerBase, config: BlipConfig) -> int:

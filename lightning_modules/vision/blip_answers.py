@@ -90,12 +90,7 @@ class BlipAnswers(Blip):
         self.register_buffer("read", read, persistent=False)
 
     def require_head(self) -> None:
-        """For a model that is not trained here.
-
-        Raises:
-            HeedError: It was trained to give other answers than the labels of the task.
-        """
-        if self.answers:
+        if self.answers:  # else it was not trained to give certain ones
             head_order(self.outputs, self.task.labels, self.backbone)
 
     def load_network(self) -> nn.Module:
@@ -135,18 +130,14 @@ class BlipAnswers(Blip):
         none = torch.full((len(states), len(self.written)), -torch.inf, device=labels.device)
         return none.scatter(1, labels, torch.cat(found).view(labels.shape))
 
-    def training_step(self, batch: dict, batch_idx: int) -> Tensor:
+    def loss(self, batch: dict[str, Any]) -> Tensor:
         """Cross-entropy of the tokens of the gold answer, given those before; of soft labels, that of every answer
         times its worth, as BLIP was trained."""
         labels, inputs = batch["labels"], batch["inputs"]
         states, mask = self._encoded(inputs), inputs["attention_mask"]
         if labels.ndim == 1:
-            scores = self._written(states, mask, self.read[labels])
-            loss = writing_loss(scores, self.written[labels])
-        else:
-            example, answer = labels.nonzero(as_tuple=True)
-            scores = self._written(states[example], mask[example], self.read[answer])
-            worth = log_likelihoods(scores, self.written[answer]) * labels[example, answer]
-            loss = -worth.sum() / max(1, len(labels))
-        self.log("loss/train", loss, prog_bar=True, batch_size=len(labels))
-        return loss
+            return writing_loss(self._written(states, mask, self.read[labels]), self.written[labels])
+        example, answer = labels.nonzero(as_tuple=True)
+        scores = self._written(states[example], mask[example], self.read[answer])
+        worth = log_likelihoods(scores, self.written[answer]) * labels[example, answer]
+        return -worth.sum() / max(1, len(labels))

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
 from lightning_modules.pretrained.backbone_config import is_size
-from lightning_modules.pretrained.backbones import has_weights, load, load_weights, quiet, require_fit, reshaped
+from lightning_modules.pretrained.backbones import has_weights, load, load_weights, quiet, require_fit
+from lightning_modules.pretrained.misfits import difference
 from lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
 from lightning_modules.processors.pictures import Resize, ResizeTo, normalised
 from lightning_modules.vision.picture_classifier import PictureClassifier
@@ -181,9 +182,7 @@ class LateFusion(PictureClassifier):
 
     def _load(self, network: Fusion) -> None:
         state = load(lambda folder, **_: load_file(Path(folder) / "model.safetensors"), self.folder)
-        wanted = network.state_dict()
-        missing, extra = wanted.keys() - state.keys(), state.keys() - wanted.keys()
-        require_fit(network, self.backbone, self.head, missing, extra, reshaped(wanted, state), LAST)
+        require_fit(network, self.backbone, self.head, *difference(network.state_dict(), state), LAST)
         network.load_state_dict(
             {n: v for n, v in state.items() if self.has_head or not n.startswith(LAST)}, strict=False
         )

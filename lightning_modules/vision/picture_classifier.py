@@ -3,9 +3,10 @@
 from typing import Any
 
 from torch import nn
+from transformers import BaseImageProcessor
 
 from lightning_modules.pretrained_classifier import PretrainedClassifier
-from lightning_modules.processors.pictures import PictureProcessor, PictureStore, Resize, require_pictures
+from lightning_modules.processors.pictures import PictureProcessor, PictureStore, Resize
 from records import HeedError, Task
 
 
@@ -21,16 +22,22 @@ class PictureClassifier(PretrainedClassifier):
 
     Attributes:
         pictures: How many the network reads.
+        images: How the backbone wants them.
     """
 
     pictures: int
+    images: BaseImageProcessor
 
     def __init__(self, backbone: str, max_length: int = 128, cache: float = 8.0, **kwargs: Any) -> None:
         super().__init__(backbone, max_length, **kwargs)
         self.cache = cache
 
     def require_parts(self, task: Task) -> None:
-        require_pictures(task, type(self).__name__)
+        texts, model = [part for part in task.parts if part not in task.pictures], type(self).__name__
+        if len(task.parts) > 1 and not task.pictures:
+            raise HeedError(f"--model {model} reads pictures, and there is none among {', '.join(task.parts)}.")
+        if len(texts) > 1:
+            raise HeedError(f"--model {model} reads one text beside the pictures, and there are {', '.join(texts)}.")
 
     def prepare(self, task: Task) -> None:
         self.pictures = max(1, len(task.pictures))
@@ -40,7 +47,7 @@ class PictureClassifier(PretrainedClassifier):
         self.match_head(task)
 
     def resizing(self) -> tuple[Resize, tuple[int, int]]:
-        """How the backbone wants its pictures resized, and height and width of one that shows nothing."""
+        """How pictures are resized for the backbone, and height and width of one that shows nothing."""
         raise NotImplementedError
 
     def require_as_many(self, learned: int) -> None:
@@ -54,3 +61,7 @@ class PictureClassifier(PretrainedClassifier):
 
     def empty_network(self) -> nn.Module:
         return self.auto(self.config)
+
+    def export(self, folder: str, weights: bool) -> None:
+        super().export(folder, weights)
+        self.images.save_pretrained(folder)

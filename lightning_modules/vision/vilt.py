@@ -128,10 +128,6 @@ class Vilt(PictureClassifier):
             patches, mask = patches.unflatten(0, numbers.shape), mask.unflatten(0, numbers.shape).unsqueeze(-1)
         return self.in_order(self.network(**text, image_embeds=patches, pixel_mask=mask).logits)
 
-    def export(self, folder: str, weights: bool) -> None:
-        super().export(folder, weights)
-        self.images.save_pretrained(folder)
-
 
 def _counted(pictures: int) -> str:
     return "one picture" if pictures == 1 else f"{pictures} pictures"

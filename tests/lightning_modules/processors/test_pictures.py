@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from transformers import AutoTokenizer
 
-from lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalised, require_pictures
+from lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalised
 from records import CLASSIFICATION, Example, Examples, HeedError, Picture, Task
 
 
@@ -131,11 +131,3 @@ def test_a_batch_has_tokens_of_the_text_and_numbers_of_the_pictures(make, pictur
 
 def decoded(picture: Picture) -> np.ndarray:
     return np.asarray(small(Image.open(picture.path).convert("RGB")))
-
-
-def test_a_task_must_have_pictures_and_one_text() -> None:
-    require_pictures(Task(CLASSIFICATION, ("text",), ("a",)), "X")  # --partial text
-    for parts, message in [(("a", "b"), "there is none among a, b"), (("image", "a", "b"), "and there are a, b")]:
-        task = Task(CLASSIFICATION, parts, ("x",), pictures=tuple(p for p in parts if p == "image"))
-        with pytest.raises(HeedError, match=message):
-            require_pictures(task, "X")

@@ -97,7 +97,7 @@ def test_pictures_are_read_as_transformers_reads_them(tiny_blip, pictures) -> No
     model = model_of(tiny_blip)
     reference = BlipImageProcessorPil.from_pretrained(tiny_blip)
     expected = reference([Image.open(p.path).convert("RGB") for p in pictures], return_tensors="np")["pixel_values"]
-    store, settings = model.processor.store, model.image_processor
+    store, settings = model.processor.store, model.images
     numbers = store.numbers(pictures)
     found = normalised(store.pixels(numbers.tolist()), settings.image_mean, settings.image_std, "cpu").numpy()
     assert found.shape == (5, 3, 32, 32)
