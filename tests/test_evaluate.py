@@ -129,7 +129,7 @@ def test_without_data_the_labels_are_those_of_the_head(monkeypatch, tiny_bert, t
     run(evaluate.main, *argv, "--natural_logic.path", nlixy)
     (folder,) = (tmp_path / "runs" / "natural_logic").glob("*/pretrained/version_0")
     rows, meta = read_rows(folder / "rows" / "natural_logic.parquet")
-    assert (tuple(meta["task"]), rows.schema.field("p").type.list_size) == (labels, len(labels))
+    assert (tuple(meta["context"]["labels"]), rows.schema.field("p").type.list_size) == (labels, len(labels))
     assert set(rows["y"].to_pylist()) <= set(labels)
 
 

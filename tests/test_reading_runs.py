@@ -72,7 +72,7 @@ def test_an_evaluation_repeats_the_numbers_of_the_run(trained: Path, tmp_path: P
 def test_results_follow_from_the_rows(answering: Path) -> None:
     rows, meta = read_rows(answering / "rows" / "attentiveness.parquet")
     base, swapped = (select(rows, intervention=name).to_pylist() for name in ("base", "swap"))
-    assert meta["task"] == []
+    assert meta["context"]["labels"] == []
     assert {row["p"] for row in base} == {row["p2"] for row in swapped} == {None}
     assert len(swapped) == 5 * len(base) == 100
     found = results_of(answering)["metrics"]

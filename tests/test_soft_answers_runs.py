@@ -63,8 +63,8 @@ def test_a_run_leaves_scores_and_rows_without_probabilities(trained: Path) -> No
     assert metrics["null/vqa2/flips"]["value"] == 0
     assert found["counts"]["accuracy/not_in_labels"] == 0
     rows, meta = read_rows(trained / "rows" / "accuracy.parquet")
-    assert meta["kind"] == "soft"
-    assert meta["task"][-1] == "(unrelated)"
+    assert meta["context"]["kind"] == "soft"
+    assert meta["context"]["labels"][-1] == "(unrelated)"
     assert rows["p"].null_count == rows["p2"].null_count == rows.num_rows
     base = select(rows, intervention="base").to_pylist()
     scores = [json.loads(row["gold"]).get(row["y"], 0) for row in base]

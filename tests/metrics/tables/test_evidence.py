@@ -268,6 +268,7 @@ def test_beside_evidence_stand_transitions_by_relevance_and_swapped_values(rows_
     assert found == expected | {name: m for name, m in (moved | swapped).items() if name in found}
     left_out = {str(name) for name in (moved | swapped).keys() - found.keys()}
     assert all(text.startswith(("transitions/d-evidence/delete/", "challenge/d/values/flipped")) for text in left_out)
+    assert "delete" not in {name.part for name in found}  # the relevance of every row is known
     assert {"transitions/d-evidence/delete_relevant/invalid", "challenge/d/values/preserved"} < set(map(str, found))
     assert found[MetricName("challenge", "d", "values", "original")].value == pytest.approx(4 / 5)
 

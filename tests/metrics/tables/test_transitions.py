@@ -224,6 +224,13 @@ def test_over_several_splits_intervals_resample_the_tables_of_all(rows_of):
     assert both.n == pooled.n
 
 
+def test_resamples_without_one_of_the_splits_are_left_out_and_flagged(rows_of):
+    rows = [(f"{split}.u", split, "entailment", "neutral", "", "unknown") for split in "ab"]  # a table each
+    found = compute(table_of(rows_of, "delete", rows), "d", ["delete"], splits=["a", "b"])
+    m = found["transitions/d/delete/from_entailment/to_neutral"]
+    assert (m.value, m.ci95, m.flags) == (1, (1, 1), ("resamples_left_out", "interval_without_width"))
+
+
 def test_rows_of_an_unknown_split_are_refused(rows_of):
     rows = table_of(rows_of, "delete", [("a.u", "A", "neutral", "neutral", "", "unknown")])
     with pytest.raises(HeedError, match="A row is of the split 'a', which is none of b, c"):
