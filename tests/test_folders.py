@@ -14,6 +14,7 @@ import pytest
 import evaluate
 import train
 from cli.app import HeedCLI
+from datamodules import Planted
 from records import HeedError, read_json, write_json
 from records.storage.claim import LOCK, claim, release
 from records.storage.results import read_results
@@ -107,13 +108,15 @@ def test_other_examples_under_the_same_settings_do_not_replace_results(checkpoin
     """As where a relative path leads elsewhere, or a file has changed."""
     run(evaluate.main, "--checkpoint", checkpoint)
     before = files(checkpoint.parents[1] / "evaluations" / "planted-validation")
-    original = HeedCLI.check
+    setup = Planted.setup
 
-    def fewer(cli):
-        original(cli)
-        cli.datamodule.pool = cli.datamodule.pool.take([0, 1, 2])
+    def fewer(data, stage):
+        first = data.pool is None
+        setup(data, stage)
+        if first:
+            data.pool = data.pool.take([0, 1, 2])
 
-    monkeypatch.setattr(HeedCLI, "check", fewer)
+    monkeypatch.setattr(Planted, "setup", fewer)
     run(evaluate.main, "--checkpoint", checkpoint)
     plain, other = evaluations(checkpoint)
     assert re.fullmatch(r"planted-validation-[0-9a-f]{8}", other)

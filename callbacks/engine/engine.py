@@ -100,9 +100,10 @@ class Engine(Callback):
         return [str(name) for chart in self.charts if chart.figure for name in chart.curves.values()]
 
     def is_known(self, metric: str) -> bool:
-        """Whether an evaluation yields a metric: one that has a curve, or one whose name goes on from there."""
-        names = [str(name) for chart in self.charts for name in chart.curves.values()]
-        return any(metric == name or metric.startswith(f"{name}/") for name in names)
+        """Whether an evaluation yields a metric: one that has a curve, or that is about the same data and part."""
+        names = [name for chart in self.charts for name in chart.curves.values()]
+        known = {str(name._replace(statistic="", slice="") if name.part else name) for name in names}
+        return any(metric == name or metric.startswith(f"{name}/") for name in known)
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self.prepare(trainer.callbacks, Setting(trainer.datamodule, not self.exhaustive))
