@@ -57,7 +57,7 @@ class Reading(PairedText):
 
     def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
         examples, self.found[split] = to_questions(rows, where, prefix, self.columns, self.no_answer)
-        self.counts.no_gold[split] = self.counts.no_gold.get(split, 0) + self.found[split].no_gold
+        self.counts.add_no_gold(split, self.found[split].no_gold)
         return examples
 
     def _split(self, split: Literal["train", "validation"], most: int | None) -> Examples:

@@ -207,7 +207,7 @@ class PairedText(PairedData):
     def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
         """Make examples of rows, and count what is left out; the arguments are as for :func:`to_examples`."""
         examples, no_gold = to_examples(rows, where, prefix, self.columns)
-        self.counts.no_gold[split] = self.counts.no_gold.get(split, 0) + no_gold
+        self.counts.add_no_gold(split, no_gold)
         return examples
 
 

@@ -11,6 +11,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch.utils.data import DataLoader
 
 from datamodules.base.collate import how_read, loading
+from datamodules.base.counts import Counts
 from datamodules.base.fingerprints import compare, fingerprints
 from datamodules.base.inoculation import Challenges, Inoculation
 from datamodules.base.processes import require_alike
@@ -22,11 +23,9 @@ from datamodules.base.splits import (
     fold_out,
     limited,
     overlap,
-    partial,
     sample,
 )
 from datamodules.base.wording import checked_words, require_names
-from datamodules.sources.hub_and_local import Counts
 from interventions import Swap
 from records import CLASSIFICATION, Examples, HeedError, TableForm, Task, TaskKind
 
@@ -118,10 +117,7 @@ class PairedData(pl.LightningDataModule):
         self._parts, self._words = tuple(parts), checked_words(name, template, verbalisers, parts, labels)
         self.settle_labels(labels, default_label)
         swap = list(parts[:1]) if swap is None else swap
-        for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
-            if unknown := [part for joined in named for part in joined.split("+") if part not in parts]:
-                raise HeedError(f"--data.{option} {unknown[0]}: {name} has the parts {', '.join(parts)}.")
-        require_regime(swap, partial, augment, folds, fold)
+        require_regime(name, parts, swap, partial, augment, folds, fold)
         self.swap = [] if partial else swap
         self.counts = Counts()
         self._folded: tuple[Examples, Examples] | None = None
@@ -205,7 +201,7 @@ class PairedData(pl.LightningDataModule):
 
     def _partial(self, examples: Examples) -> Examples:
         """What the model reads of examples: with ``partial``, that part."""
-        return partial(examples, self.partial) if self.partial else examples
+        return examples.keep_parts(self.task.parts) if self.partial else examples
 
     def _training_examples(self) -> Examples:
         if self.augment == "inoculation":
@@ -294,8 +290,4 @@ class PairedData(pl.LightningDataModule):
             self.changed = compare(state_dict, self.state_dict(), self.name, self.allow_changed)
 
     def _asides(self, split: str, processor: Any) -> str:
-        no_gold = self.counts.no_gold.get(split, 0)
-        text = f" {no_gold:,} rows without a gold label were left out." if no_gold else ""
-        if split == "validation" and self.counts.seen:
-            text += f" {self.counts.seen:,} of them stand among the training examples as well."
-        return text + how_read(processor)
+        return self.counts.asides(split) + how_read(processor)

@@ -6,13 +6,22 @@ from records import HeedError
 
 
 def require_regime(
-    swap: Sequence[str], partial: str | None, augment: str | None, folds: int | None, fold: int | None
+    name: str,
+    parts: Sequence[str],
+    swap: Sequence[str],
+    partial: str | None,
+    augment: str | None,
+    folds: int | None,
+    fold: int | None,
 ) -> None:
     """Check settings of a data module against each other; they are described there.
 
     Raises:
-        HeedError: Two of them exclude each other, or one needs another.
+        HeedError: Two of them exclude each other, one needs another, or one names a part that is not there.
     """
+    for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
+        if unknown := [part for joined in named for part in joined.split("+") if part not in parts]:
+            raise HeedError(f"--data.{option} {unknown[0]}: {name} has the parts {', '.join(parts)}.")
     if partial and augment == "counterfactual":
         raise HeedError("--partial leaves one part, and --augment counterfactual swaps one of two: use either.")
     if augment == "counterfactual" and not swap:

@@ -134,13 +134,6 @@ def overlap(examples: Examples, others: Examples) -> int:
     return pc.sum(pc.is_in(contents(examples), value_set=contents(others))).as_py() or 0
 
 
-def partial(examples: Examples, part: str) -> Examples:
-    """The examples with one part alone, or several joined by "+" (CAT, §3.1: the partial-input baseline)."""
-    if unknown := [name for name in part.split("+") if name not in examples.parts]:
-        raise HeedError(f"--partial {unknown[0]}: the data has the parts {', '.join(examples.parts)}.")
-    return examples.keep_parts(part.split("+"))
-
-
 def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int = 0) -> np.ndarray:
     """For each example of another label than the default, the partner whose part it gets (CAT, §6).
 
@@ -152,12 +145,7 @@ def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int
 
     Returns:
         Position of the partner of each example; -1 where there is none, and for examples of the default label.
-
-    Raises:
-        HeedError: The task has no default label.
     """
-    if swap.default_label is None:
-        raise HeedError("--augment counterfactual needs a default label, and this task has none.")
     partners = np.full(len(examples), -1, dtype=np.int64)
     for i, label in enumerate(examples.column("label")):
         if label != swap.default_label:

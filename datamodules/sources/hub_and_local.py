@@ -61,21 +61,17 @@ class Columns:
         return found
 
 
-@dataclass
-class Counts:
-    """What was left out or shortened.
+def require_columns(wanted: Sequence[str], values: Mapping[str, Any], where: str, row: int | str) -> None:
+    """Check that a row has all columns that are named.
 
-    Attributes:
-        no_gold: Split to number of rows without a gold label.
-        truncated: Validation examples that are longer than the model reads.
-        shortened: Split to number of tables that lose rows.
-        seen: Validation examples all of whose parts stand in one training example as well.
+    Raises:
+        HeedError: One is missing.
     """
-
-    no_gold: dict[str, int] = field(default_factory=dict)
-    truncated: int = 0
-    shortened: dict[str, int] = field(default_factory=dict)
-    seen: int = 0
+    if missing := [name for name in wanted if name not in values]:
+        raise HeedError(
+            f"{where}, row {row}: no column {missing[0]!r}; the columns are {', '.join(map(column_name, values))}. "
+            "The data set's YAML says which column is which part."
+        )
 
 
 def to_examples(
@@ -100,12 +96,7 @@ def to_examples(
     wanted = [*columns.parts.values(), columns.label, *columns.groups, *columns.meta, *filter(None, [columns.uid])]
     kept, no_gold = array("q"), 0  # the rows that became examples
     for row, values in rows:
-        missing = [name for name in wanted if name not in values]
-        if missing:
-            raise HeedError(
-                f"{where}, row {row}: no column {missing[0]!r}; the columns are {', '.join(map(column_name, values))}. "
-                "The data set's YAML says which column is which part."
-            )
+        require_columns(wanted, values, where, row)
         gold = values[columns.label]
         if not isinstance(gold, str | int | float | None):
             raise HeedError(f"{where}, row {row}: the label is a {type(gold).__name__} ({brief(gold)}).")
