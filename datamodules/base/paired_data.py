@@ -103,11 +103,11 @@ class PairedData(pl.LightningDataModule):
     ) -> None:
         super().__init__()
         if not re.fullmatch(r"[\w.-]+", name):
-            raise HeedError(f"--data.name {name!r}: letters, digits, '.', '_' and '-' only, for it names folders.")
+            raise HeedError(f"§data.name {name!r}: letters, digits, '.', '_' and '-' only, for it names folders.")
         sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size, "num_workers": num_workers}
         for flag, n in (sizes | {"max_train": max_train, "max_validation": max_validation}).items():
             if n is not None and n < (least := int(flag != "num_workers")):
-                raise HeedError(f"--data.{flag} {n} must be at least {least}.")
+                raise HeedError(f"§data.{flag} {n} must be at least {least}.")
         self.name, self.default_label, self.partial, self.augment = name, default_label, partial, augment
         self.inoculation, self.resample_counterfactuals = inoculation, resample_counterfactuals
         self.folds, self.fold, self.max_train, self.max_validation = folds, fold, max_train, max_validation
@@ -190,8 +190,8 @@ class PairedData(pl.LightningDataModule):
 
     def _refuse_without_default(self, more: str = "") -> NoReturn:
         raise HeedError(
-            "--augment counterfactual needs a label for parts that have nothing to do with each other, and "
-            f"{self.name} has none: name it with --data.default_label{more}."
+            "§augment counterfactual needs a label for parts that have nothing to do with each other, and "
+            f"{self.name} has none: name it with §data.default_label{more}."
         )
 
     def _fingerprints(self) -> dict[str, str]:
@@ -240,7 +240,7 @@ class PairedData(pl.LightningDataModule):
         if not len(sampler):
             raise HeedError(
                 f"{len(examples)} training examples make fewer batches of {self.batch_size} than there are processes "
-                f"({world}): lower --data.batch_size."
+                f"({world}): lower §data.batch_size."
             )
         added = f" (of them {len(examples.base):,} counterfactual)" if len(examples.base) else ""
         rank_zero_info(f"{self.name}: training on {len(examples):,} examples{added}.{self._asides('train', processor)}")

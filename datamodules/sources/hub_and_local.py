@@ -45,19 +45,19 @@ class Columns:
     def __post_init__(self) -> None:
         for option, names in (("groups", self.groups), ("meta", self.meta)):
             if twice := [name for name in names if list(names).count(name) > 1]:
-                raise HeedError(f"--data.{option} names {twice[0]!r} twice.")
+                raise HeedError(f"§data.{option} names {twice[0]!r} twice.")
         if clash := set(self.groups) & set(self.parts):
             raise HeedError(f"The group {clash.pop()!r} has the name of a part, whose content is a group already.")
 
     def spellings(self) -> dict[str, str]:
         """Spelling to label name."""
         if self.labels is not None and not self.labels:
-            raise HeedError("--data.labels names no label: name each with its spellings in the data.")
+            raise HeedError("§data.labels names no label: name each with its spellings in the data.")
         found: dict[str, str] = {}
         for name, others in (self.labels or {}).items():
             for spelling in map(str, (name, *others)):
                 if found.setdefault(spelling, name) != name:
-                    raise HeedError(f"--data.labels: {spelling!r} is a spelling of both {found[spelling]} and {name}.")
+                    raise HeedError(f"§data.labels: {spelling!r} is a spelling of both {found[spelling]} and {name}.")
         return found
 
 
@@ -188,7 +188,7 @@ class Local:
             HeedError: There is no such file or split; the message lists what there is.
         """
         if not self.path.is_dir():
-            require_file(self.path, f"--data.path {self.path}")
+            require_file(self.path, f"§data.path {self.path}")
             return str(self.path), read(self.path, self.quoting)
         if (self.path / "dataset_dict.json").exists() or (self.path / "dataset_info.json").exists():
             return self._saved(split, aliases)
@@ -203,7 +203,7 @@ class Local:
                 return str(found[0]), read(found[0], self.quoting)
         raise HeedError(
             f"{self.path} has no file for the split {split!r} (looked for {', '.join(names)} with the suffixes "
-            f"{', '.join(SUFFIXES)}); it holds {_names(files)}. Name one with --data.splits."
+            f"{', '.join(SUFFIXES)}); it holds {_names(files)}. Name one with §data.splits."
         )
 
     @property
@@ -284,7 +284,7 @@ class Hub:
         except Exception as error:
             raise HeedError(
                 f"The data set {id_} could not be loaded from the hub ({reason(error)}). Give local files with "
-                "--data.path DIR, take the embedded data (--data planted), or set HF_HUB_OFFLINE=1 to use only what "
+                "§data.path DIR, take the embedded data (§data planted), or set HF_HUB_OFFLINE=1 to use only what "
                 "is cached."
             ) from error
         where = f"{id_} ({split})"

@@ -102,7 +102,7 @@ def test_held_out_examples_and_the_rest_are_all_and_disjoint(n: int, held: int, 
 
 def test_holding_out_everything_is_refused() -> None:
     for n in (10, 11):
-        with pytest.raises(HeedError, match=rf"--data\.hold_out {n} leaves nothing"):
+        with pytest.raises(HeedError, match=rf"hold_out {n} leaves nothing"):
             hold_out(pool(10), n, 0)
 
 
