@@ -28,8 +28,8 @@ def test_perturbed_examples_are_asked_for_with_their_number() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (Inoculation(), "--augment inoculation needs --data.inoculation.path, .*, and not both"),
-        (Inoculation("a.tsv", perturbed=True), "--augment inoculation needs --data.inoculation.path, .*, and not both"),
+        (Inoculation(), "^augment inoculation needs path, .*, and not both"),
+        (Inoculation("a.tsv", perturbed=True), "^augment inoculation needs path, .*, and not both"),
         (Inoculation("a.tsv"), "d cannot be inoculated: its data are not read from files"),
         (Inoculation(perturbed=True), "perturbed: only hypotheses about tables are perturbed, not d"),
     ],
