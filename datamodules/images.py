@@ -54,11 +54,11 @@ class PairedImages(PairedText):
         **kwargs: Any,
     ) -> None:
         if unknown := [part for part in pictures if part not in parts]:
-            raise HeedError(f"--data.pictures {unknown[0]}: {name} has the parts {', '.join(parts)}.")
+            raise HeedError(f"§data.pictures {unknown[0]}: {name} has the parts {', '.join(parts)}.")
         if not pictures:
-            raise HeedError(f"--data.pictures: {name} needs a part that is a picture.")
+            raise HeedError(f"§data.pictures: {name} needs a part that is a picture.")
         if (labels is None) == (answers is None):
-            raise HeedError(f"{name} needs its labels: give either --data.labels or --data.answers FILE.")
+            raise HeedError(f"{name} needs its labels: give either §data.labels or §data.answers FILE.")
         if labels is None:
             labels = {answer: [] for answer in with_default(listed(answers, path), default_label, name)}
         sides = ["+".join(pictures), *(part for part in parts if part not in pictures)]
@@ -115,9 +115,9 @@ def listed(answers: str, path: str | None) -> list[str]:
     if path is not None and (Path(path) / answers).is_file():
         file = Path(path) / answers
     if not file.is_file():
-        hint = "" if path else "; --data.path names the folder of the data"
-        raise HeedError(f"--data.answers {answers}: there is no such file{hint}.")
-    with open_file(file, f"--data.answers {file}") as opened:
+        hint = "" if path else "; §data.path names the folder of the data"
+        raise HeedError(f"§data.answers {answers}: there is no such file{hint}.")
+    with open_file(file, f"§data.answers {file}") as opened:
         content = opened.read(UNPACKED_WHOLE + 1)
     try:
         if len(content) > UNPACKED_WHOLE:
@@ -125,16 +125,16 @@ def listed(answers: str, path: str | None) -> list[str]:
         text = content.decode("utf-8-sig")
         found = json.loads(text) if file.suffix == ".json" else text.splitlines()
     except (ValueError, RecursionError) as error:
-        raise HeedError(f"--data.answers {file} cannot be read: {reason(error)}.") from None
+        raise HeedError(f"§data.answers {file} cannot be read: {reason(error)}.") from None
     if isinstance(found, dict):
         found = found.get("id2label", found)
     if isinstance(found, dict):
         found = [found[key] for key in sorted(found, key=lambda key: int(key) if key.isdecimal() else -1)]
     if not isinstance(found, list):
-        raise HeedError(f"--data.answers {file} holds no list of labels but {brief(found)}.")
+        raise HeedError(f"§data.answers {file} holds no list of labels but {brief(found)}.")
     labels = [label.strip() for label in found if isinstance(label, str) and label.strip()]
     if twice := [label for label, n in Counter(labels).items() if n > 1]:
-        raise HeedError(f"--data.answers {file} lists {twice[0]!r} twice.")
+        raise HeedError(f"§data.answers {file} lists {twice[0]!r} twice.")
     if not labels:
-        raise HeedError(f"--data.answers {file} lists no labels.")
+        raise HeedError(f"§data.answers {file} lists no labels.")
     return labels

@@ -27,7 +27,7 @@ class Composed(Local):
         flags: What names the folder and the split on the command line, for messages.
     """
 
-    flags: tuple[str, str] = ("--data.path", "--data.splits")
+    flags: tuple[str, str] = ("§data.path", "§data.splits")
 
     def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
         """(Folder, rows as :func:`compose` makes them) of a split; what fits nothing, or has both labels, is said.
@@ -83,7 +83,7 @@ class NaturalLogic(PairedText):
     def _source(self, path: str | None) -> Local | Hub:
         if path is None:
             raise HeedError(
-                f"{self.name} is not on the hub: name its folder with --data.path, which is data/nli_xy_small of "
+                f"{self.name} is not on the hub: name its folder with §data.path, which is data/nli_xy_small of "
                 "github.com/juliarozanova/nli_xy."
             )
         return Composed(Path(path))

@@ -149,7 +149,7 @@ class Planted(PairedData):
         unrelated: Share of neutral pairs whose hypothesis has nothing to do with the premise.
         n_train: Training examples.
         n_validation: Validation examples.
-        grammar_seed: Seed of the sentences; the data stay the same when --seed_everything changes.
+        grammar_seed: Seed of the sentences; the data stay the same when the run has another one.
         name: Name of the data set.
         default_label: The label of parts that have nothing to do with each other.
         **kwargs: As for :class:`PairedData`.
@@ -169,9 +169,9 @@ class Planted(PairedData):
         super().__init__(name, ("premise", "hypothesis"), LABELS, default_label, **kwargs)
         for flag, share in (("shortcut", shortcut), ("unrelated", unrelated)):
             if not 0 <= share <= 1:
-                raise HeedError(f"--data.{flag} {share} is no share between 0 and 1.")
+                raise HeedError(f"§data.{flag} {share} is no share between 0 and 1.")
         if min(n_train, n_validation) < 1:
-            raise HeedError("--data.n_train and --data.n_validation must be at least 1.")
+            raise HeedError("§data.n_train and §data.n_validation must be at least 1.")
         self.shortcut, self.unrelated, self.grammar_seed = shortcut, unrelated, grammar_seed
         self.sizes = {"train": n_train, "validation": n_validation}
 

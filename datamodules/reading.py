@@ -45,7 +45,7 @@ class Reading(PairedText):
     ) -> None:
         super().__init__(name, parts, labels={}, label=answers, default_label="", **kwargs)
         if len(parts) != 2:
-            raise HeedError(f"--data.parts names {len(parts)} parts, and should name a text and a question.")
+            raise HeedError(f"§data.parts names {len(parts)} parts, and should name a text and a question.")
         self.no_answer = no_answer
         self.found: dict[str, Found] = {}
         self.absent = 0  # validation questions of which no answer stands in the text
@@ -57,7 +57,7 @@ class Reading(PairedText):
 
     def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
         examples, self.found[split] = to_questions(rows, where, prefix, self.columns, self.no_answer)
-        self.counts.no_gold[split] = self.counts.no_gold.get(split, 0) + self.found[split].no_gold
+        self.counts.add_no_gold(split, self.found[split].no_gold)
         return examples
 
     def _split(self, split: Literal["train", "validation"], most: int | None) -> Examples:
@@ -118,7 +118,7 @@ def without_part(examples: Examples, part: str, seed: int) -> Examples:
     for i, example in enumerate(examples):
         j = swap.partner(examples, i, 0, seed)
         if j is None:
-            raise HeedError(f"--partial {part} needs a {other} of another group, and {example.uid} finds none.")
+            raise HeedError(f"§partial {part} needs a {other} of another group, and {example.uid} finds none.")
         parts, meta = {**example.parts, other: examples.value(f"parts.{other}", j)}, dict(example.meta)
         if other == text:
             golds = SPAN.parse_gold(example.label)

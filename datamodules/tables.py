@@ -50,7 +50,7 @@ class TablePairs(Local):
         for folder in (PAIRS, TABLES):
             if not (self.path / folder).is_dir():
                 raise HeedError(
-                    f"--data.path {self.path} has no folder {folder}: name a folder with {PAIRS}/ and {TABLES}/, which "
+                    f"§data.path {self.path} has no folder {folder}: name a folder with {PAIRS}/ and {TABLES}/, which "
                     "is data/ of github.com/infotabs/infotabs."
                 )
         names = [split, *(aliases if split in aliases else [])]  # what a user misspells is not taken for another split
@@ -121,7 +121,7 @@ class PairedTables(PairedText):
         **kwargs: Any,
     ) -> None:
         if keep_rows is not None and keep_rows < 1:
-            raise HeedError(f"--data.keep_rows {keep_rows} must be at least 1.")
+            raise HeedError(f"§data.keep_rows {keep_rows} must be at least 1.")
         self.form = TableForm(table_style, keep_rows)
         super().__init__(**kwargs)
         self.without_tables = without_tables
@@ -142,7 +142,7 @@ class PairedTables(PairedText):
 
     def _challenge(self, path: str) -> Examples:
         prefix = f"{self.name}/challenge"
-        if file := challenge_file(path, "--data.inoculation.path"):
+        if file := challenge_file(path, "§data.inoculation.path"):
             return load_counterfactuals(file, prefix, self.columns.labels)[1]
         rows = self._source(self.path).with_tables(read(Path(path), self.quoting), path)
         examples, self.counts.no_gold["train"] = to_examples(rows, path, prefix, self.columns)
@@ -176,7 +176,7 @@ class PairedTables(PairedText):
                     f"label, in {', '.join(kinds)} ({source.analyser.name})."
                 )
                 return Examples.of(found)
-        raise HeedError(f"--data.inoculation.n {n}: only {len(found)} hypotheses of the training set can be perturbed.")
+        raise HeedError(f"§data.inoculation.n {n}: only {len(found)} hypotheses of the training set can be perturbed.")
 
     def setup(self, stage: str) -> None:
         super().setup(stage)
@@ -198,7 +198,7 @@ class PairedTables(PairedText):
             names.add(found[0])
         kept = np.array([table not in names for table in examples.column(f"meta.{TABLE}")])
         if not kept.any():
-            raise HeedError(f"--data.without_tables {file} leaves nothing to train on.")
+            raise HeedError(f"§data.without_tables {file} leaves nothing to train on.")
         rank_zero_info(
             f"{self.name}: {len(kept) - kept.sum():,} training examples are left out, on tables that {file} names."
         )
@@ -216,7 +216,7 @@ class PairedTables(PairedText):
     def _source(self, path: str | None) -> Local | Hub:
         if path is None:
             raise HeedError(
-                f"{self.name} is not on the hub with its tables: name its folder with --data.path, which is data/ of "
+                f"{self.name} is not on the hub with its tables: name its folder with §data.path, which is data/ of "
                 "github.com/infotabs/infotabs."
             )
         return TablePairs(Path(path), self.quoting)

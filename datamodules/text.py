@@ -65,14 +65,14 @@ class PairedText(PairedData):
         super().__init__(name, tuple(parts), tuple(labels), **kwargs)
         if hold_out is not None and self.folds is not None:
             raise HeedError(
-                "--data.hold_out and --data.folds both say what to validate on: use either (--data.hold_out null to "
+                "§data.hold_out and §data.folds both say what to validate on: use either (§data.hold_out null to "
                 "switch it off)."
             )
         for part, column in parts.items():
             if column == label:
-                raise HeedError(f"--data.parts: {part} is the column {column!r}, which holds the label.")
+                raise HeedError(f"§data.parts: {part} is the column {column!r}, which holds the label.")
             if twin := next((p for p, c in parts.items() if c == column and p != part), None):
-                raise HeedError(f"--data.parts: {part} and {twin} are one column, {column!r}.")
+                raise HeedError(f"§data.parts: {part} and {twin} are one column, {column!r}.")
         self.columns = Columns(parts, label, labels, uid, tuple(groups), tuple(meta))
         self.hub, self.path, self.hold_out, self.quoting = hub, path, hold_out, quoting
         self.validate_on_train = validate_on_train
@@ -99,21 +99,21 @@ class PairedText(PairedData):
     def _check_several(self, split: str, names: list[str]) -> None:
         if split != "validation" or not names:
             allowed = "is an empty list" if not names else "may not be a list, which only validation may"
-            raise HeedError(f"--data.splits: {split} {allowed}.")
+            raise HeedError(f"§data.splits: {split} {allowed}.")
         called = [self._called("validation", name).casefold() for name in names]
         if twice := [name for name, short in zip(names, called, strict=True) if called.count(short) > 1]:
-            raise HeedError(f"--data.splits: validation names one split twice, as {' and '.join(twice)}.")
+            raise HeedError(f"§data.splits: validation names one split twice, as {' and '.join(twice)}.")
         if len(names) == 1:
             return
         if flags := [flag for flag in ("hold_out", "folds", "fold") if getattr(self, flag) is not None]:
-            off = " ".join(f"--data.{flag} null" for flag in flags)
+            off = " ".join(f"§data.{flag} null" for flag in flags)
             raise HeedError(
-                f"--data.{flags[0]} takes examples of the training set to validate on, and --data.splits names "
+                f"§data.{flags[0]} takes examples of the training set to validate on, and §data.splits names "
                 f"{', '.join(names)}: use either ({off} to switch it off)."
             )
         if SPLIT in self.columns.meta:
             raise HeedError(
-                f"--data.meta names a column {SPLIT!r}, which is what several splits are told apart by: leave it out."
+                f"§data.meta names a column {SPLIT!r}, which is what several splits are told apart by: leave it out."
             )
 
     def load(self, split: Literal["train", "validation"]) -> Examples:
@@ -146,10 +146,10 @@ class PairedText(PairedData):
             HeedError: Both come from one file or split, or from files with the same content.
         """
         source = self._source(self.path)
-        remedies = "hold some of it out with --data.hold_out N, or ask for that with --data.validate_on_train true"
+        remedies = "hold some of it out with §data.hold_out N, or ask for that with §data.validate_on_train true"
         if isinstance(source, Local) and source.path.exists() and not source.has_splits:
             folder = "name a folder with a training and a validation file"
-            raise HeedError(f"--data.path {self.path} has no splits: {folder}, {remedies}.")
+            raise HeedError(f"§data.path {self.path} has no splits: {folder}, {remedies}.")
         train, *validation = (
             self._place(source, split, name)
             for split in ("train", "validation")
@@ -160,7 +160,7 @@ class PairedText(PairedData):
                 where = train if train == place else f"{train} and {place}, which hold the same"
                 raise HeedError(
                     f"{self.name} would be trained and validated on the same rows: the splits {self.splits['train']!r} "
-                    f"and {name!r} are {where}. Name another with --data.splits, {remedies}."
+                    f"and {name!r} are {where}. Name another with §data.splits, {remedies}."
                 )
 
     def _place(self, source: Local | Hub, split: Literal["train", "validation"], name: str) -> str:
@@ -178,7 +178,7 @@ class PairedText(PairedData):
         if path is not None:
             return Local(Path(path), self.quoting)
         if self.hub is None:
-            raise HeedError(f"{self.name} has no hub id: name its files with --data.path.")
+            raise HeedError(f"{self.name} has no hub id: name its files with §data.path.")
         return self.hub
 
     def _called(self, split: Literal["train", "validation"], name: str) -> str:
@@ -191,7 +191,7 @@ class PairedText(PairedData):
         if isinstance(names, str):
             return self._read_one(source, split, names, self._aliases(split))
         if isinstance(source, Local) and source.path.exists() and not source.has_splits:
-            raise HeedError(f"--data.path {self.path} has no splits, and --data.splits names {', '.join(names)} of it.")
+            raise HeedError(f"§data.path {self.path} has no splits, and §data.splits names {', '.join(names)} of it.")
         several = [
             self._read_one(source, split, name, ()).with_meta(SPLIT, self._called(split, name)) for name in names
         ]
@@ -207,7 +207,7 @@ class PairedText(PairedData):
     def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
         """Make examples of rows, and count what is left out; the arguments are as for :func:`to_examples`."""
         examples, no_gold = to_examples(rows, where, prefix, self.columns)
-        self.counts.no_gold[split] = self.counts.no_gold.get(split, 0) + no_gold
+        self.counts.add_no_gold(split, no_gold)
         return examples
 
 

@@ -62,7 +62,7 @@ class VisualQuestions(PairedImages):
             **kwargs,
         )
         if not from_file and answers < 1:
-            raise HeedError(f"--data.answers {answers} must be at least 1, or a file.")
+            raise HeedError(f"§data.answers {answers} must be at least 1, or a file.")
         self.answers, self.given, self.frequent, self.default_label = answers, given, label, default_label
         self.columns = replace(self.columns, labels=None)
         self.spelled = spelled([answer for answer in self.full_task.labels if answer != default_label])
@@ -70,7 +70,7 @@ class VisualQuestions(PairedImages):
         self.unanswerable = 0  # evaluated questions none of whose answers is a label
         self.left_out = 0  # training questions of that kind
         if not from_file and self.augment == "inoculation":
-            raise HeedError(f"--augment inoculation reads no training split to count answers in: {FROM_A_RUN}")
+            raise HeedError(f"§augment inoculation reads no training split to count answers in: {FROM_A_RUN}")
 
     def setup(self, stage: str) -> None:
         if not self.full_task.labels and self.pool is None and stage != "fit":
@@ -86,7 +86,7 @@ class VisualQuestions(PairedImages):
             HeedError: It is not among local files.
         """
         split, source = self.splits["train"], self._source(self.path)
-        refused = f"--data.answers {self.answers} counts the answers of the training split, which is not at hand: "
+        refused = f"§data.answers {self.answers} counts the answers of the training split, which is not at hand: "
         if not isinstance(source, Local) or not source.has_splits:
             raise HeedError(refused + FROM_A_RUN)
         try:
@@ -111,7 +111,7 @@ class VisualQuestions(PairedImages):
         kept = answerable(examples, self.full_task.labels)
         self.left_out = int((~kept).sum())
         if not kept.any():
-            raise HeedError(f"{self.name}: none of the answers to training questions is a label (--data.answers).")
+            raise HeedError(f"{self.name}: none of the answers to training questions is a label (§data.answers).")
         return examples.take(np.flatnonzero(kept)) if self.left_out else examples
 
     def _whole_rows(self, rows: Rows, where: str, split: Literal["train", "validation"]) -> Rows:
@@ -162,7 +162,7 @@ class VisualQuestions(PairedImages):
         return text
 
 
-FROM_A_RUN = "give the answers of the model, as in --data.answers RUN/checkpoints/backbone/config.json."
+FROM_A_RUN = "give the answers of the model, as in §data.answers RUN/checkpoints/backbone/config.json."
 
 
 def answerable(examples: Examples, labels: tuple[str, ...]) -> np.ndarray:

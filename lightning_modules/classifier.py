@@ -50,13 +50,13 @@ class Classifier(pl.LightningModule):
         super().__init__()
         self.save_hyperparameters(logger=False)
         if not 0 < learning_rate < math.inf:
-            raise HeedError(f"--model.learning_rate {learning_rate} should be a positive number, such as 5e-5.")
+            raise HeedError(f"§model.learning_rate {learning_rate} should be a positive number, such as 5e-5.")
         if not 0 <= weight_decay < math.inf:
-            raise HeedError(f"--model.weight_decay {weight_decay} should be a number that is not negative.")
+            raise HeedError(f"§model.weight_decay {weight_decay} should be a number that is not negative.")
         if not 0 <= warmup <= 1:
-            raise HeedError(f"--model.warmup {warmup} should be a share of all steps, from 0 to 1.")
+            raise HeedError(f"§model.warmup {warmup} should be a share of all steps, from 0 to 1.")
         if not 0 <= max_unknown <= 1:
-            raise HeedError(f"--model.max_unknown {max_unknown} should be a share, from 0 to 1.")
+            raise HeedError(f"§model.max_unknown {max_unknown} should be a share, from 0 to 1.")
         self.learning_rate, self.weight_decay, self.warmup = learning_rate, weight_decay, warmup
         self.max_unknown = max_unknown
         self.task: Task | None = None
@@ -74,7 +74,7 @@ class Classifier(pl.LightningModule):
         """
         if task.pictures:
             raise HeedError(
-                f"--model {type(self).__name__} reads no pictures, and {task.pictures[0]} is one: take --model timm, "
+                f"§model {type(self).__name__} reads no pictures, and {task.pictures[0]} is one: take §model timm, "
                 "vilt or blip."
             )
 
@@ -99,7 +99,7 @@ class Classifier(pl.LightningModule):
         if self.processor.unknown > self.max_unknown:
             raise HeedError(
                 f"{percent(self.processor.unknown)} of the tokens of {examples} are unknown to the tokenizer of "
-                f"{self.description}, and --model.max_unknown allows {percent(self.max_unknown)}: take a model for "
+                f"{self.description}, and §model.max_unknown allows {percent(self.max_unknown)}: take a model for "
                 "such texts, or look whether its tokenizer files are its own."
             )
 
@@ -138,7 +138,7 @@ class Classifier(pl.LightningModule):
         if len(saved) == len(own) and match_labels(saved, own) != list(range(len(own))):
             raise HeedError(
                 f"The checkpoint was trained with the outputs {listing(saved)}, and here {self.description} and the "
-                f"data make them {listing(own)}: leave --model.backbone away, or take data with these labels."
+                f"data make them {listing(own)}: leave §model.backbone away, or take data with these labels."
             )
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -149,7 +149,7 @@ class Classifier(pl.LightningModule):
         elif len(trained.parts) != len(self.task.parts):
             raise HeedError(
                 f"The checkpoint was trained on {' and '.join(trained.parts)}, and the data give "
-                f"{' and '.join(self.task.parts)}: name the part with --partial, or leave --data away."
+                f"{' and '.join(self.task.parts)}: name the part with §partial, or leave §data away."
             )
         elif trained.form != self.task.form:
             rank_zero_info(
@@ -225,7 +225,7 @@ class Classifier(pl.LightningModule):
         allow_clipping(optimizer)
         expected = self.trainer.estimated_stepping_batches
         if not math.isfinite(expected):
-            raise HeedError("The learning rate falls over the whole run: give it an end with --trainer.max_epochs.")
+            raise HeedError("The learning rate falls over the whole run: give it an end with §trainer.max_epochs.")
         steps = max(1, int(expected))
         rising = max(1, round(self.warmup * steps))
 
@@ -239,7 +239,7 @@ class Classifier(pl.LightningModule):
 def finite(scores: Tensor) -> Tensor:
     """The scores; where rows have no probabilities, nothing else shows that they are not finite."""
     if not scores.isfinite().all():
-        raise HeedError("The model's outputs are not finite: try a lower --model.learning_rate.")
+        raise HeedError("The model's outputs are not finite: try a lower §model.learning_rate.")
     return scores
 
 

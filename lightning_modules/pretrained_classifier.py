@@ -42,7 +42,7 @@ class PretrainedClassifier(Classifier):
     """
 
     kinds: tuple[TaskKind, ...] = (CLASSIFICATION, SOFT)
-    refusal = "--model {model} is for data of the kind {own}, and these are of {kind}."
+    refusal = "§model {model} is for data of the kind {own}, and these are of {kind}."
     auto: Any
     head_name: str | None = None
     config: PretrainedConfig
@@ -91,7 +91,7 @@ class PretrainedClassifier(Classifier):
         """Find out whether the backbone has a head for the labels of the task, and in which order its outputs are."""
         outputs, count = self.outputs, len(self.config.id2label)
         if self.trained and len(outputs) != count:
-            raise HeedError(f"--model.labels names {len(outputs)} outputs, and {self.backbone} has {count}.")
+            raise HeedError(f"§model.labels names {len(outputs)} outputs, and {self.backbone} has {count}.")
         self.answers = outputs if self.trained and is_named(outputs) else None
         self.has_head = self.answers is not None and match_labels(outputs, task.labels) is not None
         self.order = head_order(outputs, task.labels, self.backbone) if self.has_head else list(range(len(task.labels)))
@@ -115,10 +115,10 @@ class PretrainedClassifier(Classifier):
         if self.config.is_encoder_decoder and not self.trained:
             raise HeedError(
                 f"The model {self.backbone} has no trained classification head; if it is to write the label, as a T5 "
-                "does, add --model lightning_modules.Seq2Seq."
+                "does, add §model lightning_modules.Seq2Seq."
             )
         if not self.trained:
-            raise HeedError(f"The model {self.backbone} has no trained classification head: name a --checkpoint.")
+            raise HeedError(f"The model {self.backbone} has no trained classification head: name a §checkpoint.")
         head_order(self.outputs, self.task.labels, self.backbone)
 
     @property
@@ -135,7 +135,7 @@ class PretrainedClassifier(Classifier):
             HeedError: The backbone is a folder without weights.
         """
         if not has_weights(self.folder):
-            raise HeedError(f"--model.backbone {self.backbone} has no weights beside its config.json.")
+            raise HeedError(f"§model.backbone {self.backbone} has no weights beside its config.json.")
 
     def configure_model(self) -> None:
         if self.network is None and self.task is not None:  # load_from_checkpoint calls this before it knows the task

@@ -9,7 +9,6 @@ import pyarrow as pa
 from pytorch_lightning import Callback
 
 from datamodules import PairedData
-from datamodules.base.splits import partial
 from interventions import Intervention
 from metrics import Metric
 from records import Context, Examples, HeedError, is_entailment
@@ -126,8 +125,7 @@ def fitted(pool: Examples, data: PairedData) -> Examples:
     parts = data.full_task.parts
     if len(pool.parts) != len(parts):
         raise HeedError(f"Examples of {', '.join(pool.parts)} do not fit a model of {', '.join(parts)}.")
-    pool = pool.rename_parts(parts)
-    return partial(pool, data.partial) if data.partial else pool
+    return pool.rename_parts(parts).keep_parts(data.task.parts)
 
 
 def by_split(pool: Examples, data: PairedData) -> list[Examples]:

@@ -50,7 +50,7 @@ def compare(began: Mapping[str, Any], now: Mapping[str, Any], name: str, allowed
     if splits and not allowed:
         raise HeedError(
             f"{name}: the {' and '.join(sorted(splits))} examples are not those that the run began with: give it the "
-            "same files and the same settings of the data, or begin a new run. With --allow_changed_data true it goes "
+            "same files and the same settings of the data, or begin a new run. With §allow_changed_data true it goes "
             "on with these, and run.json says so."
         )
     changed = [f"{key} was {order[key]}" for key, found in now["order"].items() if order.get(key, found) != found]

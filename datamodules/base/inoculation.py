@@ -51,14 +51,12 @@ class Inoculation:
         """
         if (self.path is None) != self.perturbed:
             raise HeedError(
-                "--augment inoculation needs --data.inoculation.path, the file of the challenge set, or of tables "
-                "--data.inoculation.perturbed true, and not both."
+                "§augment inoculation needs §data.inoculation.path, the file of the challenge set, or of tables "
+                "§data.inoculation.perturbed true, and not both."
             )
         if self.perturbed:
             if challenges.perturbed is None:
-                raise HeedError(
-                    f"--data.inoculation.perturbed: only hypotheses about tables are perturbed, not {name}."
-                )
+                raise HeedError(f"§data.inoculation.perturbed: only hypotheses about tables are perturbed, not {name}.")
             return challenges.perturbed(self.n, self.by_group)
         if challenges.from_file is None:
             raise HeedError(f"{name} cannot be inoculated: its data are not read from files.")

@@ -11,6 +11,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch.utils.data import DataLoader
 
 from datamodules.base.collate import how_read, loading
+from datamodules.base.counts import Counts
 from datamodules.base.fingerprints import compare, fingerprints
 from datamodules.base.inoculation import Challenges, Inoculation
 from datamodules.base.processes import require_alike
@@ -22,11 +23,9 @@ from datamodules.base.splits import (
     fold_out,
     limited,
     overlap,
-    partial,
     sample,
 )
 from datamodules.base.wording import checked_words, require_names
-from datamodules.sources.hub_and_local import Counts
 from interventions import Swap
 from records import CLASSIFICATION, Examples, HeedError, TableForm, Task, TaskKind
 
@@ -104,11 +103,11 @@ class PairedData(pl.LightningDataModule):
     ) -> None:
         super().__init__()
         if not re.fullmatch(r"[\w.-]+", name):
-            raise HeedError(f"--data.name {name!r}: letters, digits, '.', '_' and '-' only, for it names folders.")
+            raise HeedError(f"§data.name {name!r}: letters, digits, '.', '_' and '-' only, for it names folders.")
         sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size, "num_workers": num_workers}
         for flag, n in (sizes | {"max_train": max_train, "max_validation": max_validation}).items():
             if n is not None and n < (least := int(flag != "num_workers")):
-                raise HeedError(f"--data.{flag} {n} must be at least {least}.")
+                raise HeedError(f"§data.{flag} {n} must be at least {least}.")
         self.name, self.default_label, self.partial, self.augment = name, default_label, partial, augment
         self.inoculation, self.resample_counterfactuals = inoculation, resample_counterfactuals
         self.folds, self.fold, self.max_train, self.max_validation = folds, fold, max_train, max_validation
@@ -118,10 +117,7 @@ class PairedData(pl.LightningDataModule):
         self._parts, self._words = tuple(parts), checked_words(name, template, verbalisers, parts, labels)
         self.settle_labels(labels, default_label)
         swap = list(parts[:1]) if swap is None else swap
-        for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
-            if unknown := [part for joined in named for part in joined.split("+") if part not in parts]:
-                raise HeedError(f"--data.{option} {unknown[0]}: {name} has the parts {', '.join(parts)}.")
-        require_regime(swap, partial, augment, folds, fold)
+        require_regime(name, parts, swap, partial, augment, folds, fold)
         self.swap = [] if partial else swap
         self.counts = Counts()
         self._folded: tuple[Examples, Examples] | None = None
@@ -194,8 +190,8 @@ class PairedData(pl.LightningDataModule):
 
     def _refuse_without_default(self, more: str = "") -> NoReturn:
         raise HeedError(
-            "--augment counterfactual needs a label for parts that have nothing to do with each other, and "
-            f"{self.name} has none: name it with --data.default_label{more}."
+            "§augment counterfactual needs a label for parts that have nothing to do with each other, and "
+            f"{self.name} has none: name it with §data.default_label{more}."
         )
 
     def _fingerprints(self) -> dict[str, str]:
@@ -205,7 +201,7 @@ class PairedData(pl.LightningDataModule):
 
     def _partial(self, examples: Examples) -> Examples:
         """What the model reads of examples: with ``partial``, that part."""
-        return partial(examples, self.partial) if self.partial else examples
+        return examples.keep_parts(self.task.parts) if self.partial else examples
 
     def _training_examples(self) -> Examples:
         if self.augment == "inoculation":
@@ -244,7 +240,7 @@ class PairedData(pl.LightningDataModule):
         if not len(sampler):
             raise HeedError(
                 f"{len(examples)} training examples make fewer batches of {self.batch_size} than there are processes "
-                f"({world}): lower --data.batch_size."
+                f"({world}): lower §data.batch_size."
             )
         added = f" (of them {len(examples.base):,} counterfactual)" if len(examples.base) else ""
         rank_zero_info(f"{self.name}: training on {len(examples):,} examples{added}.{self._asides('train', processor)}")
@@ -294,8 +290,4 @@ class PairedData(pl.LightningDataModule):
             self.changed = compare(state_dict, self.state_dict(), self.name, self.allow_changed)
 
     def _asides(self, split: str, processor: Any) -> str:
-        no_gold = self.counts.no_gold.get(split, 0)
-        text = f" {no_gold:,} rows without a gold label were left out." if no_gold else ""
-        if split == "validation" and self.counts.seen:
-            text += f" {self.counts.seen:,} of them stand among the training examples as well."
-        return text + how_read(processor)
+        return self.counts.asides(split) + how_read(processor)

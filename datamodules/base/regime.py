@@ -6,27 +6,36 @@ from records import HeedError
 
 
 def require_regime(
-    swap: Sequence[str], partial: str | None, augment: str | None, folds: int | None, fold: int | None
+    name: str,
+    parts: Sequence[str],
+    swap: Sequence[str],
+    partial: str | None,
+    augment: str | None,
+    folds: int | None,
+    fold: int | None,
 ) -> None:
     """Check settings of a data module against each other; they are described there.
 
     Raises:
-        HeedError: Two of them exclude each other, or one needs another.
+        HeedError: Two of them exclude each other, one needs another, or one names a part that is not there.
     """
+    for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
+        if unknown := [part for joined in named for part in joined.split("+") if part not in parts]:
+            raise HeedError(f"§data.{option} {unknown[0]}: {name} has the parts {', '.join(parts)}.")
     if partial and augment == "counterfactual":
-        raise HeedError("--partial leaves one part, and --augment counterfactual swaps one of two: use either.")
+        raise HeedError("§partial leaves one part, and §augment counterfactual swaps one of two: use either.")
     if augment == "counterfactual" and not swap:
-        raise HeedError("--augment counterfactual needs a part to swap: name one with --data.swap.")
+        raise HeedError("§augment counterfactual needs a part to swap: name one with §data.swap.")
     if folds is None and fold is None:
         return
     if folds is None or fold is None:
-        raise HeedError("Cross-validation needs both --data.folds N, how many, and --data.fold K, from 0 to N - 1.")
+        raise HeedError("Cross-validation needs both §data.folds N, how many, and §data.fold K, from 0 to N - 1.")
     if folds < 2:
-        raise HeedError(f"--data.folds {folds} must be at least 2.")
+        raise HeedError(f"§data.folds {folds} must be at least 2.")
     if not 0 <= fold < folds:
-        raise HeedError(f"--data.fold {fold}: the folds go from 0 to {folds - 1}.")
+        raise HeedError(f"§data.fold {fold}: the folds go from 0 to {folds - 1}.")
     if augment == "inoculation":
-        raise HeedError("--data.folds splits the training set, which --augment inoculation leaves alone: use either.")
+        raise HeedError("§data.folds splits the training set, which §augment inoculation leaves alone: use either.")
 
 
 def regime_name(partial: str | None, augment: str | None, n: int, fold: int | None) -> str:

@@ -94,7 +94,7 @@ def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examp
     groups = list(examples.column(column))
     if len(set(groups)) < folds:
         what = "examples" if column == "uid" else f"different values of {column.removeprefix('groups.')!r}"
-        raise HeedError(f"--data.folds {folds}: the training set has only {len(set(groups))} {what}.")
+        raise HeedError(f"§data.folds {folds}: the training set has only {len(set(groups))} {what}.")
     held = folds_of(groups, folds) == fold
     return examples.take(np.flatnonzero(~held)), examples.take(np.flatnonzero(held))
 
@@ -108,9 +108,9 @@ def hold_out(examples: Examples, n: int, seed: int, by_group: bool = False) -> t
         HeedError: Nothing would be left to train on.
     """
     if n < 1:
-        raise HeedError(f"--data.hold_out {n} leaves nothing to validate on.")
+        raise HeedError(f"§data.hold_out {n} leaves nothing to validate on.")
     if n >= len(examples):
-        raise HeedError(f"--data.hold_out {n} leaves nothing of the {len(examples)} training examples.")
+        raise HeedError(f"§data.hold_out {n} leaves nothing of the {len(examples)} training examples.")
     order = by_hash(examples, seed, "hold_out", by_group)
     if by_group:
         group = np.array(list(examples.column(group_column(examples))), dtype=object)[order]
@@ -118,7 +118,7 @@ def hold_out(examples: Examples, n: int, seed: int, by_group: bool = False) -> t
         whole = int(ends[np.searchsorted(ends, n)])
         if whole == len(order):
             what = group_column(examples).removeprefix("groups.")
-            raise HeedError(f"--data.hold_out {n} leaves nothing to train on, since no {what} is split.")
+            raise HeedError(f"§data.hold_out {n} leaves nothing to train on, since no {what} is split.")
         n = whole
     return examples.take(np.sort(order[n:])), examples.take(np.sort(order[:n]))
 
@@ -134,13 +134,6 @@ def overlap(examples: Examples, others: Examples) -> int:
     return pc.sum(pc.is_in(contents(examples), value_set=contents(others))).as_py() or 0
 
 
-def partial(examples: Examples, part: str) -> Examples:
-    """The examples with one part alone, or several joined by "+" (CAT, §3.1: the partial-input baseline)."""
-    if unknown := [name for name in part.split("+") if name not in examples.parts]:
-        raise HeedError(f"--partial {unknown[0]}: the data has the parts {', '.join(examples.parts)}.")
-    return examples.keep_parts(part.split("+"))
-
-
 def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int = 0) -> np.ndarray:
     """For each example of another label than the default, the partner whose part it gets (CAT, §6).
 
@@ -152,12 +145,7 @@ def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int
 
     Returns:
         Position of the partner of each example; -1 where there is none, and for examples of the default label.
-
-    Raises:
-        HeedError: The task has no default label.
     """
-    if swap.default_label is None:
-        raise HeedError("--augment counterfactual needs a default label, and this task has none.")
     partners = np.full(len(examples), -1, dtype=np.int64)
     for i, label in enumerate(examples.column("label")):
         if label != swap.default_label:

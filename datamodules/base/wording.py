@@ -16,7 +16,7 @@ def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
         HeedError: A name is not text, is empty, or cannot be told from another or printed; or there are no parts, or
             one label alone.
     """
-    for flag, names in (("--data.parts", parts), ("--data.labels", labels)):
+    for flag, names in (("§data.parts", parts), ("§data.labels", labels)):
         for name in names:
             if not isinstance(name, str):
                 raise HeedError(
@@ -32,13 +32,13 @@ def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
             same = " and ".join(repr(name) for name in names if name.casefold() == twice[0])
             raise HeedError(f"{flag}: the names {same} differ in nothing but case: rename or merge them.")
     if not parts:
-        raise HeedError("--data.parts names no part: name each with its column.")
+        raise HeedError("§data.parts names no part: name each with its column.")
     if reserved := [(part, c) for part in parts for c in RESERVED if c in part]:
-        raise HeedError("--data.parts: {!r} may not be a name, for {} has a meaning of its own.".format(*reserved[0]))
+        raise HeedError("§data.parts: {!r} may not be a name, for {} has a meaning of its own.".format(*reserved[0]))
     if "majority" in labels:
-        raise HeedError("--data.labels: 'majority' names the baseline beside the accuracy of each label: rename it.")
+        raise HeedError("§data.labels: 'majority' names the baseline beside the accuracy of each label: rename it.")
     if len(labels) == 1:
-        raise HeedError(f"--data.labels names {labels[0]!r} alone, so that there is nothing to tell apart.")
+        raise HeedError(f"§data.labels names {labels[0]!r} alone, so that there is nothing to tell apart.")
 
 
 def checked_words(
@@ -63,12 +63,12 @@ def checked_words(
     template, verbalisers = template or plain_template(parts, name), dict(verbalisers or {})
     if sorted(parts_of(template)) != sorted(parts):
         raise HeedError(
-            f"--data.template {template!r} must name each of the parts {', '.join(parts)} once, in braces; null stands "
+            f"§data.template {template!r} must name each of the parts {', '.join(parts)} once, in braces; null stands "
             "for the usual words."
         )
     if unknown := [label for label in verbalisers if label not in labels]:
-        raise HeedError(f"--data.verbalisers {unknown[0]}: the labels are {', '.join(labels)}.")
+        raise HeedError(f"§data.verbalisers {unknown[0]}: the labels are {', '.join(labels)}.")
     texts = [verbalisers.get(label, label).strip() for label in labels]
     if "" in texts or len(set(texts)) < len(texts):
-        raise HeedError(f"--data.verbalisers must give each label a text of its own, and give {', '.join(texts)}.")
+        raise HeedError(f"§data.verbalisers must give each label a text of its own, and give {', '.join(texts)}.")
     return template, verbalisers

@@ -45,37 +45,33 @@ class Columns:
     def __post_init__(self) -> None:
         for option, names in (("groups", self.groups), ("meta", self.meta)):
             if twice := [name for name in names if list(names).count(name) > 1]:
-                raise HeedError(f"--data.{option} names {twice[0]!r} twice.")
+                raise HeedError(f"§data.{option} names {twice[0]!r} twice.")
         if clash := set(self.groups) & set(self.parts):
             raise HeedError(f"The group {clash.pop()!r} has the name of a part, whose content is a group already.")
 
     def spellings(self) -> dict[str, str]:
         """Spelling to label name."""
         if self.labels is not None and not self.labels:
-            raise HeedError("--data.labels names no label: name each with its spellings in the data.")
+            raise HeedError("§data.labels names no label: name each with its spellings in the data.")
         found: dict[str, str] = {}
         for name, others in (self.labels or {}).items():
             for spelling in map(str, (name, *others)):
                 if found.setdefault(spelling, name) != name:
-                    raise HeedError(f"--data.labels: {spelling!r} is a spelling of both {found[spelling]} and {name}.")
+                    raise HeedError(f"§data.labels: {spelling!r} is a spelling of both {found[spelling]} and {name}.")
         return found
 
 
-@dataclass
-class Counts:
-    """What was left out or shortened.
+def require_columns(wanted: Sequence[str], values: Mapping[str, Any], where: str, row: int | str) -> None:
+    """Check that a row has all columns that are named.
 
-    Attributes:
-        no_gold: Split to number of rows without a gold label.
-        truncated: Validation examples that are longer than the model reads.
-        shortened: Split to number of tables that lose rows.
-        seen: Validation examples all of whose parts stand in one training example as well.
+    Raises:
+        HeedError: One is missing.
     """
-
-    no_gold: dict[str, int] = field(default_factory=dict)
-    truncated: int = 0
-    shortened: dict[str, int] = field(default_factory=dict)
-    seen: int = 0
+    if missing := [name for name in wanted if name not in values]:
+        raise HeedError(
+            f"{where}, row {row}: no column {missing[0]!r}; the columns are {', '.join(map(column_name, values))}. "
+            "The data set's YAML says which column is which part."
+        )
 
 
 def to_examples(
@@ -100,12 +96,7 @@ def to_examples(
     wanted = [*columns.parts.values(), columns.label, *columns.groups, *columns.meta, *filter(None, [columns.uid])]
     kept, no_gold = array("q"), 0  # the rows that became examples
     for row, values in rows:
-        missing = [name for name in wanted if name not in values]
-        if missing:
-            raise HeedError(
-                f"{where}, row {row}: no column {missing[0]!r}; the columns are {', '.join(map(column_name, values))}. "
-                "The data set's YAML says which column is which part."
-            )
+        require_columns(wanted, values, where, row)
         gold = values[columns.label]
         if not isinstance(gold, str | int | float | None):
             raise HeedError(f"{where}, row {row}: the label is a {type(gold).__name__} ({brief(gold)}).")
@@ -197,7 +188,7 @@ class Local:
             HeedError: There is no such file or split; the message lists what there is.
         """
         if not self.path.is_dir():
-            require_file(self.path, f"--data.path {self.path}")
+            require_file(self.path, f"§data.path {self.path}")
             return str(self.path), read(self.path, self.quoting)
         if (self.path / "dataset_dict.json").exists() or (self.path / "dataset_info.json").exists():
             return self._saved(split, aliases)
@@ -212,7 +203,7 @@ class Local:
                 return str(found[0]), read(found[0], self.quoting)
         raise HeedError(
             f"{self.path} has no file for the split {split!r} (looked for {', '.join(names)} with the suffixes "
-            f"{', '.join(SUFFIXES)}); it holds {_names(files)}. Name one with --data.splits."
+            f"{', '.join(SUFFIXES)}); it holds {_names(files)}. Name one with §data.splits."
         )
 
     @property
@@ -293,7 +284,7 @@ class Hub:
         except Exception as error:
             raise HeedError(
                 f"The data set {id_} could not be loaded from the hub ({reason(error)}). Give local files with "
-                "--data.path DIR, take the embedded data (--data planted), or set HF_HUB_OFFLINE=1 to use only what "
+                "§data.path DIR, take the embedded data (§data planted), or set HF_HUB_OFFLINE=1 to use only what "
                 "is cached."
             ) from error
         where = f"{id_} ({split})"

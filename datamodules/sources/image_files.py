@@ -75,9 +75,9 @@ class Pictures:
         self._names: dict[Path, list[str]] = {}
         starred = [pattern for pattern in self.columns.values() if is_pattern(pattern) and "*" in pattern]
         if len(starred) > 1:
-            raise HeedError(f"--data.parts: only one pattern may hold *, and {starred[0]} and {starred[1]} do.")
+            raise HeedError(f"§data.parts: only one pattern may hold *, and {starred[0]} and {starred[1]} do.")
         if starred and uid is None:
-            raise HeedError(f"--data.parts: {starred[0]} makes several examples of a row: name its id with --data.uid.")
+            raise HeedError(f"§data.parts: {starred[0]} makes several examples of a row: name its id with §data.uid.")
 
     def rows(self, rows: Rows, where: str) -> Rows:
         """The rows with a :class:`~records.Picture` in place of each column or pattern.
@@ -122,7 +122,7 @@ class Pictures:
     ) -> list[tuple[Path, str]]:
         """(File, what ``*`` stands for) of those that a pattern names; without ``*``, one that may not be there."""
         if folder is None:
-            raise HeedError(f"{where}: --data.image_folder must say where {pattern} begins.")
+            raise HeedError(f"{where}: §data.image_folder must say where {pattern} begins.")
         path = filled(pattern, values, where)
         if "*" not in pattern:
             return [(_place(folder, path), "")]
@@ -229,7 +229,7 @@ def _content(value: Any, where: str, column: str, folder: Path | None) -> Path |
     if not isinstance(value, str) or not value.strip():
         raise HeedError(f"{where}: the column {column!r} holds no picture but {brief(value)}.")
     if folder is None:
-        raise HeedError(f"{where}: --data.image_folder must say where the picture {brief(value)} lies.")
+        raise HeedError(f"{where}: §data.image_folder must say where the picture {brief(value)} lies.")
     return _place(folder, value)
 
 

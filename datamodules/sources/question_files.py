@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
-from datamodules.sources.hub_and_local import Columns, column_name, is_empty, refuse_repeated, text_of
+from datamodules.sources.hub_and_local import Columns, is_empty, refuse_repeated, require_columns, text_of
 from datamodules.sources.readers import Row, brief
 from records import SPAN, Examples, ExamplesBuilder, HeedError
 from records.examples import content_id
@@ -123,11 +123,7 @@ def to_questions(
     wanted += [name for name in (columns.uid, no_answer) if name is not None]
     found, kept = Found(), []  # the rows that became examples
     for number, (row, values) in enumerate(questions(rows, where), 1):
-        if missing := [name for name in wanted if name not in values]:
-            raise HeedError(
-                f"{where}, row {row}: no column {missing[0]!r}; the columns are {', '.join(map(column_name, values))}. "
-                "The data set's YAML says which column is which part."
-            )
+        require_columns(wanted, values, where, row)
         parts = [text_of(values[column], where, row, column) for column in columns.parts.values()]
         answers = answers_of(values[columns.label], where, row, columns.label)
         if no_answer is not None:

@@ -153,7 +153,7 @@ def _json(file: IO[bytes], path: Path, fields: Sequence[str]) -> Iterator[tuple[
     for row, columns in enumerate(rows, 1):
         if fields and isinstance(columns, list):
             if len(columns) != len(fields):
-                raise HeedError(f"{path}, row {row}: {len(columns)} fields, and --data.fields names {len(fields)}.")
+                raise HeedError(f"{path}, row {row}: {len(columns)} fields, and §data.fields names {len(fields)}.")
             columns = dict(zip(fields, columns, strict=True))
         yield row, _object(columns, path, row, nul)
 
@@ -193,7 +193,7 @@ def _object(columns: Any, path: Path, row: int, nul: bool) -> Row:
 
 
 def _delimited(file: IO[bytes], path: Path, delimiter: str, quoting: bool) -> Iterator[tuple[int, Row]]:
-    hint = "if its quotes are plain characters, set --data.quoting false"
+    hint = "if its quotes are plain characters, set §data.quoting false"
     style = _Style(path, delimiter, hint) if quoting else None
     taken: list[str] = []  # the lines of the row that is being read
 

@@ -77,4 +77,4 @@ def require_positions(config: PretrainedConfig, max_length: int) -> None:
     if config.model_type in OFFSET:
         positions -= 1 + (1 if config.model_type == "mpnet" else config.pad_token_id)  # MPNet's is 1, whatever it says
     if max_length > positions:
-        raise HeedError(f"--model.max_length {max_length} is more than the {positions} positions of the model.")
+        raise HeedError(f"§model.max_length {max_length} is more than the {positions} positions of the model.")

@@ -43,7 +43,7 @@ def resolve(backbone: str, sha256: str | None = None) -> str:
         if (top := module.partition(".")[0]) not in PACKAGES | allowed_packages:
             raise HeedError(
                 f"The weights {backbone} would come from the Python package {top!r}, which Heed does not know: if you "
-                f"do, add --allow_package {top} to the command line."
+                f"do, add §allow_package {top} to the command line."
             )
         if (package := package_folder(module)) is None:
             raise HeedError(f"The weights {backbone} need the Python package {module!r}: install requirements.txt.")
@@ -55,7 +55,7 @@ def resolve(backbone: str, sha256: str | None = None) -> str:
             raise HeedError(f"{backbone}/model.safetensors is not the published file: its sha256 is {found}.")
     path = Path(backbone)
     if path.exists() and not (path / "config.json").is_file():
-        raise HeedError(f"--model.backbone {backbone} is not the folder of a model: it has no config.json.")
+        raise HeedError(f"§model.backbone {backbone} is not the folder of a model: it has no config.json.")
     return backbone
 
 
@@ -104,7 +104,7 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise HeedError(
             f"The model {backbone} could not be loaded ({lines[0].rstrip('.')}). Name a folder with "
-            "--model.backbone DIR, take the one that needs no hub (--model minilm), or set HF_HUB_OFFLINE=1 to use "
+            "§model.backbone DIR, take the one that needs no hub (§model minilm), or set HF_HUB_OFFLINE=1 to use "
             "only what is cached."
         ) from error
 

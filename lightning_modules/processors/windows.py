@@ -37,7 +37,7 @@ class WindowProcessor(TextProcessor):
         super().__init__(tokenizer, tuple(reversed(parts)), max_length)
         if not 0 <= overlap <= self.budget - 2:
             raise HeedError(
-                f"--model.overlap {overlap}: windows of {max_length} tokens leave room for 0 to {self.budget - 2}."
+                f"§model.overlap {overlap}: windows of {max_length} tokens leave room for 0 to {self.budget - 2}."
             )
         if not self._special[0][0]:
             raise HeedError(f"The tokenizer {type(tokenizer).__name__} puts no token in front that means no answer.")

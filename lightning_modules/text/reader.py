@@ -46,7 +46,7 @@ class Reader(PretrainedClassifier):
         drop(kwargs, "labels")
         super().__init__(backbone, max_length, labels=None, **kwargs)
         if not 1 <= longest_answer <= overlap:
-            raise HeedError(f"--model.longest_answer {longest_answer} should be from 1 to --model.overlap {overlap}.")
+            raise HeedError(f"§model.longest_answer {longest_answer} should be from 1 to §model.overlap {overlap}.")
         self.overlap, self.longest_answer, self.threshold = overlap, longest_answer, threshold
 
     def prepare(self, task: Task) -> None:
@@ -57,7 +57,7 @@ class Reader(PretrainedClassifier):
 
     def require_head(self) -> None:
         if not self.trained:
-            raise HeedError(f"The model {self.backbone} was never trained to answer questions: name a --checkpoint.")
+            raise HeedError(f"The model {self.backbone} was never trained to answer questions: name a §checkpoint.")
 
     def logits(self, inputs: dict[str, Any]) -> Tensor:
         """Scores of starts and of ends, [2, windows, tokens]; the network reads some windows at a time."""

@@ -33,7 +33,7 @@ class Seq2Seq(PretrainedClassifier):
     """
 
     kinds = (CLASSIFICATION,)
-    refusal = "--model {model} writes one of a few labels, and these data are of the kind {kind}."
+    refusal = "§model {model} writes one of a few labels, and these data are of the kind {kind}."
     auto = AutoModelForSeq2SeqLM
     head = "kept"  # its decoder is asked for texts, whatever they mean
 
@@ -53,8 +53,8 @@ class Seq2Seq(PretrainedClassifier):
     def require_architecture(self) -> None:
         if not self.config.is_encoder_decoder:
             raise HeedError(
-                f"--model.backbone {self.backbone} writes no text ({self.config.model_type}): take it as an encoder, "
-                "with --model lightning_modules.Encoder."
+                f"§model.backbone {self.backbone} writes no text ({self.config.model_type}): take it as an encoder, "
+                "with §model lightning_modules.Encoder."
             )
 
     def prepare(self, task: Task) -> None:
@@ -101,7 +101,7 @@ class Seq2Seq(PretrainedClassifier):
         """Refuse float16 for a T5, whose activations overflow in it."""
         if "t5" in self.config.model_type and precision in ("16", "16-mixed", "16-true", "transformer-engine-float16"):
             raise HeedError(
-                f"--trainer.precision {precision}: activations of {self.backbone} overflow in float16; take bf16-mixed "
+                f"§trainer.precision {precision}: activations of {self.backbone} overflow in float16; take bf16-mixed "
                 "or 32-true."
             )
 

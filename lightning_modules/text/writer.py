@@ -45,7 +45,7 @@ class Writer(Seq2Seq):
     """
 
     kinds = (SPAN,)
-    refusal = "A Writer answers questions about a text: for labels, take --model lightning_modules.Seq2Seq."
+    refusal = "A Writer answers questions about a text: for labels, take §model lightning_modules.Seq2Seq."
 
     def __init__(
         self,

@@ -125,11 +125,11 @@ class Blip(PictureClassifier):
         super().require_parts(task)
         if len(task.pictures) > self.most_pictures:
             most = "one picture" if self.most_pictures == 1 else "two pictures at most"
-            raise HeedError(f"--model {type(self).__name__} reads {most}, and there are {', '.join(task.pictures)}.")
+            raise HeedError(f"§model {type(self).__name__} reads {most}, and there are {', '.join(task.pictures)}.")
 
     def require_architecture(self) -> None:
         if self.config.model_type != "blip":
-            raise HeedError(f"--model.backbone {self.backbone} is no BLIP ({self.config.model_type}).")
+            raise HeedError(f"§model.backbone {self.backbone} is no BLIP ({self.config.model_type}).")
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
         tokenizer, text = super().open_backbone(task), self.config.text_config
@@ -149,7 +149,7 @@ class Blip(PictureClassifier):
         size, steps = self.config.vision_config.image_size, (found.do_resize, found.do_rescale, found.do_normalize)
         if not all(steps) or (found.size.height, found.size.width) != (size, size):
             raise HeedError(
-                f"--model.backbone {self.backbone}: its preprocessor_config.json does not make pictures of "
+                f"§model.backbone {self.backbone}: its preprocessor_config.json does not make pictures of "
                 f"{size} x {size}, which its vision encoder reads."
             )
         return found

@@ -60,7 +60,7 @@ class BlipAnswers(Blip):
         drop(kwargs, "labels")
         super().__init__(backbone, learning_rate, labels=None, **kwargs)
         if rank < 1:
-            raise HeedError(f"--model.rank {rank}: at least one label must be scored.")
+            raise HeedError(f"§model.rank {rank}: at least one label must be scored.")
         self.rank = rank
 
     def match_head(self, task: Task) -> None:

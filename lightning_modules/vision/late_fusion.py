@@ -108,7 +108,7 @@ class LateFusion(PictureClassifier):
     ) -> None:
         super().__init__(backbone, **kwargs)
         if image_size is not None and (len(image_size) != 2 or min(image_size) < 1):
-            raise HeedError(f"--model.image_size {image_size} should be a height and a width, as in '[224, 224]'.")
+            raise HeedError(f"§model.image_size {image_size} should be a height and a width, as in '[224, 224]'.")
         self.vision, self.freeze_vision, self.hidden, self.image_size = vision, freeze_vision, hidden, image_size
         self._features = torch.zeros(0, 0)  # by number of the picture
         self._known = torch.zeros(0, dtype=torch.bool)
@@ -135,7 +135,7 @@ class LateFusion(PictureClassifier):
             return found
         name = PACKAGED[self.vision].architecture if self.vision in PACKAGED else self.vision
         if not timm.is_model(name):
-            raise HeedError(f"--model.vision {self.vision}: neither {', '.join(PACKAGED)} nor a name that timm knows.")
+            raise HeedError(f"§model.vision {self.vision}: neither {', '.join(PACKAGED)} nor a name that timm knows.")
         known = timm.get_pretrained_cfg(name)
         return {
             "architecture": name,
@@ -173,7 +173,7 @@ class LateFusion(PictureClassifier):
         except Exception as error:
             reason = str(error).strip().splitlines() or [type(error).__name__]
             raise HeedError(
-                f"--model.vision {name} could not be loaded ({reason[0]}): take {' or '.join(PACKAGED)}, which needs "
+                f"§model.vision {name} could not be loaded ({reason[0]}): take {' or '.join(PACKAGED)}, which needs "
                 "no hub."
             ) from error
         if new and packaged is not None:

@@ -35,9 +35,9 @@ class PictureClassifier(PretrainedClassifier):
     def require_parts(self, task: Task) -> None:
         texts, model = [part for part in task.parts if part not in task.pictures], type(self).__name__
         if len(task.parts) > 1 and not task.pictures:
-            raise HeedError(f"--model {model} reads pictures, and there is none among {', '.join(task.parts)}.")
+            raise HeedError(f"§model {model} reads pictures, and there is none among {', '.join(task.parts)}.")
         if len(texts) > 1:
-            raise HeedError(f"--model {model} reads one text beside the pictures, and there are {', '.join(texts)}.")
+            raise HeedError(f"§model {model} reads one text beside the pictures, and there are {', '.join(texts)}.")
 
     def prepare(self, task: Task) -> None:
         self.pictures = max(1, len(task.pictures))

@@ -49,7 +49,7 @@ class Vilt(PictureClassifier):
     def require_architecture(self) -> None:
         if self.config.model_type != "vilt":
             raise HeedError(
-                f"--model.backbone {self.backbone} is a {self.config.model_type}, and --model vilt takes a ViLT."
+                f"§model.backbone {self.backbone} is a {self.config.model_type}, and §model vilt takes a ViLT."
             )
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:

@@ -72,7 +72,7 @@ def test_the_group_is_the_first_that_is_no_part_or_else_the_uid() -> None:
 def test_more_folds_than_groups_are_refused(examples: Examples, message: str) -> None:
     with pytest.raises(HeedError, match=message):
         fold_out(examples, 5, 0)
-    with pytest.raises(HeedError, match="--data.folds 5: the training set has only 3 examples"):
+    with pytest.raises(HeedError, match="folds 5: the training set has only 3 examples"):
         fold_out(Examples.of([Example(f"u{i}", {"premise": "p"}, None) for i in range(3)]), 5, 0)
 
 
@@ -147,13 +147,13 @@ def test_folds_go_with_partial_parts_counterfactuals_samples_and_one_file(folder
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"folds": 5}, "needs both --data.folds N, how many, and --data.fold K"),
+        ({"folds": 5}, "needs both folds N, how many, and fold K"),
         ({"fold": 0}, "needs both"),
-        ({"folds": 1, "fold": 0}, "--data.folds 1 must be at least 2"),
-        ({"folds": 5, "fold": 5}, "--data.fold 5: the folds go from 0 to 4"),
-        ({"folds": 5, "fold": -1}, "--data.fold -1"),
-        ({"folds": 5, "fold": 0, "hold_out": 3}, "--data.hold_out and --data.folds both say"),
-        ({"folds": 5, "fold": 0, "augment": "inoculation"}, "which --augment inoculation leaves alone"),
+        ({"folds": 1, "fold": 0}, "folds 1 must be at least 2"),
+        ({"folds": 5, "fold": 5}, "fold 5: the folds go from 0 to 4"),
+        ({"folds": 5, "fold": -1}, "fold -1"),
+        ({"folds": 5, "fold": 0, "hold_out": 3}, "hold_out and folds both say"),
+        ({"folds": 5, "fold": 0, "augment": "inoculation"}, "which augment inoculation leaves alone"),
     ],
 )
 def test_what_makes_no_sense_is_refused(folder: Path, options: dict[str, Any], message: str) -> None:

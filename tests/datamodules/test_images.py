@@ -94,7 +94,7 @@ def test_two_pictures_are_swapped_together_or_one_alone(two: Path) -> None:
         assert not {pool[i].groups[p] for p in ("left", "right")} & {partner.groups[p] for p in ("left", "right")}
         (one,) = Swap("left", None).apply(pool, pool.uid(i), 0, 0)
         assert one.example.parts["right"] == pool[i].parts["right"] != one.example.parts["left"]
-    with pytest.raises(HeedError, match="--data.swap middle: two has the parts left, right, sentence"):
+    with pytest.raises(HeedError, match="swap middle: two has the parts left, right, sentence"):
         PairedImages(**TWO, path=str(two), swap=["left+middle"])
 
 
@@ -123,7 +123,7 @@ def test_partial_inputs_keep_one_side(two: Path, partial: str, parts: tuple, pic
     data.setup("fit")
     assert (data.task.parts, data.task.pictures, data.pool.parts) == (parts, pictures, parts)
     assert data.whole.parts == ("left", "right", "sentence")
-    with pytest.raises(HeedError, match="--data.partial above"):
+    with pytest.raises(HeedError, match="partial above"):
         PairedImages(**TWO, path=str(two), partial="left+above")
 
 
@@ -169,11 +169,11 @@ def test_labels_may_stand_in_a_file(tmp_path: Path) -> None:
 
 def test_what_is_wrong_with_the_settings_is_said(squares: Path) -> None:
     for settings, message in [
-        ({"pictures": ["photo"]}, "--data.pictures photo: squares has the parts image, question"),
+        ({"pictures": ["photo"]}, "pictures photo: squares has the parts image, question"),
         ({"pictures": []}, "needs a part that is a picture"),
-        ({"labels": None}, "either --data.labels or --data.answers"),
-        ({"answers": "a.txt"}, "either --data.labels or --data.answers"),
-        ({"parts": {"image": "pictures/*-{file}", "question": "text"}, "uid": None}, "--data.uid"),
+        ({"labels": None}, "either labels or answers"),
+        ({"answers": "a.txt"}, "either labels or answers"),
+        ({"parts": {"image": "pictures/*-{file}", "question": "text"}, "uid": None}, "name its id with uid"),
     ]:
         with pytest.raises(HeedError, match=message):
             module(squares, **settings)
@@ -220,5 +220,5 @@ def test_a_file_of_answers_that_lists_none_is_named(tmp_path: Path, name: str, c
     if message is None:
         assert listed(name, str(tmp_path)) == ["a"]
         return
-    with pytest.raises(HeedError, match=f"--data.answers .*{name} {message}"):
+    with pytest.raises(HeedError, match=f"answers .*{name} {message}"):
         listed(name, str(tmp_path))

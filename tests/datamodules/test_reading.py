@@ -276,7 +276,7 @@ def test_what_one_part_meets_depends_on_the_seed_and_the_uid(part: str) -> None:
 
 
 def test_one_part_alone_needs_another_group() -> None:
-    with pytest.raises(HeedError, match="--partial question needs a context of another group, and d/0 finds none"):
+    with pytest.raises(HeedError, match="partial question needs a context of another group, and d/0 finds none"):
         without_part(questions(4), "question", seed=0)
 
 
@@ -316,5 +316,5 @@ def test_holding_out_takes_whole_articles(tmp_path: Path, write_squad: Callable[
         data.setup("fit")
         assert len(data.pool) == 10 * articles
         assert not texts(data.pool) & texts(data.train_examples)
-    with pytest.raises(HeedError, match="--data.hold_out 31 leaves nothing to train on, since no title is split"):
+    with pytest.raises(HeedError, match="hold_out 31 leaves nothing to train on, since no title is split"):
         squad(file, hold_out=31).setup("fit")

@@ -126,25 +126,25 @@ def test_splits_of_composed_data(tmp_path: Path, write_nlixy: Any) -> None:
     counts = {name: list(read(data).column("meta.split")).count(name) for name in ("dev", "test")}
     assert counts == {"dev": 2, "test": 4}
     assert all(e.uid.startswith(f"nlixy/{e.meta['split']}/") for e in data.pool)
-    with pytest.raises(HeedError, match=r"dev has no splits, and --data.splits names dev, test of it"):
+    with pytest.raises(HeedError, match=r"dev has no splits, and splits names dev, test of it"):
         read(NaturalLogic(**settings | {"path": str(tmp_path / "dev"), "splits": {"validation": ["dev", "test"]}}))
 
 
 @pytest.mark.parametrize(
     ("splits", "others", "message"),
     [
-        ({"train": ["train", "one"]}, {}, "^--data.splits: train may not be a list, which only validation may.$"),
-        ({"test": ["one", "two"]}, {}, "^--data.splits: test may not be a list, which only validation may.$"),
-        ({"validation": []}, {}, "^--data.splits: validation is an empty list.$"),
+        ({"train": ["train", "one"]}, {}, "^splits: train may not be a list, which only validation may.$"),
+        ({"test": ["one", "two"]}, {}, "^splits: test may not be a list, which only validation may.$"),
+        ({"validation": []}, {}, "^splits: validation is an empty list.$"),
         ({"validation": ["one", "two", "one"]}, {}, "validation names one split twice, as one and one.$"),
         ({"validation": ["One", "two", "one.tsv"]}, {}, "validation names one split twice, as One and one.tsv.$"),
-        ({"validation": ["one", "two"]}, {"hold_out": 3}, r"--data.hold_out takes .*\(--data.hold_out null to switch"),
+        ({"validation": ["one", "two"]}, {"hold_out": 3}, r"hold_out takes .*\(hold_out null to switch"),
         (
             {"validation": ["one", "two"]},
             {"folds": 3, "fold": 0},
-            r"--data.folds takes .* names one, two: use either \(--data.folds null --data.fold null to switch it off\)",
+            r"folds takes .* names one, two: use either \(folds null fold null to switch it off\)",
         ),
-        ({"validation": ["one", "two"]}, {"meta": ["split"]}, "--data.meta names a column 'split'"),
+        ({"validation": ["one", "two"]}, {"meta": ["split"]}, "meta names a column 'split'"),
     ],
 )
 def test_lists_that_make_no_sense(folder: Path, splits: Any, others: dict[str, Any], message: str) -> None:
@@ -158,7 +158,7 @@ def test_two_names_of_one_file_of_tables_are_one_split(tmp_path: Path) -> None:
 
 
 def test_one_file_has_no_splits(folder: Path) -> None:
-    with pytest.raises(HeedError, match=r"one.jsonl has no splits, and --data.splits names one, two of it"):
+    with pytest.raises(HeedError, match=r"one.jsonl has no splits, and splits names one, two of it"):
         read(PairedText(**NLI, path=str(folder / "one.jsonl"), splits={"validation": ["one", "two"]}))
 
 

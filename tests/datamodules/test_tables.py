@@ -186,9 +186,7 @@ def test_a_broken_file_is_named_with_its_row(folder: Path, name: str, text: str,
 def test_a_path_that_is_no_such_folder_says_what_it_should_hold(folder: Path, path: str) -> None:
     with pytest.raises(HeedError, match=r"has no folder maindata: name a folder with maindata/ and tables/json/"):
         module(folder.parent / path).setup("validate")
-    with pytest.raises(
-        HeedError, match=r"infotabs is not on the hub with its tables: name its folder with --data.path"
-    ):
+    with pytest.raises(HeedError, match=r"infotabs is not on the hub with its tables: name its folder with path"):
         module(None).setup("fit")
 
 
@@ -196,7 +194,7 @@ def test_the_style_is_a_setting_of_the_task(folder: Path) -> None:
     form = module(folder, table_style="cells", keep_rows=2).task.form
     assert (form.style, form.keep) == ("cells", 2)
     assert module(folder, partial="hypothesis", keep_rows=2).task.parts == ("hypothesis",)
-    with pytest.raises(HeedError, match="--data.keep_rows 0 must be at least 1"):
+    with pytest.raises(HeedError, match="keep_rows 0 must be at least 1"):
         module(folder, keep_rows=0)
 
 
@@ -246,7 +244,7 @@ def test_a_challenge_set_may_be_pairs_about_the_same_tables(folder: Path, tmp_pa
     assert len(data.train_examples) == 12
     assert len(set(data.train_examples.column("meta.table"))) == 4
     assert all(uid.startswith("infotabs/challenge/") for uid in data.train_examples.column("uid"))
-    with pytest.raises(HeedError, match=r"--data.inoculation.path .*nowhere.tsv does not exist"):
+    with pytest.raises(HeedError, match=r"path .*nowhere.tsv does not exist"):
         module(folder, augment="inoculation", inoculation=Inoculation("nowhere.tsv")).setup("fit")
 
 

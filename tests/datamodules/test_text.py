@@ -204,13 +204,13 @@ def test_a_swap_of_the_second_part_changes_the_second_part(folder: Path) -> None
 
 
 def test_partial_and_counterfactual_exclude_each_other() -> None:
-    with pytest.raises(HeedError, match=r"--partial .* --augment counterfactual"):
+    with pytest.raises(HeedError, match=r"partial .* augment counterfactual"):
         PairedText(**NLI, path="x", partial="premise", augment="counterfactual")
 
 
 @pytest.mark.parametrize(("option", "value"), [("partial", "title"), ("swap", ["premise", "title"])])
 def test_an_unknown_part_is_refused_with_the_known_ones(option: str, value: Any) -> None:
-    with pytest.raises(HeedError, match=rf"--data\.{option} title: own has the parts premise, hypothesis"):
+    with pytest.raises(HeedError, match=rf"{option} title: own has the parts premise, hypothesis"):
         PairedText(**NLI, path="x", **{option: value})
 
 
@@ -226,7 +226,7 @@ def test_counterfactuals_without_a_part_to_swap_are_refused(folder: Path) -> Non
 
 def test_counterfactuals_without_a_default_label_are_refused(folder: Path) -> None:
     data = PairedText(**NLI | {"default_label": None}, path=str(folder), augment="counterfactual")
-    with pytest.raises(HeedError, match="has none: name it with --data.default_label"):
+    with pytest.raises(HeedError, match="has none: name it with default_label"):
         data.setup("fit")
 
 
@@ -266,7 +266,7 @@ def test_a_challenge_set_may_be_a_folder_and_read_one_part(folder: Path) -> None
 
 
 def test_inoculation_needs_a_file_with_enough_examples(folder: Path) -> None:
-    with pytest.raises(HeedError, match=r"--data\.inoculation\.path"):
+    with pytest.raises(HeedError, match="inoculation needs path, the file"):
         inoculated(folder, None, 3)
     with pytest.raises(HeedError, match="Asked for 31 .* only 30"):
         inoculated(folder, folder / "validation.jsonl", 31)
@@ -282,7 +282,7 @@ def test_a_single_file_is_for_evaluation(folder: Path) -> None:
 
 
 def test_training_on_a_single_file_is_refused_unless_some_is_held_out(folder: Path) -> None:
-    with pytest.raises(HeedError, match=r"--data\.hold_out"):
+    with pytest.raises(HeedError, match="with hold_out N, or ask for that"):
         PairedText(**NLI, path=str(folder / "train.jsonl")).setup("fit")
     data = PairedText(**NLI, path=str(folder / "train.jsonl"), hold_out=20)
     data.setup("fit")
@@ -298,7 +298,7 @@ def saved(n: int) -> Dataset:
 def test_training_on_a_saved_data_set_without_splits_is_refused(tmp_path: Path) -> None:
     """It would be trained and validated on the same examples."""
     saved(30).save_to_disk(tmp_path / "one")
-    with pytest.raises(HeedError, match=r"--data\.hold_out"):
+    with pytest.raises(HeedError, match="with hold_out N, or ask for that"):
         PairedText(**NLI, path=str(tmp_path / "one")).setup("fit")
 
 
@@ -321,7 +321,7 @@ def test_a_mistyped_validation_split_never_becomes_the_training_file(tmp_path: P
 
 def test_one_split_on_the_hub_is_for_evaluation_unless_some_is_held_out() -> None:
     splits = {"train": "all", "validation": "all"}
-    with pytest.raises(HeedError, match=r"the splits 'all' and 'all' are all of o/x\. .*--data\.hold_out"):
+    with pytest.raises(HeedError, match=r"the splits 'all' and 'all' are all of o/x\. .*hold_out"):
         PairedText(**NLI, hub=Hub("o/x"), splits=splits).setup("fit")
 
 
@@ -366,7 +366,7 @@ def test_a_meta_column_that_is_not_there_or_twice_is_refused(tmp_path: Path) -> 
     (tmp_path / "dev.csv").write_text("premise,hypothesis,label,genre\na,b,0,fiction\n")
     with pytest.raises(HeedError, match=r"dev\.csv, row 1: no column 'topic'"):
         PairedText(**NLI, path=str(tmp_path), meta=["genre", "topic"]).setup("validate")
-    with pytest.raises(HeedError, match=r"--data\.meta names 'genre' twice"):
+    with pytest.raises(HeedError, match=r"meta names 'genre' twice"):
         PairedText(**NLI, path=str(tmp_path), meta=["genre", "genre"])
 
 
@@ -427,7 +427,7 @@ def write_same(folder: Path, how: str) -> dict[str, Any]:
 @pytest.mark.parametrize("how", ["one file", "one split", "one of several", "link", "copy"])
 def test_validating_on_what_is_trained_on_has_to_be_asked_for(folder: Path, how: str) -> None:
     arguments = write_same(folder, how)
-    with pytest.raises(HeedError, match=r"--data\.hold_out N, or ask for that with --data\.validate_on_train true"):
+    with pytest.raises(HeedError, match=r"hold_out N, or ask for that with validate_on_train true"):
         PairedText(**NLI, **arguments).setup("fit")
     PairedText(**NLI, **arguments).setup("validate") if how != "one of several" else None  # nothing is trained
     data = PairedText(**NLI, **arguments, validate_on_train=True)
@@ -488,7 +488,7 @@ def test_validation_examples_that_are_trained_on_are_counted(folder: Path) -> No
 def test_names_that_a_yaml_file_did_not_mean_are_refused(
     folder: Path, option: str, given: dict[Any, Any], message: str
 ) -> None:
-    with pytest.raises(HeedError, match=f"--data.{message}"):
+    with pytest.raises(HeedError, match=f"^{message}"):
         PairedText(**NLI | {"default_label": None, "path": str(folder), option: given}).setup("fit")
 
 

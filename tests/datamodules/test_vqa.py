@@ -81,20 +81,18 @@ def test_labels_from_a_file_or_from_a_model(folder: Path, tmp_path: Path) -> Non
 
 def test_without_the_training_split_the_answers_of_the_model_are_asked_for(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "validation.parquet").symlink_to(folder / "validation.parquet")
-    hint = "--data.answers 6 counts .*not at hand: .*--data.answers RUN/checkpoints/backbone/config.json"
+    hint = "answers 6 counts .*not at hand: .*answers RUN/checkpoints/backbone/config.json"
     for where in ({"path": str(tmp_path)}, {"path": str(folder / "validation.parquet")}, {}):
         with pytest.raises(HeedError, match=hint):
             vqa2("validate", **where)
-    with pytest.raises(HeedError, match="inoculation .*--data.answers RUN/checkpoints/backbone/config.json"):
+    with pytest.raises(HeedError, match="inoculation .*answers RUN/checkpoints/backbone/config.json"):
         vqa2(path=str(folder), augment="inoculation")
-    with pytest.raises(HeedError, match="--data.answers 0 must be at least 1"):
+    with pytest.raises(HeedError, match="answers 0 must be at least 1"):
         vqa2(path=str(folder), answers=0)
 
 
 def test_counterfactuals_need_a_class_of_their_own(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        HeedError, match=r"--augment counterfactual .*vqa2 has none: .*--data.default_label '\(unrelated\)'"
-    ):
+    with pytest.raises(HeedError, match=r"augment counterfactual .*vqa2 has none: .*default_label '\(unrelated\)'"):
         vqa2(path=str(folder), augment="counterfactual")
     data = vqa2(path=str(folder), augment="counterfactual", default_label="(unrelated)")
     assert data.task.labels[-1] == data.task.default_label == "(unrelated)"
@@ -208,9 +206,7 @@ def test_listed_answers_gain_a_default_label(folder: Path, tmp_path: Path) -> No
     (tmp_path / "answers.txt").write_text("yes\nno\nred\nblue\ngreen\nblack\n")
     settings = {"name": "own", "parts": CONFIG["parts"], "label": "multiple_choice_answer", "path": str(folder)}
     settings |= {"answers": str(tmp_path / "answers.txt"), "augment": "counterfactual"}
-    with pytest.raises(
-        HeedError, match=r"own has none: name it with --data.default_label '\(unrelated\)', which is added"
-    ):
+    with pytest.raises(HeedError, match=r"own has none: name it with default_label '\(unrelated\)', which is added"):
         PairedImages(**settings).setup("fit")
     data = PairedImages(**settings, default_label="(unrelated)")
     data.setup("fit")

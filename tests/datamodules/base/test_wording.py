@@ -60,8 +60,8 @@ def test_labels_may_have_texts_of_their_own() -> None:
     [
         ({"template": "premise: {premise}"}, "must name each of the parts premise, hypothesis once"),
         ({"template": "{premise} {premise} {hypothesis}"}, "once, in braces"),
-        ({"template": "{premise} {hypothesis} {title}"}, r"--data\.template '.*title.*must name"),
-        ({"verbalisers": {"yes": "y"}}, r"--data\.verbalisers yes: the labels are entailment, neutral, contradiction"),
+        ({"template": "{premise} {hypothesis} {title}"}, r"template '.*title.*must name"),
+        ({"verbalisers": {"yes": "y"}}, r"verbalisers yes: the labels are entailment, neutral, contradiction"),
         ({"verbalisers": {"neutral": "entailment "}}, "each label a text of its own"),
         ({"verbalisers": {"neutral": " "}}, "each label a text of its own"),
     ],

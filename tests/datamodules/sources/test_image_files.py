@@ -93,7 +93,7 @@ def test_a_star_makes_an_example_of_every_file(tmp_path: Path) -> None:
     assert [row[STARRED] for row in rows] == ["7-1-0", "7-1-2", "17-1-0"]
     assert [Path(row[pattern].path).name for row in rows] == ["dev-7-1-0.png", "dev-7-1-2.png", "dev-17-1-0.png"]
     assert "row 1: there is no picture" in refused([{"id": "8"}], tmp_path, pattern, "id")
-    assert "--data.uid" in refused([{"id": "8"}], tmp_path, pattern)
+    assert "name its id with uid" in refused([{"id": "8"}], tmp_path, pattern)
     with pytest.raises(HeedError, match="only one pattern may hold"):
         Pictures({"a": "{id}*.png", "b": "{id}-*.png"}, "id")
 
@@ -115,7 +115,7 @@ def test_what_cannot_be_a_picture_is_refused_with_its_row(tmp_path: Path) -> Non
     assert "no column 'image'; the columns are a" in refused([{"a": 1}], tmp_path)
     assert "no column 'id'" in refused([{"a": 1}], tmp_path, "{id}.png")
     assert "does not fit the row" in refused([{"id": "x"}], tmp_path, "{id:03d}.png")
-    assert "--data.image_folder must say" in refused([{"image": "fits.png"}], None)
+    assert "image_folder must say" in refused([{"image": "fits.png"}], None)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_folder_for_each_split_holds_its_rows_and_pictures(tmp_path: Path) -> 
     source = PictureFolder(tmp_path, fields=("question", "answer"))
     assert list(source.rows("train", ())[1]) == [(1, {"question": "is it?", "answer": "yes"})]
     assert list(source.rows("validation", ("test",))[1]) == [(1, {"question": "was it?", "answer": "no"})]
-    with pytest.raises(HeedError, match="row 1: 2 fields, and --data.fields names 1"):
+    with pytest.raises(HeedError, match="row 1: 2 fields, and fields names 1"):
         list(PictureFolder(tmp_path, fields=("question",)).rows("train", ())[1])
     with pytest.raises(HeedError, match="has no file for the split 'dev'"):
         source.rows("dev", ())

@@ -169,7 +169,7 @@ def test_texts_that_a_model_does_not_know_are_refused(
     with pytest.raises(
         HeedError,
         match=r"^\d\d %% of the tokens of the (training|validation) examples of d are unknown to the tokenizer of \S+, "
-        r"and --model\.max_unknown allows 20 %%: ".replace("%%", "%"),
+        r"and max_unknown allows 20 %%: ".replace("%%", "%"),
     ):
         fit(0.9)
     fit(0.9, max_unknown=1.0)
@@ -182,5 +182,5 @@ def test_texts_that_a_model_does_not_know_are_refused(
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
 def test_a_bound_is_a_share(tiny_bert: Path, share: float) -> None:
-    with pytest.raises(HeedError, match=r"--model\.max_unknown \S+ should be a share, from 0 to 1"):
+    with pytest.raises(HeedError, match=r"max_unknown \S+ should be a share, from 0 to 1"):
         Encoder(str(tiny_bert), max_unknown=share)

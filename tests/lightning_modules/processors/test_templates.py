@@ -143,7 +143,7 @@ def test_a_part_that_is_glued_to_a_word_is_refused(
 def test_every_part_has_room_for_a_token(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
     words = len(tokenizers["t5"]("mnli hypothesis: premise:")["input_ids"])
     assert TemplateProcessor(tokenizers["t5"], MNLI, words + 2).budget == 2
-    with pytest.raises(HeedError, match=rf"--model\.max_length {words + 1} leaves no room"):
+    with pytest.raises(HeedError, match=rf"max_length {words + 1} leaves no room"):
         TemplateProcessor(tokenizers["t5"], MNLI, words + 1)
 
 

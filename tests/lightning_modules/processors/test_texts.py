@@ -227,7 +227,7 @@ def test_every_part_has_room_for_a_token(
     tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, parts: int, least: int
 ) -> None:
     assert TextProcessor(tokenizers[kind], PARTS[:parts], least).budget == parts
-    with pytest.raises(HeedError, match=rf"--model\.max_length {least - 1} leaves no room"):
+    with pytest.raises(HeedError, match=rf"max_length {least - 1} leaves no room"):
         TextProcessor(tokenizers[kind], PARTS[:parts], least - 1)
 
 

@@ -167,7 +167,7 @@ def test_no_examples_are_no_windows(tokenizers: dict[str, PreTrainedTokenizerBas
 def test_an_overlap_without_room_is_refused(
     tokenizers: dict[str, PreTrainedTokenizerBase], max_length: int, overlap: int
 ) -> None:
-    with pytest.raises(HeedError, match=f"--model.overlap {overlap}: windows of {max_length} tokens leave room for 0"):
+    with pytest.raises(HeedError, match=f"overlap {overlap}: windows of {max_length} tokens leave room for 0"):
         WindowProcessor(tokenizers["minilm"], PARTS, max_length, overlap)
 
 

@@ -92,7 +92,7 @@ def test_examples_without_a_gold_answer_can_be_predicted(learned):
 
 
 def test_it_is_for_questions_only(tiny_t5):
-    with pytest.raises(HeedError, match="for labels, take --model lightning_modules.Seq2Seq"):
+    with pytest.raises(HeedError, match="for labels, take model lightning_modules.Seq2Seq"):
         Writer(str(tiny_t5)).prepare(Task(CLASSIFICATION, ("a", "b"), ("yes", "no")))
 
 

@@ -374,7 +374,7 @@ def test_what_cannot_be_read_is_one_sentence(tiny_blip, tiny_bert, tmp_path) -> 
     assert settings["size"] == {"height": 32, "width": 32}
     cases = [
         (lambda: model_of(tiny_bert), r"is no BLIP \(bert\)"),
-        (lambda: model_of(tiny_blip, three), "--model Blip reads two pictures at most, and there are a, b, c"),
+        (lambda: model_of(tiny_blip, three), "model Blip reads two pictures at most, and there are a, b, c"),
         (lambda: model_of(tmp_path / "one", TWO), "reads 1 pictures, and the data have 2"),
         (lambda: model_of(wide), "preprocessor_config.json does not make pictures of 32 x 32"),
         (lambda: model_of(without), "could not be loaded"),

@@ -258,12 +258,12 @@ def test_what_cannot_be_done_is_one_sentence(tiny_blip, tiny_bert, tmp_path) -> 
     head.export(str(tmp_path / "head"), weights=True)
     two = Task(CLASSIFICATION, ("a", "b", "c"), ("x", "y"), pictures=("a", "b"))
     cases = [
-        (lambda: model_of(tiny_blip, two), "--model BlipAnswers reads one picture, and there are a, b"),
+        (lambda: model_of(tiny_blip, two), "model BlipAnswers reads one picture, and there are a, b"),
         (lambda: model_of(tmp_path / "head"), r"lack \d+ tensors \(text_decoder\."),
         (lambda: model_of(tiny_bert), r"is no BLIP \(bert\)"),
         (lambda: model_of(tiny_blip, task_of(("Red", "red", "no"))), "cannot tell apart the texts Red, red"),
         (lambda: model_of(tiny_blip, task_of(("red " * 200, "no"))), "writes no answer of 201 tokens"),
-        (lambda: BlipAnswers(str(tiny_blip), rank=0), "--model.rank 0: at least one label"),
+        (lambda: BlipAnswers(str(tiny_blip), rank=0), "rank 0: at least one label"),
     ]
     for make, says in cases:
         with pytest.raises(HeedError, match=says) as caught:

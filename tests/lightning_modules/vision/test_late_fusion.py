@@ -201,7 +201,7 @@ def test_weights_that_cannot_be_had_are_said_in_one_sentence(tiny_bert, monkeypa
     monkeypatch.setattr(timm, "create_model", create_model)
     model = model_of(tiny_bert, vision="resnet18")
     model.prepare(Task(CLASSIFICATION, ("i", "t"), ("x", "y"), pictures=("i",)))
-    with pytest.raises(HeedError, match=r"--model.vision resnet18 could not be loaded \(There is no hub") as caught:
+    with pytest.raises(HeedError, match=r"vision resnet18 could not be loaded \(There is no hub") as caught:
         model.configure_model()
     assert "\n" not in str(caught.value)
 

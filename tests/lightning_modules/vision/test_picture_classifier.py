@@ -15,5 +15,5 @@ def test_a_task_must_have_pictures_and_one_text(family: type[PictureClassifier])
     model.require_parts(Task(CLASSIFICATION, ("text",), ("a",)))  # --partial text
     for parts, message in [(("a", "b"), "there is none among a, b"), (("image", "a", "b"), "and there are a, b")]:
         task = Task(CLASSIFICATION, parts, ("x",), pictures=tuple(p for p in parts if p == "image"))
-        with pytest.raises(HeedError, match=f"--model {family.__name__} reads .*{message}"):
+        with pytest.raises(HeedError, match=f"^model {family.__name__} reads .*{message}"):
             model.require_parts(task)

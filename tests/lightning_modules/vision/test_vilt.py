@@ -315,7 +315,7 @@ def test_long_texts_are_cut_and_counted(tiny_vilt: Path, pictures: list[Picture]
     made.processor.lengths(long)
     assert made.processor.truncated == 2
     assert made.processor(long)["input_ids"].shape == (3, 40)
-    with pytest.raises(HeedError, match="--model.max_length 41 is more than the 40 positions"):
+    with pytest.raises(HeedError, match="max_length 41 is more than the 40 positions"):
         model(tiny_vilt, max_length=41)
 
 
@@ -366,7 +366,7 @@ def test_a_head_for_other_pictures_is_no_head(released: Callable[..., str], capl
 @pytest.mark.parametrize(
     ("parts", "pictures", "says"),
     [
-        (("premise", "hypothesis"), (), "--model Vilt reads pictures, and there is none among premise, hypothesis"),
+        (("premise", "hypothesis"), (), "model Vilt reads pictures, and there is none among premise, hypothesis"),
         (
             ("image", "question", "answer"),
             ("image",),
@@ -380,7 +380,7 @@ def test_other_parts_are_refused(tiny_vilt: Path, parts: tuple[str, ...], pictur
 
 
 def test_other_backbones_are_refused(tiny_bert: Path, altered: Callable[..., str]) -> None:
-    with pytest.raises(HeedError, match=r"--model.backbone \S+ is a bert, and --model vilt takes a ViLT\."):
+    with pytest.raises(HeedError, match=r"backbone \S+ is a bert, and model vilt takes a ViLT\."):
         model(tiny_bert)
     for settings in ({"size": {"height": 32, "width": 32}}, {"do_normalize": False}, {"rescale_factor": 1.0}):
         with pytest.raises(HeedError, match="should resize by shortest_edge, rescale by 1/255 and normalise"):

@@ -1,0 +1,39 @@
+"""Inoculation: which source its examples come from, and what is refused."""
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+
+from datamodules.base.inoculation import Challenges, Inoculation
+from datamodules.base.splits import sample
+from records import Example, Examples, HeedError
+
+POOL = Examples.of([Example(f"u{i}", {"text": f"text {i}"}, "yes") for i in range(9)])
+
+
+def test_examples_of_a_file_are_a_sample_by_seed() -> None:
+    read: list[str] = []
+    challenges = Challenges(lambda path: read.append(path) or POOL)
+    found = Inoculation("challenge.tsv", 4).examples(challenges, "d", seed=3)
+    assert list(found.column("uid")) == list(sample(POOL, 4, 3, "inoculation").column("uid"))
+    assert read == ["challenge.tsv"]
+
+
+def test_perturbed_examples_are_asked_for_with_their_number() -> None:
+    made = Inoculation(n=2, by_group=True, perturbed=True)
+    found = made.examples(Challenges(None, lambda n, by_group: POOL.take(range(n)) if by_group else POOL), "d", seed=0)
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (Inoculation(), "^augment inoculation needs path, .*, and not both"),
+        (Inoculation("a.tsv", perturbed=True), "^augment inoculation needs path, .*, and not both"),
+        (Inoculation("a.tsv"), "d cannot be inoculated: its data are not read from files"),
+        (Inoculation(perturbed=True), "perturbed: only hypotheses about tables are perturbed, not d"),
+    ],
+)
+def test_a_source_that_is_not_there_is_refused(settings: Inoculation, message: str) -> None:
+    with pytest.raises(HeedError, match=message):
+        settings.examples(Challenges(), "d", seed=0)
