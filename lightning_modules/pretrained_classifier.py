@@ -1,5 +1,6 @@
 """The base of all families: a network, a tokenizer and weights that come from a model of transformers."""
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from lightning_modules.pretrained.vocabulary import open_tokenizer
 from records import CLASSIFICATION, SOFT, HeedError, Task, TaskKind, listing
 
 
-class PretrainedClassifier(Classifier):
+class PretrainedClassifier(Classifier, ABC):
     """A classifier that begins as a published model.
 
     A family names what makes its network, and overrides :meth:`prepare`, which calls :meth:`open_backbone`, makes the
@@ -65,6 +66,10 @@ class PretrainedClassifier(Classifier):
     @property
     def description(self) -> str:
         return self.backbone
+
+    @abstractmethod
+    def prepare(self, task: Task) -> None:
+        """Open the backbone and make the processor for a task."""
 
     def require_architecture(self) -> None:
         """Refuse a backbone whose ``config`` is that of another family."""

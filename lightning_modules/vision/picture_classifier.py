@@ -1,5 +1,6 @@
 """The base of the families that read pictures beside a text."""
 
+from abc import abstractmethod
 from typing import Any
 
 from torch import nn
@@ -46,9 +47,9 @@ class PictureClassifier(PretrainedClassifier):
         self.processor = PictureProcessor(tokenizer, task, self.max_length, store)
         self.match_head(task)
 
+    @abstractmethod
     def resizing(self) -> tuple[Resize, tuple[int, int]]:
         """How pictures are resized for the backbone, and height and width of one that shows nothing."""
-        raise NotImplementedError
 
     def require_as_many(self, learned: int) -> None:
         """Refuse data with other pictures than a trained network reads.

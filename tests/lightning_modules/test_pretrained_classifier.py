@@ -81,6 +81,12 @@ def test_help_explains_each_setting(family: str, capsys: pytest.CaptureFixture[s
         assert len(re.split(r"\((?:type|required)", lines)[0].split()) > 4, lines
 
 
+def test_only_families_are_offered(capsys: pytest.CaptureFixture[str]) -> None:
+    parser().print_help()
+    offered = set(re.findall(r"lightning_modules\.([\w.]+)", re.sub(r"\s+", "", capsys.readouterr().out)))
+    assert offered == {*SETTINGS, "Classifier"}
+
+
 @pytest.mark.parametrize(("family", "name"), [("Reader", "labels"), ("Seq2Seq", "labels"), ("Writer", "score")])
 def test_a_setting_that_a_family_fixes_is_not_taken(family: str, name: str) -> None:
     given = {"class_path": f"lightning_modules.{family}", "init_args": {"backbone": "b", name: OTHER[name]}}
