@@ -9,10 +9,7 @@ from metrics.metric import Metric, Numbers
 from metrics.soft_accuracy import soft_accuracy
 from metrics.statistics.bootstrap import share
 from metrics.statistics.majority import majority_flag
-from records import MANY, SOFT, Measurement
-from records.numbers.context import Context
-from records.numbers.display import Chart
-from records.numbers.metric_name import MetricName
+from records import MANY, SOFT, Chart, Context, Measurement, MetricName
 from records.rows import BASE, GROUP, codes, probabilities, same, select, sliced, where
 
 

@@ -15,11 +15,8 @@ from metrics.metric import Metric, Numbers, lines
 from metrics.reading_comprehension import majority_flags as reading_flags
 from metrics.soft_accuracy import soft_flags
 from metrics.statistics.bootstrap import Key, share
-from records import MANY, SOFT, SPAN, Measurement
+from records import MANY, SOFT, SPAN, Chart, Context, Line, Measurement, MetricName, Shown
 from records.answers import NO_ANSWER
-from records.numbers.context import Context
-from records.numbers.display import Chart, Line, Shown
-from records.numbers.metric_name import MetricName
 from records.rows import BASE, runs, same, strings, where
 
 FEW = 2  # labels that are never predicted and still have a line each

@@ -18,10 +18,7 @@ from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import Key, measured, share
 from metrics.statistics.majority import majority_flag
 from metrics.statistics.multiway import PER_BASE, Crossed, resample
-from records import HeedError, Measurement
-from records.numbers.context import Context
-from records.numbers.display import Chart, Line, Section, Shown
-from records.numbers.metric_name import MetricName
+from records import Chart, Context, HeedError, Line, Measurement, MetricName, Section, Shown
 from records.rows import BASE, select, sliced, where
 
 NATURAL_LOGIC, ACCURACY, MAJORITY = "natural_logic", "accuracy", "accuracy/majority"

@@ -6,10 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from records import Measurement
-from records.numbers.context import Context
-from records.numbers.display import Chart, Line, Shown
-from records.numbers.metric_name import MetricName
+from records import Chart, Context, Line, Measurement, MetricName, Shown
 
 Numbers = dict[MetricName, Measurement]
 

@@ -5,10 +5,7 @@ import pyarrow as pa
 
 from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import share
-from records import CLASSIFICATION, MANY, TaskKind
-from records.numbers.context import Context
-from records.numbers.display import Chart
-from records.numbers.metric_name import MetricName
+from records import CLASSIFICATION, MANY, Chart, Context, MetricName, TaskKind
 from records.rows import strings, where
 
 

@@ -10,11 +10,8 @@ from metrics.accuracy import noise, noise_chart
 from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import share
 from metrics.statistics.majority import majority_flag
-from records import SPAN, Measurement
+from records import SPAN, Chart, Context, Measurement, MetricName
 from records.answers import NO_ANSWER, exact_match, f1
-from records.numbers.context import Context
-from records.numbers.display import Chart
-from records.numbers.metric_name import MetricName
 from records.rows import BASE, select, sliced, strings
 
 PASSAGE = "passage"  # the slice that says which questions are about the same text

@@ -11,8 +11,7 @@ import pyarrow as pa
 from metrics.metric import Numbers
 from metrics.statistics.bootstrap import share, sums_of
 from metrics.statistics.majority import NOT_ABOVE_MAJORITY, above_zero
-from records import MANY, SOFT, HeedError, Measurement
-from records.numbers.metric_name import MetricName
+from records import MANY, SOFT, HeedError, Measurement, MetricName
 from records.rows import BASE, select, sliced, strings
 
 CLUSTER = "cluster"  # the slice that says which examples share what they are about

@@ -11,10 +11,7 @@ from metrics.entailment import entailed, gold_entailed
 from metrics.metric import Metric, Numbers, lines
 from metrics.statistics.bootstrap import share
 from metrics.statistics.majority import majority_flag
-from records import Measurement
-from records.numbers.context import Context
-from records.numbers.display import Shown
-from records.numbers.metric_name import MetricName
+from records import Context, Measurement, MetricName, Shown
 from records.rows import BASE, select, strings
 
 

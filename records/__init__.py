@@ -5,6 +5,7 @@ from records.example import Changed, Example, Part, Prediction
 from records.examples import BATCH, Examples, ExamplesBuilder, emptied, keys
 from records.labels import MANY, is_entailment, listing, percent, same_name
 from records.numbers.context import Context
+from records.numbers.display import Chart, Line, Section, Shown
 from records.numbers.measurement import Measurement
 from records.numbers.metric_name import MetricName
 from records.parts.picture import FORMATS, Picture
@@ -24,16 +25,20 @@ __all__ = [
     "SOFT",
     "SPAN",
     "Changed",
+    "Chart",
     "Context",
     "Example",
     "Examples",
     "ExamplesBuilder",
     "HeedError",
+    "Line",
     "Measurement",
     "MetricName",
     "Part",
     "Picture",
     "Prediction",
+    "Section",
+    "Shown",
     "Spool",
     "Table",
     "TableForm",

@@ -11,8 +11,7 @@ import numpy as np
 
 from metrics.soft_accuracy import by_cluster, worth
 from metrics.statistics.bootstrap import NO_WIDTH, share
-from records import HeedError, Measurement, run_command
-from records.numbers.metric_name import MetricName
+from records import HeedError, Measurement, MetricName, run_command
 from records.rows import BASE, contents, difference, same, select
 from records.storage.results import distinct, named, read_evaluation, read_results, rows_file
 from reports.terminal.natural_logic import print_categories

@@ -19,9 +19,7 @@ from metrics.metric import Numbers
 from metrics.tables.challenge import KINDS, TITLE, challenge_pairs, perturbations
 from metrics.tables.counterfactual_tables import set_changes, set_data
 from metrics.tables.inoculation import INOCULATION, inoculation, inoculation_outcome
-from records import HeedError, Measurement, printable, run_command
-from records.numbers.context import Context
-from records.numbers.metric_name import MetricName
+from records import Context, HeedError, Measurement, MetricName, printable, run_command
 from records.rows import contents, difference, sliced
 from records.storage.results import RESULTS, read_evaluation, read_results
 

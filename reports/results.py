@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from metrics import METRICS, Metric
 from metrics.metric import Numbers
-from records import Context, HeedError
-from records.numbers.display import Section, Shown
+from records import Context, HeedError, Section, Shown
 from records.rows import FORMAT
 
 Evaluated = tuple[pa.Table, Mapping[str, Any]]  # the rows of an evaluation, and their metadata

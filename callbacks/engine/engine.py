@@ -19,9 +19,8 @@ from interventions import manifest_hash
 from lightning_modules.lightning_internals import kept_metrics
 from metrics import METRICS
 from metrics.metric import Numbers
-from records import NO_LABEL, Context, HeedError, Measurement, Prediction, stopping
+from records import NO_LABEL, Chart, Context, HeedError, Measurement, Prediction, stopping
 from records import rows as r
-from records.numbers.display import Chart
 from reports.results import Evaluated, score
 
 BREAKDOWN = "="  # in the slice of a metric that is one of many

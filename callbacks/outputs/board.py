@@ -14,8 +14,7 @@ from torch.utils.tensorboard import SummaryWriter
 from callbacks.engine.engine import Engine
 from callbacks.outputs.run_folder import RunFolder
 from lightning_modules.lightning_internals import guard_events, writes_events
-from records import Measurement, atomic_path, writing
-from records.numbers.display import Chart
+from records import Chart, Measurement, atomic_path, writing
 from reports.figures.history import history_figure
 
 

@@ -18,10 +18,7 @@ from interventions.tables.allowed_transitions import LABELS
 from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import Key, difference, ratio
 from metrics.tables.by_table import by_table, tables_of
-from records import HeedError, Measurement, generator
-from records.numbers.context import Context
-from records.numbers.display import Chart, Line, Shown
-from records.numbers.metric_name import MetricName
+from records import Chart, Context, HeedError, Line, Measurement, MetricName, Shown, generator
 from records.rows import BASE, same, select, sliced, strings, where
 
 CHALLENGE, ORIGINAL = "challenge", "original"

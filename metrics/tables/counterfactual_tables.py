@@ -14,10 +14,7 @@ from interventions.base import Expectation
 from metrics.metric import Metric, Numbers
 from metrics.tables.by_table import by_table
 from metrics.tables.challenge import CHALLENGE, TITLE, challenge, challenge_lines, challenge_pairs
-from records import HeedError
-from records.numbers.context import Context
-from records.numbers.display import Chart, Line, Shown
-from records.numbers.metric_name import MetricName
+from records import Chart, Context, HeedError, Line, MetricName, Shown
 
 ANNOTATED: dict[str, Expectation] = {"annotated/flipped": "change", "annotated/preserved": "stay"}  # interventions
 CELLS = tuple(product(("right", "wrong"), repeat=3))  # on the original, on the changed example; the hypothesis alone

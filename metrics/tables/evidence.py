@@ -17,10 +17,7 @@ from metrics.metric import Metric, Numbers
 from metrics.tables.by_table import by_table, tables_of
 from metrics.tables.challenge import CHALLENGE, KINDS, NEUTRAL, challenge, challenge_lines
 from metrics.tables.transitions import invalid_transitions, transition_lines
-from records import HeedError
-from records.numbers.context import Context
-from records.numbers.display import Chart, Line, Shown
-from records.numbers.metric_name import MetricName
+from records import Chart, Context, HeedError, Line, MetricName, Shown
 from records.rows import BASE, same, select, strings
 
 EVIDENCE, DELETE, VALUES = "evidence", "delete", "values"

@@ -16,8 +16,7 @@ from metrics.metric import Numbers
 from metrics.statistics.bootstrap import NO_WIDTH, Formula, difference, ratio
 from metrics.tables.by_table import FEW_TABLES, by_table, tables_of
 from metrics.tables.challenge import challenge_pairs
-from records import HeedError, Measurement
-from records.numbers.metric_name import MetricName
+from records import HeedError, Measurement, MetricName
 from records.rows import BASE, contents, same, select, strings
 from records.rows import difference as difference_of
 

@@ -15,10 +15,7 @@ from interventions.tables.allowed_transitions import LABELS, RELEVANCE, Rule, al
 from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import Key, left_out, measured, ratio, resample
 from metrics.statistics.bootstrap import share as share_of
-from records import NO_LABEL, HeedError, Measurement
-from records.numbers.context import Context
-from records.numbers.display import Chart, Line, Shown
-from records.numbers.metric_name import MetricName
+from records import NO_LABEL, Chart, Context, HeedError, Line, Measurement, MetricName, Shown
 from records.rows import codes, sliced, where
 
 TRANSITIONS = "transitions"

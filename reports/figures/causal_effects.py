@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from metrics.causal_effects import NATURAL_LOGIC
-from records import HeedError, atomic_path, printable, run_command
-from records.numbers.metric_name import MetricName
+from records import HeedError, MetricName, atomic_path, printable, run_command
 from records.storage.results import distinct, named, read_results
 from reports.terminal.table import different_examples
 

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from metrics.causal_effects import NATURAL_LOGIC
-from records.numbers.metric_name import MetricName
+from records import MetricName
 from records.storage.results import named
 
 KINDS = {"context": "context", "insertion": "word-pair"}  # of changes, as they are called here

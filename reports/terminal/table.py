@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from records import printable
-from records.numbers.display import Line
+from records import Line, printable
 
 FLAGS = {  # flag: mark in the table, explanation
     "not_above_majority": ("a", "accuracy not above the majority share: one-sided exact test, p >= 0.05"),

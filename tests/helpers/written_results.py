@@ -4,10 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from records import Measurement
-from records.numbers.context import Context
-from records.numbers.display import Shown
-from records.numbers.metric_name import MetricName
+from records import Context, Measurement, MetricName, Shown
 from records.rows import FORMAT
 from records.storage.results import write_results
 

@@ -11,8 +11,7 @@ from scipy.stats import binom
 
 from metrics.accuracy import METRIC, accuracy, noise
 from metrics.statistics.majority import above_majority
-from records import CLASSIFICATION, SOFT
-from records.numbers.context import Context
+from records import CLASSIFICATION, SOFT, Context
 
 from made_rows import by_text
 

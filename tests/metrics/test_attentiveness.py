@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from callbacks import Attentiveness
 from metrics.attentiveness import METRIC, attentiveness
-from records import Measurement
-from records.numbers.context import Context
+from records import Context, Measurement
 
 from made_rows import by_text
 

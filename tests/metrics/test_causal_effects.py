@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from metrics.causal_effects import METRIC
 from metrics.entailment import disagreements, entailed
+from records import Context, Section
 from records import rows as r
-from records.numbers.context import Context
-from records.numbers.display import Section
 
 from natural_logic_rows import KINDS, THREE, base_row, effects, pair_row, table
 

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.naive_partial import METRIC, naive_partial
-from records import SPAN
-from records.numbers.context import Context
+from records import SPAN, Context
 
 from made_rows import by_text
 

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from metrics import METRICS
 from metrics.attentiveness import span_attentiveness
 from metrics.reading_comprehension import reading_scores
-from records import SPAN
+from records import SPAN, Context
 from records import rows as r
 from records.answers import exact_match, f1, normalised
-from records.numbers.context import Context
 
 from made_rows import by_text
 

@@ -16,8 +16,7 @@ from metrics.attentiveness import attentiveness
 from metrics.naive_partial import naive_partial
 from metrics.soft_accuracy import soft_accuracy, soft_flags
 from metrics.statistics.majority import above_zero
-from records import MANY, SOFT
-from records.numbers.context import Context
+from records import MANY, SOFT, Context
 
 from made_rows import by_text
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.two_class import METRIC, two_class_accuracy
-from records import HeedError
+from records import Context, HeedError
 from records import rows as r
-from records.numbers.context import Context
 
 from made_rows import by_text
 

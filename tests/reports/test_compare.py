@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import HeedError, Measurement, read_json, write_json
-from records.numbers.display import Line, Section, Shown
-from records.numbers.metric_name import MetricName
+from records import HeedError, Line, Measurement, MetricName, Section, Shown, read_json, write_json
 from reports import compare as report
 
 import written_results

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from records import HeedError
-from records.numbers.context import Context
+from records import Context, HeedError
 from records.storage.results import write_results
 from reports.inoculation import challenge_tests, compare, main
 

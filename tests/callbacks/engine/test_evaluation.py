@@ -17,8 +17,7 @@ from datamodules import Planted
 from lightning_modules import Encoder
 from metrics import METRICS, Metric
 from metrics.statistics.bootstrap import share
-from records import Changed, MetricName
-from records.numbers.display import Chart, Line, Shown
+from records import Changed, Chart, Line, MetricName, Shown
 from records.rows import same, select
 from reports.rescore import rescored
 from reports.terminal.table import print_table

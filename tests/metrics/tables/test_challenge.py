@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.tables.challenge import METRIC, challenge, challenge_counts, challenge_pairs, perturbations, subsampled
-from records import HeedError
-from records.numbers.context import Context
-from records.numbers.metric_name import MetricName
+from records import Context, HeedError, MetricName
 
 from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, by_hand, cases, rows_from, sliced
 

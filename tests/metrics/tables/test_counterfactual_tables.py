@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 
 from metrics.tables.challenge import challenge, challenge_pairs
 from metrics.tables.counterfactual_tables import METRIC, eight_cells, rows_of_set, set_changes, set_data
-from records import HeedError
-from records.numbers.context import Context
-from records.numbers.metric_name import MetricName
+from records import Context, HeedError, MetricName
 
 from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, by_hand, cases, rows_from
 

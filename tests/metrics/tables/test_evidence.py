@@ -9,9 +9,7 @@ from interventions.tables.allowed_transitions import LABELS
 from metrics.tables.challenge import challenge
 from metrics.tables.evidence import METRIC, evidence, evidence_counts
 from metrics.tables.transitions import invalid_transitions
-from records import HeedError
-from records.numbers.context import Context
-from records.numbers.metric_name import MetricName
+from records import Context, HeedError, MetricName
 
 from challenge_rows import sliced
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from metrics.tables.challenge import challenge_pairs
 from metrics.tables.inoculation import inoculation, inoculation_outcome
-from records import HeedError, Measurement
-from records.numbers.metric_name import MetricName
+from records import HeedError, Measurement, MetricName
 
 from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, cases, rows_from
 

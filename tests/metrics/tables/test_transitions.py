@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from interventions.tables.allowed_transitions import LABELS
 from metrics.tables.transitions import METRIC, Changes, invalid_transitions
-from records import HeedError, Measurement
-from records.numbers.context import Context
-from records.numbers.display import Line
+from records import Context, HeedError, Line, Measurement
 
 # written down once more: what must not happen, by the first letters of before and after
 FORBIDDEN = {

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from records import HeedError, printable
+from records import HeedError, MetricName, printable
 from records import rows as r
-from records.numbers.metric_name import MetricName
 from records.storage import results as run
 
 from plain_rows import plain, table

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import HeedError, Measurement
-from records.numbers.display import Section, Shown
-from records.numbers.metric_name import MetricName
+from records import HeedError, Measurement, MetricName, Section, Shown
 from reports.figures import causal_effects as causal_figure
 from reports.figures.causal_effects import collect, figure, short_names
 

@@ -9,8 +9,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch
 
 from interventions.tables.allowed_transitions import LABELS
-from records import HeedError, Measurement
-from records.numbers.metric_name import MetricName
+from records import HeedError, Measurement, MetricName
 from reports.figures import transitions as transition_figure
 from reports.figures.transitions import collect, figure, style
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from records import Measurement
-from records.numbers.metric_name import MetricName
+from records import Measurement, MetricName
 from reports import compare as report
 from reports.terminal.natural_logic import RULE, categories, print_categories
 

@@ -12,9 +12,7 @@ from metrics.attentiveness import attentiveness
 from metrics.causal_effects import causal_effects
 from metrics.tables.challenge import HALF_ERROR, challenge
 from metrics.tables.transitions import invalid_transitions
-from records import Measurement
-from records.numbers.display import Line, Section, Shown
-from records.numbers.metric_name import MetricName
+from records import Line, Measurement, MetricName, Section, Shown
 from reports.terminal.table import FLAGS, merged, print_table
 
 import written_results
