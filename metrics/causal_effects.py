@@ -226,7 +226,7 @@ def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Show
             lines.append(Line(str(name), label, unit=unit, beside=True, section=heading))
         elif name.statistic in BELOW:
             lines.append(Line(str(name), BELOW[name.statistic], level=1, section=heading))
-    by = sorted(title for by, title in BREAKDOWNS.items() if any(name.slice.startswith(f"{by}=") for name in numbers))
+    by = sorted(title for by, title in BREAKDOWNS.items() if any(name.by[0] == by for name in numbers))
     listed = " and ".join(filter(None, [", ".join(by[:-1]), *by[-1:]]))
     asides = [f"by {listed}"] * bool(by) + ["other rules", "naive intervals"]
     return Shown(lines, asides, {heading: _section(counts)})

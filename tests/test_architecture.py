@@ -156,3 +156,19 @@ def test_rooms_and_files_stay_small():
     long = {str(path.relative_to(ROOT)): n for path in FILES if (n := len(path.read_text().split("\n"))) > MOST_LINES}
     assert not full
     assert not long
+
+
+TAKES_APART = {"split", "rsplit", "partition", "rpartition", "removeprefix", "removesuffix", "startswith", "endswith"}
+
+
+def test_nobody_takes_the_name_of_a_metric_apart():
+    """Those who read metrics find them by the fields of their names."""
+    found = set()
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            called = isinstance(node, ast.Call) and getattr(node.func, "attr", "") in TAKES_APART and node.args
+            marks = [c.value for c in ast.walk(node.args[0]) if isinstance(c, ast.Constant)] if called else []
+            if package(module_of(path)) in ("reports", "callbacks") and any(m in ("/", "=", "_") for m in marks):
+                found.add(ast.unparse(node))
+    no_names = {"operation.partition('_')", "metric.startswith(f'{name}/')", "pool.uid(0).partition('/')"}
+    assert found == no_names  # an operation and a monitor as a user wrote it, and a uid

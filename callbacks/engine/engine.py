@@ -23,8 +23,6 @@ from records import NO_LABEL, Chart, Context, HeedError, Measurement, Prediction
 from records import rows as r
 from reports.results import Evaluated, score
 
-BREAKDOWN = "="  # in the slice of a metric that is one of many
-
 
 class Planned(NamedTuple):
     """An evaluation, what it does, and what its metric needs to know."""
@@ -195,7 +193,7 @@ class Engine(Callback):
         for name, measurement in numbers.items():
             if measurement.value is None:  # neither 0 nor NaN, nor what it was an epoch ago
                 kept_metrics(trainer).pop(str(name), None)
-            elif BREAKDOWN not in name.slice:
+            elif name.by == ("", ""):  # not one slice of many
                 shown = name in first
                 pl_module.log(str(name), measurement.value, prog_bar=shown, sync_dist=True, batch_size=1)
 

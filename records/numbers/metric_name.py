@@ -27,6 +27,17 @@ class MetricName(NamedTuple):
     statistic: str = ""
     slice: str = ""
 
+    @property
+    def by(self) -> tuple[str, str]:
+        """The column and the value of a slice "column=value"; two empty texts for another.
+
+        Example:
+            >>> MetricName("accuracy", "infotabs", slice="split=alpha1").by
+            ('split', 'alpha1')
+        """
+        column, found, value = self.slice.partition("=")
+        return (column, value) if found else ("", "")
+
     def __str__(self) -> str:
         """The name in results.json and in TensorBoard."""
         last = self.statistic, self.slice

@@ -40,7 +40,7 @@ def edges(results: Mapping[str, Any], operation: str, splits: bool = False) -> d
     for name, measurement in named(results).items():
         mine = (name.family, name.part, bool(name.slice)) == (TRANSITIONS, operation, splits)
         if mine and name.statistic in EDGES:
-            of = f"{name.data}, {name.slice.removeprefix('split=')}" if splits else name.data
+            of = f"{name.data}, {name.by[1]}" if splits else name.data
             found.setdefault(of, {})[EDGES[name.statistic]] = measurement
     return found
 
