@@ -7,13 +7,12 @@ from datamodules.images import PairedImages
 from datamodules.natural_logic import NaturalLogic, load_natural_logic
 from datamodules.planted import Planted
 from datamodules.reading import Reading
-from datamodules.sources.tabprobe import Evidence, load_counterfactuals, load_evidence
+from datamodules.sources.tabprobe import load_counterfactuals, load_evidence
 from datamodules.tables import PairedTables, load_tables
 from datamodules.text import PairedText
 from datamodules.vqa import VisualQuestions
 
 __all__ = [
-    "Evidence",
     "NaturalLogic",
     "PairedData",
     "PairedImages",

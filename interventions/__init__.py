@@ -1,8 +1,8 @@
 """Pure functions that change examples: deterministic by (seed, intervention, version, part, uid, draw)."""
 
 from interventions.base import Intervention, manifest_hash
-from interventions.counterparts import Counterparts, Design, counterparts
-from interventions.hypotheses.analysis import Analyser, RuleAnalyser
+from interventions.counterparts import Design, counterparts
+from interventions.hypotheses.analysis import RuleAnalyser
 from interventions.hypotheses.perturb import DIRECTIONS, KINDS, PerturbHypothesis, Source
 from interventions.hypotheses.spacy_analyser import SpacyAnalyser, best_analyser
 from interventions.hypotheses.text_edits import Edit, apply_edits
@@ -18,9 +18,7 @@ from interventions.tables.value_swaps import SwapValues
 __all__ = [
     "DIRECTIONS",
     "KINDS",
-    "Analyser",
     "Annotated",
-    "Counterparts",
     "Design",
     "Donors",
     "Edit",

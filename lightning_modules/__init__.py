@@ -3,9 +3,8 @@
 import torchvision_fix  # noqa: F401
 
 from lightning_modules.classifier import Classifier
-from lightning_modules.processors.pictures import PictureProcessor, PictureStore
 from lightning_modules.processors.templates import TemplateProcessor
-from lightning_modules.processors.texts import Processor, TextProcessor
+from lightning_modules.processors.texts import TextProcessor
 from lightning_modules.processors.windows import WindowProcessor
 from lightning_modules.text.encoder import Encoder
 from lightning_modules.text.reader import Reader
@@ -22,9 +21,6 @@ __all__ = [
     "Classifier",
     "Encoder",
     "LateFusion",
-    "PictureProcessor",
-    "PictureStore",
-    "Processor",
     "Reader",
     "Seq2Seq",
     "TemplateProcessor",
