@@ -15,6 +15,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from transformers import AutoModelForSequenceClassification
 
 from records.rows import read_rows, select
+from reports.rescore import rescored
 
 from commands import results_of
 from run_lab import BATCH, Lab
@@ -70,7 +71,8 @@ def test_a_run_leaves_everything_that_it_promises(trained):
 def test_results_say_nothing_of_when_and_where(trained):
     text = (trained[0] / "results.json").read_text()
     results = json.loads(text)
-    assert set(results) == {"format", "data", "split", "seed", "rows", "metrics", "counts", "note"}
+    said = {"format", "data", "split", "seed", "rows", "metrics", "names", "counts", "display", "note"}
+    assert set(results) == said
     assert str(trained[0]) not in text
     assert json.dumps(results, indent=2, sort_keys=True, ensure_ascii=False) + "\n" == text
 
@@ -122,7 +124,8 @@ def test_results_follow_from_the_rows(evaluated):
         per_draw.append(sum(r["y2"] != base[r["uid"]] for r in here) / len(here))
     found = results_of(evaluated[0])["metrics"]["attentiveness/planted/premise"]
     assert found["per_draw"] == per_draw
-    assert meta["task"] == ["entailment", "neutral", "contradiction"]
+    assert meta["context"]["labels"] == ["entailment", "neutral", "contradiction"]
+    assert rescored(evaluated[0]) == (evaluated[0] / "results.json").read_text()
 
 
 def test_the_same_bits_on_several_processes(lab, trained, evaluated, tmp_path):
