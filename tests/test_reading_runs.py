@@ -19,6 +19,7 @@ from cli.runs import initialised
 from cli.short_forms import expand
 from records.answers import exact_match, normalised
 from records.rows import read_rows, select
+from reports.rescore import rescored
 
 from commands import results_of, run
 
@@ -151,6 +152,11 @@ def test_what_does_not_fit_is_one_sentence(trained: Path, capsys: Any, argv: lis
     with pytest.raises(SystemExit):
         guarded(lambda: run(evaluate.main, "--checkpoint", trained / "checkpoints" / "best.ckpt", *argv))
     assert capsys.readouterr().err.strip().splitlines()[-1].endswith(message)
+
+
+def test_results_are_made_of_rows_alone(trained: Path, answering: Path) -> None:
+    for folder in (trained, answering):
+        assert rescored(folder) == (folder / "results.json").read_text()
 
 
 def test_a_model_that_writes_answers_is_measured_as_one_that_cuts_them_out(
