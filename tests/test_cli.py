@@ -1,6 +1,7 @@
 """The command line: short forms, messages, and every file in configs/."""
 
 import json
+import logging
 import sys
 
 import pytest
@@ -11,7 +12,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from cli import messages as mistakes
 from cli.app import HeedCLI
 from cli.folders import run_folder
-from cli.messages import one_sentence
+from cli.messages import guarded, one_sentence, shown
 from cli.runs import continued, with_run
 from cli.short_forms import CONFIGS, FOLDER_OF, expand, names
 from datamodules import PairedData
@@ -302,3 +303,21 @@ def test_lines_for_the_user_do_not_command_the_terminal(caplog):
     with caplog.at_level("INFO"):
         rank_zero_info("a table called \x1b[2J\n100 % of them %s")
     assert caplog.messages == ["a table called \\x1b[2J\n100 % of them %s"]
+
+
+def test_settings_are_flags_on_the_command_line(monkeypatch, capsys):
+    """What is raised late, in training say, and under an exception of Lightning, and what is logged."""
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+
+    def main():
+        try:
+            raise HeedError("try a lower §model.learning_rate, or §partial.")
+        except HeedError as error:
+            raise RuntimeError("Lightning gives up.") from error
+
+    with pytest.raises(SystemExit):
+        guarded(main)
+    assert capsys.readouterr().err == "train.py: try a lower --model.learning_rate, or --partial.\n"
+    record = logging.LogRecord("log", logging.INFO, "", 1, "not measured (§natural_logic.split)", None, None)
+    assert shown(record)
+    assert record.getMessage() == "not measured (--natural_logic.split)"

@@ -267,7 +267,7 @@ def test_mistakes_are_one_sentence(lab, tmp_path):
     assert continued(["--ckpt_path=last", "--output", str(tmp_path), "--a"]) == ["--a", "--output", str(tmp_path)]
     assert continued(["--ckpt_path", "x.ckpt"]) == ["--ckpt_path", "x.ckpt"]
     best = whole / "checkpoints" / "best.ckpt"
-    with pytest.raises(HeedError, match=f"best.ckpt holds weights alone, .* with --resume {whole} if .* --init_from"):
+    with pytest.raises(HeedError, match=f"best.ckpt holds weights alone, .* with resume {whole} if .* with init_from"):
         continued([f"--resume={best}", "--a=1"])
     last = tmp_path / "checkpoints" / "last.ckpt"
     last.parent.mkdir()
