@@ -1,4 +1,4 @@
-"""What train.py and evaluate.py share: the settings, the checks of them, the callbacks of every run."""
+"""The parts that train.py and evaluate.py share: the settings, the checks of them, the callbacks of every run."""
 
 import re
 import sys
@@ -20,8 +20,8 @@ from callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, r
 from callbacks.engine.engine import Planned
 from callbacks.outputs.board import BoardLogger
 from cli.allowed_classes import require_kinds
-from cli.folders import claim_named
 from cli.messages import FLAG, Parser, one_sentence, user_mistake
+from cli.named_folder import claim_named
 from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
 from cli.short_forms import CONFIGS, config_path, description
 from datamodules import PairedData
@@ -87,7 +87,7 @@ class HeedCLI(LightningCLI):
             raise HeedError(f"--seed_everything {self.config.seed_everything} should be from 0 to {2**32 - 1}.")
         if not self.evaluating:
             require_same_settings(self.config, parser)
-        claim_named(self)  # before anything is read
+        claim_named(self.config, self.evaluating)  # before anything is read
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         shown = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or self.evaluating)]
@@ -233,7 +233,7 @@ class HeedCLI(LightningCLI):
         return data
 
     def precision(self) -> str:
-        """What the user chose; else bf16 to train on a GPU that has it, and fp32."""
+        """The precision that the user chose; else bf16 to train on a GPU that has it, and fp32."""
         config = self.config_init["trainer"]
         on_gpu = config["accelerator"] in ("auto", "gpu", "cuda") and torch.cuda.is_available()
         half = on_gpu and not self.evaluating and torch.cuda.is_bf16_supported()

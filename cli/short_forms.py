@@ -25,7 +25,7 @@ def names(kind: str) -> list[str]:
 
 
 def description(evaluating: bool) -> str:
-    """What --help says first."""
+    """The first lines of --help."""
     forms = [f"--{kind} NAME ({', '.join(names(kind))}, or a YAML file)" for kind in ("data", "model")]
     if evaluating:
         task = "Measure a trained classifier on all examples, in full precision."

@@ -45,7 +45,7 @@ CHOICES: dict[str, list[str]] = {
 
 @dataclass(frozen=True)
 class Event:
-    """What a sentence says: who did what to what; every other field may be empty."""
+    """The event of a sentence: who did what to what; every other field may be empty."""
 
     subject: str
     verb: str
@@ -97,12 +97,12 @@ def restated(event: Event, rng: np.random.Generator) -> Event:
 
 
 def entailed(event: Event, rng: np.random.Generator) -> Event:
-    """What follows from an event: nothing but a restatement."""
+    """An event that follows from another: nothing but a restatement."""
     return restated(event, rng)
 
 
 def contradicted(event: Event, rng: np.random.Generator) -> Event:
-    """What cannot be true with an event: a restatement with one antonym, another place or another number."""
+    """An event that cannot be true with another: a restatement with one antonym, another place or another number."""
     event = restated(event, rng)
     name = _pick(rng, ["verb"] + [name for name in event.filled() if name not in ("time", "reason")])
     old = getattr(event, name)
@@ -116,8 +116,8 @@ def contradicted(event: Event, rng: np.random.Generator) -> Event:
 
 
 def undecided(event: Event, rng: np.random.Generator, unrelated: float) -> Event:
-    """What may or may not be true with an event: a restatement in which one fact stands for another that the event
-    leaves open; with probability ``unrelated``, another event."""
+    """An event that may or may not be true with another: a restatement in which one fact stands for one that is left
+    open; with probability ``unrelated``, a random event."""
     if rng.random() < unrelated:
         return restated(random_event(rng), rng)
     other = restated(event, rng)

@@ -12,6 +12,8 @@ from datamodules.text import ALIASES, PairedText, Rows
 from interventions import Swap
 from records import SPAN, Examples, ExamplesBuilder, HeedError, Task, generator
 
+ABSENT = "not_in_text"  # no answer stands in the text
+
 
 class Reading(PairedText):
     """Questions about texts; the answer is a piece of the text, or there is none.
@@ -48,7 +50,7 @@ class Reading(PairedText):
             raise HeedError(f"§data.parts names {len(parts)} parts, and should name a text and a question.")
         self.no_answer = no_answer
         self.found: dict[str, Found] = {}
-        self.absent = 0  # validation questions of which no answer stands in the text
+        self.counts.hopeless[ABSENT] = 0
 
     @property
     def task(self) -> Task:
@@ -64,7 +66,8 @@ class Reading(PairedText):
         examples = super()._split(split, most)
         if split == "train":
             return examples
-        self.absent = int((~known(examples)).sum()) if self.partial != self.full_task.parts[1] else 0
+        if self.partial != self.full_task.parts[1]:
+            self.counts.hopeless[ABSENT] = int((~known(examples)).sum())
         return Examples(examples.table.drop_columns([f"meta.{STARTS}"]))  # for training alone
 
     def _partial(self, examples: Examples) -> Examples:
@@ -84,8 +87,8 @@ class Reading(PairedText):
         text = super()._asides(split, processor)
         if found.moved:
             text += f" {found.moved:,} answers are not at their offset and were searched."
-        if split == "validation" and self.absent:
-            text += f" Of {self.absent:,} questions no answer stands in the text."
+        if split == "validation" and (absent := self.counts.hopeless[ABSENT]):
+            text += f" Of {absent:,} questions no answer stands in the text."
         return text
 
 

@@ -182,7 +182,7 @@ class PairedText(PairedData):
         return self.hub
 
     def _called(self, split: Literal["train", "validation"], name: str) -> str:
-        """What uids call a split, or one of several, by its name in the source."""
+        """The name of a split in uids, or of one of several, by its name in the source."""
         return split if isinstance(self.splits[split], str) else Path(name).stem
 
     def _read(self, split: Literal["train", "validation"]) -> Examples:

@@ -20,6 +20,7 @@ from records import SOFT, Examples, HeedError
 
 GOLD = "gold"  # the column that is made of what people answered
 CLUSTER = "cluster"  # the meta column that says which questions are about the same picture
+UNKNOWN = "not_in_labels"  # none of the answers is a label
 
 
 class VisualQuestions(PairedImages):
@@ -67,7 +68,7 @@ class VisualQuestions(PairedImages):
         self.columns = replace(self.columns, labels=None)
         self.spelled = spelled([answer for answer in self.full_task.labels if answer != default_label])
         self.counted: Counter[str] = Counter()  # the answers of the training split
-        self.unanswerable = 0  # evaluated questions none of whose answers is a label
+        self.counts.hopeless[UNKNOWN] = 0
         self.left_out = 0  # training questions of that kind
         if not from_file and self.augment == "inoculation":
             raise HeedError(f"§augment inoculation reads no training split to count answers in: {FROM_A_RUN}")
@@ -77,7 +78,7 @@ class VisualQuestions(PairedImages):
             self._count()
         super().setup(stage)
         if self.pool is not None and len(self.pool):
-            self.unanswerable = int((~answerable(self.pool, self.full_task.labels)).sum())
+            self.counts.hopeless[UNKNOWN] = int((~answerable(self.pool, self.full_task.labels)).sum())
 
     def _count(self) -> None:
         """Count the answers of the training split without looking at its pictures.
@@ -130,14 +131,14 @@ class VisualQuestions(PairedImages):
         return "" if is_empty(answer) else normalised(text_of(answer, where, row, self.frequent))
 
     def _gold(self, values: Mapping[str, Any], where: str, row: int) -> str | None:
-        """What each answer is worth, as JSON; None where there is no answer."""
+        """The worth of each answer, as JSON; None where there is no answer."""
         given = [normalised(answer) for answer in self._given(values, where, row)]
         found = worth(given if any(given) else [self._frequent(values, where, row)])
         named = {label: value for answer, value in found.items() for label in self.spelled.get(answer, [answer])}
         return SOFT.write_gold(named) if named else None
 
     def _given(self, values: Mapping[str, Any], where: str, row: int) -> list[str]:
-        """What each person answered, "" for nothing."""
+        """The answer of each person, "" for nothing."""
         given = values.get(self.given)
         if given is None:
             return []
@@ -157,8 +158,8 @@ class VisualQuestions(PairedImages):
         text = super()._asides(split, processor)
         if split == "train" and self.left_out:
             text += f" {self.left_out:,} questions none of whose answers is a label were left out."
-        if split == "validation" and self.unanswerable:
-            text += f" Of {self.unanswerable:,} questions no answer is a label: none can be right."
+        if split == "validation" and (unanswerable := self.counts.hopeless[UNKNOWN]):
+            text += f" Of {unanswerable:,} questions no answer is a label: none can be right."
         return text
 
 
@@ -168,4 +169,4 @@ FROM_A_RUN = "give the answers of the model, as in §data.answers RUN/checkpoint
 def answerable(examples: Examples, labels: tuple[str, ...]) -> np.ndarray:
     """Which questions have an answer among the labels: bool [examples]."""
     known = set(labels)
-    return np.array([SOFT.answerable(gold, known) for gold in examples.column("label")], dtype=bool)
+    return np.array([not known.isdisjoint(SOFT.parse_gold(gold)) for gold in examples.column("label")], dtype=bool)

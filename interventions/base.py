@@ -1,4 +1,4 @@
-"""What every intervention offers to the engine."""
+"""The interface of interventions."""
 
 import hashlib
 import json

@@ -10,11 +10,11 @@ from metrics.soft_accuracy import soft_accuracy
 from metrics.statistics.bootstrap import share
 from metrics.statistics.majority import majority_flag
 from records import MANY, SOFT, Chart, Context, Measurement, MetricName
-from records.rows import BASE, GROUP, codes, probabilities, same, select, sliced, where
+from records.rows import BASE, GROUP, codes, of_split, probabilities, same, select, where
 
 
 def _base(rows: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Of the base rows: which are correct, and which have each gold label."""
+    """Which base rows are correct, and which have each gold label."""
     base = where(rows, intervention=BASE)
     gold, names = codes(rows, "gold")
     of_label = {name: (gold == i)[base] for i, name in enumerate(names)}
@@ -52,17 +52,14 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0, splits: Sequence[str] = (
     result[name._replace(statistic="majority")] = Measurement(most / len(correct), len(correct))
     for label in sorted(of_label) if len(of_label) <= MANY else ():
         result[name._replace(slice=label)] = share(correct[of_label[label]], (*key, label))
-    if splits:
-        base = select(rows, intervention=BASE)
-        of, names = sliced(base, "split")
-        for split in splits:
-            here = np.array([found == split for found in names])[of]
-            result[name._replace(slice=f"split={split}")] = accuracy(base.filter(pa.array(here)), data, seed)[name]
+    for split in splits:
+        alone = of_split(select(rows, intervention=BASE), split)
+        result[name._replace(slice=f"split={split}")] = accuracy(alone, data, seed)[name]
     return result
 
 
 def noise(rows: pa.Table, data: str) -> Numbers:
-    """What the null control saw: the share of flips (which must be 0) and the largest change of a probability.
+    """The noise floor: the share of flips, which must be 0, and largest change of a probability in the null control.
 
     Returns:
         ``null/<data>/flips`` and ``null/<data>/max_change``; the first is flagged where it is not 0, the second is

@@ -23,6 +23,7 @@ from records.rows import BASE, select, sliced, where
 
 NATURAL_LOGIC, ACCURACY, MAJORITY = "natural_logic", "accuracy", "accuracy/majority"
 SETS = {"context": {"tce": "I0", "dce": "I2"}, "insertion": {"tce": "I1", "dce": "I3"}}
+EXPECTED = {"tce": "change", "dce": "stay"}
 BREAKDOWNS = {"monotonicity": "monotonicity", "relation": "relation", "operator": "context operator"}
 CLUSTERS_IGNORED, UNBOUNDED = "interval_ignores_clusters", "interval_unbounded"
 MEANS = ("", "towards_gold", "argmax", "signed", "absolute", "total_variation")
@@ -40,7 +41,7 @@ BELOW = {MAJORITY: "majority"} | {  # a headline; other rules and naive interval
 
 
 def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
-    """What each of ``MEANS`` is the mean of: float64 [pairs]."""
+    """The values that each of ``MEANS`` averages: float64 [pairs]."""
     gold, entail = gold_entailed(rows), entailment_at(labels)
     after = entailed(rows, labels, "y2")
     changed = entailed(rows, labels) != after
@@ -128,19 +129,18 @@ def _compared(sets: dict[str, Crossed], resampled: dict[str, dict[str, np.ndarra
 
 def _changes(rows: pa.Table, of: MetricName, labels: Sequence[str], seed: int) -> Numbers:
     """All measurements of one kind of change, the part of the name."""
-    names, key = SETS[of.part], (seed, str(of))
-    rows = rows.filter(pa.array(np.any([where(rows, intervention=name) for name in names.values()], axis=0)))
+    rows, key = select(rows, part=of.part), (seed, str(of))
     base, (held, partner) = _numbers(rows["uid"]), _shared(rows)
     values, groups, sets = _values(rows, labels), _groups(rows), {}
-    for effect, name in names.items():
-        here = where(rows, intervention=name)
+    for effect, expectation in EXPECTED.items():
+        here = where(rows, expectation=expectation)
         present = {group: inside[here] for group, inside in groups.items() if inside[here].any()}
         of_pairs = {k: v[here] for k, v in values.items()}
         sets[effect] = Crossed(base[here], held[here], partner[here], of_pairs, present)
     resampled = dict(zip(sets, resample(list(sets.values()), key), strict=True))
     found: Numbers = {}
     for effect, pairs in sets.items():
-        undefined = Measurement(None, 0, reason=f"the set {names[effect]} has no pair")
+        undefined = Measurement(None, 0, reason=f"the set {SETS[of.part][effect]} has no pair")
         known = _effect(pairs, resampled[effect], (*key, effect)) if len(pairs.base) else {}
         for mean in (*MEANS, "naive", "per_seed"):
             found[of._replace(statistic=f"{effect}/{mean}".rstrip("/"))] = known.get(mean, undefined)
@@ -181,7 +181,8 @@ def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int =
     a pair.
 
     Args:
-        rows: Base rows and the rows of the interventions "I0" to "I3". All need probabilities.
+        rows: Base rows and the rows of the interventions "I0" to "I3": the TCE is of those that expect a change, the
+            DCE of the others. All need probabilities.
         data: Name of the data set, for the metric names.
         labels: The model's labels, in the order of its probabilities; one of them is "entailment".
         seed: Keys the bootstrap.

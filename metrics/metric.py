@@ -1,4 +1,4 @@
-"""What an evaluation makes of its rows: numbers, and how they are shown; both from a rows file alone."""
+"""A metric makes numbers of the rows of an evaluation, and says how they are shown; from a rows file alone."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

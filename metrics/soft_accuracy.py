@@ -17,14 +17,9 @@ from records.rows import BASE, select, sliced, strings
 CLUSTER = "cluster"  # the slice that says which examples share what they are about
 
 
-def golds(rows: pa.Table) -> list[dict[str, float]]:
-    """What each answer is worth, for each row."""
-    return SOFT.parse_golds(strings(rows, "gold"))
-
-
-def worth(rows: pa.Table, answer: str = "y") -> np.ndarray:
-    """What the answers in a column are worth: float64 [rows]; one that gold does not name is worth nothing."""
-    return SOFT.scores(strings(rows, answer), strings(rows, "gold"))
+def _worth(base: pa.Table) -> np.ndarray:
+    """The worth of each answer: float64 [rows]."""
+    return SOFT.scores(strings(base, "y"), strings(base, "gold"))
 
 
 def by_cluster(rows: pa.Table) -> np.ndarray:
@@ -51,7 +46,7 @@ def soft_accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
     base, full = select(rows, intervention=BASE), MetricName("accuracy", data)
     if not base.num_rows:
         return {full: Measurement(None, 0, reason="no example was predicted")}
-    values, cluster = worth(base), by_cluster(base)
+    values, cluster = _worth(base), by_cluster(base)
     result = {full: share(values, (seed, str(full)), cluster, soft_flags(rows, seed))}
     result[full._replace(statistic="majority")] = Measurement(float(_best_answer(base).mean()), len(values))
     for name in [text.partition("=")[0] for text in base["slices"][0].as_py()]:
@@ -65,13 +60,13 @@ def soft_accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
 def soft_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
     """The flag of results whose accuracy is not above that of the best single answer (p < 0.05), or nothing."""
     base = select(rows, intervention=BASE)
-    more = sums_of([worth(base) - _best_answer(base)], by_cluster(base))
+    more = sums_of([_worth(base) - _best_answer(base)], by_cluster(base))
     return () if above_zero(more[:, 0], (seed, "majority")) < 0.05 else (NOT_ABOVE_MAJORITY,)
 
 
 def _best_answer(base: pa.Table) -> np.ndarray:
-    """What the answer that is worth most in all is worth for each row: float64 [rows]; of equals, the first by name."""
-    found, totals = golds(base), Counter()
+    """The worth in each row of the answer that is worth most in all: float64 [rows]; of equals, the first by name."""
+    found, totals = SOFT.parse_golds(strings(base, "gold")), Counter()
     for gold in found:
         totals.update(gold)
     best = min(totals, key=lambda answer: (-round(totals[answer], 9), answer), default="")

@@ -1,4 +1,4 @@
-"""What goes into a model and what comes out of it: examples and predictions."""
+"""Examples, which go into a model, and predictions, which come out of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a model says of one example.
+    """The answer of a model to one example.
 
     Attributes:
         answer: The predicted label by name, or ``NO_LABEL``; of a span task, the answer's text, "" for no answer.

@@ -30,7 +30,7 @@ def content_id(part: Part) -> str:
 
 
 def emptied(part: Part) -> Part:
-    """What stands for a part that is taken away: the empty text, or a picture that shows nothing."""
+    """The content in place of a part that is taken away: the empty text, or a picture that shows nothing."""
     return Picture() if isinstance(part, Picture) else ""
 
 
@@ -175,7 +175,7 @@ class Examples(Sequence[Example]):
         return (self[i] for i in range(len(self)))
 
     def _decoder(self, name: str) -> Callable[[str], Part] | None:
-        """What reads the values of a table column, if they are no texts."""
+        """The function that reads the values of a table column, if they are not texts."""
         kind = self.kinds.get(name.removeprefix("parts.")) if name.startswith("parts.") else None
         return kind and KINDS[kind].decode
 

@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from records.errors import HeedError
-from records.storage.files import atomic_path
 
 FORMAT = 3
 BASE = "base"
@@ -130,6 +129,12 @@ def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
     return codes(pa.table({name: found}), name)
 
 
+def of_split(rows: pa.Table, split: str) -> pa.Table:
+    """The rows of one of several splits, by the slice "split"."""
+    of, names = sliced(rows, "split")
+    return rows.filter(pa.array(np.array([name == split for name in names], dtype=bool)[of]))
+
+
 def runs(rows: pa.Table, name: str) -> np.ndarray:
     """The number of the run of equal values that each row stands in: int32 [rows].
 
@@ -161,18 +166,12 @@ def known_probabilities(rows: pa.Table, name: str) -> np.ndarray:
     return column.flatten().to_numpy().reshape(-1, column.type.list_size)
 
 
-def write_rows(path: str | Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
-    """Write rows to Parquet, atomically; ``metadata`` goes into the schema as JSON.
+def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
+    """Write rows to Parquet; ``metadata`` goes into the schema as JSON.
 
     Returns:
         The sha256 of the file.
     """
-    with atomic_path(path) as temporary:
-        return save_rows(temporary, rows, metadata)
-
-
-def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
-    """As :func:`write_rows`, but not atomically."""
     entry = json.dumps({"format": FORMAT, **metadata}, sort_keys=True)
     rows = rows.replace_schema_metadata({"heed": entry})
     pq.write_table(rows, path, compression="zstd", row_group_size=GROUP)
@@ -184,7 +183,7 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     """Read rows and their metadata.
 
     Raises:
-        HeedError: The file is missing, damaged, or was not written by :func:`write_rows`.
+        HeedError: The file is missing, damaged, or was not written by :func:`save_rows`.
     """
     try:
         rows = pq.read_table(path, memory_map=True)

@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -64,10 +64,6 @@ class TaskKind(ABC):
         """Whether two answers are the same."""
         return answer == other
 
-    def answerable(self, gold: str, labels: Collection[str]) -> bool:
-        """Whether a model with these labels can be right, and so whether it can learn from the example."""
-        return True
-
     def default_answers(self, labels: Sequence[str]) -> Sequence[str]:
         """The answers that may be the default label."""
         return labels
@@ -85,7 +81,7 @@ class TaskKind(ABC):
         return labels if self.exclusive else ()
 
     def targets(self, golds: Sequence[str | None], labels: Mapping[str, int]) -> np.ndarray:
-        """What a model is trained towards.
+        """The targets that a model is trained towards.
 
         Args:
             golds: Gold labels as text; None for none.
@@ -113,9 +109,6 @@ class Classification(TaskKind):
     def score(self, answer: str, gold: str) -> float:
         return float(answer == gold)
 
-    def answerable(self, gold: str, labels: Collection[str]) -> bool:
-        return gold in labels
-
     def default_gold(self, label: str) -> str:
         return label
 
@@ -133,9 +126,6 @@ class Soft(TaskKind):
 
     def score(self, answer: str, gold: Mapping[str, float]) -> float:
         return gold.get(answer, 0.0)
-
-    def answerable(self, gold: str, labels: Collection[str]) -> bool:
-        return any(answer in labels for answer in self.parse_gold(gold))
 
     def default_gold(self, label: str) -> str:
         return self.write_gold({label: 1.0})
@@ -177,7 +167,7 @@ KINDS: dict[str, TaskKind] = {kind.name: kind for kind in (CLASSIFICATION, SOFT,
 
 @dataclass(frozen=True)
 class Task:
-    """Which question is asked, and about which parts.
+    """The question that is asked, and the parts that it is about.
 
     Attributes:
         kind: How answers and gold labels are written and compared.
@@ -227,5 +217,5 @@ class Task:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """What a model writes for each label, in the order of the labels."""
+        """The text that a model writes for each label, in the order of the labels."""
         return tuple(self.verbalisers.get(label, label) for label in self.labels)

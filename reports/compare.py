@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from metrics.soft_accuracy import by_cluster, worth
+from metrics.soft_accuracy import by_cluster
 from metrics.statistics.bootstrap import NO_WIDTH, share
-from records import HeedError, Measurement, MetricName, run_command
-from records.rows import BASE, contents, difference, same, select
+from records import Context, HeedError, Measurement, MetricName, run_command
+from records.rows import BASE, contents, difference, select, strings
 from records.storage.results import distinct, named, read_evaluation, read_results, rows_file
 from reports.terminal.natural_logic import print_categories
 from reports.terminal.table import merged, print_table
@@ -76,14 +76,14 @@ def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> M
         if evaluated is None:
             raise UnpairedError(f"{folder} has no rows of {ACCURACY}: evaluate it with {ACCURACY} among --evaluations.")
         rows, meta = evaluated
-        base, soft = select(rows, intervention=BASE), meta["context"]["kind"] == "soft"
-        correct.append(worth(base) if soft else same(base, "y", "gold").astype(np.float64))
+        base, kind = select(rows, intervention=BASE), Context.of(meta["context"]).kind
+        correct.append(kind.scores(strings(base, "y"), strings(base, "gold")))
         examples.append(contents(base))
     if differ := difference(*examples):
         raise UnpairedError(
             f"{first} and {second} were evaluated on different examples, so they cannot be paired: {differ}."
         )
-    return share(correct[1] - correct[0], (seed, "paired"), by_cluster(base) if soft else None)
+    return share(correct[1] - correct[0], (seed, "paired"), None if kind.exclusive else by_cluster(base))
 
 
 def _both_accurate(results: Mapping[str, Mapping[str, Any]]) -> bool:
@@ -124,4 +124,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    run_command("report", main)
+    run_command("compare", main)

@@ -1,4 +1,4 @@
-"""What inoculation did: ``python -m reports.inoculation BEFORE AFTER [AFTER ...]``.
+"""The effect of inoculation: ``python -m reports.inoculation BEFORE AFTER [AFTER ...]``.
 
 Each is a folder that evaluate.py wrote: of the model before inoculation, and of models after it, on the same data with
 the same settings. The original test is these data; a challenge test is what one kind of change made of them
@@ -11,7 +11,6 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,7 +19,7 @@ from metrics.tables.challenge import KINDS, TITLE, challenge_pairs, perturbation
 from metrics.tables.counterfactual_tables import set_changes, set_data
 from metrics.tables.inoculation import INOCULATION, inoculation, inoculation_outcome
 from records import Context, HeedError, Measurement, MetricName, printable, run_command
-from records.rows import contents, difference, sliced
+from records.rows import contents, difference, of_split
 from records.storage.results import RESULTS, read_evaluation, read_results
 
 ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
@@ -57,14 +56,11 @@ class Test(NamedTuple):
 
 
 def _in(rows: pa.Table, split: str) -> pa.Table:
-    if not split:
-        return rows
-    of, names = sliced(rows, "split")
-    return rows.filter(pa.array(np.array([name == split for name in names])[of]))
+    return of_split(rows, split) if split else rows
 
 
 def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
-    """What uids begin with, split, and families of interventions of each challenge set of an evaluation."""
+    """The beginning of uids, the split and the families of interventions of each challenge set."""
     if evaluation == SETS:
         for name in context.own["sets"]:
             source, (*annotated, title) = set_data(name), set_changes(name)
@@ -150,7 +146,7 @@ def _chosen_by(folder: Path) -> str:
 
 
 def print_comparison(before: Path, after: Path) -> None:
-    """Print what inoculation did to one model, in percent, for each challenge test."""
+    """Print the effect of inoculation on one model, in percent, for each challenge test."""
     print(f"\nafter: {printable(str(after))}")
     if said := _chosen_by(after):
         print(said)
@@ -178,4 +174,4 @@ def main(folders: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    run_command("inoculation_report", main)
+    run_command("inoculation", main)

@@ -62,7 +62,7 @@ def score(
 
 
 def _together(shown: list[Shown]) -> Shown:
-    """What several evaluations show, one after the other."""
+    """Join what several evaluations show, one after the other."""
     sections: dict[str, Section] = {}
     for each in shown:
         sections |= each.sections

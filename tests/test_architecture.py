@@ -70,16 +70,11 @@ def test_packages_import_only_what_lies_below(name):
 
 
 def test_no_circle_of_modules():
-    """Over all modules of all packages; names that serve type hints alone are left out."""
-    after: dict[str, set[str]] = {}
-    for name, path in MODULES.items():
-        hints = {
-            inner.lineno
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
-            for inner in node.body
-        }
-        after[name] = {f.module for f in imports(path) if f.module in MODULES and f.line not in hints} - {name}
+    """Over all modules of all packages, with names that serve type hints alone."""
+    after = {
+        name: {found.module for found in imports(path) if found.module in MODULES} - {name}
+        for name, path in MODULES.items()
+    }
     while free := {name for name, needs in after.items() if not needs & after.keys()}:
         after = {name: needs for name, needs in after.items() if name not in free}
     assert not after
@@ -172,3 +167,12 @@ def test_nobody_takes_the_name_of_a_metric_apart():
                 found.add(ast.unparse(node))
     no_names = {"operation.partition('_')", "metric.startswith(f'{name}/')", "pool.uid(0).partition('/')"}
     assert found == no_names  # an operation and a monitor as a user wrote it, and a uid
+
+
+def test_the_docs_name_files_that_exist():
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+    named = {(page.name, name) for page in pages for name in re.findall(r"`([\w/.]+\.py)\b", page.read_text())}
+    assert named
+    assert not {
+        (page, name) for page, name in named if not ((ROOT / name).exists() or (ROOT / "tests" / name).exists())
+    }

@@ -191,7 +191,7 @@ def test_another_process_keeps_its_folder_and_nothing_is_read_before_that_is_sai
 
 def test_other_ranks_are_not_refused(of_another, monkeypatch, tmp_path):
     of_another(tmp_path / "out")
-    monkeypatch.setattr("cli.folders.is_first", lambda: False)
+    monkeypatch.setattr("cli.named_folder.is_first", lambda: False)
     monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda cli: None)
     monkeypatch.setattr(sys, "argv", ["train.py"])
     HeedCLI(

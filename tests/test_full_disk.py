@@ -20,7 +20,7 @@ from cli.messages import user_mistake
 from datamodules import Planted
 from lightning_modules import Encoder
 from records import HeedError, atomic_path, write_json, writing
-from records.rows import schema, write_rows
+from records.rows import save_rows, schema
 from records.storage.claim import LOCK
 from reports.figures.causal_effects import write
 
@@ -61,10 +61,14 @@ def drawn():
     return Figure(figsize=(9, 9))
 
 
-ROWS = schema(3).empty_table()
+def write_rows(path):
+    with atomic_path(path) as temporary:
+        save_rows(temporary, schema(3).empty_table(), {"x": os.urandom(9000).hex()})
+
+
 WRITERS = {
     "results.json": lambda path: write_json(path, ["x" * 100] * 1000),
-    "rows.parquet": lambda path: write_rows(path, ROWS, {"x": os.urandom(9000).hex()}),
+    "rows.parquet": write_rows,
     "last.ckpt": lambda path: AtomicCheckpointIO().save_checkpoint({"a": torch.rand(10_000)}, path),
     "figure.png": lambda path: write(drawn(), str(path)),
     "figure.pdf": lambda path: write(drawn(), str(path)),

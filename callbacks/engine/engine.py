@@ -132,7 +132,7 @@ class Engine(Callback):
         if trainer.sanity_checking:
             return
         data: PairedData = trainer.datamodule
-        base = self._base(trainer, data)
+        base = self._base(data)
         run = {"data": data.name, "split": data.evaluated, "seed": data.seed, "note": data.note}
         run["counts"] = {
             "examples": len(base),
@@ -197,7 +197,7 @@ class Engine(Callback):
                 shown = name in first
                 pl_module.log(str(name), measurement.value, prog_bar=shown, sync_dist=True, batch_size=1)
 
-    def _base(self, trainer: Trainer, data: PairedData) -> BasePredictions:
+    def _base(self, data: PairedData) -> BasePredictions:
         """The base predictions of all processes."""
         base = gather_predictions(self._predicted)
         self._predicted = None

@@ -20,7 +20,7 @@ def _no_other_data(name: str, path: str | None) -> PairedData:
 
 @dataclass(frozen=True)
 class Setting:
-    """What an evaluation makes its plan for.
+    """The data that an evaluation makes its plan for.
 
     Attributes:
         data: The data module, set up.
@@ -35,7 +35,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Plan:
-    """What an evaluation does; made once in a run.
+    """The work of an evaluation; made once in a run.
 
     Attributes:
         pool: The examples that it changes. Those of the data module are predicted already; others, of whatever data
@@ -94,11 +94,11 @@ class Evaluation(Callback):
         raise NotImplementedError
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """What a reader must know to judge the numbers, and the rows alone do not tell; beside those of the plan."""
+        """Count what a reader needs to judge the numbers, beside what the plan has counted."""
         return {}
 
     def context(self, data: PairedData, plan: Plan) -> Context:
-        """What its metric needs to know beside the rows."""
+        """The context of its rows."""
         task = data.task
         return Context(
             data=data.name,

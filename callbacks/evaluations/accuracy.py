@@ -25,5 +25,5 @@ class Accuracy(Evaluation):
         data = setting.data
         if data.task.kind not in self.kinds:
             return Nothing()
-        counts = {"not_in_labels": data.unanswerable} if data.task.kind is SOFT else {}
-        return Plan(data.pool, [Null(limit=self.max_null if setting.monitoring else None)], counts=counts)
+        null = Null(limit=self.max_null if setting.monitoring else None)
+        return Plan(data.pool, [null], counts=data.counts.hopeless)

@@ -1,8 +1,5 @@
 """Exact match and F1 of answers that are pieces of a text, with the null control."""
 
-from dataclasses import replace
-
-from callbacks.engine.evaluation import Nothing, Plan, Setting
 from callbacks.evaluations.accuracy import Accuracy
 from metrics import METRICS
 from records import SPAN
@@ -17,7 +14,3 @@ class Answers(Accuracy):
 
     metric = METRICS["answers"]
     kinds = (SPAN,)
-
-    def plan(self, setting: Setting) -> Plan | Nothing:
-        plan = super().plan(setting)
-        return plan if isinstance(plan, Nothing) else replace(plan, counts={"not_in_text": setting.data.absent})

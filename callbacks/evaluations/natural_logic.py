@@ -60,7 +60,7 @@ class NaturalLogic(Evaluation):
         return Plan(fitted(examples, data), sets, {"data": NAME}, {"split": self.split, **design.left_out})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """What is in each set and what was left out; ``sha256`` identifies the pairs of a set."""
+        """Count what each set holds and what was left out; ``sha256`` identifies the pairs of a set."""
         counts: dict[str, Any] = {"rules_disagree": disagreements(rows, context.labels)}
         for chosen in plan.interventions:
             pairs = where(rows, intervention=chosen.name)

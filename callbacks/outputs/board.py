@@ -1,4 +1,4 @@
-"""What TensorBoard shows beside the scalars: figures per epoch, a page of grouped curves, and hyperparameters."""
+"""TensorBoard beside the scalars: figures per epoch, a page of grouped curves, and hyperparameters."""
 
 import re
 import threading

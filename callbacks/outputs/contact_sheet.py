@@ -54,7 +54,7 @@ class ContactSheet(Callback):
 
 
 def pair_of(row: Mapping[str, Any], data: PairedData) -> Pair:
-    """What there is to see of a row of the attentiveness test."""
+    """The examples and predictions that a sheet shows for a row of the attentiveness test."""
     swap, task = Swap(row["part"], data.default_label), data.task
     base, partner = data.pool[row["uid"]], data.pool[row["partner"]]
     changed = swap.exchange(base, partner).example

@@ -162,7 +162,7 @@ class RunFolder(Callback):
         return first | {"resumed": [*first.get("resumed", []), now]}
 
     def _description(self, trainer: Trainer) -> dict[str, Any]:
-        """What results.json leaves out, since it may differ where the numbers do not."""
+        """The facts that results.json leaves out, since they may differ where the numbers do not."""
         return {
             "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
             "started": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -152,7 +152,7 @@ class PairedData(pl.LightningDataModule):
 
     @property
     def evaluated(self) -> str:
-        """What the examples that are evaluated are called: the split of the source."""
+        """The name of the examples that are evaluated: the split of the source."""
         return "validation"
 
     @property
@@ -162,7 +162,7 @@ class PairedData(pl.LightningDataModule):
 
     @property
     def regime(self) -> str:
-        """What the training does differently: plain, counterfactual, partial-<part> or inoculation-<n>; -fold-<k>."""
+        """The name of the training: plain, counterfactual, partial-<part> or inoculation-<n>; -fold-<k>."""
         return regime_name(self.partial, self.augment, self.inoculation.n, self.fold)
 
     def load(self, split: Literal["train", "validation"]) -> Examples:
@@ -200,7 +200,7 @@ class PairedData(pl.LightningDataModule):
         return fingerprints(self.task, self.pool, self.train_examples, augmentation)
 
     def _partial(self, examples: Examples) -> Examples:
-        """What the model reads of examples: with ``partial``, that part."""
+        """Examples with the parts that the model reads: with ``partial``, that part."""
         return examples.keep_parts(self.task.parts) if self.partial else examples
 
     def _training_examples(self) -> Examples:

@@ -1,4 +1,4 @@
-"""What the processes of one run tell each other."""
+"""Values that the processes of one run exchange."""
 
 from typing import Any
 

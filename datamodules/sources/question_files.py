@@ -18,7 +18,7 @@ STARTS = "starts"  # meta column: where each gold answer begins in its text, in 
 
 @dataclass
 class Found:
-    """What was found of the answers.
+    """How many answers were found, and where.
 
     Attributes:
         no_gold: Rows that were left out, since they have no answer and do not say that there is none.

@@ -44,7 +44,7 @@ def normalised(answer: str) -> str:
 
 
 def worth(given: Iterable[str]) -> dict[str, float]:
-    """What each answer is worth of those that people gave to a question, by the accuracy of VQA.
+    """The worth of each answer of those that people gave to a question, by the accuracy of VQA.
 
     An answer is right by a third for each of three people who gave it; the mean over leaving out one person in turn. Of
     ten people, one makes 0.3, two make 0.6, three 0.9, and four or more 1.

@@ -1,4 +1,4 @@
-"""What is found in a hypothesis: numbers, dates, quantifiers, negations, verbs; and entities, where a parser is there.
+"""Analysis of a hypothesis: numbers, dates, quantifiers, negations, verbs; and entities, where a parser is there.
 
 :class:`RuleAnalyser` knows closed lists of words and patterns, and nothing of syntax. ``spacy_analyser.py`` adds
 entities and main verbs.
@@ -93,7 +93,7 @@ class Verb(NamedTuple):
 
 @dataclass(frozen=True)
 class Analysis:
-    """What an analyser finds in a text; all spans are positions in it.
+    """The findings of an analyser in a text; all spans are positions in it.
 
     Attributes:
         text: The text.
@@ -126,7 +126,7 @@ class Analyser(Protocol):
     knows_entities: bool
 
     def analyse(self, text: str) -> Analysis:
-        """What is in a text."""
+        """Analyse a text."""
         ...
 
 

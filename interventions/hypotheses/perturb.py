@@ -90,7 +90,7 @@ class Source:
         return self._claim[1]
 
     def cluster(self, uid: str) -> str:
-        """What the error of an example is shared with: its table."""
+        """The cluster of an example: its table."""
         return f"table {self.pool.value(table_column(self.pool, self.table), self.pool.position(uid))}"
 
     def _read(self, uid: str) -> Claim | None:

@@ -49,7 +49,7 @@ def best_analyser() -> Analyser:
 
 @dataclass(frozen=True)
 class SpacyAnalyser:
-    """What :class:`RuleAnalyser` finds, with entities, and with the finite verb by the parse.
+    """Finds what :class:`RuleAnalyser` does, with entities, and with the finite verb by the parse.
 
     Args:
         package: The model's package; by default the official one, or else its copy.

@@ -17,7 +17,7 @@ WORD = re.compile(r"\w+")
 
 
 def same_key(key: str) -> str:
-    """What two keys share that say the same: "Genre", "Genres" and "Genre(s)", "Birth name" and "Birth Name".
+    """A form that is equal for keys that say the same: "Genre", "Genres" and "Genre(s)", "Birth name" and "Birth Name".
 
     Example:
         >>> same_key("Spouse(s)"), same_key("Years active"), same_key("•")
@@ -28,7 +28,7 @@ def same_key(key: str) -> str:
 
 
 def same_value(value: str) -> str:
-    """What two values share that differ in case and spaces only."""
+    """A form that is equal for values that differ in case and spaces only."""
     return " ".join(value.casefold().split())
 
 

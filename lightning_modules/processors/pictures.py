@@ -59,7 +59,7 @@ class PictureStore:
         return len(self._pictures)
 
     def content(self, number: int) -> str:
-        """What picture a number stands for: the sha256 of its bytes."""
+        """The picture that a number stands for: the sha256 of its bytes."""
         return self._pictures[number].key
 
     def numbers(self, pictures: Sequence[Picture]) -> np.ndarray:

@@ -232,7 +232,7 @@ class TextProcessor:
         }
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
-        """What the tokenizer itself is given to encode an example with these parts."""
+        """The arguments of the tokenizer itself for an example with these parts."""
         return texts
 
     def _splice(self, parts: Sequence[np.ndarray], ids: np.ndarray, types: np.ndarray) -> int:

@@ -147,7 +147,7 @@ class Seq2Seq(PretrainedClassifier):
                 getattr(self.network, "all_tied_weights_keys", {}).pop(name, None)
 
     def _encoded(self, inputs: dict[str, Tensor]) -> Tensor:
-        """What the encoder makes of a batch: [examples, tokens, width]."""
+        """The encoder's states for a batch: [examples, tokens, width]."""
         return self.network.get_encoder()(**inputs).last_hidden_state
 
     def _scores(self, hidden: Tensor, mask: Tensor) -> Tensor:
@@ -182,7 +182,7 @@ class Seq2Seq(PretrainedClassifier):
         return [Prediction(answer, row) for answer, row in zip(answers, probs, strict=True)]
 
     def _generated(self, hidden: Tensor, mask: Tensor, longest: int | None = None) -> list[str]:
-        """What the model writes, token after token, at most so many; by default as far as a label can reach."""
+        """Texts that the model writes, token after token, at most so many; by default as far as a label can reach."""
         with quiet():
             ids = self.network.generate(
                 encoder_outputs=BaseModelOutput(last_hidden_state=hidden),
@@ -194,7 +194,7 @@ class Seq2Seq(PretrainedClassifier):
         return [self._text(row) for row in ids[:, 1:].tolist()]
 
     def _text(self, ids: list[int]) -> str:
-        """What tokens say, up to the end of the text."""
+        """The text of tokens, up to its end."""
         tokenizer = self.processor.tokenizer
         if tokenizer.eos_token_id in ids:
             ids = ids[: ids.index(tokenizer.eos_token_id)]

@@ -15,7 +15,7 @@ from records import SPAN, Example, Prediction, Task
 
 
 class AnswerProcessor(TemplateProcessor):
-    """What :class:`TemplateProcessor` makes of the parts, and the tokens of the answers that are to be written.
+    """Makes what :class:`TemplateProcessor` does, and the tokens of the answers that are to be written.
 
     The first gold answer is taught, or the text that stands for no answer. ``written`` and ``read`` are int64
     [examples, tokens], as :func:`~lightning_modules.processors.targets.teach` makes them.

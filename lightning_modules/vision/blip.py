@@ -53,7 +53,7 @@ class TwinCrossAttention(nn.Module):
             nn.init.zeros_(self.join.bias)
 
     def forward(self, hidden_states: Tensor, encoder_hidden_states: Tensor, **kwargs: Any) -> tuple[Tensor, None]:
-        """What the tokens are after they have looked: [examples, tokens, width].
+        """The states of the tokens after they have looked: [examples, tokens, width].
 
         Args:
             hidden_states: The tokens before: [examples, tokens, width].
@@ -144,7 +144,7 @@ class Blip(PictureClassifier):
         return ResizeTo(size, size, how), (size, size)
 
     def _read_settings(self) -> BlipImageProcessorPil:
-        """What the backbone says of its pictures: they must be squares of the size that its vision encoder reads."""
+        """The image processor of the backbone: pictures must be squares of the size that its vision encoder reads."""
         found = load(BlipImageProcessorPil.from_pretrained, self.folder)
         size, steps = self.config.vision_config.image_size, (found.do_resize, found.do_rescale, found.do_normalize)
         if not all(steps) or (found.size.height, found.size.width) != (size, size):

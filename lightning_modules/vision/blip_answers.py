@@ -78,7 +78,7 @@ class BlipAnswers(Blip):
         setattr(config, LEARNED, {"targets": list(targets)})
 
     def _encode_targets(self, targets: tuple[str, ...]) -> None:
-        """What the decoder reads and writes for each label: int64 [labels, tokens]."""
+        """Keep what the decoder reads and writes for each label: int64 [labels, tokens]."""
         tokenizer, config = self.processor.tokenizer, self.config.text_config
         ids = [[*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.sep_token_id] for text in targets]
         if twins := [text for row, text in zip(ids, targets, strict=True) if ids.count(row) > 1]:

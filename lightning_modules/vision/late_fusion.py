@@ -124,7 +124,7 @@ class LateFusion(PictureClassifier):
         return ResizeTo(width, height, how), (height, width)
 
     def _read_settings(self) -> dict[str, Any]:
-        """What is known of the network but for its text encoder: of an exported one, or of a new one."""
+        """The config of the network but for its text encoder: of an exported one, or of a new one."""
         file = Path(self.folder) / SETTINGS
         self.trained = file.is_file()
         if self.trained:

@@ -68,7 +68,7 @@ class Vilt(PictureClassifier):
         return resize, resize.shape(size, size)
 
     def _image_processor(self) -> ViltImageProcessorPil:
-        """What the backbone says of its pictures; where it says nothing, ViLT's own, of the size of the model."""
+        """The image processor of the backbone; where it has none, ViLT's own, of the size of the model."""
         if Path(self.folder).is_dir() and not any((Path(self.folder) / name).is_file() for name in PREPROCESSOR):
             images = ViltImageProcessorPil(size={"shortest_edge": int(np.min(self.config.image_size))})
         else:
@@ -195,7 +195,7 @@ class _Resize:
         self.shortest, self.divisor, self.how = shortest, divisor, how
 
     def shape(self, height: int, width: int) -> tuple[int, int]:
-        """What height and width become."""
+        """Height and width after resizing."""
         edges = self.shortest, self.shortest / min(height, width) * max(height, width)
         longest = int(1333 / 800 * self.shortest)
         if edges[1] > longest:

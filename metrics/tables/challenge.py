@@ -19,7 +19,7 @@ from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import Key, difference, ratio
 from metrics.tables.by_table import by_table, tables_of
 from records import Chart, Context, HeedError, Line, Measurement, MetricName, Shown, generator
-from records.rows import BASE, same, select, sliced, strings, where
+from records.rows import BASE, of_split, same, select, strings, where
 
 CHALLENGE, ORIGINAL = "challenge", "original"
 KINDS = ("preserved", "flipped")
@@ -52,7 +52,7 @@ class Pair:
 
 
 def _right(rows: pa.Table) -> Iterator[tuple[str, Which, str | None, bool]]:
-    """Of each changed example: uid, which change it is, gold label, and whether the prediction on it is that."""
+    """For each changed example: uid, which change it is, gold label, and whether the prediction on it is that."""
     columns = [rows[name].to_pylist() for name in ("uid", "intervention", "part", "variant", "draw", "gold")]
     for uid, intervention, part, variant, draw, gold, right in zip(
         *columns, same(rows, "gold", "y2").tolist(), strict=True
@@ -219,10 +219,11 @@ def perturbations(kinds: Sequence[str]) -> list[str]:
 
 
 def _score(rows: pa.Table, context: Context) -> Numbers:
-    """Of hypotheses and of titles: over all, in each of several splits, and for each kind of change."""
+    """Accuracy by hypotheses and by titles: over all, in each of several splits, and for each kind of change."""
     found, seed, changed = {}, context.seed, context.own["kinds"]
+    splits = {f"split={split}": of_split(rows, split) for split in context.splits}
     hypotheses, titles = (MetricName(CHALLENGE, context.data, part) for part in (HYPOTHESES, TITLES))
-    for slice_, some in {"": rows, **_of_splits(rows, context.splits)}.items():  # each split as if it stood alone
+    for slice_, some in {"": rows, **splits}.items():  # each split as if it stood alone
         alone: Numbers = challenge(some, hypotheses, perturbations(changed), seed) if changed else {}
         if context.own["title"]:
             alone |= challenge(some, titles, [TITLE], seed, KINDS[:1])  # no title flips a label
@@ -230,17 +231,6 @@ def _score(rows: pa.Table, context: Context) -> Numbers:
     for kind in changed:
         found |= challenge(rows, hypotheses._replace(slice=f"kind={kind}"), perturbations([kind]), seed)
     return found
-
-
-def _of_splits(rows: pa.Table, splits: Sequence[str]) -> dict[str, pa.Table]:
-    """The rows of each of several splits."""
-    if not splits:
-        return {}
-    of, names = sliced(rows, "split")
-    return {
-        f"split={split}": rows.filter(pa.array(of == (names.index(split) if split in names else -1)))
-        for split in splits
-    }
 
 
 def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:

@@ -21,7 +21,7 @@ CELLS = tuple(product(("right", "wrong"), repeat=3))  # on the original, on the 
 
 
 def set_data(name: str) -> str:
-    """What uids of a set begin with, and what its metrics are about."""
+    """The beginning of the uids of a set, and the data of its metrics."""
     return f"counterfactuals-{name}"
 
 

@@ -1,4 +1,4 @@
-"""What fine-tuning on a few challenge examples does (Gupta et al. 2022, section 7, after Liu, Schwartz and Smith 2019,
+"""Fine-tuning on a few challenge examples (Gupta et al. 2022, section 7, after Liu, Schwartz and Smith 2019,
 "Inoculation by Fine-Tuning").
 
 Outcome 1: the gap between the original and the challenge test closes. 2: the challenge stays hard. 3: the original test
@@ -26,7 +26,7 @@ Runs = tuple[pa.Table, pa.Table]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What inoculation did.
+    """The outcome of an inoculation.
 
     Attributes:
         number: 1, 2 or 3; None where it is undecided.
@@ -48,7 +48,7 @@ def _different(what: str, how: str) -> HeedError:
 
 
 def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
-    """Of the original test: right before, right after [examples, 2], and the table of each."""
+    """Whether predictions of the original test are right, before and after [examples, 2], and the table of each."""
     before, after = (select(rows, intervention=BASE) for rows in runs)
     if differ := difference_of(contents(before), contents(after)):
         raise _different("original", differ)

@@ -1,4 +1,4 @@
-"""What becomes of predictions when a table is edited, and how much of it is not allowed.
+"""Transitions between predictions when a table is edited, and how many of them are not allowed.
 
 Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5 and appendix; figure 3, tables 5, 6, 13 to 17.
 """

@@ -1,4 +1,4 @@
-"""What a metric needs to know beside the rows; it stands in the metadata of the rows file."""
+"""The context of rows: all that a metric needs beside them. It stands in the metadata of the rows file."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

@@ -52,7 +52,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Shown:
-    """What is shown of the numbers of one evaluation.
+    """The table of one evaluation.
 
     Attributes:
         lines: In the order of reading. Metrics without a line stand in results.json only.

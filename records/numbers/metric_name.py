@@ -6,7 +6,7 @@ SLICE_FIRST = ("challenge",)  # families in whose texts the slice stands before 
 
 
 class MetricName(NamedTuple):
-    """What a number is about.
+    """The name of a number, by fields.
 
     Attributes:
         family: The kind of measurement: "accuracy", "attentiveness", "transitions".

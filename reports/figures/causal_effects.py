@@ -67,7 +67,7 @@ def collect(folders: Sequence[str]) -> dict[str, dict[str, Point]]:
 
 
 def _bars(m: Mapping[str, Any]) -> list[list[float]]:
-    """What an interval reaches below and above its value, in percent; nothing where there is none."""
+    """How far an interval reaches below and above its value, in percent; 0 where there is none."""
     low, high = m["ci95"] or (m["value"], m["value"])
     return [[max(0.0, 100 * (m["value"] - low))], [max(0.0, 100 * (high - m["value"]))]]
 
@@ -129,4 +129,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    run_command("causal_figure", main)
+    run_command("causal_effects", main)

@@ -93,7 +93,7 @@ def unchanged(rows: pa.Table, part: str, default_label: str | None, seed: int, m
 
 
 def title(data: str, part: str, found: Unchanged) -> str:
-    """What a sheet shows, in one sentence."""
+    """The title of a sheet, in one sentence."""
     named, shown = part.replace("+", " and "), len(found.rows)
     if not found.swapped:
         return f"{data}: no example got another's {named}, so that there is nothing to see."
@@ -193,7 +193,7 @@ class _Sheet:
         self.figure.text(x / self.width, 1 - y / self.height, text, fontsize=size, parse_math=False, **how)
 
     def said(self, x: float, y: float, pair: Pair, texts: Sequence[tuple[str, list[str]]], indent: float) -> None:
-        """What is no picture of a pair, as (what it is, lines)."""
+        """The parts of a pair that are not pictures, as (name, lines)."""
         y += 0.7 * LINE
         for name, lines in texts:
             self.text(x, y, name, color=GREY)

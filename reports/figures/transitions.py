@@ -67,7 +67,7 @@ def collect(folders: Sequence[str], operation: str) -> dict[str, Edges]:
 
 
 def style(operation: str, before: str, after: str) -> str:
-    """What a transition is: "invalid", "valid", or with a row deleted "relevant", "irrelevant" or "either".
+    """The kind of a transition: "invalid", "valid", or with a row deleted "relevant", "irrelevant" or "either".
 
     The last three say for which rows it is valid, where that of the deleted row is not known.
 
@@ -189,4 +189,4 @@ def main(arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    run_command("transition_figure", main)
+    run_command("transitions", main)

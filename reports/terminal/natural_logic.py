@@ -19,7 +19,7 @@ Interval = tuple[float, float, float]  # value, low, high
 
 
 def categories(measured: Sequence[Interval | None]) -> list[str]:
-    """What each of several runs is among them (the paper, section 5.3, gives no rule: this one is Heed's own).
+    """The category of each of several runs among them (the paper, section 5.3, gives no rule: this one is Heed's own).
 
     Where the 95 % intervals of the largest value and of the smallest overlap or touch, all runs are "alike". Otherwise
     these two are "highest" and "lowest"; equal values share it. Others by where they lie between: below a third of the

@@ -11,7 +11,7 @@ from datamodules import Planted
 from interventions.tables.allowed_transitions import LABELS
 from lightning_modules import Seq2Seq
 from records import HeedError, MetricName
-from records.rows import contents, write_rows
+from records.rows import contents, save_rows
 from records.storage.results import write_results
 from reports.inoculation import compare, main
 
@@ -142,7 +142,7 @@ def test_eight_cells_are_refused_where_the_other_rows_are_about_other_examples(f
     partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis", seed=4), CounterfactualTables(paths))
     with pytest.raises(HeedError, match="was evaluated with the seed 4, and this is 0: use one"):
         CounterfactualTables(paths, str(written(partial, folder / "seed"))).plan(Setting(module(folder)))
-    write_rows(folder / "seed" / "rows" / "counterfactual_tables.parquet", *partial.rows["counterfactual_tables"])
+    save_rows(folder / "seed" / "rows" / "counterfactual_tables.parquet", *partial.rows["counterfactual_tables"])
     (folder / "other" / "rows" / "counterfactual_tables.parquet").write_bytes(b"")
     with pytest.raises(HeedError, match="hypothesis_only .*: .*parquet is not the file that"):
         CounterfactualTables(paths, other)

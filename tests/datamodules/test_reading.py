@@ -65,7 +65,7 @@ def test_every_question_of_the_real_file(shared_data: Path) -> None:
     assert seen == own
     assert len(own) == 6078
     assert not texts(data.train_examples) & texts(data.pool)
-    assert (data.absent, data.found["train"].moved, data.counts.no_gold["train"]) == (0, 0, 0)
+    assert (data.counts.hopeless["not_in_text"], data.found["train"].moved, data.counts.no_gold["train"]) == (0, 0, 0)
     assert data.pool.meta == ("passage",)
 
 
@@ -134,7 +134,7 @@ def test_what_cannot_be_learned_is_left_out_of_training_alone(tmp_path: Path, ca
     (tmp_path / "dev.jsonl").write_text("\n".join(map(json.dumps, rows)))
     data = squad(tmp_path, validate_on_train=True)
     data.setup("fit")
-    assert (len(data.train_examples), len(data.pool), data.absent) == (1, 10, 9)
+    assert (len(data.train_examples), len(data.pool), data.counts.hopeless["not_in_text"]) == (1, 10, 9)
     (tmp_path / "train.jsonl").write_text(json.dumps(rows[0]))
     with pytest.raises(HeedError, match="nothing to train on"):
         squad(tmp_path).setup("fit")

@@ -25,6 +25,7 @@ def pair_row(
 ) -> dict:
     part = next(kind for kind, sets in KINDS.items() if which in sets)
     return {"uid": uid, "intervention": which, "part": part, "variant": f"{partner} {variant}", "gold": gold,
+            "expectation": "change" if which in ("I0", "I1") else "stay",
             "y": answer(p, labels), "y2": answer(p2, labels), "p": p, "p2": p2, "partner": f"{uid} {partner}",
             "clusters": [uid, held or f"of {uid}", partner], "slices": list(slices)}  # fmt: skip
 

@@ -43,7 +43,7 @@ def test_the_interval_is_wider_than_that_of_independent_pairs_where_clusters_mat
 def test_what_two_sets_share_moves_together():
     """Two sets with the same answers: each effect is uncertain, their difference is 0 in every resample."""
     entries = crossed(10, 8, sets=("I0",))
-    twins = [row | {"intervention": "I2"} for row in entries if row["intervention"] == "I0"]
+    twins = [row | {"intervention": "I2", "expectation": "stay"} for row in entries if row["intervention"] == "I0"]
     found = effects(table(entries + twins))
     assert found["natural_logic/d/context/delta"].ci95 == (0, 0)
     assert found["natural_logic/d/context/ratio"].ci95 == (1, 1)
@@ -75,7 +75,7 @@ def test_the_seed_and_the_rows_alone_give_the_numbers():
 def test_each_interval_is_about_its_own_number(seed):
     """Of the set I2 fewer answers change, so that a difference or a ratio the wrong way round would show."""
     entries = crossed(30, 25, seed, ("I0",))
-    fewer = [e | {"intervention": "I2"} for e in entries if e["intervention"] == "I0"]
+    fewer = [e | {"intervention": "I2", "expectation": "stay"} for e in entries if e["intervention"] == "I0"]
     fewer = [e | {"y2": e["y"], "p2": e["p"]} if e["partner"].endswith("1") else e for e in fewer]
     for name, m in effects(table(entries + fewer)).items():
         if m.value is not None and not name.endswith("/majority"):

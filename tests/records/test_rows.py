@@ -125,9 +125,9 @@ def test_to_disk_and_back_is_the_same(tmp_path_factory, found):
         y2=[None if f[2] is None else "yes" for f in found],
         clusters=[f[3] for f in found],
     )
-    path = tmp_path_factory.mktemp("rows") / "new folder" / "rows.parquet"
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
     metadata = {"task": ["yes", "no", "é"], "seed": 7, "manifest": "00ff"}
-    sha = r.write_rows(path, rows, metadata)
+    sha = r.save_rows(path, rows, metadata)
     again, entry = r.read_rows(path)
     assert again.schema.equals(rows.schema)
     assert again.equals(rows)
@@ -142,15 +142,15 @@ def test_the_same_rows_give_the_same_bytes_in_whatever_order_they_came(tmp_path)
     random.Random(0).shuffle(order)
     shuffled = rows.take(order)
     parts = r.sort_rows(pa.concat_tables([shuffled[300:], shuffled[:10], shuffled[10:300]]))
-    first = r.write_rows(tmp_path / "a.parquet", r.sort_rows(rows), {"seed": 1, "task": ["a"]})
-    second = r.write_rows(tmp_path / "b.parquet", parts, {"task": ["a"], "seed": 1})
+    first = r.save_rows(tmp_path / "a.parquet", r.sort_rows(rows), {"seed": 1, "task": ["a"]})
+    second = r.save_rows(tmp_path / "b.parquet", parts, {"task": ["a"], "seed": 1})
     assert first == second
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
 
 
 def test_other_rows_or_metadata_give_another_hash(tmp_path):
     shas = {
-        r.write_rows(tmp_path / "x", rows, {"seed": seed})
+        r.save_rows(tmp_path / "x", rows, {"seed": seed})
         for rows, seed in [(plain(5), 1), (plain(6), 1), (plain(5), 2)]
     }
     assert len(shas) == 3
@@ -163,7 +163,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 def test_a_truncated_file_is_named(tmp_path):
     path = tmp_path / "rows.parquet"
-    r.write_rows(path, plain(50), {})
+    r.save_rows(path, plain(50), {})
     whole = path.read_bytes()
     for kept in (0, 1, 4, len(whole) // 2, len(whole) - 9, len(whole) - 1):
         path.write_bytes(whole[:kept])

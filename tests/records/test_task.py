@@ -76,7 +76,6 @@ def test_models_are_trained_towards_labels_or_their_worth() -> None:
     golds = ['{"maybe": 0.9, "no": 0.3, "yes": 1}', "{}"]
     worth = SOFT.targets([*golds, None], index)
     assert (worth.dtype, worth.tolist()) == (np.float32, [[1, np.float32(0.3), 0], [0, 0, 0], [0, 0, 0]])
-    assert [SOFT.answerable(gold, index) for gold in golds] == [True, False]
     assert SPAN.targets(['["a"]', "[]"], {}).tolist() == [-1, -1]
     shapes = [torch.from_numpy(kind.targets([], index)).shape for kind in KINDS.values()]  # of a batch of no example
     assert shapes == [(0,), (0, 3), (0,)]

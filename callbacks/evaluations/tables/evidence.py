@@ -16,7 +16,7 @@ from records import Context, HeedError
 
 
 class Evidence(Evaluation):
-    """What annotated evidence tells: which rows a model uses, and whether it follows them to another table.
+    """Which annotated rows a model uses, and whether it follows them to another table.
 
     Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5.2, §5.3 and §6. Of each annotated pair every
     row is deleted once; those whose deletion changes the prediction are compared with those that people marked. Then

@@ -64,7 +64,7 @@ class TableRows(Evaluation):
         return frozenset(map(pool.uid, by_hash(pool, data.seed, self.name)[: self.max_examples]))
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        """Of each operation: hypotheses and tables with an edit, hypotheses without a possible one, and the matrix."""
+        """Count for each operation hypotheses and tables with an edit, hypotheses without one, and transitions."""
         base, counts = set(strings(select(rows, intervention=BASE), "uid")), {}
         tested = [edit.only for edit in plan.interventions if edit.name == self.operations[0]]  # of each split
         chosen = sum(len(base if only is None else base & only) for only in tested)

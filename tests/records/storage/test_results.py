@@ -93,7 +93,7 @@ def test_rows_that_were_cut_or_copied_in_do_not_fit(tmp_path, cut):
 
 def test_rows_that_results_do_not_name_are_not_read(tmp_path):
     save(tmp_path, 3, "accuracy")
-    r.write_rows(run.rows_file(tmp_path, "swaps"), plain(3), META)
+    r.save_rows(run.rows_file(tmp_path, "swaps"), plain(3), META)
     with pytest.raises(HeedError, match="swaps.parquet is not among the rows that .*results.json was computed from"):
         run.read_evaluation(tmp_path, "swaps")
 
