@@ -5,9 +5,8 @@ from collections.abc import Collection, Mapping
 
 from torch import Tensor
 
-Shapes = Mapping[
-    str, tuple[tuple[int, ...], tuple[int, ...]]
-]  # name of a tensor to its shape in a file, in the network
+Shape = tuple[int, ...]
+Shapes = Mapping[str, tuple[Shape, Shape]]  # name of a tensor to its shape in a file, in the network
 
 
 def difference(own: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> tuple[set[str], set[str], Shapes]:

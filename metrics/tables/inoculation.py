@@ -54,9 +54,8 @@ def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
         raise _different("original", differ)
     right = [dict(zip(strings(rows, "uid"), same(rows, "gold", "y"), strict=True)) for rows in (before, after)]
     uids = sorted(right[0])
-    return np.array([[r[uid] for r in right] for uid in uids], dtype=np.float64).reshape(-1, 2), tables_of(
-        runs[0], uids
-    )
+    both = np.array([[r[uid] for r in right] for uid in uids], dtype=np.float64).reshape(-1, 2)
+    return both, tables_of(runs[0], uids)
 
 
 def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) -> tuple[np.ndarray, list[str]]:
