@@ -277,10 +277,12 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     found = accuracy(rows, "d") | noise(rows, "d") | attentiveness(rows, "d", "premise", "no", ["yes", "no"])
     yes, no = ([0.8, 0.2, 0.0], [0.2, 0.8, 0.0])
     change = {"uid": "u", "part": "context", "draw": -1, "y2": "neutral", "gold": "neutral", "p": yes}
-    pairs = [change | {"intervention": "I0", "partner": "c", "clusters": ["u", "a", "c"], "p2": no}]
+    pairs = [
+        change | {"intervention": "I0", "expectation": "change", "partner": "c", "clusters": ["u", "a", "c"], "p2": no}
+    ]
     for i in range(9):  # of which one changes
         moved = {"p2": yes if i else no, "variant": str(i), "partner": str(i), "clusters": ["u", "a", str(i)]}
-        pairs.append(change | {"intervention": "I2"} | moved)
+        pairs.append(change | {"intervention": "I2", "expectation": "stay"} | moved)
     rows = rows_of({"u": ("entailment", "entailment")}, pairs)
     found |= causal_effects(rows, "d", ["entailment", "neutral", "contradiction"])
     change = {"uid": "u", "intervention": "change", "y2": "no", "clusters": ["u", "table t"]}
