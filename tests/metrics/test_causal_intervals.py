@@ -51,6 +51,12 @@ def test_what_two_sets_share_moves_together():
     assert width(found["natural_logic/d/context/tce"]) > 0.1
 
 
+def test_what_an_intervention_expects_says_which_effect_it_measures_and_not_its_name():
+    entries = crossed(10, 8)
+    renamed = [e | {"intervention": {"I0": "a", "I2": "b"}.get(e["intervention"], "base")} for e in entries]
+    assert effects(table(renamed)) == effects(table(entries))
+
+
 @given(st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(random):
     rows = table(crossed(4, 3))
