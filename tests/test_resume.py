@@ -243,7 +243,7 @@ def test_a_rank_that_lightning_started_ends_the_run_with_its_error(lab, where, t
     flags, _ = KINDS["two"]
     script = tmp_path / "fails.py"
     script.write_text(
-        f"import os, sys\nsys.path.insert(0, {str(ROOT / 'tests')!r})\nimport fork_runs\n"
+        f"import os, sys\nsys.path.insert(0, {str(ROOT / 'tests' / 'helpers')!r})\nimport fork_runs\n"
         f"if os.environ.get('LOCAL_RANK') == '1':\n    fork_runs.watch(*{where!r})\n"
         "fork_runs.mistakes.guarded(fork_runs.train.main)\n"
     )
