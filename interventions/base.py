@@ -1,13 +1,82 @@
-"""The interface of interventions."""
+"""The interface of interventions, and the changes that they make."""
 
 import hashlib
 import json
-from collections.abc import Sequence
-from typing import Literal, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Protocol
 
-from records import Changed, Examples, Prediction
+import numpy as np
+import pyarrow as pa
+
+from records import Changed, Example, Examples, random_key, words_of
 
 Expectation = Literal["change", "stay", "transition"]
+NO_DRAW = -1
+LIMITED = 2  # version of how a limit chooses among the eligible examples
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Changed examples as columns, by ascending order of the positions that were asked for.
+
+    An example gets parts that other examples of the pool lend (``lenders``), or becomes another example of the pool,
+    whose prediction is looked up (``known``), or gets new content (``examples``). Without any of these it stays the
+    same.
+
+    Attributes:
+        positions: int64 [changes], the example of the pool that is changed.
+        draws: int16 [changes], the draw, or -1.
+        clusters: list of texts [changes]: what the error of a row is shared with, its own uid first.
+        lenders: Part name to int64 [changes], the position of the example that lends it, or ``EMPTIED``.
+        known: int64 [changes], the position of the example that it becomes.
+        examples: The new examples, with the uids of their base examples.
+        partner: Texts [changes], the uid of the example that lent something, or one text for all.
+        variant: Texts [changes], which of several changes of one draw this is, or one text for all.
+        allowed: Texts [changes], key into a table of allowed transitions, or one text for all.
+    """
+
+    positions: np.ndarray
+    draws: np.ndarray
+    clusters: pa.ListArray
+    lenders: Mapping[str, np.ndarray] = field(default_factory=dict)
+    known: np.ndarray | None = None
+    examples: Sequence[Example] | None = None
+    partner: pa.Array | str = ""
+    variant: pa.Array | str = ""
+    allowed: pa.Array | str = ""
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def slice(self, start: int, stop: int) -> "Changes":
+        """Some of them that stand side by side."""
+
+        def cut(values: Any) -> Any:
+            return values if values is None or isinstance(values, str) else values[start:stop]
+
+        own = {f.name: cut(getattr(self, f.name)) for f in fields(self) if f.name != "lenders"}
+        return Changes(**own, lenders={part: cut(positions) for part, positions in self.lenders.items()})
+
+    @classmethod
+    def concatenate(cls, several: Sequence["Changes"]) -> "Changes":
+        """Changes by one intervention, one after the other."""
+        if len(several) == 1:
+            return several[0]
+
+        def join(values: list[Any]) -> Any:
+            if values[0] is None or isinstance(values[0], str):
+                return values[0]
+            if isinstance(values[0], np.ndarray):
+                return np.concatenate(values)
+            if isinstance(values[0], pa.Array):
+                return pa.concat_arrays(values)
+            return [example for each in values for example in each]
+
+        own = {f.name: join([getattr(one, f.name) for one in several]) for f in fields(cls) if f.name != "lenders"}
+        lenders = {part: join([one.lenders[part] for one in several]) for part in several[0].lenders}
+        return cls(**own, lenders=lenders)
 
 
 class Intervention(Protocol):
@@ -31,18 +100,96 @@ class Intervention(Protocol):
     limit: int | None
     settings: tuple[str | int | bool, ...]
 
-    def eligible(self, uid: str, base: Prediction) -> bool:
-        """Whether an example with this base prediction is to be changed at all."""
+    def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
+        """Choose the examples to change at all: bool [positions].
+
+        Args:
+            pool: The examples.
+            positions: int64, those that were predicted.
+            answers: Texts, the base prediction of each.
+        """
         ...
 
+    def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
+        """The changed examples of all draws, in the order of ``positions``, then of draws. Pure."""
+        ...
+
+
+class EachExample(ABC):
+    """An intervention that writes new content: one example after the other."""
+
+    draws: int
+
+    @abstractmethod
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         """The changed examples of one draw; an empty list where no change is possible. Pure."""
-        ...
+
+    def covers(self, uid: str) -> bool:
+        """Whether an example is to be changed at all, whatever its prediction."""
+        return True
+
+    def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
+        return np.array([self.covers(uid) for uid in pool.uids.take(positions).to_pylist()], dtype=bool)
+
+    def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
+        uids, draws = pool.uids.take(positions).to_pylist(), range(self.draws) or [NO_DRAW]
+        made = [
+            (position, draw, changed)
+            for position, uid in zip(positions.tolist(), uids, strict=True)
+            for draw in draws
+            for changed in self.apply(pool, uid, draw, seed)
+        ]
+        changed = [change for _, _, change in made]
+        return Changes(
+            np.array([position for position, _, _ in made], dtype=np.int64),
+            np.array([draw for _, draw, _ in made], dtype=np.int16),
+            pa.array([change.clusters for change in changed], pa.list_(pa.string())),
+            examples=[change.example for change in changed],
+            partner=pa.array([change.partner for change in changed], pa.string()),
+            variant=pa.array([change.variant for change in changed], pa.string()),
+            allowed=pa.array([change.allowed for change in changed], pa.string()),
+        )
+
+
+def clusters_of(*texts: pa.Array) -> pa.ListArray:
+    """The clusters of each change: the first of each array, the second of each, and so on.
+
+    Args:
+        texts: Arrays of texts [changes], the own uids first.
+
+    Example:
+        >>> clusters_of(pa.array(["a", "b"]), pa.array(["c", "d"])).to_pylist()
+        [['a', 'c'], ['b', 'd']]
+    """
+    ends = np.arange(len(texts[0]) + 1, dtype=np.int32) * np.int32(len(texts))
+    places = np.arange(ends[-1]).reshape(len(texts), -1).T.ravel()
+    return pa.ListArray.from_arrays(pa.array(ends), pa.concat_arrays(texts).take(places))
+
+
+def limited(intervention: Intervention, pool: Examples, positions: np.ndarray, seed: int) -> np.ndarray:
+    """Choose ``intervention.limit`` of the eligible examples; those of a smaller limit are among them.
+
+    Args:
+        intervention: What is to be done with them.
+        pool: The examples.
+        positions: int64, the eligible ones.
+        seed: The run's seed; an example is chosen by it, its uid and those of the others alone.
+
+    Returns:
+        int64, some of the positions, in their order.
+    """
+    if intervention.limit is None or len(positions) <= intervention.limit:
+        return positions
+    key = random_key(seed, "limit", LIMITED, intervention.name, intervention.version)
+    uid_keys = pool.uid_keys[positions]
+    first, second, *_ = words_of(key, uid_keys)
+    ranked = np.lexsort([uid_keys, second, first])
+    return positions[np.sort(ranked[: intervention.limit])]
 
 
 def manifest_hash(interventions: Sequence[Intervention], pool: Examples, seed: int) -> str:
     """Identity of a set of changed examples: interventions with their versions, the seed, and the pool's content."""
-    binding = {i: i.limit for i in interventions if i.limit is not None and i.limit < len(pool)}
+    binding = {i: [i.limit, LIMITED] for i in interventions if i.limit is not None and i.limit < len(pool)}
     listing = [[i.name, i.version, list(i.parts), i.draws, binding.get(i), *i.settings] for i in interventions]
     entry = json.dumps({"interventions": listing, "pool": pool.fingerprint, "seed": seed}, sort_keys=True)
     return hashlib.sha256(entry.encode()).hexdigest()

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from interventions.base import Expectation
-from records import Changed, Examples, HeedError, Prediction, generator
+from interventions.base import NO_DRAW, Changes, Expectation, clusters_of
+from records import Examples, HeedError, generator
 
 VARIABLES = ("context", "insertion", "monotonicity", "relation", "gold")
 SETS: dict[str, tuple[bool, ...]] = {  # whether a match is equal to its seed in each of these (table 4)
@@ -97,17 +99,22 @@ class Counterparts:
     def expectation(self) -> Expectation:
         return "stay" if SETS[self.name][-1] else "change"
 
-    def eligible(self, uid: str, base: Prediction) -> bool:
-        return uid in self.seeds
+    def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
+        seeds = pa.array(sorted(self.seeds), pa.string())
+        return pc.is_in(pool.uids.take(positions), value_set=seeds).to_numpy(zero_copy_only=False)
 
-    def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
-        changed, (part,), i = [], self.parts, pool.position(uid)
-        kept = f"{KEPT[part]} {pool.value(IDS[KEPT[part]], i)}"
-        for j in self.design.matches(self.name, i):
-            clusters = uid, kept, f"{part} {pool.value(IDS[part], j)}"
-            new = pool.value(f"meta.{part}", j)
-            changed.append(Changed(None, partner=pool.uid(j), variant=new, clusters=clusters))
-        return changed
+    def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
+        matches = [self.design.matches(self.name, i) for i in positions.tolist()]
+        bases = np.repeat(positions, [len(of_seed) for of_seed in matches])
+        known = np.concatenate([positions[:0], *matches])
+        (part,), uids = self.parts, pool.uids.take(known)
+        kept, changed = (
+            pc.binary_join_element_wise(name, pool.texts(IDS[name], of), " ")
+            for name, of in ((KEPT[part], bases), (part, known))
+        )
+        clusters = clusters_of(pool.uids.take(bases), kept, changed)
+        draws, variant = np.full(len(known), NO_DRAW, dtype=np.int16), pool.texts(f"meta.{part}", known)
+        return Changes(bases, draws, clusters, known=known, partner=uids, variant=variant)
 
 
 def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) -> list[Counterparts]:

@@ -1,10 +1,12 @@
 """One part alone, for a model that was trained on all of them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from interventions.base import Expectation
-from records import Changed, Examples, Prediction, emptied
-from records.examples import content_id
+import numpy as np
+import pyarrow as pa
+
+from interventions.base import NO_DRAW, Changes, Expectation, clusters_of
+from records import EMPTIED, Examples
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,11 @@ class KeepPart:
     def parts(self) -> tuple[str, ...]:
         return self.emptied
 
-    def eligible(self, uid: str, base: Prediction) -> bool:
-        return True
+    def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
+        return np.ones(len(positions), dtype=bool)
 
-    def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
-        base = pool[uid]
-        new = {part: emptied(base.parts[part]) for part in self.emptied}
-        groups = {**base.groups, **{part: content_id(value) for part, value in new.items()}}
-        return [Changed(replace(base, parts={**base.parts, **new}, groups=groups), variant=self.kept, clusters=(uid,))]
+    def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
+        draws = np.full(len(positions), NO_DRAW, dtype=np.int16)
+        clusters = clusters_of(pool.uids.take(positions))
+        lenders = dict.fromkeys(self.emptied, np.full(len(positions), EMPTIED))
+        return Changes(positions, draws, clusters, lenders=lenders, variant=self.kept)

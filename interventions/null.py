@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 
-from interventions.base import Expectation
-from records import Changed, Examples, Prediction
+import numpy as np
+import pyarrow as pa
+
+from interventions.base import NO_DRAW, Changes, Expectation, clusters_of
+from records import Examples
 
 
 @dataclass(frozen=True)
@@ -18,8 +21,9 @@ class Null:
     limit: int | None = None
     settings: tuple[str | int | bool, ...] = ()
 
-    def eligible(self, uid: str, base: Prediction) -> bool:
-        return True
+    def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
+        return np.ones(len(positions), dtype=bool)
 
-    def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
-        return [Changed(pool[uid], clusters=(uid,))]
+    def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
+        draws = np.full(len(positions), NO_DRAW, dtype=np.int16)
+        return Changes(positions, draws, clusters_of(pool.uids.take(positions)))

@@ -1,11 +1,15 @@
 """The swap of the Counterfactual Attentiveness Test (CAT, §3.3): a part comes from another example of the split."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from interventions.base import Expectation
-from records import Changed, Example, Examples, Prediction, generator
+from interventions.base import Changes, Expectation, clusters_of
+from records import Examples, integers, random_key
+
+BLOCKS = 32  # of four attempts to meet a partner by chance, before all that an example has are listed
 
 
 @dataclass(frozen=True)
@@ -25,15 +29,15 @@ class Swap:
         >>> from records import Example, Examples
         >>> pool = Examples.of([Example(u, {"premise": p, "hypothesis": h}, "neutral")
         ...                     for u, p, h in [("a", "It rains.", "Rain."), ("b", "A dog runs.", "A cat.")]])
-        >>> dict(Swap("premise", "neutral").apply(pool, "a", draw=0, seed=0)[0].example.parts)
-        {'premise': 'A dog runs.', 'hypothesis': 'Rain.'}
+        >>> Swap("premise", "neutral").partners(pool, np.array([0, 1]), draws=0, seed=0).tolist()
+        [1, 0]
     """
 
     part: str
     default_label: str | None
     draws: int = 5
     name: str = "swap"
-    version: int = 1
+    version: int = 2
     expectation: Expectation = "change"
     limit: int | None = None
     settings: tuple[str | int | bool, ...] = ()
@@ -42,38 +46,56 @@ class Swap:
     def parts(self) -> tuple[str, ...]:
         return tuple(self.part.split("+"))
 
-    def eligible(self, uid: str, base: Prediction) -> bool:
-        return base.answer != self.default_label
+    def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
+        if self.default_label is None:
+            return np.ones(len(positions), dtype=bool)
+        return pc.not_equal(answers, self.default_label).to_numpy(zero_copy_only=False)
 
-    def partner(self, pool: Examples, i: int, draw: int, seed: int) -> int | None:
-        """Position of the partner of position ``i``, or None where every other example is related to it.
+    def partners(self, pool: Examples, positions: np.ndarray, draws: np.ndarray | int, seed: int) -> np.ndarray:
+        """Position of a partner of each example, or -1 where every other example is related to it.
+
+        Any example of the pool is proposed, until one is not related. That would take long for an example that is
+        related to almost all; after some attempts the partner is drawn from a list.
 
         Args:
             pool: The split that partners come from.
-            i: Position of the base example.
-            draw: Which draw.
-            seed: The run's seed.
+            positions: int64 [examples], the base examples.
+            draws: Which draw, [examples] or one for all.
+            seed: The run's seed. A partner depends on it, on the uid of the example, the draw and the pool.
+
+        Returns:
+            int64 [examples].
         """
-        excluded = pool.sharing(i)
-        candidates = len(pool) - len(excluded)
-        if candidates == 0:
-            return None
-        rank = int(generator(seed, self.name, self.version, self.part, pool.uid(i), draw).integers(candidates))
-        # step over each excluded position that lies at or before the partner
-        return rank + int(np.searchsorted(excluded - np.arange(len(excluded)), rank, side="right"))
+        partners = np.full(len(positions), -1, dtype=np.int64)
+        some = np.flatnonzero(pool.candidates[positions])
+        positions, draws = positions[some], np.broadcast_to(draws, partners.shape)[some]
+        key, uid_keys = random_key(seed, self.name, self.version, self.part), pool.uid_keys[positions]
+        everyone = np.full(len(some), len(pool))
 
-    def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
-        i = pool.position(uid)
-        j = self.partner(pool, i, draw, seed)
-        if j is None:
-            return []
-        return [self.exchange(pool[i], pool[j])]
+        def unrelated(places: np.ndarray, proposed: np.ndarray) -> np.ndarray:
+            return ~pool.share(positions[places], proposed)
 
-    def exchange(self, base: Example, partner: Example) -> Changed:
-        """The base example with the partner's part."""
-        example = replace(
-            base,
-            parts={**base.parts, **{part: partner.parts[part] for part in self.parts}},
-            groups={**base.groups, **{part: partner.groups[part] for part in self.parts}},
-        )
-        return Changed(example, partner=partner.uid, clusters=(base.uid, partner.uid))
+        partners[some] = integers(key, uid_keys, draws, everyone, range(BLOCKS), unrelated)
+        left = np.flatnonzero(partners[some] < 0)
+        ranks = integers(key, uid_keys[left], draws[left], pool.candidates[positions[left]], range(BLOCKS, 2**32))
+        partners[some[left]] = _ranked(pool, positions[left], ranks)
+        return partners
+
+    def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
+        bases, draws = np.repeat(positions, self.draws), np.tile(np.arange(self.draws, dtype=np.int16), len(positions))
+        partners = self.partners(pool, bases, draws, seed)
+        drawn = partners >= 0
+        bases, draws, partners = bases[drawn], draws[drawn], partners[drawn]
+        uids = pool.uids.take(partners)
+        clusters = clusters_of(pool.uids.take(bases), uids)
+        return Changes(bases, draws, clusters, lenders=dict.fromkeys(self.parts, partners), partner=uids)
+
+
+def _ranked(pool: Examples, positions: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """For each example, that of a rank among all that are not related to it: int64 [examples]."""
+    partners, order = np.empty_like(ranks), np.argsort(positions, kind="stable")
+    starts = np.flatnonzero(np.diff(positions[order], prepend=-1))
+    for places in np.split(order, starts[1:]) if len(order) else ():
+        others = np.delete(np.arange(len(pool)), pool.sharing(int(positions[places[0]])))
+        partners[places] = others[ranks[places]]
+    return partners

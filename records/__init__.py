@@ -1,8 +1,9 @@
 """The ground floor: what goes into a measurement (examples) and what comes out of it (rows, results)."""
 
+from records.composed import EMPTIED, Composed, column
 from records.errors import HeedError, ending_with_its_reader, printable, run_command
-from records.example import Changed, Example, Part, Prediction
-from records.examples import BATCH, Examples, ExamplesBuilder, emptied, keys
+from records.example import Changed, Example, Part
+from records.examples import BATCH, Examples, ExamplesBuilder
 from records.labels import MANY, is_entailment, listing, percent, same_name
 from records.numbers.context import Context
 from records.numbers.display import Chart, Line, Section, Shown
@@ -11,13 +12,15 @@ from records.numbers.metric_name import MetricName
 from records.parts.picture import FORMATS, Picture
 from records.parts.table import Table, TableForm
 from records.parts.template import parts_of, plain_template, rename_parts
-from records.randomness import generator
+from records.pool.contents import emptied, keys
+from records.randomness import generator, integers, random_key, words_of
 from records.storage.files import Spool, atomic_path, open_file, read_json, require_file, spooling, write_json, writing
 from records.task import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, Task, TaskKind
 
 __all__ = [
     "BATCH",
     "CLASSIFICATION",
+    "EMPTIED",
     "FORMATS",
     "KINDS",
     "MANY",
@@ -26,6 +29,7 @@ __all__ = [
     "SPAN",
     "Changed",
     "Chart",
+    "Composed",
     "Context",
     "Example",
     "Examples",
@@ -36,7 +40,6 @@ __all__ = [
     "MetricName",
     "Part",
     "Picture",
-    "Prediction",
     "Section",
     "Shown",
     "Spool",
@@ -45,9 +48,11 @@ __all__ = [
     "Task",
     "TaskKind",
     "atomic_path",
+    "column",
     "emptied",
     "ending_with_its_reader",
     "generator",
+    "integers",
     "is_entailment",
     "keys",
     "listing",
@@ -56,12 +61,14 @@ __all__ = [
     "percent",
     "plain_template",
     "printable",
+    "random_key",
     "read_json",
     "rename_parts",
     "require_file",
     "run_command",
     "same_name",
     "spooling",
+    "words_of",
     "write_json",
     "writing",
 ]

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from records.parts.picture import Picture
 from records.parts.table import Table
 
@@ -32,32 +30,18 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """The answer of a model to one example.
-
-    Attributes:
-        answer: The predicted label by name, or ``NO_LABEL``; of a span task, the answer's text, "" for no answer.
-        probs: float32, shape [labels], in the order of ``Task.labels``; None where ``Task.distribution`` is empty.
-    """
-
-    answer: str
-    probs: np.ndarray | None = None
-
-
-@dataclass(frozen=True)
 class Changed:
     """An example that an intervention has changed.
 
     Attributes:
-        example: The changed example; its ``uid`` is that of the base example. None where another example of the pool,
-            the partner, is what the change leads to: then its prediction is known already.
+        example: The changed example; its ``uid`` is that of the base example.
         partner: uid of the example that lent something, or "".
         variant: Which of several changes of one draw this is (which table row, say), or "".
         clusters: What the error of this row is shared with: the base uid, the partner, a context, a table.
         allowed: Key into a table of allowed transitions, or "".
     """
 
-    example: Example | None
+    example: Example
     partner: str = ""
     variant: str = ""
     clusters: tuple[str, ...] = ()

@@ -13,39 +13,12 @@ import pyarrow.compute as pc
 from records.errors import HeedError
 from records.example import Example, Part
 from records.parts.picture import Picture
-from records.parts.table import Table
+from records.pool.contents import KINDS, content_id, digest_keys, keys, kinds_of
+from records.pool.related import Related
 from records.storage.files import Spool
 
 BATCH = 4096  # examples that are Python objects at a time
-KINDS = {"table": Table, "picture": Picture}  # of parts that are no texts; a column's metadata names its kind
 CHARACTERS = 2**24  # of these examples together; one Arrow column holds less than 2 GiB
-
-
-def content_id(part: Part) -> str:
-    """Identity of a part's content: its sha256 as hexadecimal text. Raises UnicodeEncodeError on half a surrogate."""
-    if isinstance(part, Picture):
-        return part.key
-    text = part.encode() if isinstance(part, Table) else part
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def emptied(part: Part) -> Part:
-    """The content in place of a part that is taken away: the empty text, or a picture that shows nothing."""
-    return Picture() if isinstance(part, Picture) else ""
-
-
-def kinds_of(parts: Mapping[str, Part]) -> dict[str, str]:
-    """Name to kind of those parts that are no texts."""
-    return {name: kind for name, part in parts.items() for kind, made in KINDS.items() if isinstance(part, made)}
-
-
-def keys(texts: Iterable[str]) -> np.ndarray:
-    """A 64-bit hash of each text: uint64 [texts]; the same in every process.
-
-    Among a million texts, two that differ share a key with probability 3e-8.
-    """
-    digests = (hashlib.blake2b(t.encode("utf-8", "surrogatepass"), digest_size=8).digest() for t in texts)
-    return np.frombuffer(b"".join(digests), dtype="<u8")
 
 
 class ExamplesBuilder:
@@ -119,7 +92,7 @@ class Examples(Sequence[Example]):
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
-        self._contents: dict[tuple[str, ...], list[str]] = {}  # an evaluation in every epoch asks for the same
+        self._contents: dict[tuple[str, ...], pa.Array] = {}  # an evaluation in every epoch asks for the same
         columns = table.column_names
         self.parts = tuple(c.removeprefix("parts.") for c in columns if c.startswith("parts."))
         self.groups = tuple(c.removeprefix("groups.") for c in columns if c.startswith("groups."))
@@ -204,27 +177,40 @@ class Examples(Sequence[Example]):
         return np.cumsum([0] + [batch.num_rows for batch in self._batches]).tolist()
 
     @cached_property
-    def _positions(self) -> tuple[np.ndarray, np.ndarray]:
-        """Keys of all uids, sorted, and the position of each."""
-        found = keys(self.column("uid"))
-        order = np.argsort(found, kind="stable").astype(np.int32)
-        return found[order], order
+    def uids(self) -> pa.Array:
+        """All uids in one piece, for a fast ``take``."""
+        return pa.concat_arrays(self.table["uid"].chunks) if len(self) else pa.array([], pa.string())
 
     @cached_property
-    def _related(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Of all parts together, and of each further group: codes [names, positions], positions by code, starts."""
-        contents = [g for g in self.groups if g in self.parts]
-        related = []
-        for names in [contents, *([g] for g in self.groups if g not in contents)]:
-            if not names:
-                continue
-            found = keys(value for g in names for value in self.column(f"groups.{g}"))
-            unique, codes = np.unique(found, return_inverse=True)
-            codes = codes.astype(np.int32)
-            order = np.argsort(codes, kind="stable").astype(np.int32)
-            starts = np.searchsorted(codes[order], np.arange(len(unique) + 1, dtype=np.int32)).astype(np.int32)
-            related.append((codes.reshape(len(names), len(self)), order % np.int32(max(len(self), 1)), starts))
-        return related
+    def uid_keys(self) -> np.ndarray:
+        """A 64-bit hash of each uid (:func:`keys`): uint64 [examples]."""
+        return keys(self.column("uid"))
+
+    @cached_property
+    def _positions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Keys of all uids, sorted, and the position of each."""
+        order = np.argsort(self.uid_keys, kind="stable").astype(np.int32)
+        return self.uid_keys[order], order
+
+    @cached_property
+    def _related(self) -> Related:
+        """All parts have one vocabulary of contents, and each further group has its own."""
+        contents = [group for group in self.groups if group in self.parts]
+        further = [[group] for group in self.groups if group not in contents]
+        return Related([self._group_keys(names) for names in (contents, *further) if names])
+
+    def _group_keys(self, names: Sequence[str]) -> np.ndarray:
+        """Numbers that are equal for equal groups: uint64 [names, examples]."""
+        columns = [self.table[f"groups.{name}"] for name in names]
+        digits = [digest_keys(column) for column in columns]
+        if all(numbers is not None for numbers in digits):
+            return np.stack(digits)
+        return np.stack([keys(self.column(f"groups.{name}")) for name in names])
+
+    @cached_property
+    def candidates(self) -> np.ndarray:
+        """How many others share no group with each example: int64 [examples]."""
+        return self._related.strangers
 
     @cached_property
     def uid_order(self) -> np.ndarray:
@@ -237,11 +223,11 @@ class Examples(Sequence[Example]):
         digest = hashlib.sha256(repr(self.parts).encode())
         for name in ["uid", "label", *(f"groups.{g}" for g in self.groups)]:
             digest.update(name.encode())
-            for value in self.column(name):
-                digest.update(repr(value).encode("utf-8", "surrogatepass"))
+            for batch in self.table.select([name]).to_batches(max_chunksize=BATCH):
+                digest.update("".join(map(repr, batch[0].to_pylist())).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
-    def contents(self, parts: Sequence[str]) -> list[str]:
+    def contents(self, parts: Sequence[str]) -> pa.Array:
         """Identity of each example's label and content: 16 hexadecimal digits, the same whatever else the pool holds.
 
         Args:
@@ -250,7 +236,9 @@ class Examples(Sequence[Example]):
         names = tuple(sorted(part for part in parts if part in self.groups))
         if names not in self._contents:
             columns = [self.column("label"), *(self.column(f"groups.{name}") for name in names)]
-            self._contents[names] = [f"{key:016x}" for key in keys(map(repr, zip(*columns, strict=True))).tolist()]
+            digits = keys(map(repr, zip(*columns, strict=True))).astype(">u8").tobytes().hex()
+            starts = pa.py_buffer(np.arange(0, len(digits) + 1, 16, dtype=np.int32))
+            self._contents[names] = pa.StringArray.from_buffers(len(self), starts, pa.py_buffer(digits.encode()))
         return self._contents[names]
 
     def uid(self, i: int) -> str:
@@ -273,6 +261,10 @@ class Examples(Sequence[Example]):
                 return int(positions[k])
         raise KeyError(uid)
 
+    def texts(self, name: str, positions: np.ndarray) -> pa.Array:
+        """The values of a table column at some positions, as the table holds them: texts [positions]."""
+        return self.table[name].take(positions).combine_chunks()
+
     def column(self, name: str) -> Iterator[Part | None]:
         """Values of a table column (``uid``, ``label``, ``parts.<name>``, ...), in the order of positions."""
         decode = self._decoder(name)
@@ -281,11 +273,12 @@ class Examples(Sequence[Example]):
             yield from map(decode, values) if decode else values
 
     def sharing(self, i: int) -> np.ndarray:
-        """Positions that share any group with position ``i``, itself included: sorted, unique, int32."""
-        shared = []
-        for codes, order, starts in self._related:
-            shared += [order[starts[code] : starts[code + 1]] for code in codes[:, i]]
-        return np.unique(np.concatenate(shared))
+        """Positions that share any group with position ``i``, itself included: sorted, int64."""
+        return np.flatnonzero(self._related.share(i, slice(None)))
+
+    def share(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Whether positions ``i`` share any group with positions ``j``: bool [positions]."""
+        return self._related.share(i, j)
 
     def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
         """The examples at these positions, in this order. Raises IndexError for one that is not there."""

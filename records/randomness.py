@@ -1,8 +1,14 @@
 """Random numbers that depend on what they are for, and on nothing else."""
 
 import hashlib
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+
+ROUNDS, CHUNK = 10, 2**13  # of Philox; blocks at a time, which the processor's cache holds
+MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
+WEYL = 0x9E3779B9, 0xBB67AE85
+WORDS, LOW, HALF = np.uint64(2**32), np.uint64(2**32 - 1), np.uint64(32)  # how many there are; mask, bits of one
 
 
 def generator(*key: str | int) -> np.random.Generator:
@@ -14,6 +20,117 @@ def generator(*key: str | int) -> np.random.Generator:
         >>> int(generator(0, "swap", "mnli/validation/7", 3).integers(1000))
         701
     """
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(_digest(key)[:16], "little")))
+
+
+def random_key(*key: str | int) -> int:
+    """A key of :func:`philox`, 64 bits of the sha256 of ``key``."""
+    return int.from_bytes(_digest(key)[:8], "little")
+
+
+def _digest(key: Sequence[str | int]) -> bytes:
     text = "\x1f".join(f"{'str' if isinstance(k, str) else 'int'}:{k}" for k in key)
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-    return np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def philox(key: int, counter: Sequence[np.ndarray | int]) -> np.ndarray:
+    """Philox4x32-10: four random words for each counter, which depend on the key and the counter alone.
+
+    Source: Salmon et al. 2011, "Parallel Random Numbers: As Easy as 1, 2, 3".
+
+    Args:
+        key: 64 bits.
+        counter: Four columns of 32 bits, the lowest first; each an array [n], or one number for all.
+
+    Returns:
+        uint32 [4, n].
+
+    Example:
+        >>> [f"{word:08x}" for word in philox(0, (0, 0, 0, 0))[:, 0]]
+        ['6627e8d5', 'e169c58d', 'bc57ac4c', '9b00dbd8']
+    """
+    columns = [np.atleast_1d(np.asarray(column)) for column in counter]
+    n = np.broadcast(*columns).size
+    words = np.empty((4, n), dtype=np.uint32)
+    for start in range(0, n, CHUNK):
+        chunk = slice(start, min(start + CHUNK, n))
+        words[:, chunk] = _rounds(key, [column[chunk] if len(column) > 1 else column for column in columns])
+    return words
+
+
+def _rounds(key: int, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """All rounds on a few counters; 64 bits hold each product."""
+    c0, c1, c2, c3 = (column.astype(np.uint64) for column in columns)
+    k0, k1 = key & 0xFFFFFFFF, key >> 32
+    for _ in range(ROUNDS):
+        first, second = c0 * MULTIPLIERS[0], c2 * MULTIPLIERS[1]
+        c0 = (second >> HALF) ^ c1 ^ np.uint64(k0)
+        c1 = second & LOW
+        c2 = (first >> HALF) ^ c3 ^ np.uint64(k1)
+        c3 = first & LOW
+        k0, k1 = (k0 + WEYL[0]) & 0xFFFFFFFF, (k1 + WEYL[1]) & 0xFFFFFFFF
+    return [c0, c1, c2, c3]
+
+
+def words_of(key: int, uid_keys: np.ndarray, draws: np.ndarray | int = 0, block: int = 0) -> np.ndarray:
+    """Four random words for each uid and draw: uint32 [4, uids].
+
+    Args:
+        key: What they are for: a :func:`random_key`.
+        uid_keys: uint64 [uids], as ``Examples.uid_keys`` has them.
+        draws: Which draw, [uids] or one for all; less than 2**32.
+        block: 0 for the first four words, 1 for the next four, and so on.
+    """
+    return philox(key, (uid_keys & LOW, uid_keys >> HALF, draws, block))
+
+
+def below(words: np.ndarray, bounds: np.ndarray | int) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers from 0 to ``bounds`` - 1, and which words yield one; over those that do, all numbers are equally likely.
+
+    Source: Lemire 2019, "Fast Random Integer Generation in an Interval".
+
+    Args:
+        words: Random words, uint32 [n].
+        bounds: int64 [n], or one for all; from 1 to 2**32.
+
+    Returns:
+        int64 [n], and bool [n].
+    """
+    bounds = np.asarray(bounds, dtype=np.uint64)
+    products = words.astype(np.uint64) * bounds
+    return (products >> HALF).astype(np.int64), (products & LOW) >= WORDS % bounds
+
+
+def integers(
+    key: int,
+    uid_keys: np.ndarray,
+    draws: np.ndarray,
+    bounds: np.ndarray,
+    blocks: Iterable[int],
+    accepts: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
+) -> np.ndarray:
+    """For each uid and draw, a random number below its bound, equally likely among all that are accepted.
+
+    Args:
+        key: What they are for: a :func:`random_key`.
+        uid_keys: uint64 [n].
+        draws: Which draw, [n].
+        bounds: int64 [n], from 1 to 2**32.
+        blocks: Blocks of four words that are tried in turn; another number needs others.
+        accepts: Maps places int64 [some] and the numbers proposed for them to bool [some]; None accepts all.
+
+    Returns:
+        int64 [n]; -1 where none of the proposed ones was accepted.
+    """
+    numbers, waiting = np.full(len(uid_keys), -1, dtype=np.int64), np.arange(len(uid_keys))
+    for block in blocks:
+        if not len(waiting):
+            break
+        words = words_of(key, uid_keys[waiting], draws[waiting], block)
+        for k in range(4):
+            proposed, taken = below(words[k], bounds[waiting])
+            if accepts is not None:
+                taken &= accepts(waiting, proposed)
+            numbers[waiting[taken]] = proposed[taken]
+            waiting, words = waiting[~taken], words[:, ~taken]
+    return numbers

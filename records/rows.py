@@ -9,7 +9,7 @@ example: rows of two runs are joined only where these are the same. The null con
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from records.errors import HeedError
 FORMAT = 3
 BASE = "base"
 NO_DRAW = -1
+MOST_DRAWS = 2**15 - 1  # a draw has 16 bits, one of them for its sign
 GROUP = 65_536  # rows of a Parquet row group
 KEY = ("uid", "intervention", "part", "variant", "draw")
 STRINGS = ("uid", "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation", "content")
@@ -43,43 +44,12 @@ def schema(labels: int) -> pa.Schema:
     )
 
 
-def probs_array(values: Sequence[np.ndarray | None], type_: pa.DataType) -> pa.Array:
-    """Probability vectors, or None, as an Arrow array of fixed-size lists."""
-    width = type_.list_size
-    present = np.array([v is not None for v in values], dtype=bool)
-    flat = np.zeros((len(values), width), dtype=np.float32)
-    for i in np.flatnonzero(present):
-        flat[i] = np.reshape(values[i], width)  # never broadcast
-    mask = pa.array(~present)
-    return pa.FixedSizeListArray.from_arrays(pa.array(flat.reshape(-1)), type=type_, mask=mask)
-
-
-def make_rows(columns: Mapping[str, Sequence[Any]], labels: int) -> pa.Table:
-    """Build rows from one sequence per column; ``p`` and ``p2`` hold float32 vectors of length ``labels``, or None."""
-    wanted = schema(labels)
-    arrays = [
-        probs_array(columns[f.name], f.type) if f.name in ("p", "p2") else pa.array(columns[f.name], f.type)
-        for f in wanted
-    ]
-    return pa.table(arrays, schema=wanted)
-
-
-def sort_rows(rows: pa.Table) -> pa.Table:
-    """Rows in their canonical order.
-
-    Raises:
-        HeedError: Two rows have the same key.
-    """
-    rows = rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in KEY])).combine_chunks()
-    if rows.num_rows > 1:
-        same = np.ones(rows.num_rows - 1, dtype=bool)
-        for name in KEY:
-            column = rows[name]
-            same &= pc.equal(column[:-1], column[1:]).to_numpy(zero_copy_only=False)
-        if same.any():
-            key = {name: rows[name][int(np.argmax(same))].as_py() for name in KEY}
-            raise HeedError(f"Two rows have the same key {key}: an intervention made the same change twice.")
-    return rows
+def vectors(probs: np.ndarray | None, type_: pa.DataType, missing: np.ndarray) -> pa.Array:
+    """Probability vectors, float32 [rows, labels] or None, as an Arrow array; null where ``missing``, bool [rows]."""
+    if probs is None:
+        return pa.nulls(len(missing), type_)
+    flat = pa.array(np.where(missing[:, None], np.float32(0), probs).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, type=type_, mask=pa.array(missing))
 
 
 def where(rows: pa.Table, **equal: Any) -> np.ndarray:
@@ -160,12 +130,6 @@ def probabilities(rows: pa.Table, name: str) -> np.ndarray:
     return column.flatten().to_numpy().reshape(len(column), column.type.list_size)
 
 
-def known_probabilities(rows: pa.Table, name: str) -> np.ndarray:
-    """The vectors of a probability column that are not null: float32 [at most rows, labels]."""
-    column = rows[name].combine_chunks()
-    return column.flatten().to_numpy().reshape(-1, column.type.list_size)
-
-
 def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
     """Write rows to Parquet; ``metadata`` goes into the schema as JSON.
 
@@ -174,7 +138,8 @@ def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
     """
     entry = json.dumps({"format": FORMAT, **metadata}, sort_keys=True)
     rows = rows.replace_schema_metadata({"heed": entry})
-    pq.write_table(rows, path, compression="zstd", row_group_size=GROUP)
+    repeated = [*(name for name in STRINGS if name != "partner"), "version", "draw", "slices.list.element"]
+    pq.write_table(rows, path, compression="zstd", row_group_size=GROUP, use_dictionary=repeated)
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -239,16 +204,3 @@ def difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | Non
     if other:
         return f"{len(other):,} of {len(first):,} have another text or label, the first is {other[0]}"
     return None
-
-
-def to_bytes(rows: pa.Table) -> bytes:
-    """Rows as an Arrow IPC stream, to send to another process."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema) as writer:
-        writer.write_table(rows)
-    return sink.getvalue().to_pybytes()
-
-
-def from_bytes(stream: bytes) -> pa.Table:
-    """The rows of an Arrow IPC stream."""
-    return pa.ipc.open_stream(stream).read_all()

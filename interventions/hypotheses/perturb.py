@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from interventions.base import Expectation
+from interventions.base import EachExample, Expectation
 from interventions.hypotheses.analysis import Analyser
 from interventions.hypotheses.claim import Claim, words
 from interventions.hypotheses.entities import has_name, names_of
@@ -16,8 +16,8 @@ from interventions.hypotheses.modifiers import has_clause, readable
 from interventions.hypotheses.rules import RULES
 from interventions.hypotheses.text_edits import Edit, apply_edits
 from interventions.tables.operations import table_column
-from records import Changed, Examples, HeedError, Prediction, generator
-from records.examples import content_id
+from records import Changed, Examples, HeedError, generator
+from records.pool.contents import content_id
 
 KINDS = tuple(RULES)
 Direction = Literal["preserved", "flipped"]
@@ -104,7 +104,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class PerturbHypothesis:
+class PerturbHypothesis(EachExample):
     """One change of one kind of each hypothesis that allows one, drawn among all that it allows.
 
     Attributes:
@@ -147,7 +147,7 @@ class PerturbHypothesis:
     def settings(self) -> tuple[str | int | bool, ...]:
         return (self.kind, self.direction, self.source.analyser.name, self.source.pool.fingerprint)
 
-    def eligible(self, uid: str, base: Prediction) -> bool:
+    def covers(self, uid: str) -> bool:
         return self.source.holds(uid)  # what counts besides is the gold label
 
     def edits(self, uid: str, draw: int, seed: int) -> tuple[Edit, ...]:

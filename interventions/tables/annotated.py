@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass, field
 
-from interventions.base import Expectation
-from records import Changed, Examples, Prediction
+from interventions.base import EachExample, Expectation
+from records import Changed, Examples
 
 
 @dataclass(frozen=True)
-class Annotated:
+class Annotated(EachExample):
     """Each example of a pool becomes the one with the same uid in another pool, which people have made of it.
 
     Attributes:
@@ -33,9 +33,6 @@ class Annotated:
     @property
     def settings(self) -> tuple[str | int | bool, ...]:
         return (self.changed.fingerprint,)
-
-    def eligible(self, uid: str, base: Prediction) -> bool:
-        return True  # what counts is the gold label
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         example = self.changed[uid]

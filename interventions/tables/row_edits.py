@@ -7,12 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from interventions.base import Expectation
+from interventions.base import EachExample, Expectation
 from interventions.tables import operations as tables
 from interventions.tables.allowed_transitions import key_of, steps
 from interventions.tables.operations import Donors
-from records import Changed, Examples, Prediction, Table, generator
-from records.examples import content_id
+from records import Changed, Examples, Table, generator
+from records.pool.contents import content_id
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class _Edited:
 
 
 @dataclass(frozen=True)
-class RowEdits:
+class RowEdits(EachExample):
     """Edit one row of a table: a changed example for each row.
 
     - delete: the row goes. A table keeps one row at least, for a title alone says nothing.
@@ -99,7 +99,7 @@ class RowEdits:
         """The operations in their order, without those that do nothing."""
         return steps(self.name)
 
-    def eligible(self, uid: str, base: Prediction) -> bool:
+    def covers(self, uid: str) -> bool:
         return self.only is None or uid in self.only
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from interventions.base import Expectation
+from interventions.base import EachExample, Expectation
 from interventions.hypotheses.perturb import Source
 from interventions.tables.statements import SCORED, Statement, alike, move_title, why_not
 from interventions.tables.title_expressions import title_forms
-from records import Changed, Examples, Prediction, Table, generator
-from records.examples import content_id
+from records import Changed, Examples, Table, generator
+from records.pool.contents import content_id
 
 
 class Lender(NamedTuple):
@@ -24,7 +24,7 @@ class Lender(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SwapTitle:
+class SwapTitle(EachExample):
     """The title of another table of the same kind, drawn uniformly, for each entailed or contradicted hypothesis.
 
     Titles are lent by the tables of the same pool that are :func:`~interventions.tables.statements.alike`. One that
@@ -49,7 +49,7 @@ class SwapTitle:
     def settings(self) -> tuple[str | int | bool, ...]:
         return (self.source.pool.fingerprint,)
 
-    def eligible(self, uid: str, base: Prediction) -> bool:
+    def covers(self, uid: str) -> bool:
         return self.source.holds(uid)  # what counts besides is the gold label
 
     def why_not(self, uid: str) -> str:

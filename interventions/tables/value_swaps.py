@@ -7,15 +7,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from interventions.base import Expectation
+from interventions.base import EachExample, Expectation
 from interventions.tables.operations import table_column
 from interventions.tables.statements import Statement, move_values, why_not
-from records import Changed, Examples, Prediction, Table, generator
-from records.examples import content_id
+from records import Changed, Examples, Table, generator
+from records.pool.contents import content_id
 
 
 @dataclass(frozen=True)
-class SwapValues:
+class SwapValues(EachExample):
     """Each entailed or contradicted hypothesis on another table, which gets the values that it rests on.
 
     Attributes:
@@ -54,7 +54,7 @@ class SwapValues:
             first[table] = min(first.get(table, uid), uid)
         return sorted((uid, table) for table, uid in first.items())
 
-    def eligible(self, uid: str, base: Prediction) -> bool:
+    def covers(self, uid: str) -> bool:
         return uid in self.relevant
 
     def why_not(self, pool: Examples, uid: str) -> str:

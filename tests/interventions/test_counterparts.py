@@ -4,13 +4,17 @@ import csv
 import re
 from collections import Counter
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from datamodules import load_natural_logic
 from interventions import Design, counterparts, manifest_hash
-from records import Example, Examples, HeedError, Prediction
+from records import Example, Examples, HeedError
+
+from changed_examples import made
 
 # written out from the paper's equations: which of (c, m, w, r, g) are equal in a pair
 EQUAL = {
@@ -54,7 +58,20 @@ def brute_force(examples, name, seed_uids):
 
 
 def members(sets, pool, seed=0):
-    return {s.name: [(uid, c.partner) for uid in sorted(s.seeds) for c in s.apply(pool, uid, -1, seed)] for s in sets}
+    """(seed example, match) of each set."""
+    found = {}
+    for s in sets:
+        changes = s.changes(pool, seed_positions(s, pool), seed)
+        assert [pool.uid(j) for j in changes.known] == changes.partner.to_pylist()
+        found[s.name] = [(pool.uid(i), pool.uid(j)) for i, j in zip(changes.positions, changes.known, strict=True)]
+    return found
+
+
+def seed_positions(counterparts_, pool):
+    """Those of the pool that are eligible, whatever was predicted."""
+    masks = [counterparts_.eligible(pool, np.arange(len(pool)), pa.repeat(a, len(pool))).tolist() for a in ("a", "b")]
+    assert masks[0] == masks[1] == [uid in counterparts_.seeds for uid in pool.column("uid")]
+    return np.flatnonzero(masks[0])
 
 
 @st.composite
@@ -116,13 +133,18 @@ def pool():
 
 def test_a_change_leads_to_another_example_of_the_pool_and_says_what_is_shared(pool):
     for s in counterparts(Design(pool), 5, seed=0):
-        for uid in s.seeds:
-            for changed in s.apply(pool, uid, -1, 0):
-                partner = pool[changed.partner]
-                assert changed.example is None
-                assert changed.variant == partner.meta[s.parts[0]]
-                context, words = (f"context {partner.meta['context']}", f"insertion {partner.meta['pair']}")
-                assert changed.clusters == (uid, *((words, context) if s.name in ("I0", "I2") else (context, words)))
+        positions = seed_positions(s, pool).tolist()[::-1]
+        found = made(s, pool, positions)
+        assert [i for i in positions if i in {one.position for one in found}] == list(
+            dict.fromkeys(one.position for one in found)
+        )
+        for one in found:
+            uid, partner = pool.uid(one.position), one.example
+            assert (one.partner, one.draw, one.allowed) == (partner.uid, -1, "")
+            assert one.variant == partner.meta[s.parts[0]]
+            context, words = (f"context {partner.meta['context']}", f"insertion {partner.meta['pair']}")
+            assert one.clusters == (uid, *((words, context) if s.name in ("I0", "I2") else (context, words)))
+            assert context != f"context {pool[uid].meta['context']}" or s.name in ("I1", "I3")
 
 
 def test_the_sets_say_what_they_change_and_what_should_become_of_the_prediction(pool):
@@ -140,14 +162,14 @@ def test_seeds_are_nested_independent_of_each_other_and_of_the_base_prediction(p
     assert all(a.seeds < b.seeds for a, b in zip(few, many, strict=True))
     assert len({s.seeds for s in few}) == 4
     assert [s.seeds for s in few] != [s.seeds for s in counterparts(Design(pool), 5, seed=1)]
-    assert all(s.eligible(uid, Prediction(answer)) for s in few for uid in s.seeds for answer in ("a", "b"))
+    assert [len(seed_positions(s, pool)) for s in few] == [5] * 4
 
 
 def test_a_seed_of_relation_none_has_no_context_that_changes_the_label(pool):
     sets = {s.name: s for s in counterparts(Design(pool), len(pool), seed=0)}
-    none = {e.uid for e in pool if e.meta["relation"] == "none"}
-    assert none < sets["I0"].seeds
-    assert not any(sets["I0"].apply(pool, uid, -1, 0) for uid in none)
+    none = [i for i, e in enumerate(pool) if e.meta["relation"] == "none"]
+    assert {pool.uid(i) for i in none} < sets["I0"].seeds
+    assert made(sets["I0"], pool, none) == []
 
 
 def test_other_settings_are_other_manifests(pool):
@@ -189,7 +211,7 @@ def check_on_nlixy(folder, split, seeds):
     of = {e.uid: by_text.get((e.parts["premise"], e.parts["hypothesis"])) for e in pool}
     sizes = {}
     for s in counterparts(Design(pool), seeds, seed=0):
-        found = Counter((of[uid], of[c.partner]) for uid in s.seeds for c in s.apply(pool, uid, -1, 0))
+        found = Counter((of[uid], of[partner]) for uid, partner in members([s], pool)[s.name])
         expected = Counter()
         for uid in s.seeds:
             n = of[uid]

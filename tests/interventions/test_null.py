@@ -2,10 +2,14 @@
 
 import pickle
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from interventions import Null
-from records import Changed, Example, Examples, Prediction
+from records import Example, Examples
+
+from changed_examples import Made, made
 
 
 @pytest.fixture(scope="module")
@@ -17,20 +21,24 @@ def pool() -> Examples:
     return Examples.of(examples)
 
 
-def test_it_gives_the_very_same_example(pool):
-    for example in pool:
-        (changed,) = Null().apply(pool, example.uid, -1, 0)
-        assert changed == Changed(example, clusters=(example.uid,))
-        assert list(changed.example.parts.items()) == list(example.parts.items())
+def test_it_gives_the_very_same_examples(pool):
+    for positions in ([3, 0, 4], []):
+        found = made(Null(), pool, positions)
+        assert found == [Made(i, -1, pool[i], "", "", (pool.uid(i),), "") for i in positions]
+        assert [list(one.example.parts.items()) for one in found] == [list(pool[i].parts.items()) for i in positions]
 
 
-def test_it_depends_on_neither_draw_nor_seed(pool):
-    assert len({repr(Null().apply(pool, "d/validation/3", draw, seed)) for draw in (-1, 0, 4) for seed in (0, 1)}) == 1
+def test_nothing_is_lent_made_or_looked_up(pool):
+    changes = Null().changes(pool, np.arange(5), 0)
+    assert (dict(changes.lenders), changes.known, changes.examples) == ({}, None, None)
 
 
-@pytest.mark.parametrize("answer", ["yes", "no", ""])
-def test_every_prediction_is_eligible(answer):
-    assert Null().eligible("d/validation/0", Prediction(answer))
+def test_it_does_not_depend_on_the_seed(pool):
+    assert made(Null(), pool, seed=0) == made(Null(), pool, seed=1)
+
+
+def test_every_prediction_is_eligible(pool):
+    assert Null().eligible(pool, np.arange(3), pa.array(["yes", "no", ""])).tolist() == [True] * 3
 
 
 def test_it_is_not_random_changes_no_part_and_expects_no_change():

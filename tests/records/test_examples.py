@@ -5,11 +5,13 @@ import pickle
 import re
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import Example, Examples, ExamplesBuilder, HeedError, examples, keys
+from records import Example, Examples, ExamplesBuilder, HeedError, Picture, examples, keys
+from records.pool.contents import digest_keys
 
 
 class SmallBatches(ExamplesBuilder):
@@ -93,7 +95,85 @@ def test_sharing_is_brute_force_equality_of_any_part_or_group(rows):
         expected = [j for j, (p, h, _, t) in enumerate(rows) if p == premise or h == hypothesis or t == topic]
         found = pool.sharing(i)
         assert found.tolist() == expected
-        assert found.dtype == np.int32
+        assert found.dtype == np.int64
+
+
+def relatives(rows: list[tuple], i: int) -> list[int]:
+    """Brute force: a content counts wherever it stands, a topic among topics."""
+    (premise, hypothesis, _, topic) = rows[i]
+    return [j for j, (p, h, _, t) in enumerate(rows) if {p, h} & {premise, hypothesis} or t == topic]
+
+
+@given(rows_lists)
+def test_who_shares_what_is_the_same_for_one_for_many_and_counted(rows):
+    pool = build(rows)
+    expected = [relatives(rows, i) for i in range(len(rows))]
+    assert [pool.sharing(i).tolist() for i in range(len(rows))] == expected
+    i, j = np.indices((len(rows), len(rows))).reshape(2, -1)
+    assert pool.share(i, j).tolist() == [b in expected[a] for a, b in zip(i.tolist(), j.tolist(), strict=True)]
+    assert pool.candidates.tolist() == [len(rows) - len(of) for of in expected]
+    assert pool.candidates.dtype == np.int64
+
+
+@given(
+    st.lists(st.tuples(*[st.sampled_from("abc")] * 3, *[st.integers(0, 3)] * 2), min_size=1, max_size=40),
+    st.lists(st.integers(0, 39), max_size=20),
+)
+def test_candidates_are_counted_by_inclusion_and_exclusion_of_many_groups(rows, alone):
+    """Five columns of few values; some examples have values of their own."""
+    rows = [tuple(f"own {i}.{k}" for k in range(5)) if i in alone else row for i, row in enumerate(rows)]
+    spool = SmallBatches("xyz", ("topic", "table"))
+    for i, row in enumerate(rows):
+        spool.add(str(i), row[:3], "yes", (str(row[3]), str(row[4])))
+    expected = [
+        sum(not set(a[:3]) & set(b[:3]) and str(a[3]) != str(b[3]) and str(a[4]) != str(b[4]) for b in rows)
+        for a in rows
+    ]
+    assert spool.finish().candidates.tolist() == expected
+
+
+def test_candidates_where_one_group_holds_half():
+    rows = [(f"p{i // 3}", f"h{i}", "yes", "half" if i % 2 else str(i)) for i in range(2001)]
+    pool = build(rows, ExamplesBuilder)
+    assert pool.candidates.tolist() == [len(rows) - len(pool.sharing(i)) for i in range(len(rows))]
+    assert pool.candidates[1] == 2001 - 1000 - 2
+
+
+def test_related_contents_are_found_where_one_is_no_hash():
+    """A picture that shows nothing has none."""
+    pictures = [
+        Picture(hashlib.sha256(b"x").hexdigest()),
+        Picture(),
+        Picture(),
+        Picture(hashlib.sha256(b"y").hexdigest()),
+    ]
+    pool = Examples.of([Example(str(i), {"image": p, "text": f"t{i // 3}"}) for i, p in enumerate(pictures)])
+    assert pool.candidates.tolist() == [1, 1, 1, 3]
+    assert [pool.sharing(i).tolist() for i in range(4)] == [[0, 1, 2], [0, 1, 2], [0, 1, 2], [3]]
+
+
+def test_nobody_is_related_in_an_empty_pool():
+    pool = ExamplesBuilder(("a", "b"), ("topic",)).finish()
+    assert (len(pool.candidates), len(pool.uid_keys), pool.uids.to_pylist()) == (0, 0, [])
+    assert len(pool.share(np.zeros(0, dtype=int), np.zeros(0, dtype=int))) == 0
+
+
+@given(rows_lists)
+def test_uids_in_one_piece_and_their_keys(rows):
+    pool = build(rows)
+    uids = [f"d/validation/{i}" for i in range(len(rows))]
+    assert pool.uids.to_pylist() == uids
+    assert pool.uid_keys.tolist() == keys(uids).tolist()
+
+
+@given(st.lists(st.binary(max_size=4), max_size=8), st.sampled_from([None, "", "f" * 63, "g" * 64, "F" * 64, "é" * 32]))
+def test_the_key_of_a_hash_is_its_first_64_bits(contents_, other):
+    hashes = [hashlib.sha256(content).hexdigest() for content in contents_]
+    column = pa.chunked_array([pa.array(hashes[:3], pa.string()), pa.array(["", *hashes[3:]], pa.string())[1:]])
+    found = digest_keys(column)
+    assert found.dtype == np.uint64
+    assert found.tolist() == [int.from_bytes(bytes.fromhex(h)[:8], "little") for h in hashes]
+    assert digest_keys(pa.chunked_array([[*hashes, other]], pa.string())) is None
 
 
 @given(rows_lists, st.data())
@@ -164,7 +244,14 @@ def test_the_fingerprint_of_a_partial_input_is_another_one():
 def test_a_pool_can_be_pickled(warm):
     pool = build([(f"p{i % 4}", f"h{i}", "yes", str(i)) for i in range(10)])
     if warm:
-        _ = pool[3], pool.position("d/validation/2"), pool.sharing(0), pool.fingerprint
+        _ = (
+            pool[3],
+            pool.position("d/validation/2"),
+            pool.sharing(0),
+            pool.candidates,
+            pool.uids,
+            pool.fingerprint,
+        )
     copy = pickle.loads(pickle.dumps(pool))
     assert list(copy) == list(pool)
     assert (copy.parts, copy.groups, copy.meta) == (pool.parts, pool.groups, pool.meta)
@@ -260,8 +347,9 @@ def test_the_content_of_an_example_is_its_label_and_all_of_its_parts():
         Example("u4", {"a": "x", "b": "y"}, None, {"g": "1"}),
     ]
     pool = Examples.of(examples)
-    found = pool.contents(["a", "b"])
+    found = pool.contents(["a", "b"]).to_pylist()
     assert all(re.fullmatch("[0-9a-f]{16}", content) for content in found)
     assert len(set(found)) == 4
     assert found[3] == found[0]  # a group that the YAML names is not content
-    assert pool.contents(["b", "a"]) == pool.keep_parts(["b"]).contents(["a", "b"]) == found
+    for same in (pool.contents(["b", "a"]), pool.keep_parts(["b"]).contents(["a", "b"])):
+        assert same.to_pylist() == found

@@ -15,6 +15,7 @@ from records import HeedError
 from records import rows as r
 
 from plain_rows import LABELS, plain, table
+from python_rows import sort_rows
 
 keys = st.tuples(
     st.text(max_size=3),
@@ -90,22 +91,22 @@ def test_select_takes_the_rows_that_match_all():
 
 @given(st.lists(keys, unique=True, max_size=20))
 def test_sorted_like_the_tuples_of_their_keys(found):
-    rows = r.sort_rows(table(found))
+    rows = sort_rows(table(found))
     assert list(zip(*(rows[name].to_pylist() for name in r.KEY), strict=True)) == sorted(found)
-    assert r.sort_rows(rows).equals(rows)
+    assert sort_rows(rows).equals(rows)
 
 
 def test_sorting_moves_whole_rows():
     rows = plain(7)
     shuffled = rows.take([6, 2, 0, 5, 1, 4, 3])
-    assert r.sort_rows(pa.concat_tables([shuffled[3:], shuffled[:3]])).equals(rows)
+    assert sort_rows(pa.concat_tables([shuffled[3:], shuffled[:3]])).equals(rows)
 
 
 @given(st.lists(keys, unique=True, min_size=1, max_size=8), st.data())
 def test_two_rows_of_one_key_are_an_error_that_names_it(found, data):
     twice = data.draw(st.sampled_from(found))
     with pytest.raises(HeedError, match="same key") as error:
-        r.sort_rows(table(data.draw(st.permutations([*found, twice]))))
+        sort_rows(table(data.draw(st.permutations([*found, twice]))))
     assert str(dict(zip(r.KEY, twice, strict=True))) in str(error.value)
 
 
@@ -113,7 +114,7 @@ def test_two_rows_of_one_key_are_an_error_that_names_it(found, data):
 def test_rows_that_differ_in_one_field_of_the_key_are_different(field):
     first = ("u", "swap", "premise", "", 0)
     second = tuple((1 if k == 4 else "other") if k == field else v for k, v in enumerate(first))
-    assert r.sort_rows(table([first, second])).num_rows == 2
+    assert sort_rows(table([first, second])).num_rows == 2
 
 
 @given(st.lists(st.tuples(keys, vectors, vectors, st.lists(st.text(max_size=3), max_size=3)), max_size=8))
@@ -141,8 +142,8 @@ def test_the_same_rows_give_the_same_bytes_in_whatever_order_they_came(tmp_path)
     order = list(range(500))
     random.Random(0).shuffle(order)
     shuffled = rows.take(order)
-    parts = r.sort_rows(pa.concat_tables([shuffled[300:], shuffled[:10], shuffled[10:300]]))
-    first = r.save_rows(tmp_path / "a.parquet", r.sort_rows(rows), {"seed": 1, "task": ["a"]})
+    parts = sort_rows(pa.concat_tables([shuffled[300:], shuffled[:10], shuffled[10:300]]))
+    first = r.save_rows(tmp_path / "a.parquet", sort_rows(rows), {"seed": 1, "task": ["a"]})
     second = r.save_rows(tmp_path / "b.parquet", parts, {"task": ["a"], "seed": 1})
     assert first == second
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
@@ -194,16 +195,6 @@ def test_parquet_with_an_entry_of_the_same_name_by_others_is_named(tmp_path, ent
     pq.write_table(plain(3).replace_schema_metadata({"heed": entry}), tmp_path / "foreign.parquet")
     with pytest.raises(HeedError, match="foreign.parquet"):
         r.read_rows(tmp_path / "foreign.parquet")
-
-
-@pytest.mark.parametrize("n", [0, 1, 300])
-def test_to_bytes_and_back_is_the_same(n):
-    rows = plain(n)
-    again = r.from_bytes(r.to_bytes(rows))
-    assert again.schema.equals(rows.schema)
-    assert again.equals(rows)
-    middle = rows[n // 3 : n // 2]
-    assert r.from_bytes(r.to_bytes(middle)).equals(middle)
 
 
 @given(st.lists(keys, max_size=12))

@@ -13,7 +13,7 @@ from interventions.hypotheses.analysis import MONOTONICITY, Analysis, Span
 from interventions.hypotheses.claim import Claim
 from interventions.hypotheses.quantities import dates, numbers
 from interventions.hypotheses.rules import RULES
-from records import Example, Examples, HeedError, Prediction, Table, generator
+from records import Example, Examples, HeedError, Table, generator
 
 from infobox import BREAKFAST, H1, H2, make_pool
 
@@ -295,7 +295,7 @@ def test_it_says_what_it_is_and_refuses_what_it_does_not_know():
     flipped, kept = (PerturbHypothesis("numbers", direction, source) for direction in ("flipped", "preserved"))
     assert (flipped.expectation, kept.expectation, flipped.parts) == ("change", "stay", ("hypothesis",))
     assert flipped.settings == ("numbers", "flipped", "rules-1", source.pool.fingerprint)
-    assert flipped.eligible("t/dev/0", Prediction("neutral"))
+    assert flipped.covers("t/dev/0")
     assert len({flipped, kept}) == 2
     assert (flipped.name, kept.name) == ("perturb/numbers/flipped", "perturb/numbers/preserved")
     with pytest.raises(HeedError, match="spaCy"):

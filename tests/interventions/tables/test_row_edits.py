@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from interventions import Donors, RowEdits, manifest_hash
 from interventions.tables.allowed_transitions import steps, transitions
 from interventions.tables.operations import same_key, same_value
-from records import Example, Examples, Prediction, Table
-from records.examples import content_id
+from records import Example, Examples, Table
+from records.pool.contents import content_id
 
 # few keys and values, so that tables have much in common; some say the same
 KEYS = ("Genre", "Genres", "Length", "Label(s)", "Label", "Born", "•")
@@ -214,8 +214,9 @@ def test_draws_where_there_is_chance_and_another_manifest_for_other_settings():
     found += [[edits("delete", pool, limit=0)]]
     found += [[edits("delete", pool, only=frozenset(uids))] for uids in ("", "u", "uv")]
     assert len({manifest_hash(f, pool, 0) for f in found}) == 8
-    assert edits("delete", pool).eligible("u", Prediction("neutral"))
-    assert [edits("delete", pool, only=frozenset("uv")).eligible(u, Prediction("neutral")) for u in "uw"] == [
+    assert [edits("delete", pool, only=only).covers(u) for only in (None, frozenset("uv")) for u in "uw"] == [
+        True,
+        True,
         True,
         False,
     ]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from interventions import RuleAnalyser, Source, SwapTitle
 from interventions.tables.statements import Statement, alike, why_not
-from records import Example, Examples, Prediction, Table
+from records import Example, Examples, Table
 
 from infobox import make_pool
 
@@ -152,7 +152,7 @@ def test_figure_6():
     assert changed.variant == "title 0:11 'Bridesmaids' -> 'Breakfast in America'"
     assert change.why_not("t/dev/0") == "no_other_table"
     assert (change.parts, change.expectation) == (("premise", "hypothesis"), "stay")
-    assert change.eligible("t/dev/0", Prediction("neutral"))
+    assert change.covers("t/dev/0")
 
 
 @pytest.mark.parametrize(("table", "other"), [("Journey (band)", "Journey"), ("Paris", "Paris, Texas")])

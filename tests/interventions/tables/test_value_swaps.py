@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from interventions import SwapValues
 from interventions.tables.statements import Statement, why_not
-from records import Prediction
 
 from infobox import BREAKFAST, BRIDESMAIDS, H1, H5, make_pool
 
@@ -50,5 +49,5 @@ def test_figure_5_goes_both_ways():
 
 def test_what_has_no_known_evidence_is_left_alone():
     swap = SwapValues({}, POOL, "premise", "hypothesis")
-    assert not any(swap.eligible(uid, Prediction("entailment")) for uid in RELEVANT)
+    assert not any(swap.covers(uid) for uid in RELEVANT)
     assert SWAP.settings != SwapValues(RELEVANT, POOL.take([0, 5]), "premise", "hypothesis").settings

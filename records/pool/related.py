@@ -1,0 +1,71 @@
+"""Which examples of a pool share something, so that none of them is the partner of another."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+
+class Related:
+    """Examples that are related where they have the same value in columns that share a vocabulary.
+
+    Args:
+        columns: For each vocabulary, the columns that share it: uint64 [columns, examples], equal for equal values.
+
+    Attributes:
+        codes: The values of all columns, numbered: int32 [columns, examples]; vocabularies have no number in common.
+    """
+
+    def __init__(self, columns: Sequence[np.ndarray]) -> None:
+        self._rows, numbered, values, row = [], [], 0, 0
+        for keys in columns:
+            unique, codes = np.unique(keys, return_inverse=True)
+            numbered.append(codes.reshape(keys.shape).astype(np.int32) + np.int32(values))
+            self._rows.append(range(row, row + len(keys)))
+            values, row = values + len(unique), row + len(keys)
+        self.codes = np.concatenate(numbered)
+
+    def share(self, i: np.ndarray | int, j: np.ndarray | slice) -> np.ndarray:
+        """Whether positions ``i`` share a value with positions ``j``: bool [positions]."""
+        shared: np.ndarray | bool = False
+        for rows in self._rows:
+            first, second = ([self.codes[row][positions] for row in rows] for positions in (i, j))
+            for a in first:
+                for b in second:
+                    shared = shared | (a == b)
+        return shared
+
+    @cached_property
+    def strangers(self) -> np.ndarray:
+        """How many examples share no value with each one: int64 [examples].
+
+        Those that share one are a union over the values of the example: by inclusion and exclusion, the examples that
+        have one of them, less those that have two, and so on. No superset of values that nobody else has can count.
+        """
+        codes, n = np.sort(self.codes, axis=0), self.codes.shape[1]
+        is_shared = np.bincount(codes.ravel())[codes] > 1
+        is_shared[1:] &= codes[1:] != codes[:-1]  # a value that an example has twice is one value
+        related, sign = np.zeros(n, dtype=np.int64), 1
+        last, positions = np.nonzero(is_shared)  # sets of one value: the row of the last value, and whose set it is
+        sets = codes[last, positions].astype(np.int64)
+        while len(sets):
+            _, sets, counts = np.unique(sets, return_inverse=True, return_counts=True)
+            others = counts[sets] - 1
+            related += sign * np.bincount(positions, weights=others, minlength=n).astype(np.int64)
+            kept = others > 0
+            last, positions, sets = _with_one_more(last[kept], positions[kept], sets[kept], codes, is_shared)
+            sign = -sign
+        return n - 1 - related
+
+
+def _with_one_more(
+    last: np.ndarray, positions: np.ndarray, sets: np.ndarray, codes: np.ndarray, is_shared: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Each set of values with one more of the same example, from a later row: as the sets were given."""
+    larger = [(last[:0], positions[:0], sets[:0])]
+    for row in range(1, len(codes)):
+        chosen = np.flatnonzero((last < row) & is_shared[row].take(positions))
+        owners = positions[chosen]
+        numbers = sets[chosen] * np.int64(codes.max() + 1) + codes[row].take(owners)
+        larger.append((np.full(len(owners), row), owners, numbers))
+    return tuple(np.concatenate(columns) for columns in zip(*larger, strict=True))
