@@ -117,10 +117,9 @@ def without_part(examples: Examples, part: str, seed: int) -> Examples:
     other = question if part == text else text
     groups = [group for group in examples.groups if group not in examples.parts]
     builder = ExamplesBuilder(examples.parts, groups, examples.meta)
-    swap = Swap(other, None, name="partial")
-    for i, example in enumerate(examples):
-        j = swap.partner(examples, i, 0, seed)
-        if j is None:
+    partners = Swap(other, None, name="partial").partners(examples, np.arange(len(examples)), 0, seed)
+    for example, j in zip(examples, partners.tolist(), strict=True):
+        if j < 0:
             raise HeedError(f"§partial {part} needs a {other} of another group, and {example.uid} finds none.")
         parts, meta = {**example.parts, other: examples.value(f"parts.{other}", j)}, dict(example.meta)
         if other == text:

@@ -1,33 +1,36 @@
-"""Examples with their positions, and the batches that models take."""
+"""Batches of examples, with their positions, as models take them: for training and for evaluation."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from records import Example, Task, percent
+from datamodules.base.ahead import ahead
+from records import Composed, Example, Examples, Task, column, percent
 from records.stopping import leave_to_parent
 
 
 class Numbered(Dataset):
-    """Pairs of (position, example)."""
+    """Examples that are taken by the batch: their positions, and themselves."""
 
-    def __init__(self, examples: Sequence[Example]) -> None:
+    def __init__(self, examples: Composed) -> None:
         self.examples = examples
 
     def __len__(self) -> int:
         return len(self.examples)
 
-    def __getitem__(self, i: int) -> tuple[int, Example]:
-        return i, self.examples[i]
+    def __getitems__(self, positions: Sequence[int]) -> tuple[np.ndarray, Composed]:
+        chosen = np.array(positions, dtype=np.int64)
+        return chosen, self.examples.take(chosen)
 
 
 class Collate:
-    """Makes a batch of (position, example) pairs; picklable.
+    """Makes a batch of examples and their positions; picklable.
 
     The batch holds ``inputs`` (from the processor), ``labels`` (:meth:`~records.TaskKind.targets` as a tensor),
-    ``positions`` (a list) and ``size``.
+    ``positions`` (int64 [examples]) and ``size``.
 
     Args:
         processor: Of the model.
@@ -38,18 +41,55 @@ class Collate:
         self.processor, self.kind = processor, task.kind
         self.numbers = {label: i for i, label in enumerate(task.labels)}
 
-    def __call__(self, items: Sequence[tuple[int, Example]]) -> dict[str, Any]:
-        examples = [example for _, example in items]
+    def __call__(self, batch: tuple[Sequence[int], Sequence[Example]]) -> dict[str, Any]:
+        positions, examples = batch
+        return self.batch(positions, self.processor(examples), list(column(examples, "label")))
+
+    def batch(self, positions: Sequence[int], inputs: dict[str, Any], golds: Sequence[str | None]) -> dict[str, Any]:
+        """The batch of examples with these inputs and gold labels."""
         return {
-            "inputs": self.processor(examples),
-            "labels": torch.from_numpy(self.kind.targets([example.label for example in examples], self.numbers)),
-            "positions": [position for position, _ in items],
-            "size": len(items),
+            "inputs": inputs,
+            "labels": torch.from_numpy(self.kind.targets(golds, self.numbers)),
+            "positions": np.asarray(positions, dtype=np.int64),
+            "size": len(golds),
         }
 
 
-def loading(examples: Sequence[Example], sampler: Any, processor: Any, task: Task, workers: int) -> dict[str, Any]:
-    """The arguments of a DataLoader.
+class EvaluationLoader:
+    """The batches of a pool that one process evaluates; another device than the CPU finds them ready.
+
+    Args:
+        pool: The examples.
+        batches: Positions of each batch.
+        processor: Of the model.
+        task: What the model sees.
+        device: Where the model is.
+    """
+
+    def __init__(
+        self, pool: Examples, batches: Sequence[np.ndarray], processor: Any, task: Task, device: torch.device
+    ) -> None:
+        self.pool, self.examples, self.batches = pool, Composed.whole(pool), batches
+        self.collate, self.device = Collate(processor, task), device
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Batches as those of :class:`Collate`."""
+        batches = self._batches()
+        return batches if self.device.type == "cpu" else ahead(batches, pin=self.device.type == "cuda")
+
+    def _batches(self) -> Iterator[dict[str, Any]]:
+        inputs = self.collate.processor.batches(self.examples, self.batches)
+        golds, start = self.pool.texts("label", np.concatenate(self.batches)), 0
+        for positions, of_batch in zip(self.batches, inputs, strict=True):
+            yield self.collate.batch(positions, of_batch, golds.slice(start, len(positions)).to_pylist())
+            start += len(positions)
+
+
+def loading(examples: Composed, sampler: Any, processor: Any, task: Task, workers: int) -> dict[str, Any]:
+    """The arguments of a DataLoader for training.
 
     Args:
         examples: What it loads.

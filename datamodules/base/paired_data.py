@@ -8,26 +8,25 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 import pytorch_lightning as pl
 from pytorch_lightning.utilities import rank_zero_info
-from torch.utils.data import DataLoader
 
-from datamodules.base.collate import how_read, loading
+from datamodules.base.collate import EvaluationLoader, how_read, loading
 from datamodules.base.counts import Counts
 from datamodules.base.fingerprints import compare, fingerprints
 from datamodules.base.inoculation import Challenges, Inoculation
 from datamodules.base.processes import require_alike
 from datamodules.base.regime import regime_name, require_regime
-from datamodules.base.sampler import EvaluationSampler, TrainingLoader, TrainingSampler, evaluation_batches
+from datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share
 from datamodules.base.splits import (
-    TrainingSet,
     counterfactual_partners,
     fold_out,
     limited,
     overlap,
     sample,
+    with_counterfactuals,
 )
 from datamodules.base.wording import checked_words, require_names
 from interventions import Swap
-from records import CLASSIFICATION, Examples, HeedError, TableForm, Task, TaskKind
+from records import CLASSIFICATION, Composed, Examples, HeedError, TableForm, Task, TaskKind
 
 
 class PairedData(pl.LightningDataModule):
@@ -54,7 +53,8 @@ class PairedData(pl.LightningDataModule):
         max_validation: Validate on a random sample of this size.
         batch_size: Training examples in a batch of one process.
         eval_batch_size: Examples in an evaluation batch.
-        num_workers: Processes that prepare batches.
+        num_workers: Processes that prepare batches for training; those for evaluation are put together in the process
+            itself, which takes some microseconds an example.
         seed: The run's seed; follows --seed_everything.
         note: What a reader of results on this data set must know.
         template: The words around the parts for a model that reads one text, each part as its name in braces: "mnli
@@ -220,15 +220,15 @@ class PairedData(pl.LightningDataModule):
             self.counts.no_gold["validation"] = self.counts.no_gold.get("train", 0)  # of the file that both come from
         return self._folded[split == "validation"]
 
-    def training_set(self, draw: int = 0) -> TrainingSet:
+    def training_set(self, draw: int = 0) -> Composed:
         """The training examples with their counterfactuals, if any; ``draw`` is the epoch where each draws anew."""
         if self.augment != "counterfactual":
-            return TrainingSet(self.train_examples)
+            return Composed.whole(self.train_examples)
         swap = Swap(self.swap[0], self.task.default_gold)  # of gold labels here, not of predictions
         partners = counterfactual_partners(self.train_examples, swap, self.seed, draw)
-        return TrainingSet(self.train_examples, swap, partners)
+        return with_counterfactuals(self.train_examples, swap, partners)
 
-    def train_dataloader(self) -> DataLoader:
+    def train_dataloader(self) -> TrainingLoader:
         trainer, processor = self.trainer, self.trainer.lightning_module.processor
         if self.augment == "counterfactual" and self.resample_counterfactuals:
             trainer.reload_dataloaders_every_n_epochs = 1
@@ -242,7 +242,8 @@ class PairedData(pl.LightningDataModule):
                 f"{len(examples)} training examples make fewer batches of {self.batch_size} than there are processes "
                 f"({world}): lower §data.batch_size."
             )
-        added = f" (of them {len(examples.base):,} counterfactual)" if len(examples.base) else ""
+        changed = int(examples.borrowed.sum())
+        added = f" (of them {changed:,} counterfactual)" if changed else ""
         rank_zero_info(f"{self.name}: training on {len(examples):,} examples{added}.{self._asides('train', processor)}")
         if sampler.dropped:
             rank_zero_info(
@@ -254,7 +255,7 @@ class PairedData(pl.LightningDataModule):
             **loading(examples, sampler, processor, self.task, self.num_workers),
         )
 
-    def val_dataloader(self) -> DataLoader:
+    def val_dataloader(self) -> EvaluationLoader:
         trainer, processor = self.trainer, self.trainer.lightning_module.processor
         lengths = processor.lengths(self.pool)
         trainer.lightning_module.require_known(f"the validation examples of {self.name}")
@@ -271,8 +272,8 @@ class PairedData(pl.LightningDataModule):
             rank_zero_info(f"{self.name}: evaluating on {len(self.predicted):,}{of} examples.{asides}")
         if self.note:
             rank_zero_info(f"{self.name}: {self.note}")
-        sampler = EvaluationSampler(batches, trainer.global_rank, trainer.world_size)
-        return DataLoader(**loading(self.pool, sampler, processor, self.task, self.num_workers))
+        batches = share(batches, trainer.global_rank, trainer.world_size)
+        return EvaluationLoader(self.pool, batches, processor, self.task, trainer.strategy.root_device)
 
     def state_dict(self) -> dict[str, Any]:
         """The order and the examples that a run must find again to go on as if it had never been stopped."""

@@ -1,19 +1,66 @@
 """Values that the processes of one run exchange."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 
 from records import HeedError
 
+T = TypeVar("T")
+
+
+def is_alone() -> bool:
+    """Whether this process is the only one of its run."""
+    return not (torch.distributed.is_available() and torch.distributed.is_initialized())
+
+
+def is_first() -> bool:
+    """Whether this process is the one that writes."""
+    return is_alone() or torch.distributed.get_rank() == 0
+
 
 def gather(value: Any) -> list[Any]:
     """The value of every process, in the order of ranks, on every process."""
-    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+    if is_alone():
         return [value]
     values = [None] * torch.distributed.get_world_size()
     torch.distributed.all_gather_object(values, value)
     return values
+
+
+def to_first(value: Any) -> list[Any]:
+    """The value of every process, in the order of ranks, on the first process; nothing on the others."""
+    if is_alone():
+        return [value]
+    values = [None] * torch.distributed.get_world_size() if is_first() else None
+    torch.distributed.gather_object(value, values)
+    return values or []
+
+
+def by_first(make: Callable[[], T]) -> T:
+    """Have the first process make something, and give it to every process.
+
+    Raises:
+        HeedError: It was refused there. Every process raises it.
+    """
+    if is_alone():
+        return make()
+    told: list[Any] = [None, None]  # what was made, or why it was not
+    try:
+        if is_first():
+            told[0] = make()
+    except HeedError as error:
+        told[1] = error.args[0]
+        raise
+    except BaseException:
+        told[1] = "Process 0 has failed."
+        raise
+    finally:
+        torch.distributed.broadcast_object_list(told)
+    if told[1] is not None:
+        raise HeedError(told[1])
+    return told[0]
 
 
 def require_alike(value: Any, what: str) -> None:

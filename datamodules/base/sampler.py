@@ -31,17 +31,9 @@ def evaluation_batches(
     return [batch for batch in np.split(order, list(cuts)) if len(batch)]
 
 
-class EvaluationSampler(Sampler[list[int]]):
-    """Every example once: batch j goes whole to rank j mod world. A rank without a batch gets one of no example."""
-
-    def __init__(self, batches: Sequence[np.ndarray], rank: int, world: int) -> None:
-        self.batches = batches[rank::world] or [np.zeros(0, dtype=np.int64)]
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return (batch.tolist() for batch in self.batches)
-
-    def __len__(self) -> int:
-        return len(self.batches)
+def share(batches: Sequence[np.ndarray], rank: int, world: int) -> list[np.ndarray]:
+    """The batches of one process: batch j goes whole to rank j mod world. One without any gets one of no example."""
+    return list(batches[rank::world]) or [np.zeros(0, dtype=np.int64)]
 
 
 class TrainingSampler(Sampler[list[int]]):

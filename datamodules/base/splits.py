@@ -1,13 +1,13 @@
 """Which examples a model is trained and evaluated on: pure functions of examples and a seed."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from interventions import Swap
-from records import Example, Examples, HeedError, generator, keys
+from records import Composed, Examples, HeedError, generator, keys
 
 
 def by_hash(examples: Examples, seed: int, purpose: str, by_group: bool = False) -> np.ndarray:
@@ -147,42 +147,20 @@ def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int
         Position of the partner of each example; -1 where there is none, and for examples of the default label.
     """
     partners = np.full(len(examples), -1, dtype=np.int64)
-    for i, label in enumerate(examples.column("label")):
-        if label != swap.default_label:
-            partner = swap.partner(examples, i, draw, seed)
-            partners[i] = -1 if partner is None else partner
+    labels = examples.column("label")
+    changed = np.flatnonzero(np.fromiter((label != swap.default_label for label in labels), bool, len(examples)))
+    partners[changed] = swap.partners(examples, changed, draw, seed)
     return partners
 
 
-class TrainingSet(Sequence[Example]):
+def with_counterfactuals(examples: Examples, swap: Swap, partners: np.ndarray) -> Composed:
     """Examples, followed by their counterfactuals with the default label.
 
     Args:
         examples: The training examples.
-        swap: The swap that makes the counterfactuals; None for none.
+        swap: The swap that makes the counterfactuals.
         partners: As :func:`counterfactual_partners` returns them.
     """
-
-    def __init__(self, examples: Examples, swap: Swap | None = None, partners: np.ndarray | None = None) -> None:
-        self.examples, self.swap = examples, swap
-        self.base = np.flatnonzero(partners >= 0) if partners is not None else np.zeros(0, dtype=np.int64)
-        self.partner = partners[self.base] if partners is not None else self.base
-
-    def __len__(self) -> int:
-        return len(self.examples) + len(self.base)
-
-    def column(self, name: str) -> Iterator[str | None]:
-        """Values of the column ``parts.<name>``, as in :meth:`Examples.column`."""
-        yield from self.examples.column(name)
-        swapped = self.swap is not None and name.removeprefix("parts.") in self.swap.parts
-        for i in self.partner if swapped else self.base:
-            yield self.examples.value(name, i)
-
-    def __getitem__(self, i: int) -> Example:
-        i = range(len(self))[i]
-        if i < len(self.examples):
-            return self.examples[i]
-        k = i - len(self.examples)
-        base, partner = self.examples[int(self.base[k])], self.examples[int(self.partner[k])]
-        changed = self.swap.exchange(base, partner).example
-        return Example(f"{base.uid}#{self.swap.part}", changed.parts, self.swap.default_label, changed.groups)
+    own, base = np.arange(len(examples)), np.flatnonzero(partners >= 0)
+    lenders = np.concatenate([own, partners[base]])
+    return Composed(examples, np.concatenate([own, base]), dict.fromkeys(swap.parts, lenders), label=swap.default_label)

@@ -10,7 +10,7 @@ from typing import Any
 from datamodules.sources.hub_and_local import Columns, is_empty, refuse_repeated, require_columns, text_of
 from datamodules.sources.readers import Row, brief
 from records import SPAN, Examples, ExamplesBuilder, HeedError
-from records.examples import content_id
+from records.pool.contents import content_id
 
 PASSAGE = "passage"  # meta column: which questions are about the same text
 STARTS = "starts"  # meta column: where each gold answer begins in its text, in characters, or null: a JSON list

@@ -1,6 +1,6 @@
 """Pictures as a model's input: each is decoded and resized once, and kept in a mapped file."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,8 +11,9 @@ from PIL import Image
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from lightning_modules.processors.texts import TextProcessor, columns
-from records import Example, Picture, Spool, Task
+from lightning_modules.processors.processor import NumberProcessor
+from lightning_modules.processors.texts import TextProcessor
+from records import Example, Picture, Spool, Task, column
 from records.parts.pixels import pixels
 
 Resize = Callable[[Image.Image], Image.Image]
@@ -112,18 +113,27 @@ class PictureStore:
             return list(pool.map(lambda n: pixels(self._pictures[n], self.resize), numbers))
 
 
-def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequence[float], device: Any) -> Tensor:
+def sent(values: Tensor, device: torch.device | str) -> Tensor:
+    """Values of the host on a device; to a GPU they are copied while it computes, and nothing waits for it."""
+    return (
+        values.pin_memory().to(device, non_blocking=True) if torch.device(device).type == "cuda" else values.to(device)
+    )
+
+
+def normalised(
+    pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequence[float], device: torch.device | str
+) -> Tensor:
     """Pictures of one size as a network reads them: float32 [pictures, 3, height, width]."""
-    stacked = torch.from_numpy(np.stack(pixels)).to(device).permute(0, 3, 1, 2).float() / 255
-    shape = (1, 3, 1, 1)
-    return (stacked - stacked.new_tensor(mean).view(shape)) / stacked.new_tensor(std).view(shape)
+    stacked = sent(torch.from_numpy(np.stack(pixels)), device).permute(0, 3, 1, 2).float() / 255
+    mean, std = sent(torch.tensor([mean, std], dtype=torch.float32), device).view(2, 1, 3, 1, 1)
+    return (stacked - mean) / std
 
 
-class PictureProcessor:
+class PictureProcessor(NumberProcessor):
     """A text as token ids, pictures as numbers by which the network asks ``store`` for the pixels.
 
     A task without a text (``--partial image``) reads the empty text, one without a picture a picture that shows
-    nothing.
+    nothing. The numbers are an array and not a tensor, so that they stay on the host, where they are needed.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -133,25 +143,32 @@ class PictureProcessor:
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, task: Task, max_length: int, store: PictureStore) -> None:
+        super().__init__()
         self.tokenizer, self.pictures, self.store = tokenizer, task.pictures, store
         texts = [part for part in task.parts if part not in task.pictures]
         self.text = TextProcessor(tokenizer, texts or [""], max_length)
-        self.truncated, self.unknown = 0, 0.0
+        self.parts = (*self.text.parts, *(self.pictures or ("",)))
 
-    def _texts(self, examples: Sequence[Example]) -> Sequence[Example]:
-        return examples if self.text.parts != ("",) else [Example("", {"": ""})] * len(examples)
+    def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
+        if self.text.parts == ("",):
+            texts = np.repeat(self.text.numbers([Example("", {"": ""})]), len(examples), axis=1)
+        else:
+            texts = self.text.numbers(examples)
+        pictures = [self.store.numbers(list(column(examples, f"parts.{part}"))) for part in self.pictures]
+        return np.concatenate([texts, pictures or np.zeros((1, len(examples)))]).astype(np.int32)
 
-    def numbers(self, examples: Sequence[Example]) -> np.ndarray:
+    def picture_numbers(self, examples: Sequence[Example]) -> np.ndarray:
         """The number of each example's pictures: int64 [examples, pictures], one column at least."""
-        if not self.pictures:
-            return np.zeros((len(examples), 1), dtype=np.int64)
-        return np.stack([self.store.numbers(list(column)) for column in columns(examples, self.pictures)], axis=1)
+        return self.numbers(examples)[len(self.text.parts) :].T.astype(np.int64)
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        self.numbers(examples)  # decodes them: what is damaged shows before anything is trained
-        lengths = self.text.lengths(self._texts(examples))
+        numbers = self.numbers(examples)  # decodes them: what is damaged shows before anything is trained
+        lengths = self.text.lengths_of(numbers[: len(self.text.parts)])
         self.truncated, self.unknown = self.text.truncated, self.text.unknown
         return lengths
 
-    def __call__(self, examples: Sequence[Example]) -> dict[str, Tensor]:
-        return self.text(self._texts(examples)) | {"pictures": torch.from_numpy(self.numbers(examples))}
+    def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+        self.text.pad_to = self.pad_to
+        texts = self.text.batches_of(self.numbers(examples)[: len(self.text.parts)], batches)
+        pictures = self.picture_numbers(examples)
+        return (text | {"pictures": pictures[batch]} for text, batch in zip(texts, batches, strict=True))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from transformers import PreTrainedTokenizerBase
 
+from lightning_modules.processors.frame import Frame
 from lightning_modules.processors.texts import TextProcessor
 from records import HeedError, Part, TableForm, parts_of
 from records.parts.template import PART
@@ -42,7 +43,7 @@ class TemplateProcessor(TextProcessor):
             raise HeedError(f"The template {template!r}: put spaces around the braces, for words end at spaces.")
         super().__init__(tokenizer, parts_of(template), max_length, form)
 
-    def _read_template(self) -> None:
+    def _read_frame(self) -> Frame:
         """Find the tokens before, between and after the parts: the words of the template, and special tokens."""
         encoded = self.tokenizer("a")
         ids, sequence = encoded["input_ids"], encoded.sequence_ids(0)
@@ -51,8 +52,7 @@ class TemplateProcessor(TextProcessor):
         stretches = [self.tokenizer(words.rstrip(), add_special_tokens=False)["input_ids"] for words in self._words]
         stretches[0] = ids[:first] + stretches[0]
         stretches[-1] = stretches[-1] + ids[last:]
-        self._special = [(tokens, [0] * len(tokens)) for tokens in stretches]
-        self._part_types = [0] * len(self.parts)
+        return Frame([(tokens, [0] * len(tokens)) for tokens in stretches], [0] * len(self.parts), self.pad_id)
 
     def _texts(self, parts: Sequence[Part]) -> Sequence[str]:
         """The parts of an example as text, each with the space before it, by which some tokenizers know a word."""

@@ -1,16 +1,19 @@
 """Texts with questions about them, read in windows where they are long."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import starmap
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from lightning_modules.processors.frame import ranges
+from lightning_modules.processors.processor import chosen
 from lightning_modules.processors.texts import TextProcessor
-from records import SPAN, Example, HeedError
+from records import SPAN, Composed, Example, HeedError, column
 
 
 class WindowProcessor(TextProcessor):
@@ -39,7 +42,7 @@ class WindowProcessor(TextProcessor):
             raise HeedError(
                 f"§model.overlap {overlap}: windows of {max_length} tokens leave room for 0 to {self.budget - 2}."
             )
-        if not self._special[0][0]:
+        if not self.frame.sizes[0]:
             raise HeedError(f"The tokenizer {type(tokenizer).__name__} puts no token in front that means no answer.")
         self.overlap, self.longest_question = overlap, (self.budget - overlap) // 2
 
@@ -52,20 +55,25 @@ class WindowProcessor(TextProcessor):
         return np.stack([question, text, room, 1 + np.maximum(0, -((room - text) // (room - self.overlap)))])
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        numbers = self._numbers(examples)
+        numbers = self.numbers(examples)
         self.unknown = self.store.unknown(numbers)
         self.truncated = int((self.store.lengths(numbers[0]) > self.longest_question).sum())
         question, text, _, windows = self._plan(numbers)
-        special = self.max_length - self.budget
-        return (windows * (question + special) + text + (windows - 1) * self.overlap).astype(np.int32)
+        return (windows * (question + self.frame.size) + text + (windows - 1) * self.overlap).astype(np.int32)
 
-    def _parts(self, numbers: np.ndarray, first: int, count: int) -> list[np.ndarray]:
-        """The token ids of a question, and of ``count`` tokens of its text."""
-        question, text = numbers
-        return [self.store.ids(question, self.longest_question), self.store.ids(text, first + count)[first:]]
+    def _windows(self, numbers: np.ndarray) -> tuple[np.ndarray, dict[str, Tensor]]:
+        """The windows of some examples, as :meth:`batches` describes them, and the input of the encoder."""
+        question, text, room, n = self._plan(numbers)
+        i, k = np.repeat(np.arange(len(n)), n), ranges(np.zeros_like(n), n)
+        first = k * (room - self.overlap)[i]
+        begin, count = self.frame.sizes[0] + question[i] + self.frame.sizes[1], np.minimum(room[i], text[i] - first)
+        starts = self.store.starts(numbers)[:, i]
+        starts[1] += first
+        (encoder,) = self._framed(starts, np.stack([question[i], count]), [np.arange(len(i))])
+        return np.stack([i, first, begin, count], axis=1), encoder
 
-    def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
-        """Input of the model.
+    def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+        """Input of the model for each batch.
 
         Returns:
             ``encoder``, tensors [windows, tokens]; ``windows``, int64 [windows, 4]: the example, the first token of the
@@ -74,31 +82,43 @@ class WindowProcessor(TextProcessor):
             the first and the last token of the answer, 0 and 0 where the window has none, if all examples have answers
             at known places.
         """
-        numbers = self._numbers(examples)
-        windows = [
-            (i, first, len(self._special[0][0]) + question + len(self._special[1][0]), min(room, text - first))
-            for i, (question, text, room, n) in enumerate(self._plan(numbers).T.tolist())
-            for first in range(0, n * (room - self.overlap), room - self.overlap)
-        ]
+        numbers = self.numbers(examples)
+        return (self._batch(chosen(examples, batch), numbers[:, batch]) for batch in batches)
+
+    def _batch(self, examples: Sequence[Example], numbers: np.ndarray) -> dict[str, Any]:
+        windows, encoder = self._windows(numbers)
         batch = {
-            "encoder": self._batch([self._parts(numbers[:, i], first, count) for i, first, _, count in windows]),
-            "windows": np.array(windows, dtype=np.int64).reshape(-1, 4),
-            "texts": [example.parts[self.parts[1]] for example in examples],
+            "encoder": encoder,
+            "windows": windows,
+            "texts": list(column(examples, f"parts.{self.parts[1]}")),
             "characters": [np.array(self.store.characters(number)) for number in numbers[1]],
         }
-        answers = [_answer(example) for example in examples]
+        answers = _answers(examples)
         if None not in answers:
             spans = list(starmap(tokens_of, zip(batch["characters"], answers, strict=True)))
-            batch["targets"] = torch.tensor([_target(spans[w[0]], *w[1:]) for w in windows], dtype=torch.int64)
+            targets = [_target(spans[window[0]], *window[1:]) for window in windows.tolist()]
+            batch["targets"] = torch.tensor(targets, dtype=torch.int64)
         return batch
 
 
-def _answer(example: Example) -> tuple[int, int] | None:
-    """First character of the answer to learn, and the one behind its last; (0, 0) for no answer; None if not known."""
-    golds = None if example.label is None else SPAN.parse_gold(example.label)
+def _answers(examples: Sequence[Example]) -> list[tuple[int, int] | None]:
+    """Of each answer to learn, the first character, and the one behind its last; see :func:`_answer`."""
+    if isinstance(examples, Composed) and "starts" in examples.pool.meta and not len(examples.others):
+        return list(map(_answer, examples.column("label"), examples.column("meta.starts")))
+    return [_answer(example.label, example.meta.get("starts", "[]")) for example in examples]
+
+
+def _answer(label: str | None, places: str) -> tuple[int, int] | None:
+    """First character of the answer to learn, and the one behind its last; (0, 0) for no answer; None if not known.
+
+    Args:
+        label: The gold answers.
+        places: JSON list of the first character of each, null where it is not known.
+    """
+    golds = None if label is None else SPAN.parse_gold(label)
     if golds == []:
         return 0, 0
-    starts = json.loads(example.meta.get("starts", "[]"))
+    starts = json.loads(places)
     known = ((start, start + len(gold)) for gold, start in zip(golds or [], starts, strict=False) if start is not None)
     return next(known, None)
 

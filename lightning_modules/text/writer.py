@@ -1,17 +1,20 @@
 """Encoder-decoders that answer questions in words of their own: T5 and whatever AutoModelForSeq2SeqLM knows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from lightning_modules.outputs import Outputs
 from lightning_modules.pretrained.backbone_config import LEARNED
 from lightning_modules.pretrained_classifier import drop
+from lightning_modules.processors.processor import chosen
 from lightning_modules.processors.targets import teach
 from lightning_modules.processors.templates import TemplateProcessor
 from lightning_modules.text.seq2seq import Seq2Seq
-from records import SPAN, Example, Prediction, Task
+from records import SPAN, Example, Task, column
 
 
 class AnswerProcessor(TemplateProcessor):
@@ -24,12 +27,16 @@ class AnswerProcessor(TemplateProcessor):
     no_answer: str
     start: int | None
 
-    def __call__(self, examples: Sequence[Example]) -> dict[str, Tensor]:
-        golds = [SPAN.parse_gold(example.label or "[]") for example in examples]
+    def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+        inputs = zip(super().batches(examples, batches), batches, strict=True)
+        return (asked | self._written(chosen(examples, batch)) for asked, batch in inputs)
+
+    def _written(self, examples: Sequence[Example]) -> dict[str, Tensor]:
+        golds = [SPAN.parse_gold(label or "[]") for label in column(examples, "label")]
         texts = [gold[0] if gold else self.no_answer for gold in golds] or [self.no_answer]  # of no example, any shape
-        ids = [self.tokenizer(text_target=text)["input_ids"] for text in texts]
+        ids = self.tokenizer(text_target=texts)["input_ids"]
         written, read = teach(ids, self.tokenizer.pad_token_id, self.start)
-        return {**super().__call__(examples), "written": written, "read": read}
+        return {"written": written, "read": read}
 
 
 class Writer(Seq2Seq):
@@ -73,8 +80,9 @@ class Writer(Seq2Seq):
         inputs = dict(batch["inputs"])
         return self._writing_loss(written=inputs.pop("written"), read=inputs.pop("read"), inputs=inputs)
 
-    def answer(self, inputs: dict[str, Any]) -> list[Prediction]:
+    def answer(self, inputs: dict[str, Any]) -> Outputs:
+        """The texts of the answers."""
         asked = {name: rows for name, rows in inputs.items() if name not in ("written", "read")}
         with torch.no_grad():
             texts = self._generated(self._encoded(asked), asked["attention_mask"], self.longest)
-        return [Prediction("" if text == self.no_answer else text) for text in texts]
+        return Outputs(answers=["" if text == self.no_answer else text for text in texts])

@@ -13,6 +13,8 @@ from datamodules.images import listed
 from interventions import KeepPart, Swap
 from records import HeedError, Picture
 
+from changed_examples import made
+
 SQUARES = {
     "name": "squares",
     "parts": {"image": "pictures/{file}", "question": "text"},
@@ -74,7 +76,7 @@ def test_examples_hold_pictures_by_content(squares: Path) -> None:
 def test_a_swapped_picture_is_that_of_an_unrelated_partner(squares: Path) -> None:
     pool = module(squares).pool
     for i in range(len(pool)):
-        (changed,) = Swap("image", "no").apply(pool, pool.uid(i), 0, 0)
+        (changed,) = made(Swap("image", "no", draws=1), pool, [i])
         base, partner = pool[i], pool[changed.partner]
         assert changed.example.parts == {"image": partner.parts["image"], "question": base.parts["question"]}
         assert partner.parts["question"] != base.parts["question"]
@@ -87,12 +89,12 @@ def test_two_pictures_are_swapped_together_or_one_alone(two: Path) -> None:
     pool = data.pool
     assert pool[0].parts["right"] == pool[1].parts["left"]  # of two rows, kept once
     for i in range(len(pool)):
-        (both,) = Swap("left+right", None).apply(pool, pool.uid(i), 0, 0)
+        (both,) = made(Swap("left+right", None, draws=1), pool, [i])
         partner = pool[both.partner]
         assert both.example.parts == {**partner.parts, "sentence": pool[i].parts["sentence"]}
         assert both.example.groups["left"] == partner.groups["left"]
         assert not {pool[i].groups[p] for p in ("left", "right")} & {partner.groups[p] for p in ("left", "right")}
-        (one,) = Swap("left", None).apply(pool, pool.uid(i), 0, 0)
+        (one,) = made(Swap("left", None, draws=1), pool, [i])
         assert one.example.parts["right"] == pool[i].parts["right"] != one.example.parts["left"]
     with pytest.raises(HeedError, match="swap middle: two has the parts left, right, sentence"):
         PairedImages(**TWO, path=str(two), swap=["left+middle"])
@@ -105,10 +107,11 @@ def test_augmentation_swaps_both_pictures_and_leaves_the_rest(two: Path) -> None
     assert len(made) == 18
     for k in range(12, 18):
         added = made[k]
-        assert added.uid.endswith("#left+right")
+        base = data.train_examples[added.uid]
         assert added.label == "False"
-        assert added.parts["sentence"] == data.train_examples[added.uid.split("#")[0]].parts["sentence"]
-        assert added.parts["left"] != data.train_examples[added.uid.split("#")[0]].parts["left"]
+        assert added.parts["sentence"] == base.parts["sentence"]
+        assert added.parts["left"] != base.parts["left"]
+        assert added.parts["right"] != base.parts["right"]
     for part in made[0].parts:
         assert list(made.column(f"parts.{part}")) == [made[i].parts[part] for i in range(len(made))]
 
@@ -130,9 +133,9 @@ def test_partial_inputs_keep_one_side(two: Path, partial: str, parts: tuple, pic
 def test_one_side_alone_leaves_pictures_that_show_nothing(two: Path) -> None:
     data = PairedImages(**TWO, path=str(two))
     data.setup("validate")
-    (changed,) = KeepPart("sentence", ("left", "right")).apply(data.pool, data.pool.uid(0), -1, 0)
+    (changed,) = made(KeepPart("sentence", ("left", "right")), data.pool, [0])
     assert changed.example.parts == {"left": Picture(), "right": Picture(), "sentence": "sentence 0"}
-    (changed,) = KeepPart("left+right", ("sentence",)).apply(data.pool, data.pool.uid(0), -1, 0)
+    (changed,) = made(KeepPart("left+right", ("sentence",)), data.pool, [0])
     assert changed.example.parts["sentence"] == ""
     assert changed.example.parts["left"] == data.pool[0].parts["left"]
 
@@ -196,7 +199,7 @@ def test_the_permutations_of_an_nlvr_scene_are_one_group(shared_data: Path) -> N
         related = set(pool.sharing(i))
         assert related >= set(np.flatnonzero((scenes == scenes[i]) | (sentences == sentences[i])))
         assert pool.uid(i).startswith(f"nlvr/validation/{scenes[i]}-")
-        (changed,) = Swap("image", None).apply(pool, pool.uid(i), 0, 0)
+        (changed,) = made(Swap("image", None, draws=1), pool, [i])
         assert pool.position(changed.partner) not in related
 
 

@@ -17,6 +17,7 @@ from datamodules.sources.image_files import filled
 from interventions import KeepPart, Swap
 from records import HeedError, Picture
 
+from changed_examples import made
 from drawn_pictures import nlvr2_rows, png, write_nlvr2
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "configs" / "data" / "nlvr2.yaml").read_text())["init_args"]
@@ -73,16 +74,14 @@ def test_a_saved_data_set_gives_the_same_examples(folder: Path, tmp_path: Path) 
 def test_both_pictures_come_from_one_partner_of_another_set(folder: Path) -> None:
     pool = nlvr2(path=str(folder)).pool
     swap, sets = Swap("left+right", "False"), set()
-    for example in pool:
-        for draw in range(5):
-            (changed,) = swap.apply(pool, example.uid, draw, 0)
-            partner = pool[changed.partner]
-            assert [changed.example.parts[p] for p in ("left", "right")] == [
-                partner.parts[p] for p in ("left", "right")
-            ]
-            assert changed.example.parts["sentence"] == example.parts["sentence"]
-            assert partner.groups["{identifier-2}"] != example.groups["{identifier-2}"]
-            sets.add(partner.groups["{identifier-2}"])
+    found = made(swap, pool)
+    assert [(one.position, one.draw) for one in found] == [(i, draw) for i in range(len(pool)) for draw in range(5)]
+    for changed in found:
+        example, partner = pool[changed.position], pool[changed.partner]
+        assert [changed.example.parts[p] for p in ("left", "right")] == [partner.parts[p] for p in ("left", "right")]
+        assert changed.example.parts["sentence"] == example.parts["sentence"]
+        assert partner.groups["{identifier-2}"] != example.groups["{identifier-2}"]
+        sets.add(partner.groups["{identifier-2}"])
     assert len(sets) == 6
 
 
@@ -90,7 +89,7 @@ def test_one_picture_alone_is_swapped(folder: Path) -> None:
     data = nlvr2(path=str(folder), swap=["left"])
     assert data.swap == ["left"]
     example = data.pool[3]
-    (changed,) = Swap("left", "False").apply(data.pool, example.uid, 0, 0)
+    (changed,) = made(Swap("left", "False", draws=1), data.pool, [3])
     assert changed.example.parts["left"] == data.pool[changed.partner].parts["left"] != example.parts["left"]
     assert [changed.example.parts[p] for p in ("right", "sentence")] == [
         example.parts[p] for p in ("right", "sentence")
@@ -105,7 +104,7 @@ def test_both_pictures_or_the_sentence_alone(folder: Path) -> None:
     text = nlvr2(path=str(folder), partial="sentence")
     assert (text.pool.parts, text.task.pictures) == (("sentence",), ())
     pool = nlvr2(path=str(folder)).pool
-    (kept,) = KeepPart("sentence", ("left", "right")).apply(pool, pool.uid(0), -1, 0)
+    (kept,) = made(KeepPart("sentence", ("left", "right")), pool, [0])
     assert kept.example.parts["left"] == kept.example.parts["right"] == Picture()
 
 

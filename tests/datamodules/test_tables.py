@@ -230,7 +230,8 @@ def test_partners_come_from_other_tables_and_counterfactuals_are_tables(folder: 
     data.setup("fit")
     both = data.training_set()
     assert len(both) == 60 + 40
-    for base, partner in zip(both.base, both.partner, strict=True):
+    assert both.borrowed.sum() == 40
+    for base, partner in zip(both.positions[60:], both.lenders["premise"][60:], strict=True):
         assert data.train_examples[int(base)].meta["table"] != data.train_examples[int(partner)].meta["table"]
     assert isinstance(both[99].parts["premise"], Table)
     assert both[99].label == "neutral"

@@ -199,8 +199,9 @@ def test_a_swap_of_the_second_part_changes_the_second_part(folder: Path) -> None
     data = PairedText(**NLI, path=str(folder), augment="counterfactual", swap=["hypothesis"])
     data.setup("fit")
     both = data.training_set()
-    assert both[60].uid.endswith("#hypothesis")
+    assert both[60].uid == both[0].uid
     assert both[60].parts["premise"] == both[0].parts["premise"]
+    assert both[60].parts["hypothesis"] != both[0].parts["hypothesis"]
 
 
 def test_partial_and_counterfactual_exclude_each_other() -> None:

@@ -19,6 +19,7 @@ from datamodules.sources.hub_and_local import Hub
 from interventions import Swap
 from records import SOFT, HeedError
 
+from changed_examples import made
 from drawn_pictures import people, vqa_rows, write_parquet, write_vqa
 
 CONFIG = yaml.safe_load((Path(__file__).parents[2] / "configs" / "data" / "vqa2.yaml").read_text())["init_args"]
@@ -181,9 +182,10 @@ def test_the_schemas_of_both_repositories(monkeypatch: pytest.MonkeyPatch) -> No
 def test_partners_show_another_picture_and_ask_another_question(folder: Path) -> None:
     pool = vqa2(path=str(folder)).pool
     for part in ("image", "question"):
-        for example in pool:
-            (changed,) = Swap(part, None).apply(pool, example.uid, 0, 0)
-            partner = pool[changed.partner]
+        found = made(Swap(part, None, draws=1), pool)
+        assert len(found) == len(pool)
+        for changed in found:
+            example, partner = pool[changed.position], pool[changed.partner]
             assert all(partner.parts[p] != example.parts[p] for p in ("image", "question"))
             assert changed.example.label == example.label
 
@@ -191,14 +193,14 @@ def test_partners_show_another_picture_and_ask_another_question(folder: Path) ->
 def test_soft_targets(folder: Path) -> None:
     data = vqa2(path=str(folder))
     collate = Collate(lambda examples: {}, data.task)
-    batch = collate(list(enumerate([data.pool[0], data.pool[1]])))
+    batch = collate(([0, 1], [data.pool[0], data.pool[1]]))
     assert batch["labels"].dtype == torch.float32
     labels = list(data.task.labels)
     expected = torch.zeros(2, 6)
     expected[0, labels.index("red")], expected[1, labels.index("yes")] = 1.0, 1.0
     assert torch.equal(batch["labels"], expected)  # dark red and white are no labels
     other = Collate(lambda examples: {}, replace(data.task, labels=("white", "dark red"), default_label=None))
-    assert torch.equal(other([(0, data.pool[0])])["labels"], torch.tensor([[0.3, 0.6]]))
+    assert torch.equal(other(([0], [data.pool[0]]))["labels"], torch.tensor([[0.3, 0.6]]))
 
 
 def test_listed_answers_gain_a_default_label(folder: Path, tmp_path: Path) -> None:

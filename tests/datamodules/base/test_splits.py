@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules.base.splits import TrainingSet, by_hash, counterfactual_partners, hold_out, sample
+from datamodules.base.splits import by_hash, counterfactual_partners, hold_out, sample, with_counterfactuals
 from interventions import Swap
 from records import Example, Examples, HeedError
 
@@ -164,40 +164,35 @@ def test_a_training_set_is_the_examples_and_then_their_counterfactuals(part: str
     """Of three labels in equal shares two get one counterfactual each: two thirds more examples."""
     examples, swap = pool(300), Swap(part, "neutral")
     partners = counterfactual_partners(examples, swap, seed=0)
-    both = TrainingSet(examples, swap, partners)
+    both = with_counterfactuals(examples, swap, partners)
     assert len(both) == 500
     assert list(both)[:300] == list(examples)
     added = [both[i] for i in range(300, 500)]
     assert {e.label for e in added} == {"neutral"}
-    assert len(set(uids(both))) == 500
     other = ({"premise", "hypothesis"} - {part}).pop()
-    for i, changed in zip(both.base, added, strict=True):
+    for i, changed in zip(both.positions[300:], added, strict=True):
         base, partner = examples[int(i)], examples[int(partners[i])]
         assert base.label != "neutral"
-        assert changed.uid == f"{base.uid}#{part}"
+        assert changed.uid == base.uid
         assert list(changed.parts) == ["premise", "hypothesis"]
         assert changed.parts[other] == base.parts[other]
         assert changed.parts[part] == partner.parts[part] != base.parts[part]
         assert changed.groups == {other: base.groups[other], part: partner.groups[part]}
-    assert [i for i, label in enumerate(examples.column("label")) if label != "neutral"] == both.base.tolist()
+    assert [i for i, label in enumerate(examples.column("label")) if label != "neutral"] == both.positions[
+        300:
+    ].tolist()
     for name in ("premise", "hypothesis"):  # without making an example
         assert list(both.column(f"parts.{name}")) == [e.parts[name] for e in both]
+    assert list(both.column("label")) == [e.label for e in both]
 
 
 def test_examples_without_a_partner_get_no_counterfactual() -> None:
     examples, swap = pool(4, premises=1), Swap("premise", "neutral")
-    both = TrainingSet(examples, swap, counterfactual_partners(examples, swap, 0))
+    both = with_counterfactuals(examples, swap, counterfactual_partners(examples, swap, 0))
     assert list(both) == list(examples)
-
-
-def test_a_training_set_without_a_swap_is_the_examples() -> None:
-    both = TrainingSet(pool(5))
-    assert list(both) == list(pool(5))
-    with pytest.raises(IndexError):
-        both[5]
 
 
 def test_the_last_example_of_a_training_set_is_its_last_counterfactual() -> None:
     examples, swap = pool(6), Swap("premise", "neutral")
-    both = TrainingSet(examples, swap, counterfactual_partners(examples, swap, 0))
+    both = with_counterfactuals(examples, swap, counterfactual_partners(examples, swap, 0))
     assert both[-1] == both[len(both) - 1]

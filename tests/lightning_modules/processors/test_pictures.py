@@ -119,9 +119,10 @@ def test_a_batch_has_tokens_of_the_text_and_numbers_of_the_pictures(make, pictur
     else:
         assert (batch["input_ids"] == batch["input_ids"][0]).all()
         assert processor.tokenizer.decode(batch["input_ids"][0].tolist()) == "[CLS] [SEP]"
+    assert isinstance(batch["pictures"], np.ndarray), "a tensor would go to the device"
     assert batch["pictures"].shape == (3, max(1, len(kept)))
     if kept:
-        found = processor.store.pixels(batch["pictures"].flatten().tolist())
+        found = processor.store.pixels(batch["pictures"].ravel().tolist())
         expected = [decoded(example.parts[part]) for example in pool for part in kept]
         np.testing.assert_array_equal(found, expected)
     else:

@@ -23,7 +23,7 @@ from transformers import (
 
 from lightning_modules import TextProcessor
 from lightning_modules.pretrained.backbones import resolve
-from lightning_modules.processors.texts import TokenStore, share_budget
+from lightning_modules.processors.token_store import TokenStore
 from records import Example, Examples, HeedError
 
 PARTS = ("premise", "hypothesis")
@@ -188,29 +188,6 @@ def test_a_processor_survives_pickling(tokenizers: dict[str, PreTrainedTokenizer
     assert copy.truncated == processor.truncated
     for name, tensor in processor(pool).items():
         assert torch.equal(copy(pool)[name], tensor)
-
-
-# the budget
-
-
-@given(a=st.integers(0, 80), b=st.integers(0, 80), budget=st.integers(2, 100))
-def test_two_parts_share_a_budget_as_the_tokenizer_does(
-    tokenizers: dict[str, PreTrainedTokenizerBase], a: int, b: int, budget: int
-) -> None:
-    a, b = max(a, 1), max(b, 1)
-    tokenizer = tokenizers["minilm"]
-    encoded = tokenizer("dog " * a, "cat " * b, truncation="longest_first", max_length=budget + 3)
-    sequence = encoded.sequence_ids(0)
-    assert share_budget([a, b], budget) == [sequence.count(0), sequence.count(1)]
-
-
-@given(lengths=st.lists(st.integers(0, 50), min_size=1, max_size=6), budget=st.integers(0, 120))
-def test_a_budget_is_used_up_and_only_the_longest_parts_are_cut(lengths: list[int], budget: int) -> None:
-    kept = share_budget(lengths, budget)
-    assert sum(kept) == min(budget, sum(lengths))
-    assert all(k <= n for k, n in zip(kept, lengths, strict=True))
-    for k, n in zip(kept, lengths, strict=True):
-        assert k == n or k >= max(kept) - 1
 
 
 # what is refused

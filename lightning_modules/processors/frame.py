@@ -1,0 +1,121 @@
+"""Batches of padded token ids, put together from stored ones: many batches in one step, and no Python for a row."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+Stretch = tuple[Sequence[int], Sequence[int]]  # token ids and their token types
+GROUP = 2**16  # padded tokens of the batches that are put together at once
+
+
+def share_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
+    """How much of each part to keep so that the sum fits: the longest parts are cut first.
+
+    For two parts the result is that of the "longest_first" truncation of Hugging Face tokenizers.
+
+    Args:
+        lengths: int64 [parts, examples].
+        budget: Most tokens of the parts of an example together.
+
+    Returns:
+        int64 [parts, examples].
+
+    Example:
+        >>> share_budget(np.array([[10, 8, 2], [3, 8, 3]]), 9).tolist()
+        [[6, 4, 2], [3, 5, 3]]
+    """
+    kept, long = lengths.copy(), np.flatnonzero(lengths.sum(axis=0) > budget)
+    rest = np.full(len(long), budget)
+    for rank, part in enumerate(np.argsort(lengths[:, long], axis=0, kind="stable")):
+        kept[part, long] = np.minimum(lengths[part, long], rest // (len(lengths) - rank))
+        rest -= kept[part, long]
+    return kept
+
+
+def ranges(starts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The numbers start, start + 1, ... of each range, one range after the other: int64.
+
+    Example:
+        >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+        [5, 6, 0, 1, 2]
+    """
+    return np.repeat(starts - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+
+
+class Frame:
+    """The tokens around the parts of an input: special ones, and the words of a template.
+
+    Args:
+        stretches: What stands before, between and after the parts: one more than there are parts.
+        part_types: The token type of each part.
+        pad_id: The token id of padding.
+    """
+
+    def __init__(self, stretches: Sequence[Stretch], part_types: Sequence[int], pad_id: int) -> None:
+        self.sizes = [len(ids) for ids, _ in stretches]
+        self.size = sum(self.sizes)
+        ids, types, self._part_pieces = [], [], []
+        for i, (tokens, token_types) in enumerate(stretches):
+            ids, types = [*ids, *tokens], [*types, *token_types]
+            if i < len(part_types):
+                self._part_pieces.append(len(ids))
+                ids, types = [*ids, 0], [*types, part_types[i]]
+        self._ids, self._types = np.array([*ids, pad_id], np.int64), np.array([*types, 0], np.int64)
+
+    def batches(
+        self,
+        tokens: np.ndarray,
+        starts: np.ndarray,
+        counts: np.ndarray,
+        batches: Sequence[np.ndarray],
+        pad_to: int = 1,
+        most: int = 0,
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Token ids, masks and token types of each batch, padded to its longest input: int64 [inputs, tokens] each.
+
+        Args:
+            tokens: int32 [tokens], where the parts are cut from.
+            starts: int64 [parts, inputs], the first token of each part.
+            counts: int64 [parts, inputs], how many tokens of it.
+            batches: The inputs of each batch.
+            pad_to: What the width of a batch is a multiple of.
+            most: Where the next multiple is wider than this, the width is this, or that of the longest input.
+        """
+        lengths = counts.sum(axis=0) + self.size
+        group: list[np.ndarray] = []
+        widths: list[int] = []
+        padded = 0
+        for batch in batches:
+            width = int(lengths[batch].max(initial=0))
+            width = max(width, min(-(-width // pad_to) * pad_to, most))
+            if group and padded + width * len(batch) > GROUP:
+                yield from self._group(tokens, starts, counts, group, widths)
+                group, widths, padded = [], [], 0
+            group.append(batch)
+            widths.append(width)
+            padded += width * len(batch)
+        if group:
+            yield from self._group(tokens, starts, counts, group, widths)
+
+    def _group(
+        self,
+        tokens: np.ndarray,
+        starts: np.ndarray,
+        counts: np.ndarray,
+        batches: Sequence[np.ndarray],
+        widths: Sequence[int],
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """As :meth:`batches`, for batches that are put together in one step."""
+        sizes, rows = [len(batch) for batch in batches], np.concatenate(batches)
+        starts, counts = starts[:, rows].T, counts[:, rows].T
+        lengths, width = counts.sum(axis=1) + self.size, np.repeat(widths, sizes)
+        # of an input a piece for each token of the frame, for each part, and for the padding
+        pieces = np.ones((len(rows), len(self._ids)), dtype=np.int64)
+        pieces[:, self._part_pieces], pieces[:, -1] = counts, width - lengths
+        ends = np.cumsum(pieces).reshape(pieces.shape)
+        ids, types = (np.repeat(np.tile(values, len(rows)), pieces.ravel()) for values in (self._ids, self._types))
+        mask = np.repeat(np.tile([1, 0], len(rows)), np.stack([lengths, width - lengths], axis=1).ravel())
+        places, counts = (ends - pieces)[:, self._part_pieces].ravel(), counts.ravel()
+        ids[ranges(places, counts)] = tokens[ranges(starts.ravel(), counts)]
+        for size, w, end in zip(sizes, widths, np.cumsum(np.multiply(sizes, widths)).tolist(), strict=True):
+            yield tuple(values[end - size * w : end].reshape(size, w) for values in (ids, mask, types))

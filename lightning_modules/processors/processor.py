@@ -1,0 +1,112 @@
+"""Processors turn examples into tensors. They belong to a model family, and know nothing of Lightning."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from records import EMPTIED, Composed, Example, Examples, emptied
+
+
+class Processor(ABC):
+    """Turns examples into a model's input; picklable.
+
+    Examples are a list, a pool (:class:`~records.Examples`), or composed of a pool (:class:`~records.Composed`).
+
+    Attributes:
+        truncated: How many examples of the last call of :meth:`lengths` were truncated.
+        unknown: Which share of their tokens the tokenizer does not know.
+        pad_to: The width of a batch is a multiple of this, unless that is more than the model reads.
+    """
+
+    truncated: int = 0
+    unknown: float = 0.0
+    pad_to: int = 1
+
+    @abstractmethod
+    def lengths(self, examples: Sequence[Example]) -> np.ndarray:
+        """Cost of each example, in tokens: int32 [examples]."""
+
+    @abstractmethod
+    def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
+        """Input of the model for these examples; every tensor has them as its first dimension."""
+
+    def batches(self, examples: Composed, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+        """Input of the model for each batch.
+
+        Args:
+            examples: Of which the batches are made.
+            batches: int64 [examples of the batch] each, positions into ``examples``.
+        """
+        return (self(examples.take(batch)) for batch in batches)
+
+
+class NumberProcessor(Processor):
+    """A processor that knows each content by a number, which it looks up once for a pool.
+
+    The numbers of examples that are composed of a pool are a gather: no content is touched again.
+
+    Attributes:
+        parts: The part that each row of the numbers is about.
+    """
+
+    parts: tuple[str, ...]
+
+    def __init__(self) -> None:
+        self._known: WeakKeyDictionary[Sequence[Example], np.ndarray] = WeakKeyDictionary()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_known"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        self._known = WeakKeyDictionary()
+
+    def numbers(self, examples: Sequence[Example]) -> np.ndarray:
+        """The number of each part's content: int32 [parts, examples]; for one pool or composition, made once."""
+        if not isinstance(examples, Examples | Composed):
+            return self._numbers(examples)
+        if examples not in self._known:
+            is_composed = isinstance(examples, Composed)
+            self._known[examples] = self._gathered(examples) if is_composed else self._numbers(examples)
+        return self._known[examples]
+
+    def _gathered(self, examples: Composed) -> np.ndarray:
+        """The numbers of composed examples, from those of their pool: int32 [parts, examples]."""
+        numbers, positions = self.numbers(examples.pool), examples.positions
+        if len(examples.others):
+            numbers = np.concatenate([numbers, self._numbers(examples.others)], axis=1)
+        gathered = np.empty((len(self.parts), len(examples)), dtype=np.int32)
+        for row, part in enumerate(self.parts):
+            lenders = examples.lenders.get(part)
+            if lenders is None:
+                gathered[row] = numbers[row, positions]
+                continue
+            lenders = np.where(positions < len(examples.pool), lenders, positions)  # the others keep their parts
+            gathered[row] = numbers[row, lenders]
+            if (empty := lenders == EMPTIED).any():
+                gathered[row, empty] = self._emptied(examples.pool)[row]
+        return gathered
+
+    def _emptied(self, pool: Examples) -> np.ndarray:
+        """The number of what stands in place of each part that is taken away: int32 [parts]."""
+        parts = {part: emptied(pool.value(f"parts.{part}", 0)) for part in pool.parts}
+        return self._numbers([Example("", parts)])[:, 0]
+
+    @abstractmethod
+    def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
+        """The numbers of the contents themselves: int32 [parts, examples]; contents that are new are added."""
+
+    @abstractmethod
+    def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+        """Input of the model for each batch, as in :class:`Processor`."""
+
+    def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
+        return next(iter(self.batches(examples, [np.arange(len(examples))])))
+
+
+def chosen(examples: Sequence[Example], batch: np.ndarray) -> Sequence[Example]:
+    """The examples of a batch."""
+    return examples.take(batch) if isinstance(examples, Composed) else [examples[i] for i in batch.tolist()]

@@ -1,0 +1,116 @@
+"""Token ids of texts, each tokenised once."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
+
+from records import keys, spooling
+
+PIECE = 512  # texts that are tokenised at once; of more, Python collects garbage for longer than they take
+
+
+class TokenStore:
+    """Token ids of texts: each text is tokenised once, and its ids are kept in a memory-mapped file, not in memory.
+
+    Args:
+        tokenizer: A fast Hugging Face tokenizer.
+        offsets: Whether to keep, too, which characters each token stands for.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, offsets: bool = False) -> None:
+        self.tokenizer, self.offsets = tokenizer, offsets
+        self.unknown_id = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
+        self._keys = np.zeros(0, dtype=np.uint64)  # of all texts, sorted
+        self._number = np.zeros(0, dtype=np.int32)  # of the text with each key, in the order of adding
+        self._starts = np.zeros(1, dtype=np.int64)
+        self._unknown = np.zeros(0, dtype=np.int64)  # of the tokens of each text, how many are unknown
+        self._ids = np.zeros((0, 3 if offsets else 1), dtype=np.int32)  # id, first character, character behind the last
+        self._file, self._owner = None, os.getpid()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_ids": np.array(self._ids), "_file": None}
+
+    def numbers(self, texts: Sequence[str]) -> np.ndarray:
+        """The number of each text, to ask for its ids by; texts that are new are tokenised."""
+        wanted = keys(texts)
+        place, known = self._find(wanted)
+        if not known.all():
+            _, first = np.unique(wanted[~known], return_index=True)
+            self._add([texts[i] for i in np.flatnonzero(~known)[np.sort(first)]])
+            place, _ = self._find(wanted)
+        return self._number[place]
+
+    def _find(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        place = np.searchsorted(self._keys, wanted)
+        known = place < len(self._keys)
+        known[known] = self._keys[place[known]] == wanted[known]
+        return place, known
+
+    def _encoded(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The number of tokens of each text, and the rows of :attr:`_ids` of all of them."""
+        settings = {"return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
+        settings |= {"return_offsets_mapping": self.offsets}
+        encoded = self.tokenizer(texts, add_special_tokens=False, **settings)
+        lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(texts))
+        ids = np.empty((lengths.sum(), self._ids.shape[1]), np.int32)
+        ids[:, 0] = np.fromiter(chain.from_iterable(encoded["input_ids"]), np.int32, len(ids))
+        if self.offsets:
+            flat = chain.from_iterable(chain.from_iterable(encoded["offset_mapping"]))
+            ids[:, 1:] = np.fromiter(flat, np.int32, 2 * len(ids)).reshape(-1, 2)
+        return lengths, ids
+
+    def _add(self, texts: list[str]) -> None:
+        pieces = [self._encoded(texts[start : start + PIECE]) for start in range(0, len(texts), PIECE)]
+        lengths, ids = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
+        added = keys(texts)
+        order = np.argsort(added)
+        at = np.searchsorted(self._keys, added[order])
+        self._keys = np.insert(self._keys, at, added[order])
+        self._number = np.insert(self._number, at, (len(self._number) + order).astype(np.int32))
+        self._starts = np.concatenate([self._starts, self._starts[-1] + np.cumsum(lengths)])
+        ends = np.cumsum(lengths)
+        unknown = np.concatenate([[0], np.cumsum(ids[:, 0] == self.unknown_id)])
+        unknown = unknown[ends] - unknown[ends - lengths]
+        for i in np.flatnonzero(lengths == 0):  # an empty vocabulary of bytes says nothing of what it does not know
+            unknown[i] = bool(texts[i].strip())
+        self._unknown = np.concatenate([self._unknown, unknown])
+        self._append(ids)
+
+    def _append(self, ids: np.ndarray) -> None:
+        with spooling():
+            if self._file is None or self._owner != os.getpid():  # another process has a file of its own
+                self._file, self._owner = tempfile.TemporaryFile(prefix="heed-"), os.getpid()  # noqa: SIM115
+                ids = np.concatenate([self._ids, ids])
+            self._file.seek(0, os.SEEK_END)
+            self._file.write(ids)  # numpy's tofile may say nothing of a full disk
+            self._file.flush()
+        width = self._ids.shape[1]
+        if size := self._file.tell() // (4 * width):
+            self._ids = np.memmap(self._file, np.int32, "r", shape=(size, width)).view(np.ndarray)
+
+    def lengths(self, numbers: np.ndarray) -> np.ndarray:
+        """Number of tokens of each text: int64 [texts]."""
+        return self._starts[numbers + 1] - self._starts[numbers]
+
+    def unknown(self, numbers: np.ndarray) -> float:
+        """The share of unknown tokens in texts; one that is encoded to nothing counts as one of them."""
+        unknown = self._unknown[numbers]
+        return float(unknown.sum() / max(1, np.maximum(self.lengths(numbers), unknown).sum()))
+
+    def starts(self, numbers: np.ndarray) -> np.ndarray:
+        """Where each text begins in :attr:`tokens`: int64 [texts]."""
+        return self._starts[numbers]
+
+    @property
+    def tokens(self) -> np.ndarray:
+        """The token ids of all texts, one after the other: int32 [tokens]."""
+        return self._ids[:, 0]
+
+    def characters(self, number: int) -> np.ndarray:
+        """Of each token of a text its first character and the one behind its last: int32 [tokens, 2]."""
+        return self._ids[self._starts[number] : self._starts[number + 1], 1:]

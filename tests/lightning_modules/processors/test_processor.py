@@ -1,0 +1,247 @@
+"""What is composed of a pool is read as the examples themselves are, and no content is looked up twice."""
+
+import gc
+import hashlib
+import io
+import json
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from transformers import AutoTokenizer
+
+from lightning_modules import TemplateProcessor, TextProcessor, WindowProcessor
+from lightning_modules.processors.pictures import PictureProcessor, PictureStore, ResizeTo
+from lightning_modules.processors.processor import NumberProcessor, Processor
+from lightning_modules.text.writer import AnswerProcessor
+from records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, Picture, Table, TableForm, Task
+
+WORDS = "the dog in a park saw two old trees and one more cat by some water".split()
+N = 24
+
+
+def text(rng: np.random.Generator, most: int) -> str:
+    return " ".join(rng.choice(WORDS, rng.integers(1, most)))
+
+
+def pool_of(left: Callable[[int], Any], right: Callable[[int], Any]) -> Examples:
+    """Examples with answers at known places, and some without."""
+    rng = np.random.default_rng(0)
+    golds = [json.dumps([str(rng.choice(WORDS))] if i % 3 else []) for i in range(N)]
+    return Examples.of(
+        Example(f"u{i:02}", {"left": left(i), "right": right(i)}, gold, meta={"starts": "[0]" if i % 3 else "[]"})
+        for i, gold in enumerate(golds)
+    )
+
+
+def texts() -> Examples:
+    rng = np.random.default_rng(1)
+    return pool_of(lambda i: text(rng, 60), lambda i: text(rng, 20))
+
+
+def tables() -> Examples:
+    rng = np.random.default_rng(2)
+    keys = ("dog", "park", "old trees", "water", "cat")
+
+    def table(i: int) -> Table:
+        return Table(f"the cat {'abcdefgh'[i % 8]}", tuple((key, (text(rng, 4),)) for key in keys))
+
+    return pool_of(table, lambda i: text(rng, 6))
+
+
+def picture(folder: Path, i: int) -> Picture:
+    data = io.BytesIO()
+    Image.fromarray(np.full((4, 4, 3), 10 * i, dtype=np.uint8)).save(data, "PNG")
+    (folder / f"{i}.png").write_bytes(data.getvalue())
+    key = hashlib.sha256(data.getvalue()).hexdigest()
+    return Picture(key, str(folder / f"{i}.png"), 0, len(data.getvalue()), f"row {i}")
+
+
+class Made:
+    """A processor, anew for each use, and a pool that it reads."""
+
+    def __init__(self, make: Callable[[], NumberProcessor], pool: Examples) -> None:
+        self.make, self.pool = make, pool
+
+
+KINDS = ("pair", "cut", "one", "template", "answers", "windows", "cells", "kept rows", "pictures", "two pictures")
+
+
+@pytest.fixture(params=KINDS)
+def made(request: pytest.FixtureRequest, tiny_bert: Path, tiny_t5: Path, tmp_path: Path) -> Made:
+    bert, t5 = AutoTokenizer.from_pretrained(tiny_bert), AutoTokenizer.from_pretrained(tiny_t5)
+    parts, form = ("left", "right"), TableForm("structure", keep=2)
+    template = "ask: {right} of {left}"
+
+    def answers() -> AnswerProcessor:
+        processor = AnswerProcessor(t5, template, 64)
+        processor.no_answer, processor.start = "nothing", 0
+        return processor
+
+    def pictures(*of: str) -> PictureProcessor:
+        task = Task(CLASSIFICATION, parts, ("a", "b"), pictures=of)
+        return PictureProcessor(bert, task, 32, PictureStore(ResizeTo(4, 4, Image.Resampling.NEAREST), (4, 4), 1.0))
+
+    shown = [picture(tmp_path, i) for i in range(N + 1)]
+    rng = np.random.default_rng(3)
+    kinds = {
+        "pair": (lambda: TextProcessor(bert, parts, 256), texts),
+        "cut": (lambda: TextProcessor(bert, parts, 40), texts),
+        "one": (lambda: TextProcessor(t5, parts[1:], 12), texts),
+        "template": (lambda: TemplateProcessor(t5, template, 50), texts),
+        "answers": (answers, texts),
+        "windows": (lambda: WindowProcessor(bert, parts, 48, 8), texts),
+        "cells": (lambda: TextProcessor(bert, parts, 100, TableForm("cells")), tables),
+        "kept rows": (lambda: TextProcessor(bert, parts, 100, form), tables),
+        "pictures": (lambda: pictures("left"), lambda: pool_of(lambda i: shown[i], lambda i: text(rng, 20))),
+        "two pictures": (
+            lambda: pictures("left", "right"),
+            lambda: pool_of(lambda i: shown[i], lambda i: shown[i + 1]),
+        ),
+    }
+    make, pool = kinds[request.param]
+    return Made(make, pool())
+
+
+def compositions(pool: Examples) -> dict[str, Composed]:
+    """Every way to compose examples of a pool."""
+    rng = np.random.default_rng(4)
+    some, lent = rng.integers(0, N, 40), rng.integers(0, N, 40)
+    others = [replace(pool[3], parts={**pool[3].parts, "right": pool[7].parts["right"]}), pool[5]]
+    if not isinstance(pool[0].parts["right"], Picture):
+        others.append(replace(pool[2], parts={**pool[2].parts, "right": "some more old water"}))
+    mixed, chances = np.concatenate([some, len(pool) + np.arange(len(others))]), rng.random(40 + len(others))
+    lenders = np.where((mixed < len(pool)) & (chances < 0.6), rng.integers(0, N, len(mixed)), mixed)
+    return {
+        "whole": Composed.whole(pool),
+        "swap": Composed(pool, some, {"left": lent}),
+        "both": Composed(pool, some, {"left": lent, "right": lent}, label="[]"),
+        "emptied": Composed(pool, some, {"right": np.where(lent % 2, EMPTIED, some)}),
+        "all emptied": Composed(pool, some, {"left": np.full(40, EMPTIED), "right": np.full(40, EMPTIED)}),
+        "others": Composed(pool, mixed, {"left": lenders}, others),
+        "nothing": Composed(pool, some[:0]),
+    }
+
+
+def assert_equal(found: Any, expected: Any) -> None:
+    """Tensors and arrays must have the same shapes, types and bits."""
+    assert type(found) is type(expected)
+    if isinstance(expected, dict):
+        assert list(found) == list(expected)
+        for name, value in expected.items():
+            assert_equal(found[name], value)
+    elif isinstance(expected, torch.Tensor):
+        assert found.dtype == expected.dtype
+        assert torch.equal(found, expected)
+    elif isinstance(expected, np.ndarray):
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            assert_equal(one, other)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize("name", compositions(texts()))
+def test_what_is_composed_is_read_as_its_examples(made: Made, name: str) -> None:
+    """In batches of any size and order, an example in several of them and one without any among them."""
+    composed = compositions(made.pool)[name]
+    processor, rng = made.make(), np.random.default_rng(5)
+    rows = np.concatenate([rng.permutation(len(composed)), rng.permutation(len(composed))[:7]])
+    batches = np.split(rows, sorted(rng.integers(0, len(rows) + 1, 6)))
+    lengths, truncated, unknown = processor.lengths(composed), processor.truncated, processor.unknown
+    found = list(processor.batches(composed, batches))
+    alone = made.make()
+    examples = list(composed)
+    assert_equal(lengths, alone.lengths(examples))
+    assert (truncated, unknown) == (alone.truncated, alone.unknown)
+    for batch, inputs in zip(batches, found, strict=True):
+        expected = alone([examples[i] for i in batch])
+        if "pictures" in expected:  # their numbers are in the order in which they came
+            assert_same_pictures(processor, inputs.pop("pictures"), alone, expected.pop("pictures"))
+        assert_equal(inputs, expected)
+        if len(batch):
+            again = processor(composed.take(batch))
+            assert_equal({n: v for n, v in again.items() if n != "pictures"}, expected)
+
+
+def assert_same_pictures(
+    processor: PictureProcessor, found: np.ndarray, alone: PictureProcessor, expected: np.ndarray
+) -> None:
+    assert (found.dtype, found.shape) == (np.int64, expected.shape)
+    contents = [processor.store.content(number) for number in found.ravel()]
+    assert contents == [alone.store.content(number) for number in expected.ravel()]
+
+
+def test_the_contents_of_a_pool_are_looked_up_once(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of what is composed of it never, where the text of a part does not depend on another one."""
+    processor, seen = made.make(), []
+    look_up = processor._numbers
+
+    def counting(examples: Sequence[Example]) -> np.ndarray:
+        seen.append(examples)
+        return look_up(examples)
+
+    monkeypatch.setattr(processor, "_numbers", counting)
+    composed = compositions(made.pool)
+    for _ in range(2):
+        processor.lengths(made.pool)
+        processor.lengths(composed["whole"])
+        list(processor.batches(composed["whole"], [np.arange(3), np.arange(5)]))
+    assert seen == [made.pool]
+    for _ in range(2):
+        processor.lengths(composed["swap"])
+        list(processor.batches(composed["swap"], [np.arange(40)]))
+        processor.lengths(composed["others"])
+        list(processor.batches(composed["others"], [np.arange(40)]))
+    depends = getattr(processor, "form", TableForm()).keep is not None
+    assert [len(examples) for examples in seen[1:] if isinstance(examples, list)] == [len(composed["others"].others)]
+    assert sum(isinstance(examples, Composed) for examples in seen) == (2 if depends else 0)
+
+
+def test_the_numbers_are_forgotten_with_what_they_are_of(made: Made) -> None:
+    processor = made.make()
+    composed = compositions(made.pool)["swap"]
+    processor.numbers(composed)
+    assert set(processor._known) == {made.pool, composed}
+    del composed
+    gc.collect()
+    assert set(processor._known) == {made.pool}
+
+
+def test_a_copy_knows_contents_but_no_pool(made: Made) -> None:
+    processor, composed = made.make(), compositions(made.pool)["swap"]
+    numbers = processor.numbers(composed)
+    copy = pickle.loads(pickle.dumps(processor))
+    assert not copy._known
+    np.testing.assert_array_equal(copy.numbers(composed), numbers)
+    assert_equal(list(copy.batches(composed, [np.arange(9)])), list(processor.batches(composed, [np.arange(9)])))
+
+
+class Letters(Processor):
+    """A processor that says no more than it must."""
+
+    def lengths(self, examples: Sequence[Example]) -> np.ndarray:
+        return np.array([len(e.parts["left"]) for e in examples], dtype=np.int32)
+
+    def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
+        return {"texts": [e.parts["left"] for e in examples]}
+
+
+def test_a_processor_reads_its_batches_one_by_one() -> None:
+    pool = texts()
+    composed = Composed(pool, np.array([4, 2, 9]), {"left": np.array([1, 2, 0])})
+    found = list(Letters().batches(composed, [np.array([2, 0]), np.array([1])]))
+    left = [example.parts["left"] for example in pool]
+    assert found == [{"texts": [left[0], left[1]]}, {"texts": [left[2]]}]
+    assert (Letters().truncated, Letters().unknown) == (0, 0.0)
