@@ -3,6 +3,7 @@
 import torchvision_fix  # noqa: F401
 
 from lightning_modules.classifier import Classifier
+from lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
 from lightning_modules.processors.templates import TemplateProcessor
 from lightning_modules.processors.texts import TextProcessor
 from lightning_modules.processors.windows import WindowProcessor
@@ -16,11 +17,14 @@ from lightning_modules.vision.late_fusion import LateFusion
 from lightning_modules.vision.vilt import Vilt
 
 __all__ = [
+    "NOT_FINITE",
+    "NO_LABEL_NUMBER",
     "Blip",
     "BlipAnswers",
     "Classifier",
     "Encoder",
     "LateFusion",
+    "Outputs",
     "Reader",
     "Seq2Seq",
     "TemplateProcessor",

@@ -11,10 +11,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from lightning_modules.lightning_internals import allow_clipping
+from lightning_modules.outputs import Outputs, most_probable
 from lightning_modules.pretrained.labels import match_labels
 from lightning_modules.pretrained.misfits import difference, misfits
-from lightning_modules.processors.texts import Processor
-from records import KINDS, HeedError, Prediction, TableForm, Task, generator, listing, percent
+from lightning_modules.processors.processor import Processor
+from records import KINDS, HeedError, TableForm, Task, generator, listing, percent
 
 MOST_UNKNOWN = 0.2  # by default: a tokenizer that fits its texts knows nearly all of them
 
@@ -202,20 +203,19 @@ class Classifier(pl.LightningModule):
             return F.cross_entropy(scores, labels)
         return F.binary_cross_entropy_with_logits(scores, labels) * labels.shape[1]
 
-    def validation_step(self, batch: dict[str, Any], batch_idx: int) -> list[Prediction]:
+    def validation_step(self, batch: dict[str, Any], batch_idx: int) -> Outputs | None:
         return self.predict(batch)
 
-    def predict(self, batch: dict[str, Any]) -> list[Prediction]:
-        """Predict a batch, whose ``inputs`` come from the processor; a batch of no example gives no prediction."""
-        return self.answer(batch["inputs"]) if batch["size"] else []
+    def predict(self, batch: dict[str, Any]) -> Outputs | None:
+        """Predict a batch, whose ``inputs`` come from the processor; None for a batch of no example."""
+        return self.answer(batch["inputs"]) if batch["size"] else None
 
-    def answer(self, inputs: dict[str, Any]) -> list[Prediction]:
-        """The predictions for the inputs of one example or more."""
-        scores, labels = self.logits(inputs).float(), self.task.labels
-        if not self.task.kind.exclusive:
-            return [Prediction(labels[best]) for best in finite(scores).argmax(dim=-1).tolist()]
-        probs = scores.softmax(dim=-1).cpu().numpy()
-        return [Prediction(labels[best], row) for best, row in zip(probs.argmax(axis=1), probs, strict=True)]
+    def answer(self, inputs: dict[str, Any]) -> Outputs:
+        """The predictions for the inputs of one example or more; nothing here waits for the device."""
+        scores = self.logits(inputs).float()
+        if self.task.kind.exclusive:
+            return Outputs(probs=scores.softmax(dim=-1))
+        return Outputs(answers=most_probable(scores))
 
     def configure_optimizers(self) -> dict[str, Any]:
         decayed = [p for p in self.parameters() if p.requires_grad and p.ndim > 1]
@@ -234,13 +234,6 @@ class Classifier(pl.LightningModule):
 
         scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": scheduler, "interval": "step"}}
-
-
-def finite(scores: Tensor) -> Tensor:
-    """The scores; where rows have no probabilities, nothing else shows that they are not finite."""
-    if not scores.isfinite().all():
-        raise HeedError("The model's outputs are not finite: try a lower §model.learning_rate.")
-    return scores
 
 
 def _saved_task(checkpoint: Mapping[str, Any]) -> Task:

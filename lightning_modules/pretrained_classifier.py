@@ -1,6 +1,7 @@
 """The base of all families: a network, a tokenizer and weights that come from a model of transformers."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from lightning_modules.pretrained.linear import faster_on_cpu
 from lightning_modules.pretrained.vocabulary import open_tokenizer
 from records import CLASSIFICATION, SOFT, HeedError, Task, TaskKind, listing
 
+PAD_TO = 16  # tokens; a compiled network meets few widths, and such as suit a GPU
+
 
 class PretrainedClassifier(Classifier, ABC):
     """A classifier that begins as a published model.
@@ -29,6 +32,8 @@ class PretrainedClassifier(Classifier, ABC):
         max_length: Most tokens of an input; the longest part is cut first.
         labels: Names of the head's outputs in their order, for published classifiers that only call them LABEL_0, ...
         sha256: What the weights of a backbone from a package must hash to.
+        compiled: Whether the network runs compiled (``torch.compile``), in training and in prediction. Inputs are then
+            padded to multiples of 16 tokens.
         **kwargs: As for :class:`Classifier`.
 
     Attributes:
@@ -57,10 +62,12 @@ class PretrainedClassifier(Classifier, ABC):
         max_length: int = 256,
         labels: list[str] | None = None,
         sha256: str | None = None,
+        compiled: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.backbone, self.max_length, self.labels, self.sha256 = backbone, max_length, labels, sha256
+        self.compiled = compiled
         self.network: nn.Module | None = None
 
     @property
@@ -101,6 +108,7 @@ class PretrainedClassifier(Classifier, ABC):
         self.has_head = self.answers is not None and match_labels(outputs, task.labels) is not None
         self.order = head_order(outputs, task.labels, self.backbone) if self.has_head else list(range(len(task.labels)))
         self.name_outputs(outputs if self.has_head else task.labels)
+        self.register_buffer("output_of_label", torch.tensor(self.order), persistent=False)
 
     def name_outputs(self, labels: list[str] | tuple[str, ...]) -> None:
         """Let the config of the network say what its outputs mean."""
@@ -109,7 +117,7 @@ class PretrainedClassifier(Classifier, ABC):
 
     def in_order(self, scores: Tensor) -> Tensor:
         """Scores [examples, outputs] in the order of the task's labels."""
-        return scores if self.order == sorted(self.order) else scores[:, self.order]
+        return scores if self.order == sorted(self.order) else scores[:, self.output_of_label]
 
     def require_head(self) -> None:
         """For a model that is not trained here.
@@ -145,6 +153,14 @@ class PretrainedClassifier(Classifier, ABC):
     def configure_model(self) -> None:
         if self.network is None and self.task is not None:  # load_from_checkpoint calls this before it knows the task
             self.network = faster_on_cpu(self.build()).train()  # transformers loads models in eval mode
+            if self.compiled:
+                self.processor.pad_to = PAD_TO
+                for module in self.modules_to_compile():
+                    module.compile(dynamic=True)  # in place: names, weights and exports stay as they are
+
+    def modules_to_compile(self) -> Sequence[nn.Module]:
+        """The modules that a batch passes through, if they are to be compiled; ``configure_model`` has made them."""
+        return (self.network,)
 
     def build(self) -> nn.Module:
         """Make the network: with weights, or for those of a checkpoint where only the folder beside it is there."""

@@ -8,10 +8,10 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import AutoModelForQuestionAnswering
 
-from lightning_modules.classifier import finite
+from lightning_modules.outputs import Outputs
 from lightning_modules.pretrained_classifier import PretrainedClassifier, drop
 from lightning_modules.processors.windows import WindowProcessor
-from records import SPAN, HeedError, Prediction, Task
+from records import SPAN, HeedError, Task
 
 WINDOWS = 64  # that the network reads at a time when it predicts
 
@@ -74,11 +74,16 @@ class Reader(PretrainedClassifier):
         targets = batch["inputs"]["targets"]
         return (F.cross_entropy(start, targets[:, 0]) + F.cross_entropy(end, targets[:, 1])) / 2
 
-    def answer(self, inputs: dict[str, Any]) -> list[Prediction]:
-        scores = finite(self.logits(inputs).float()).cpu().numpy()
-        return [Prediction(answer) for answer in self.answers_of(scores, inputs)]
+    def answer(self, inputs: dict[str, Any]) -> Outputs:
+        """The texts of the answers; None where a window of the text has scores that are not finite."""
+        scores = self.logits(inputs).float().cpu().numpy()
+        is_finite = np.isfinite(scores)
+        answers = self.answers_of(np.where(is_finite, scores, 0), inputs)
+        for i in inputs["windows"][~is_finite.all(axis=(0, 2)), 0].tolist():
+            answers[i] = None  # the engine refuses them, on all processes together
+        return Outputs(answers=answers)
 
-    def answers_of(self, scores: np.ndarray, inputs: dict[str, Any]) -> list[str]:
+    def answers_of(self, scores: np.ndarray, inputs: dict[str, Any]) -> list[str | None]:
         """The answer to each example of a batch.
 
         Args:

@@ -1,5 +1,6 @@
 """Encoder-decoders that write the label: T5, T5-v1.1, Flan-T5 and whatever AutoModelForSeq2SeqLM knows."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import torch
@@ -8,13 +9,14 @@ from torch import Tensor, nn
 from transformers import AutoModelForSeq2SeqLM, PretrainedConfig
 from transformers.modeling_outputs import BaseModelOutput
 
+from lightning_modules.outputs import NO_LABEL_NUMBER, Outputs
 from lightning_modules.pretrained.backbone_config import LEARNED
 from lightning_modules.pretrained.backbones import quiet
 from lightning_modules.pretrained.labels import head_order, is_named, match_labels
 from lightning_modules.pretrained_classifier import PretrainedClassifier, drop
 from lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
 from lightning_modules.processors.templates import TemplateProcessor
-from records import CLASSIFICATION, NO_LABEL, HeedError, Prediction, Task, rename_parts
+from records import CLASSIFICATION, HeedError, Task, rename_parts
 
 
 class Seq2Seq(PretrainedClassifier):
@@ -91,7 +93,7 @@ class Seq2Seq(PretrainedClassifier):
         written, read = teach(ids, tokenizer.pad_token_id, self.config.decoder_start_token_id)
         self.register_buffer("written", written, persistent=False)
         self.register_buffer("read", read, persistent=False)
-        self._label_of = {self._text(row): label for row, label in zip(ids, self.task.labels, strict=True)}
+        self._number_of = {self._text(row): number for number, row in enumerate(ids)}
 
     def require_head(self) -> None:
         if self.answers:  # else it was not trained to write certain ones
@@ -127,6 +129,9 @@ class Seq2Seq(PretrainedClassifier):
                 "not the table of embeddings: take the config.json and the weights of one and the same model."
             )
         return network
+
+    def modules_to_compile(self) -> Sequence[nn.Module]:
+        return (self.network.get_encoder(),)  # the decoder meets a new length with each token that it writes
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         super().on_load_checkpoint(checkpoint)
@@ -173,13 +178,13 @@ class Seq2Seq(PretrainedClassifier):
     def _writing_loss(self, inputs: dict[str, Tensor], written: Tensor, read: Tensor) -> Tensor:
         return writing_loss(self.network(**inputs, decoder_input_ids=read, use_cache=False).logits, written)
 
-    def answer(self, inputs: dict[str, Any]) -> list[Prediction]:
+    def answer(self, inputs: dict[str, Any]) -> Outputs:
         if self.decoding == "likelihood":
             return super().answer(inputs)
         hidden, mask = self._encoded(inputs), inputs["attention_mask"]
-        probs = self._scores(hidden, mask).softmax(dim=-1).cpu().numpy()
-        answers = [self._label_of.get(text, NO_LABEL) for text in self._generated(hidden, mask)]
-        return [Prediction(answer, row) for answer, row in zip(answers, probs, strict=True)]
+        probs = self._scores(hidden, mask).softmax(dim=-1)
+        answers = [self._number_of.get(text, NO_LABEL_NUMBER) for text in self._generated(hidden, mask)]
+        return Outputs(probs, torch.tensor(answers, device=probs.device))
 
     def _generated(self, hidden: Tensor, mask: Tensor, longest: int | None = None) -> list[str]:
         """Texts that the model writes, token after token, at most so many; by default as far as a label can reach."""

@@ -1,8 +1,10 @@
 """BLIP: its text encoder, which looks at a picture or at two, with a head for the labels."""
 
 import copy
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from PIL import Image
 from pytorch_lightning.utilities import rank_zero_info
@@ -19,7 +21,7 @@ from transformers.models.blip.modeling_blip_text import BlipTextAttention
 
 from lightning_modules.pretrained.backbone_config import LEARNED, require_positions
 from lightning_modules.pretrained.backbones import load, load_weights
-from lightning_modules.processors.pictures import Resize, ResizeTo, normalised
+from lightning_modules.processors.pictures import Resize, ResizeTo, normalised, sent
 from lightning_modules.vision.picture_classifier import PictureClassifier
 from records import HeedError, Task
 
@@ -187,21 +189,24 @@ class Blip(PictureClassifier):
             key_mapping={TEXT[architecture]: "text_encoder."} if architecture in TEXT else None,
         )
 
-    def _looked(self, numbers: Tensor) -> Tensor:
+    def modules_to_compile(self) -> Sequence[nn.Module]:
+        return self.network.vision_model, self.network.text_encoder
+
+    def _looked(self, numbers: np.ndarray) -> Tensor:
         """The states of pictures by their numbers: [examples, pictures x patches, width].
 
         Where nothing is trained, a picture that stands several times in a batch is encoded once.
         """
-        flat, place = numbers.flatten(), None
+        flat, place = numbers.ravel(), None
         if not self.training:
-            flat, place = flat.unique(return_inverse=True)
+            flat, place = np.unique(flat, return_inverse=True)
         pixels = self.processor.store.pixels(flat.tolist())
         read = normalised(pixels, self.images.image_mean, self.images.image_std, self.device)
         states = self.network.vision_model(read).last_hidden_state
-        states = states if place is None else states[place]
+        states = states if place is None else states[sent(torch.from_numpy(place), self.device)]
         return states.view(len(numbers), -1, states.shape[-1])
 
-    def _encoded(self, inputs: dict[str, Tensor]) -> Tensor:
+    def _encoded(self, inputs: dict[str, Any]) -> Tensor:
         """The states of the tokens of a text that has seen its pictures: [examples, tokens, width]."""
         ids = inputs["input_ids"].clone()
         ids[:, 0] = self.encode_token
@@ -212,7 +217,7 @@ class Blip(PictureClassifier):
             is_decoder=False,
         ).last_hidden_state
 
-    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
+    def logits(self, inputs: dict[str, Any]) -> Tensor:
         return self.in_order(self.network.head(self._encoded(inputs)[:, 0]))
 
 

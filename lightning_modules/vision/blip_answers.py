@@ -116,19 +116,20 @@ class BlipAnswers(Blip):
         first = self._written(states, mask, self.read[:1, :1].expand(len(states), 1))[:, 0, self.written[:, 0]]
         return first.sort(dim=1, descending=True, stable=True).indices[:, : self.rank]
 
-    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
+    def logits(self, inputs: dict[str, Any]) -> Tensor:
         """Log-likelihood of each label's text with its end: float32 [examples, labels]; -inf where it is not scored."""
         states, mask = self._encoded(inputs), inputs["attention_mask"]
         labels = self._ranked(states, mask)
         example = torch.arange(len(states), device=labels.device).repeat_interleave(labels.shape[1])
-        found = []
-        for examples, chosen in zip(example.split(SEQUENCES), labels.flatten().split(SEQUENCES), strict=True):
-            longest = int((self.written[chosen] != IGNORED).sum(dim=1).max())
-            written, read = self.written[chosen, :longest], self.read[chosen, :longest]
-            scores = self._written(states[examples], mask[examples], read)
-            found.append(log_likelihoods(scores, written))
+        chunks = labels.flatten().split(SEQUENCES)
+        tokens = (self.written != IGNORED).sum(dim=1)
+        longest = torch.stack([tokens[chosen].max() for chosen in chunks]).tolist()  # waits for the device, once
+        likelihoods = []
+        for examples, chosen, width in zip(example.split(SEQUENCES), chunks, longest, strict=True):
+            scores = self._written(states[examples], mask[examples], self.read[chosen, :width])
+            likelihoods.append(log_likelihoods(scores, self.written[chosen, :width]))
         none = torch.full((len(states), len(self.written)), -torch.inf, device=labels.device)
-        return none.scatter(1, labels, torch.cat(found).view(labels.shape))
+        return none.scatter(1, labels, torch.cat(likelihoods).view(labels.shape))
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """Cross-entropy of the tokens of the gold answer, given those before; of soft labels, that of every answer

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import timm
 import torch
 from PIL import Image
@@ -16,7 +17,7 @@ from lightning_modules.pretrained.backbone_config import is_size
 from lightning_modules.pretrained.backbones import has_weights, load, load_weights, quiet, require_fit
 from lightning_modules.pretrained.misfits import difference
 from lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
-from lightning_modules.processors.pictures import Resize, ResizeTo, normalised
+from lightning_modules.processors.pictures import Resize, ResizeTo, normalised, sent
 from lightning_modules.vision.picture_classifier import PictureClassifier
 from records import HeedError, read_json, write_json
 
@@ -85,6 +86,7 @@ class LateFusion(PictureClassifier):
     """Any timm backbone beside any text encoder of transformers; the two meet in the last layers.
 
     Each picture is encoded once: for the whole run while the backbone is frozen, and once in each evaluation otherwise.
+    Its features stay on the device: 1 GB for 200,000 pictures of 1,280 features.
 
     Args:
         backbone: Of the text: hub id, folder, or ``package:MODULE/FOLDER``.
@@ -111,7 +113,7 @@ class LateFusion(PictureClassifier):
             raise HeedError(f"§model.image_size {image_size} should be a height and a width, as in '[224, 224]'.")
         self.vision, self.freeze_vision, self.hidden, self.image_size = vision, freeze_vision, hidden, image_size
         self._features = torch.zeros(0, 0)  # by number of the picture
-        self._known = torch.zeros(0, dtype=torch.bool)
+        self._known = np.zeros(0, dtype=bool)
 
     @property
     def description(self) -> str:
@@ -187,14 +189,13 @@ class LateFusion(PictureClassifier):
             {n: v for n, v in state.items() if self.has_head or not n.startswith(LAST)}, strict=False
         )
 
-    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
+    def logits(self, inputs: dict[str, Any]) -> Tensor:
         text = {name: values for name, values in inputs.items() if name != "pictures"}
         numbers = inputs["pictures"]
-        flat = numbers.flatten().tolist()
         if self.freeze_vision or not self.training:
-            features = self._encoded(flat)
+            features = self._encoded(numbers.ravel())
         else:
-            features = self.network.vision(self._read(flat))
+            features = self.network.vision(self._read(numbers.ravel().tolist()))
         return self.in_order(self.network(text, features.view(*numbers.shape, -1)))
 
     def _read(self, numbers: list[int]) -> Tensor:
@@ -202,61 +203,62 @@ class LateFusion(PictureClassifier):
         found = normalised(pixels, self.settings["mean"], self.settings["std"], self.device)
         return found.contiguous(memory_format=torch.channels_last)
 
-    def _encoded(self, numbers: list[int]) -> Tensor:
+    def _encoded(self, numbers: np.ndarray) -> Tensor:
         """Features of pictures [pictures, features]; one that is not known yet is encoded alone, so that its features
         do not depend on its company."""
         self._make_room()
-        for number in {n for n in numbers if not self._known[n]}:
+        for number in np.unique(numbers[~self._known[numbers]]).tolist():
             self._features[number] = self._encode([number])[0]
             self._known[number] = True
-        return self._features[numbers].to(self.device)
+        return self._features[sent(torch.from_numpy(numbers), self.device)]
 
     @torch.no_grad()
     def _encode(self, numbers: list[int]) -> Tensor:
         vision = self.network.vision
         was_training = vision.training
-        found = vision.eval()(self._read(numbers)).float().cpu()
+        found = vision.eval()(self._read(numbers)).float()
         vision.train(was_training)
         return found
 
     def _make_room(self) -> None:
+        self._features = self._features.to(self.device)
         more = len(self.processor.store) - len(self._known)
         if more:
             width = self.network.vision.num_features
-            kept = self._features.view(-1, width)
-            self._features = torch.cat([kept, torch.zeros(more, width)])
-            self._known = torch.cat([self._known, torch.zeros(more, dtype=torch.bool)])
+            self._features = torch.cat([self._features.view(-1, width), self._features.new_zeros(more, width)])
+            self._known = np.concatenate([self._known, np.zeros(more, dtype=bool)])
 
-    def _encode_all(self, numbers: Tensor) -> None:
+    def _encode_all(self, numbers: np.ndarray) -> None:
         """Encode pictures that are not known, in batches of this order, of which the processes share the work."""
         self._make_room()
         numbers = numbers[~self._known[numbers]]
         if not len(numbers):  # of any process
             return
-        batches = numbers.split(BATCH)
-        found = torch.zeros(len(numbers), self._features.shape[1])
-        for j in range(self.trainer.global_rank, len(batches), self.trainer.world_size):
+        features = self._features.new_zeros(len(numbers), self._features.shape[1])
+        starts = range(0, len(numbers), BATCH)
+        for k in starts[self.trainer.global_rank :: self.trainer.world_size]:
             with self.trainer.precision_plugin.forward_context():
-                found[j * BATCH : j * BATCH + len(batches[j])] = self._encode(batches[j].tolist())
+                features[k : k + BATCH] = self._encode(numbers[k : k + BATCH].tolist())
         if self.trainer.world_size > 1:  # all others have zeros in these places
-            found = self.trainer.strategy.reduce(found.to(self.device), reduce_op="sum").cpu()
-        self._features[numbers], self._known[numbers] = found, True
+            features = self.trainer.strategy.reduce(features, reduce_op="sum")
+        self._features[torch.from_numpy(numbers).to(self.device)] = features
+        self._known[numbers] = True
 
     def _encode_pool(self) -> None:
         """Encode what is evaluated, in the order of contents: in training and in evaluate.py in the same batches."""
-        numbers = torch.from_numpy(self.processor.numbers(self.trainer.datamodule.pool)).unique().tolist()
-        self._encode_all(torch.tensor(sorted(numbers, key=self.processor.store.content), dtype=torch.int64))
+        numbers = np.unique(self.processor.picture_numbers(self.trainer.datamodule.pool)).tolist()
+        self._encode_all(np.array(sorted(numbers, key=self.processor.store.content), dtype=np.int64))
 
     def on_train_start(self) -> None:
         super().on_train_start()
         if self.freeze_vision:
             self._encode_pool()
-            self._encode_all(torch.arange(len(self.processor.store)))
+            self._encode_all(np.arange(len(self.processor.store)))
 
     def on_validation_start(self) -> None:
         super().on_validation_start()
         if not self.freeze_vision:
-            self._known.zero_()  # the backbone has learned since
+            self._known[:] = False  # the backbone has learned since
         self._encode_pool()
 
     def export(self, folder: str, weights: bool) -> None:

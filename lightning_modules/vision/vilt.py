@@ -118,10 +118,10 @@ class Vilt(PictureClassifier):
             for config in (self.config, network.config):
                 config.modality_type_vocab_size = len(types)
 
-    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
+    def logits(self, inputs: dict[str, Any]) -> Tensor:
         text = {name: values for name, values in inputs.items() if name != "pictures"}
         numbers = inputs["pictures"]
-        pixels = self.processor.store.pixels(numbers.flatten().tolist())
+        pixels = self.processor.store.pixels(numbers.ravel().tolist())
         mean, std, longest = self.images.image_mean, self.images.image_std, self.config.max_image_length
         patches, mask = embedded(self.network.vilt.embeddings, pixels, mean, std, longest)
         if self.pictures > 1:

@@ -1,17 +1,24 @@
 """Models whose answers follow a rule, driven through the real engine."""
 
 import numpy as np
+import torch
 from pytorch_lightning import Trainer
 
 from callbacks import Accuracy, Engine
-from lightning_modules import Classifier
-from records import Prediction, Table
+from lightning_modules import NO_LABEL_NUMBER, Classifier, Outputs
+from lightning_modules.processors.processor import Processor
+from records import Table
 
 
-class Parts:
+def sure_of(answers, labels):
+    """The outputs of a model that is sure of its answers, among which something else than a label may be."""
+    number = {label: i for i, label in enumerate(labels)}
+    numbers = torch.tensor([number.get(answer, NO_LABEL_NUMBER) for answer in answers], dtype=torch.int64)
+    return Outputs((numbers[:, None] == torch.arange(len(labels))).float(), numbers)
+
+
+class Parts(Processor):
     """A processor that lets a model see the parts themselves."""
-
-    truncated = unknown = 0
 
     def lengths(self, examples):
         return np.array([len(e.parts["hypothesis"]) for e in examples], dtype=np.int32)
@@ -31,12 +38,12 @@ class Oracle(Classifier):
     def prepare(self, task):
         self.task, self.processor = task, Parts()
 
-    def predict(self, batch):
+    def answer(self, inputs):
         answers = []
-        for parts in batch["inputs"]["parts"] if batch["size"] else []:
+        for parts in inputs["parts"]:
             table = Table.decode(parts["premise"]) if parts.get("premise", "").startswith("[") else None
             answers.append(self.rule(table, parts["hypothesis"]))
-        return [Prediction(a, np.float32([a == label for label in self.task.labels])) for a in answers]
+        return sure_of(answers, self.task.labels)
 
 
 def measure(model, data, *evaluations, only=None):

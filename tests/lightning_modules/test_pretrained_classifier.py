@@ -17,7 +17,7 @@ from lightning_modules import Classifier
 from records import HeedError
 from tests.lightning_modules.test_weights import FAMILIES, built
 
-ALL = {"sha256": None, "warmup": 0.1, "max_unknown": 0.2}
+ALL = {"sha256": None, "compiled": False, "warmup": 0.1, "max_unknown": 0.2}
 COMMON = ALL | {"max_length": 256, "learning_rate": 5e-5, "weight_decay": 0.01}
 PICTURES = COMMON | {"max_length": 128, "cache": 8.0}
 BLIP = PICTURES | {"learning_rate": 3e-5, "weight_decay": 0.05}
@@ -32,7 +32,14 @@ SETTINGS: dict[str, dict[str, Any]] = {  # beside the backbone
     "Blip": BLIP | {"labels": None},
     "BlipAnswers": BLIP | {"learning_rate": 2e-5, "rank": 128},
 }
-OTHER = {"labels": ["a", "b"], "freeze_vision": False, "image_size": [64, 32], "decoding": "greedy", "score": "mean"}
+OTHER = {
+    "labels": ["a", "b"],
+    "compiled": True,
+    "freeze_vision": False,
+    "image_size": [64, 32],
+    "decoding": "greedy",
+    "score": "mean",
+}
 FORMER = {"labels": None, "sha256": None, "score": "sum", "decoding": "likelihood"}  # of base classes
 
 

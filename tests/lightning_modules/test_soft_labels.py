@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from datamodules.base.collate import Collate
-from lightning_modules import Classifier, Encoder, Reader, Seq2Seq
-from records import CLASSIFICATION, SOFT, Example, HeedError, Prediction, Task
+from lightning_modules import NOT_FINITE, Classifier, Encoder, Reader, Seq2Seq
+from records import CLASSIFICATION, SOFT, Example, HeedError, Task
 
 LABELS = ("hot dog", "hotdog", "yes", "no")
 TASK = Task(SOFT, ("question",), LABELS, "no")
@@ -32,9 +32,13 @@ def encoder(backbone: Path | str, task: Task = TASK) -> Encoder:
     return model
 
 
+def batch_of(model: Classifier, pool: list[Example]) -> dict:
+    return Collate(model.processor, model.task)((range(len(pool)), pool))
+
+
 def test_the_loss_is_the_binary_one_summed_over_labels(tiny_bert: Path) -> None:
     model = encoder(tiny_bert)
-    batch = Collate(model.processor, TASK)(list(enumerate(examples())))
+    batch = batch_of(model, examples())
     scores = model.logits(batch["inputs"]).double()
     expected = 0.0
     for row, gold in zip(scores.tolist(), GOLDS, strict=True):
@@ -47,21 +51,27 @@ def test_the_loss_is_the_binary_one_summed_over_labels(tiny_bert: Path) -> None:
 def test_one_right_label_keeps_its_loss(tiny_bert: Path) -> None:
     model = encoder(tiny_bert, Task(CLASSIFICATION, ("question",), LABELS))
     pool = [Example(e.uid, e.parts, label) for e, label in zip(examples(), LABELS, strict=False)]
-    batch = Collate(model.processor, model.task)(list(enumerate(pool)))
+    batch = batch_of(model, pool)
     loss = torch.nn.functional.cross_entropy(model.logits(batch["inputs"]), torch.tensor([0, 1, 2]))
     assert torch.equal(model.training_step(batch, 0), loss)
 
 
 def test_predictions_have_no_probabilities(tiny_bert: Path) -> None:
     model = encoder(tiny_bert)
-    batch = Collate(model.processor, TASK)(list(enumerate(examples())))
+    batch = batch_of(model, examples())
     best = model.logits(batch["inputs"]).argmax(dim=-1)
-    assert model.predict(batch) == [Prediction(LABELS[i]) for i in best]
-    assert model.predict(batch | {"size": 0}) == []
+    outputs = model.predict(batch)
+    assert outputs.probs is None
+    assert torch.equal(outputs.answers, best)
+    assert model.predict(batch | {"size": 0}) is None
+
+
+def test_a_model_that_broke_down_is_seen_in_its_answers(tiny_bert: Path) -> None:
+    model = encoder(tiny_bert)
     with torch.no_grad():
-        model.network.classifier.bias.fill_(float("nan"))
-    with pytest.raises(HeedError, match="outputs are not finite"):
-        model.predict(batch)
+        model.network.classifier.bias[2] = math.nan
+    batch = batch_of(model, examples())
+    assert model.predict(batch).answers.tolist() == [NOT_FINITE] * 3
 
 
 def test_an_exported_head_is_known_again_though_names_differ_in_a_blank_alone(tiny_bert: Path, tmp_path: Path) -> None:
@@ -70,7 +80,7 @@ def test_an_exported_head_is_known_again_though_names_differ_in_a_blank_alone(ti
     order = ("no", "hotdog", "yes", "hot dog")
     again = encoder(tmp_path / "m", Task(SOFT, ("question",), order, "no"))
     assert again.has_head
-    batch = Collate(model.processor, TASK)(list(enumerate(examples())))
+    batch = batch_of(model, examples())
     assert torch.equal(again.logits(batch["inputs"]), model.logits(batch["inputs"])[:, [3, 1, 2, 0]])
 
 

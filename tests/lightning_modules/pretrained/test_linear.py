@@ -51,6 +51,22 @@ def test_under_autocast_it_is_torchs_own():
         assert fast(torch.randn(4, 24)).dtype == torch.bfloat16
 
 
+def test_a_compiler_meets_the_layer_of_torch():
+    """It has its own ways to oneDNN, and fails where the operator is taken already."""
+    targets = []
+
+    def backend(graph, inputs):
+        targets.extend(str(node.target) for node in graph.graph.nodes)
+        return graph.forward
+
+    _, fast = pair()
+    x = torch.randn(4, 24)
+    compiled = torch.compile(fast, backend=backend)
+    torch.testing.assert_close(compiled(x), fast(x), rtol=1e-5, atol=1e-5)
+    assert any("linear" in target for target in targets)
+    assert not any("mkldnn" in target or "autograd" in target for target in targets)
+
+
 @pytest.mark.parametrize("prefers", [True, False])
 def test_only_linear_layers_change_and_only_where_it_pays(monkeypatch, prefers):
     monkeypatch.setattr(linear, "prefers_onednn", lambda: prefers)

@@ -38,7 +38,7 @@ from callbacks import Accuracy, Engine
 from datamodules import PairedText, Planted
 from lightning_modules import Encoder, Seq2Seq, TextProcessor
 from lightning_modules.pretrained.vocabulary import open_tokenizer
-from lightning_modules.processors.texts import TokenStore
+from lightning_modules.processors.token_store import TokenStore
 from records import Example, HeedError
 
 from commands import TRAINER

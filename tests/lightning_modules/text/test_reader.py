@@ -27,7 +27,7 @@ from datamodules import Reading
 from datamodules.base.collate import Collate
 from lightning_modules import Encoder, Reader
 from lightning_modules.text import reader as reader_module
-from records import CLASSIFICATION, SPAN, HeedError, Task
+from records import CLASSIFICATION, SPAN, Example, HeedError, Task
 
 SQUAD = Task(SPAN, ("context", "question"), (), "")
 NLI = Task(CLASSIFICATION, ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
@@ -55,12 +55,14 @@ def ready(backbone: str | Path, **settings: Any) -> Reader:
 
 
 def batch(reader: Reader, examples: Any) -> dict[str, Any]:
-    return Collate(reader.processor, reader.task)(list(enumerate(examples)))
+    return Collate(reader.processor, reader.task)((range(len(examples)), examples))
 
 
 def answers(reader: Reader, examples: Any) -> list[str]:
     with torch.no_grad():
-        return [p.answer for p in reader.eval().predict(batch(reader, examples))]
+        outputs = reader.eval().predict(batch(reader, examples))
+    assert outputs.probs is None
+    return outputs.answers
 
 
 @pytest.fixture(scope="module")
@@ -197,12 +199,21 @@ def test_answers_that_windows_could_lose_are_refused(longest: int) -> None:
         Reader("unused", overlap=8, longest_answer=longest)
 
 
-def test_outputs_that_are_not_finite_are_one_sentence(tiny_bert: Path, squad: Reading) -> None:
-    reader = ready(tiny_bert)
-    torch.nn.init.constant_(reader.network.qa_outputs.bias, torch.nan)
-    with pytest.raises(HeedError, match="not finite"):
-        answers(reader, squad.pool)
+def test_answers_from_scores_that_are_not_finite_are_marked(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine refuses them on all processes; one that raised here would leave the others waiting."""
+    reader, texts = ready(tiny_bert).eval(), ("a b c " * 20, "a b c")
+    examples = [Example(text, {"context": text, "question": "what?"}) for text in texts]
+    inputs = batch(reader, examples)["inputs"]
+    with torch.no_grad():
+        logits = reader.logits(inputs)
+    monkeypatch.setattr(reader, "logits", lambda _: logits)
+    whole = reader.answer(inputs).answers
+    assert None not in whole
+    assert (inputs["windows"][:, 0] == 0).sum() > 1
+    logits[0, 1, -1] = torch.nan  # of one window of the first text
+    assert reader.answer(inputs).answers == [None, whole[1]]
 
 
 def test_a_batch_of_no_example_gives_no_prediction(tiny_bert: Path) -> None:
-    assert answers(ready(tiny_bert), []) == []
+    reader = ready(tiny_bert)
+    assert reader.predict(batch(reader, [])) is None

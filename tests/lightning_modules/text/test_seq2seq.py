@@ -23,9 +23,9 @@ from transformers.convert_slow_tokenizer import import_protobuf
 from callbacks import Accuracy, Attentiveness, Engine, TableRows
 from datamodules import PairedData, Planted
 from datamodules.base.collate import Collate
-from lightning_modules import Encoder, Seq2Seq
+from lightning_modules import NO_LABEL_NUMBER, Encoder, Seq2Seq
 from lightning_modules.pretrained.linear import faster_on_cpu
-from records import CLASSIFICATION, NO_LABEL, Example, Examples, HeedError, Table, TableForm, Task
+from records import CLASSIFICATION, Example, Examples, HeedError, Table, TableForm, Task
 
 LABELS = ("entailment", "neutral", "contradiction")
 PAIRS = Planted(n_validation=12)
@@ -72,14 +72,15 @@ def examples(parts: tuple[str, ...] = NLI.parts) -> list[Example]:
 
 
 def batch_of(model: Seq2Seq, pool: list[Example] | None = None) -> dict:
-    return Collate(model.processor, model.task)(list(enumerate(pool or examples(model.task.parts))))
+    pool = examples(model.task.parts) if pool is None else pool
+    return Collate(model.processor, model.task)((range(len(pool)), pool))
 
 
 def probabilities(model: Seq2Seq, pool: list[Example] | None = None) -> np.ndarray:
     """Probabilities [examples, labels] of a model in eval mode."""
     model.eval()
     with torch.no_grad():
-        return np.stack([p.probs for p in model.predict(batch_of(model, pool))])
+        return model.predict(batch_of(model, pool)).probs.numpy()
 
 
 def text_of(example: Example) -> str:
@@ -116,9 +117,7 @@ def test_labels_are_scored_as_one_by_one(backbones: dict[str, str], kind: str, s
     assert np.allclose(found.numpy(), expected, rtol=1e-5, atol=1e-5)
     probs = np.exp(expected) / np.exp(expected).sum(axis=1, keepdims=True)
     assert np.allclose(probabilities(model), probs, atol=1e-5)
-    with torch.no_grad():
-        answers = [p.answer for p in model.predict(batch_of(model))]
-    assert answers == [LABELS[k] for k in expected.argmax(axis=1)]
+    assert np.array_equal(probabilities(model).argmax(axis=1), expected.argmax(axis=1))
 
 
 def test_the_end_of_the_text_is_part_of_the_score(backbones: dict[str, str]) -> None:
@@ -160,7 +159,7 @@ def test_one_part_three_parts_and_no_example(backbones: dict[str, str]) -> None:
     three = Task(CLASSIFICATION, ("a", "b", "c"), ("yes", "no"))
     pool = [Example("e", {"a": "The dog", "b": "bought", "c": "a hammer"})]
     assert probabilities(model_of(backbones["t5"], three), pool).shape == (1, 2)
-    assert alone.predict(Collate(alone.processor, alone.task)([])) == []
+    assert alone.predict(batch_of(alone, [])) is None
 
 
 # training
@@ -253,10 +252,10 @@ def test_greedy_answers_are_what_the_model_writes_token_by_token(backbones: dict
             while len(ids) <= steps and (len(ids) == 1 or ids[-1] != end):
                 ids.append(model.network(**row, decoder_input_ids=torch.tensor([ids])).logits[0, -1].argmax().item())
             assert model._text(ids[1:]) == text
-        predictions = model.predict(batch)
-    assert {p.answer for p in predictions} == {NO_LABEL}
+        outputs = model.predict(batch)
+    assert outputs.answers.tolist() == [NO_LABEL_NUMBER] * len(found)
     likely = model_of(backbones[kind])
-    assert np.array_equal(np.stack([p.probs for p in predictions]), probabilities(likely))
+    assert np.array_equal(outputs.probs.numpy(), probabilities(likely))
 
 
 def test_what_is_written_is_a_label_where_it_is_the_text_of_one(backbones: dict[str, str], monkeypatch) -> None:
@@ -268,8 +267,10 @@ def test_what_is_written_is_a_label_where_it_is_the_text_of_one(backbones: dict[
     monkeypatch.setattr(model.network, "generate", lambda **kwargs: F.pad(ids, (1, 0), value=0))
     model.eval()
     with torch.no_grad():
-        answers = [p.answer for p in model.predict(batch_of(model, examples()[: len(said)]))]
-    assert answers == ["entailment", "neutral", *[NO_LABEL] * 4, "contradiction"]
+        answers = model.predict(batch_of(model, examples()[: len(said)])).answers
+    assert answers.dtype == torch.int64
+    numbers = [LABELS.index(label) for label in ("entailment", "neutral", "contradiction")]
+    assert answers.tolist() == [*numbers[:2], *[NO_LABEL_NUMBER] * 4, numbers[2]]
 
 
 def test_answers_that_are_no_label_are_counted_and_wrong(backbones: dict[str, str]) -> None:
@@ -345,8 +346,7 @@ def test_a_trained_model_keeps_its_words_on_data_that_ask_the_same(backbones: di
     other = Task(CLASSIFICATION, ("a", "b"), ("Not-So", "Yes"), template="b: {b} a: {a} ?")
     model = model_of(str(tmp_path), other)
     assert model.processor.template == "ask h: {b} p: {a}"
-    assert [text for text, label in model._label_of.items()] == ["not_so", "true"]
-    assert list(model._label_of.values()) == ["Not-So", "Yes"]
+    assert model._number_of == {"not_so": 0, "true": 1}
     again = model_of(str(tmp_path), task)
     assert again.processor.template == "ask h: {h} p: {p}"
 

@@ -33,7 +33,7 @@ def ready(backbone: Path, **settings: Any) -> Writer:
 
 
 def batch(writer: Writer, examples: list[Example]) -> dict[str, Any]:
-    return Collate(writer.processor, writer.task)(list(enumerate(examples)))
+    return Collate(writer.processor, writer.task)((range(len(examples)), examples))
 
 
 def loss_of(writer: Writer, examples: list[Example]) -> torch.Tensor:
@@ -68,10 +68,10 @@ def learned(tiny_t5):
 
 
 def test_a_few_questions_are_learned_and_no_answer_is_one_of_the_answers(learned):
-    found = [p.answer for p in learned.predict(batch(learned, QUESTIONS))]
-    assert found == [(json.loads(e.label) or [""])[0] for e in QUESTIONS]
-    assert all(p.probs is None for p in learned.predict(batch(learned, QUESTIONS)))
-    assert learned.predict(batch(learned, [])) == []
+    outputs = learned.predict(batch(learned, QUESTIONS))
+    assert outputs.answers == [(json.loads(e.label) or [""])[0] for e in QUESTIONS]
+    assert outputs.probs is None
+    assert learned.predict(batch(learned, [])) is None
 
 
 def test_the_export_knows_what_no_answer_is_called(learned, tmp_path):
@@ -79,16 +79,12 @@ def test_the_export_knows_what_no_answer_is_called(learned, tmp_path):
     again = ready(tmp_path, no_answer="another text")
     assert again.no_answer == "unanswerable"
     again.eval()
-    assert [p.answer for p in again.predict(batch(again, QUESTIONS))] == [
-        p.answer for p in learned.predict(batch(learned, QUESTIONS))
-    ]
+    assert again.predict(batch(again, QUESTIONS)) == learned.predict(batch(learned, QUESTIONS))
 
 
 def test_examples_without_a_gold_answer_can_be_predicted(learned):
     changed = [Example(e.uid, e.parts, None, {}) for e in QUESTIONS]
-    assert [p.answer for p in learned.predict(batch(learned, changed))] == [
-        p.answer for p in learned.predict(batch(learned, QUESTIONS))
-    ]
+    assert learned.predict(batch(learned, changed)) == learned.predict(batch(learned, QUESTIONS))
 
 
 def test_it_is_for_questions_only(tiny_t5):

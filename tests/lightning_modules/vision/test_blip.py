@@ -65,13 +65,13 @@ def model_of(folder: Path, task: Task = ONE, kind: type[Blip] = Blip, **settings
 
 
 def batch_of(model: Blip, examples: list[Example]) -> dict:
-    return Collate(model.processor, model.task)(list(enumerate(examples)))
+    return Collate(model.processor, model.task)((range(len(examples)), examples))
 
 
 def probabilities(model: Blip, examples: list[Example]) -> np.ndarray:
     model.eval()
     with torch.no_grad():
-        return np.stack([p.probs for p in model.predict(batch_of(model, examples))])
+        return model.predict(batch_of(model, examples)).probs.numpy()
 
 
 def examples_of(pictures: list[Picture]) -> list[Example]:

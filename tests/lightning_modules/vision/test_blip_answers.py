@@ -20,9 +20,9 @@ from transformers import (
 
 from callbacks import Accuracy, Attentiveness, Engine
 from datamodules import PairedImages
-from lightning_modules import Blip, BlipAnswers
+from lightning_modules import NOT_FINITE, Blip, BlipAnswers
 from lightning_modules.vision import blip_answers
-from records import CLASSIFICATION, Example, HeedError, Picture, Task
+from records import CLASSIFICATION, SOFT, Example, HeedError, Picture, Task
 from tests.datamodules.test_images import SQUARES
 from tests.lightning_modules.vision.test_blip import batch_of
 
@@ -107,9 +107,9 @@ def test_labels_are_scored_as_one_by_one(monkeypatch, tiny_blip, examples, expec
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
     with torch.no_grad():
-        predicted = model.predict(batch_of(model, examples))
-    np.testing.assert_allclose([p.probs for p in predicted], softmax(expected), rtol=0, atol=1e-5)
-    assert [p.answer for p in predicted] == [LABELS[k] for k in expected.argmax(axis=1)]
+        probs = model.predict(batch_of(model, examples)).probs.numpy()
+    np.testing.assert_allclose(probs, softmax(expected), rtol=0, atol=1e-5)
+    assert np.array_equal(probs.argmax(axis=1), expected.argmax(axis=1))
     assert np.ptp(expected[::4], axis=0).max() > 0.01  # one question, several pictures
     assert np.ptp(expected[:4], axis=0).max() > 0.01  # one picture, several questions
 
@@ -125,7 +125,7 @@ def test_of_many_labels_those_with_the_most_probable_first_token_are_scored(
         assert np.flatnonzero(np.isfinite(row)).tolist() == sorted(chosen)
         np.testing.assert_allclose(row[chosen], whole[chosen], rtol=0, atol=1e-5)
     with torch.no_grad():
-        probs = np.stack([p.probs for p in model.predict(batch_of(model, examples))])
+        probs = model.predict(batch_of(model, examples)).probs.numpy()
     assert ((probs > 0).sum(axis=1) == rank).all()
     np.testing.assert_allclose(probs.sum(axis=1), 1, atol=1e-6)
 
@@ -196,6 +196,19 @@ def test_soft_labels_weigh_the_loss_of_every_answer(tiny_blip, examples, expecte
     model.log = lambda *args, **settings: None
     loss = model.training_step(batch_of(model, examples) | {"labels": worth}, 0)
     assert loss.item() == pytest.approx(-(expected * worth.numpy()).sum() / 12, abs=1e-4)
+
+
+def test_soft_labels_that_are_not_ranked_are_no_sign_of_a_broken_model(tiny_blip, examples, expected) -> None:
+    task = Task(SOFT, PARTS, LABELS, pictures=("image",))
+    model = model_of(tiny_blip, task, rank=4)
+    pool = [Example(e.uid, e.parts, json.dumps({e.label: 1.0})) for e in examples]
+    best = scores(model, pool).argmax(axis=1)
+    with torch.no_grad():
+        outputs = model.predict(batch_of(model, pool))
+        assert outputs.probs is None
+        assert outputs.answers.tolist() == best.tolist()
+        model.network.text_encoder.embeddings.LayerNorm.bias.fill_(torch.nan)
+        assert set(model.predict(batch_of(model, pool)).answers.tolist()) == {NOT_FINITE}
 
 
 def test_it_learns_and_is_measured(write_squares, tiny_blip, tmp_path) -> None:

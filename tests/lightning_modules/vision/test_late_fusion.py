@@ -102,7 +102,7 @@ def test_a_backbone_that_is_not_frozen_learns_and_is_encoded_anew(squares, tiny_
         batch = model.processor(pool)
         text = {name: values for name, values in batch.items() if name != "pictures"}
         model.eval()
-        features = model.network.vision(model._read(batch["pictures"].flatten().tolist()))
+        features = model.network.vision(model._read(batch["pictures"].ravel().tolist()))
         probs = model.network(text, features.unsqueeze(1)).softmax(-1)
     rows = select(engine.rows["accuracy"][0], intervention="base")
     found = dict(zip(rows["uid"].to_pylist(), rows["p"].to_pylist(), strict=True))
@@ -136,7 +136,7 @@ def test_what_is_exported_gives_the_same_answers(squares, tiny_bert, tmp_path: P
     other = {"inputs": again.processor(list(data.pool)), "size": len(data.pool)}
     with torch.no_grad():
         first, second = model.eval().predict(batch), again.eval().predict(other)
-    np.testing.assert_allclose([p.probs for p in first], [p.probs for p in second], atol=1e-6)
+    np.testing.assert_allclose(first.probs, second.probs, atol=1e-6)
     fresh = LateFusion(str(tmp_path / "out"))  # other labels: a new last layer on the same body
     fresh.prepare(Task(CLASSIFICATION, ("image", "question"), ("x", "y", "z"), pictures=("image",)))
     fresh.configure_model()
