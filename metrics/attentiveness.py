@@ -14,7 +14,7 @@ from metrics.accuracy import majority_flags
 from metrics.metric import Metric, Numbers, lines
 from metrics.reading_comprehension import majority_flags as reading_flags
 from metrics.soft_accuracy import soft_flags
-from metrics.statistics.bootstrap import Key, share
+from metrics.statistics.bootstrap import Key, numbered, share
 from records import MANY, SOFT, SPAN, Chart, Context, Line, Measurement, MetricName, Shown
 from records.answers import NO_ANSWER
 from records.rows import BASE, runs, same, strings, where
@@ -33,7 +33,7 @@ def mean_over_draws(
     return replace(
         found,
         value=float(np.mean(per_draw)),
-        n=len(np.unique(uid)),
+        n=int(numbered(uid)[-1]) + 1,
         draws=len(per_draw),
         std=float(np.std(per_draw, ddof=1)) if len(per_draw) > 1 else None,
         per_draw=per_draw,

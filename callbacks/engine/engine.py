@@ -1,25 +1,27 @@
 """The engine: predicts base and changed examples once each, on any number of processes, and yields rows."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
 from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from callbacks.engine.experiment import Experiment, gather_predictions
 from callbacks.engine.pace import Pace
-from callbacks.engine.predictions import BasePredictions, Predictions
+from callbacks.engine.predictions import Collector, Predictions
 from callbacks.engine.stop import stop_if_asked
 from datamodules import PairedData
-from datamodules.base.processes import require_alike
+from datamodules.base.processes import by_first, require_alike
 from interventions import manifest_hash
 from lightning_modules.lightning_internals import kept_metrics
+from lightning_modules.outputs import Outputs
 from metrics import METRICS
 from metrics.metric import Numbers
-from records import NO_LABEL, Chart, Context, HeedError, Measurement, Prediction, stopping
+from records import NO_LABEL, Chart, Context, HeedError, Measurement, stopping
 from records import rows as r
 from reports.results import Evaluated, score
 
@@ -51,7 +53,7 @@ class Engine(Callback):
         idle: The evaluations that have nothing to do, by their names, and why.
         measurements: The metrics of the last epoch, by their names as texts.
         results: What results.json says of it.
-        rows: Evaluation name to (rows, metadata).
+        rows: Evaluation name to (rows, metadata), on the first process; nothing on the others.
     """
 
     def __init__(self, exhaustive: bool = True, only: Sequence[str] | None = None) -> None:
@@ -61,7 +63,7 @@ class Engine(Callback):
         self.measurements: dict[str, Measurement] = {}
         self.results: dict[str, Any] = {}
         self.rows: dict[str, Evaluated] = {}
-        self._predicted: Predictions | None = None
+        self._predicted: Collector | None = None
         self._pace: Pace | None = None
         self._is_planned = False
 
@@ -111,20 +113,20 @@ class Engine(Callback):
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         stop_if_asked(trainer)
         data = trainer.datamodule
-        self._predicted = Predictions(len(data.task.distribution))
+        self._predicted = Collector(data.task)
         self._pace = Pace(f"{data.name}: predictions of this process", -(-len(data.predicted) // trainer.world_size))
 
     def on_validation_batch_end(
         self,
         trainer: Trainer,
         pl_module: LightningModule,
-        outputs: list[Prediction],
+        outputs: Outputs | None,
         batch: dict[str, Any],
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
         self._predicted.add(batch["positions"], outputs)
-        self._pace.advance(len(outputs))
+        self._pace.advance(batch["size"])
         if stopping.requested():
             raise StopIteration  # ends the batches of this process, not the evaluation: the processes meet below
 
@@ -147,7 +149,7 @@ class Engine(Callback):
             known = base if pool is data.pool else None
             self._run([p for p in self.planned.values() if p.plan.pool is pool], trainer, pl_module, run, known)
         metrics = METRICS | {name: p.evaluation.metric for name, p in self.planned.items()}
-        scored = score(run, self.rows, metrics)
+        scored = by_first(lambda: score(run, self.rows, metrics))
         self.measurements, self.results = {str(name): m for name, m in scored.numbers.items()}, scored.results
         if trainer.state.fn == "fit" or self.exhaustive:  # what train.py measures last would be a second last point
             self._log(scored.numbers, trainer, pl_module)
@@ -158,7 +160,7 @@ class Engine(Callback):
         trainer: Trainer,
         module: LightningModule,
         run: dict[str, Any],
-        base: BasePredictions | None,
+        base: Predictions | None,
     ) -> None:
         """Make the rows of the evaluations of one pool.
 
@@ -175,15 +177,35 @@ class Engine(Callback):
         require_alike(manifests, f"examples of the evaluations {', '.join(changes)}")
         experiment = Experiment(trainer, module, data, pool, base)
         rows_of = experiment.rows(changes)
+        by_first(lambda: self._keep(together, rows_of, manifests, run, experiment if base is None else None))
+
+    def _keep(
+        self,
+        together: Sequence[Planned],
+        rows_of: Mapping[str, pa.Table],
+        manifests: Mapping[str, str],
+        run: dict[str, Any],
+        predicting: Experiment | None,
+    ) -> None:
+        """Keep the rows of these evaluations, with what must be known to make numbers of them.
+
+        Args:
+            together: The evaluations.
+            rows_of: Evaluation name to rows.
+            manifests: Evaluation name to the identity of its changes.
+            run: What is said of the run in each rows file.
+            predicting: The experiment, if it has predicted the examples, too.
+        """
         for evaluation, plan, context in together:
             rows = rows_of[evaluation.name]
             without = r.where(rows, y2=NO_LABEL)
             counts = {**plan.counts, **evaluation.counts(plan, rows, context)}
-            if base is None:
+            if predicting is not None:
                 without |= r.where(rows, y=NO_LABEL, intervention=r.BASE)
-                counts |= {"examples": len(pool), "truncated": experiment.truncated}
+                counts |= {"examples": len(predicting.pool), "truncated": predicting.truncated}
             counts["no_label"] = int(without.sum())
-            metadata = {"data": data.name, "seed": data.seed, "manifest": manifests[evaluation.name], "run": run}
+            about = {name: run[name] for name in ("data", "seed")}
+            metadata = {**about, "manifest": manifests[evaluation.name], "run": run}
             metadata |= {"context": context.as_dict(), "counts": counts}
             self.rows[evaluation.name] = rows, json.loads(json.dumps(metadata, sort_keys=True))  # as from a file
 
@@ -197,9 +219,9 @@ class Engine(Callback):
                 shown = name in first
                 pl_module.log(str(name), measurement.value, prog_bar=shown, sync_dist=True, batch_size=1)
 
-    def _base(self, data: PairedData) -> BasePredictions:
+    def _base(self, data: PairedData) -> Predictions:
         """The base predictions of all processes."""
-        base = gather_predictions(self._predicted)
+        base = gather_predictions(self._predicted.predictions())
         self._predicted = None
         if missing := len(np.setxor1d(base.positions, data.predicted)):
             raise HeedError(f"{missing} validation examples were not predicted, or should not have been.")

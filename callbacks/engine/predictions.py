@@ -1,69 +1,159 @@
-"""The base predictions of an epoch, kept as Arrow: a few bytes for each example."""
+"""Predictions as columns: a number for each answer, and probabilities."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch import Tensor
 
-from records import BATCH, Prediction
-from records import rows as r
+from lightning_modules.outputs import NOT_FINITE, Outputs
+from records import NO_LABEL, HeedError, Task
+
+MOST = 16_384  # predictions that stay on the device
 
 
+@dataclass(frozen=True)
 class Predictions:
-    """Predictions by position in the pool.
-
-    Args:
-        labels: How many labels a probability vector is about.
-    """
-
-    def __init__(self, labels: int) -> None:
-        self.schema = pa.schema([("position", pa.int64()), ("answer", pa.string()), ("p", r.probs_type(labels))])
-        self._pending: list[tuple[int, Prediction]] = []
-        self._tables = [self.schema.empty_table()]
-
-    def add(self, positions: Sequence[int], predictions: Sequence[Prediction]) -> None:
-        """Append the predictions of a batch."""
-        self._pending += zip(positions, predictions, strict=True)
-        if len(self._pending) >= BATCH:
-            self._flush()
-
-    def _flush(self) -> None:
-        positions, answers = [i for i, _ in self._pending], [p.answer for _, p in self._pending]
-        probs = r.probs_array([p.probs for _, p in self._pending], self.schema.field("p").type)
-        self._tables.append(pa.table([positions, answers, probs], schema=self.schema))
-        self._pending.clear()
-
-    def table(self) -> pa.Table:
-        """All that was added, in the order of adding."""
-        self._flush()
-        return pa.concat_tables(self._tables)
-
-
-class BasePredictions:
-    """The predictions of all processes, to look up.
-
-    Args:
-        tables: What :meth:`Predictions.table` of each process returned.
+    """The predictions for some examples.
 
     Attributes:
-        positions: int64 [predictions], ascending.
+        positions: int64 [predictions], which examples.
+        answers: int32 [predictions], the place of each answer among the names; -1 where the outputs were not finite.
+        names: The answers as texts, each once: an Arrow array.
+        probs: float32 [predictions, labels]; None where there are none.
     """
 
-    def __init__(self, tables: Sequence[pa.Table]) -> None:
-        table = pa.concat_tables(tables)
-        positions = table["position"].to_numpy()
-        order = np.argsort(positions, kind="stable")
-        answers, names = r.codes(table, "answer")
-        self.positions, self._answers, self._names = positions[order], answers[order], names
-        self.probs = None if table["p"].null_count else r.probabilities(table, "p")[order]
+    positions: np.ndarray
+    answers: np.ndarray
+    names: pa.Array
+    probs: np.ndarray | None
 
     def __len__(self) -> int:
         return len(self.positions)
 
-    def count(self, answer: str) -> int:
-        """How many predictions have this answer."""
-        return int(np.isin(self._answers, [k for k, name in enumerate(self._names) if name == answer]).sum())
+    def take(self, chosen: np.ndarray) -> "Predictions":
+        """Some of them, in this order."""
+        probs = None if self.probs is None else self.probs[chosen]
+        return Predictions(self.positions[chosen], self.answers[chosen], self.names, probs)
 
-    def __getitem__(self, position: int) -> Prediction:
-        k = int(np.searchsorted(self.positions, position))
-        return Prediction(self._names[self._answers[k]], None if self.probs is None else self.probs[k])
+    def of(self, positions: np.ndarray) -> "Predictions":
+        """Those for these examples, in this order; they must stand by ascending position.
+
+        Raises:
+            KeyError: There is none for one of them.
+        """
+        places = np.searchsorted(self.positions, positions)
+        is_there = places < len(self)
+        is_there[is_there] = self.positions[places[is_there]] == positions[is_there]
+        if not is_there.all():
+            raise KeyError(f"{int((~is_there).sum())} examples were not predicted.")
+        return self.take(places)
+
+    @property
+    def texts(self) -> pa.Array:
+        """The answers as texts [predictions]."""
+        return self.names.take(pa.array(self.answers))
+
+    def count(self, answer: str) -> int:
+        """How many of them have this answer."""
+        return int(np.isin(self.answers, np.flatnonzero(pc.equal(self.names, answer))).sum())
+
+    @property
+    def broken(self) -> np.ndarray:
+        """Which of them come from outputs that are not finite: bool [predictions]."""
+        broken = self.answers < 0
+        return broken if self.probs is None else broken | ~np.isfinite(self.probs).all(axis=1)
+
+
+def concatenated(several: Sequence[Predictions]) -> Predictions:
+    """Predictions one after the other."""
+    names = pa.concat_arrays([one.names for one in several]).dictionary_encode()
+    places, begin, answers = names.indices.to_numpy(), 0, []
+    for one in several:
+        own = np.append(places[begin : begin + len(one.names)], np.int32(-1))  # -1 stays -1
+        answers.append(own[one.answers])
+        begin += len(one.names)
+    probs = [one.probs for one in several if one.probs is not None]  # who has no example has none
+    whole = np.concatenate(probs) if probs else None
+    return Predictions(
+        np.concatenate([one.positions for one in several]), np.concatenate(answers), names.dictionary, whole
+    )
+
+
+def joined(several: Sequence[Predictions]) -> Predictions:
+    """The predictions of several processes, by ascending position."""
+    whole = concatenated(several)
+    return whole.take(np.argsort(whole.positions, kind="stable"))
+
+
+class Collector:
+    """Keeps what a model answers on its device, and brings it over at the end.
+
+    Args:
+        task: Says which labels there are.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self._labels = (*task.labels, NO_LABEL) if task.kind.has_labels else ()
+        self._names: dict[str, int] = {name: k for k, name in enumerate(self._labels)}
+        self._positions: list[np.ndarray] = []
+        self._probs: list[Tensor] = []
+        self._answers: list[Tensor | np.ndarray] = []
+        self._brought: list[tuple[np.ndarray, np.ndarray | None]] = []
+        self._kept = 0
+
+    def add(self, positions: np.ndarray, outputs: Outputs | None) -> None:
+        """Append the predictions of a batch.
+
+        Raises:
+            HeedError: They are not as many as the positions.
+        """
+        if outputs is None:
+            outputs = Outputs()
+        first = outputs.answers if outputs.probs is None else outputs.probs
+        if len(positions) != (0 if first is None else len(first)):
+            raise HeedError(f"The model gave another number of predictions than the {len(positions)} of its batch.")
+        if not len(positions):
+            return
+        self._positions.append(positions)
+        if outputs.probs is not None:
+            self._probs.append(outputs.probs)
+        if outputs.answers is not None:
+            self._answers.append(self._numbered(outputs.answers))
+        self._kept += len(positions)
+        if self._kept >= MOST:
+            self._bring()
+
+    def _numbered(self, answers: Tensor | Sequence[str | None]) -> Tensor | np.ndarray:
+        if isinstance(answers, Tensor):
+            return answers
+        names = self._names
+        numbers = [-1 if text is None else names.setdefault(text, len(names)) for text in answers]
+        return np.array(numbers, dtype=np.int32)
+
+    def _bring(self) -> None:
+        """Take what the device holds: one copy for many batches."""
+        probs = torch.cat(self._probs).float().cpu().numpy() if self._probs else None
+        if not self._answers:
+            answers = np.zeros(0, dtype=np.int32) if probs is None else probs.argmax(axis=1).astype(np.int32)
+        elif isinstance(self._answers[0], Tensor):
+            numbers = torch.cat(self._answers).cpu().numpy().astype(np.int32)
+            # a number below 0 is that of no label, unless the outputs were not finite
+            answers = np.where(numbers == NOT_FINITE, -1, np.where(numbers < 0, len(self._labels) - 1, numbers))
+        else:
+            answers = np.concatenate(self._answers)
+        self._brought.append((answers, probs))
+        self._probs, self._answers, self._kept = [], [], 0
+
+    def predictions(self) -> Predictions:
+        """All that was added, in the order of adding."""
+        self._bring()
+        positions = np.concatenate([np.zeros(0, dtype=np.int64), *self._positions])
+        answers = np.concatenate([answers for answers, _ in self._brought]).astype(np.int32)
+        probs = [probs for _, probs in self._brought if probs is not None]
+        return Predictions(
+            positions, answers, pa.array(list(self._names), pa.string()), np.concatenate(probs) if probs else None
+        )

@@ -3,12 +3,13 @@
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from callbacks.engine.evaluation import Evaluation, Plan, Setting
 from interventions import Swap
 from metrics import METRICS
-from records import BATCH, Context, HeedError
-from records.rows import BASE, where
+from records import Context, HeedError
+from records.rows import BASE, MOST_DRAWS, where
 
 
 class Attentiveness(Evaluation):
@@ -26,6 +27,8 @@ class Attentiveness(Evaluation):
     def __init__(self, draws: int = 5, max_examples: int | None = 2000) -> None:
         if draws < 1 or (max_examples is not None and max_examples < 1):
             raise HeedError("§attentiveness.draws and §attentiveness.max_examples must be at least 1.")
+        if draws > MOST_DRAWS:
+            raise HeedError(f"§attentiveness.draws {draws} should be at most {MOST_DRAWS:,}.")
         self.draws, self.max_examples = draws, max_examples
 
     def plan(self, setting: Setting) -> Plan:
@@ -39,13 +42,12 @@ class Attentiveness(Evaluation):
             base &= ~where(rows, y=context.default_label)
         counts = {}
         for part in context.own["swap"]:
-            swapped = rows.select(["uid"]).filter(pa.array(where(rows, intervention="swap", part=part, draw=0)))
-            uids = (uid for batch in swapped.to_batches(max_chunksize=BATCH) for uid in batch[0].to_pylist())
-            related = [len(pool.sharing(pool.position(uid))) for uid in uids]
+            swapped = rows["uid"].filter(pa.array(where(rows, intervention="swap", part=part, draw=0)))
+            candidates = pool.candidates[pc.index_in(swapped, value_set=pool.uids).to_numpy()]
             counts[part] = {
                 "eligible": int(base.sum()),
-                "swapped": swapped.num_rows,
-                "partners_excluded": sum(related) - len(related),
-                "partners_eligible": len(related) * len(pool) - sum(related),
+                "swapped": len(swapped),
+                "partners_excluded": len(swapped) * (len(pool) - 1) - int(candidates.sum()),
+                "partners_eligible": int(candidates.sum()),
             }
         return counts

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pytorch_lightning import Callback, LightningModule, Trainer
 
 from callbacks.engine.engine import Engine
@@ -14,7 +15,7 @@ from callbacks.outputs.run_folder import SHEET, RunFolder
 from datamodules import PairedData
 from datamodules.sources.image_files import thumbnail
 from interventions import Swap
-from records import Example, Picture, Table, TableForm, atomic_path
+from records import Composed, Example, Picture, Table, TableForm, atomic_path
 from reports.figures.contact_sheet import Content, Pair, figure, markdown, title, unchanged
 
 
@@ -56,8 +57,9 @@ class ContactSheet(Callback):
 def pair_of(row: Mapping[str, Any], data: PairedData) -> Pair:
     """The examples and predictions that a sheet shows for a row of the attentiveness test."""
     swap, task = Swap(row["part"], data.default_label), data.task
-    base, partner = data.pool[row["uid"]], data.pool[row["partner"]]
-    changed = swap.exchange(base, partner).example
+    position, lender = (np.array([data.pool.position(row[name])]) for name in ("uid", "partner"))
+    base, partner = data.pool[int(position[0])], data.pool[int(lender[0])]
+    (changed,) = Composed(data.pool, position, dict.fromkeys(swap.parts, lender))
     answer, probs = row["y"], None
     gold = "none" if row["gold"] is None else task.kind.display_gold(row["gold"])
     if row["p"] is not None and answer in task.labels:

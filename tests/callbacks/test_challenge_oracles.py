@@ -14,9 +14,11 @@ from interventions import KINDS
 from interventions.hypotheses.analysis import Analysis, RuleAnalyser, Span
 from interventions.tables.allowed_transitions import LABELS
 from lightning_modules import Classifier
-from records import Example, Examples, HeedError, Prediction, Table
+from lightning_modules.processors.processor import Processor
+from records import Example, Examples, HeedError, Table
 
 from oracles import measure as measured
+from oracles import sure_of
 
 E, N, C = LABELS
 EDIT = re.compile(r"""(\w+) (\d+):(\d+) ('[^']*'|"[^"]*") -> ('[^']*'|"[^"]*")""")
@@ -71,10 +73,8 @@ class Claims(PairedData):
         return Examples.of(examples)
 
 
-class Whole:
+class Whole(Processor):
     """A processor that lets a model see the examples themselves."""
-
-    truncated = unknown = 0
 
     def lengths(self, examples):
         return np.array([len(e.uid) for e in examples], dtype=np.int32)
@@ -100,10 +100,10 @@ class Oracle(Classifier):
     def prepare(self, task):
         self.task, self.processor = task, Whole()
 
-    def predict(self, batch):
-        examples = [seen.example for seen in batch["inputs"]["examples"]] if batch["size"] else []
+    def answer(self, inputs):
+        examples = [seen.example for seen in inputs["examples"]]
         self.seen += examples
-        return [Prediction(self.rule(example)) for example in examples]
+        return sure_of([self.rule(example) for example in examples], self.task.labels)
 
 
 def gold_of_the_original(example):

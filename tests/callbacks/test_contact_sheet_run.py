@@ -16,19 +16,20 @@ from callbacks import Accuracy, Answers, Attentiveness, ContactSheet, Engine, Ru
 from callbacks.outputs.contact_sheet import pair_of
 from datamodules import PairedData, PairedImages, Planted, Reading
 from datamodules.sources.image_files import thumbnail
-from lightning_modules import Classifier
-from records import Example, Examples, HeedError, Picture, Prediction, Table, TableForm, generator
+from lightning_modules import Classifier, Outputs
+from lightning_modules.processors.processor import Processor
+from records import Example, Examples, HeedError, Picture, Table, TableForm, generator
 from reports.figures.contact_sheet import unchanged
+
+from oracles import sure_of
 
 LABELS = ("entailment", "neutral", "contradiction")
 PARTS = {"left": "left", "right": "right", "sentence": "sentence"}
 ARROW = "\N{RIGHTWARDS ARROW}"
 
 
-class Whole:
+class Whole(Processor):
     """A processor that lets a model see the parts themselves, as text."""
-
-    truncated = unknown = 0
 
     def lengths(self, examples):
         return np.ones(len(examples), dtype=np.int32)
@@ -56,11 +57,12 @@ class Oracle(Classifier):
     def training_step(self, batch, batch_idx):
         return self.weight.sum()
 
-    def predict(self, batch):
-        parts = batch["inputs"]["parts"] if batch["size"] else []
-        answers, labels = [self.rule(found) for found in parts], self.task.labels
-        probs = [np.float32([0.8 if a == label else 0.1 for label in labels]) if labels else None for a in answers]
-        return [Prediction(a, p) for a, p in zip(answers, probs, strict=True)]
+    def answer(self, inputs):
+        answers, labels = [self.rule(parts) for parts in inputs["parts"]], self.task.labels
+        if not labels:
+            return Outputs(answers=answers)
+        probs, numbers = sure_of(answers, labels)
+        return Outputs(torch.where(probs == 1, 0.8, 0.1), numbers)
 
 
 def guess(text):

@@ -110,7 +110,7 @@ def test_resampled_counterfactuals_differ_between_epochs(tiny_bert, tmp_path):
 
     def spy(self, draw=0):
         found = original(self, draw)
-        seen.append((draw, found.partner.tolist()))
+        seen.append((draw, {part: lenders.tolist() for part, lenders in found.lenders.items()}))
         return found
 
     with pytest.MonkeyPatch.context() as patch:

@@ -10,6 +10,8 @@ import pyarrow as pa
 from records import Measurement
 from records import rows as r
 
+from python_rows import make_rows, sort_rows
+
 
 def make(
     base: Mapping[str, tuple[str, str]], changed: Sequence[Mapping[str, Any]] = (), labels: int = 3, seed: int = 0
@@ -46,7 +48,7 @@ def make(
         }
         entry |= {**defaults, "clusters": [entry["uid"]], "slices": [], **entry}
     columns = {name: [entry[name] for entry in entries] for name in r.schema(labels).names}
-    return r.sort_rows(r.make_rows(columns, labels))
+    return sort_rows(make_rows(columns, labels))
 
 
 def by_text(metric: Callable[..., Mapping[Any, Measurement]]) -> Callable[..., dict[str, Measurement]]:

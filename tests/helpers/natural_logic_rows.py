@@ -7,6 +7,8 @@ from metrics.causal_effects import causal_effects
 from records import Measurement
 from records import rows as r
 
+from python_rows import make_rows, sort_rows
+
 THREE = ("contradiction", "entailment", "neutral")
 KINDS = {"context": ("I0", "I2"), "insertion": ("I1", "I3")}
 
@@ -37,7 +39,7 @@ def table(entries: list[dict], labels=THREE) -> pa.Table:
     columns = {name: [entry[name] for entry in entries] for name in r.schema(len(labels)).names}
     for name in ("p", "p2"):
         columns[name] = [None if p is None else np.array(p, dtype=np.float32) for p in columns[name]]
-    return r.sort_rows(r.make_rows(columns, len(labels)))
+    return sort_rows(make_rows(columns, len(labels)))
 
 
 def effects(rows: pa.Table, labels=THREE, seed: int = 0) -> dict[str, Measurement]:

@@ -5,6 +5,8 @@ import pyarrow as pa
 
 from records import rows as r
 
+from python_rows import make_rows
+
 LABELS = 3
 
 
@@ -15,7 +17,7 @@ def table(keys: list[tuple], labels: int = LABELS, **columns: list) -> pa.Table:
     filled |= {name: [key[k] for key in keys] for k, name in enumerate(r.KEY)}
     filled |= {"version": [1] * n, "clusters": [[key[0]] for key in keys], "slices": [[] for _ in keys]}
     filled |= {"p": [None] * n, "p2": [None] * n}
-    return r.make_rows(filled | columns, labels)
+    return make_rows(filled | columns, labels)
 
 
 def plain(n: int) -> pa.Table:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from callbacks import Attentiveness
 from metrics.attentiveness import METRIC, attentiveness
-from records import Context, Measurement
+from records import Context, Example, Examples, Measurement
 
 from made_rows import by_text
 
@@ -176,7 +176,8 @@ def test_the_count_of_eligible_examples_is_that_of_the_metric(rows_of, default):
     rows = rows_of({"a": ("", ""), "b": ("neutral", ""), "c": ("neutral", "neutral")})
     context = Context("d", labels=("", "neutral"), default_label=default, own={"swap": ["premise"]})
     share = score(rows, context)["attentiveness/d/premise/eligible"].value
-    counts = Attentiveness().counts(SimpleNamespace(pool=[]), rows, context)
+    pool = Examples.of([Example(uid, {"premise": uid}, "neutral") for uid in "abc"])
+    counts = Attentiveness().counts(SimpleNamespace(pool=pool), rows, context)
     assert counts["premise"]["eligible"] == round(3 * share)
 
 

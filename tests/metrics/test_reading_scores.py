@@ -21,6 +21,7 @@ from records import rows as r
 from records.answers import exact_match, f1, normalised
 
 from made_rows import by_text
+from python_rows import make_rows, sort_rows
 
 reading_scores, span_attentiveness = by_text(reading_scores), by_text(span_attentiveness)
 
@@ -66,7 +67,7 @@ def rows_of(questions: list[tuple[int, list[str], str, list[str]]]) -> pa.Table:
             swapped = {"intervention": "swap", "part": "context", "y2": after, "draw": draw, "partner": "x"}
             entries.append(common | swapped)
     columns = {name: [entry.get(name, []) for entry in entries] for name in r.schema(0).names}
-    return r.sort_rows(r.make_rows(columns, 0))
+    return sort_rows(make_rows(columns, 0))
 
 
 @given(golds=GOLDS, answer=ANSWER)

@@ -12,6 +12,7 @@ from records import Context, HeedError
 from records import rows as r
 
 from made_rows import by_text
+from python_rows import make_rows
 
 two_class_accuracy = by_text(two_class_accuracy)
 LABELS = ("contradiction", "entailment", "neutral")
@@ -29,7 +30,7 @@ def rows_of(entries):
     }
     columns |= {"y": [LABELS[int(np.argmax(e[2]))] for e in entries], "y2": [None] * n, "p2": [None] * n}
     columns |= {"intervention": [r.BASE] * n, "version": [0] * n, "draw": [-1] * n}
-    return r.make_rows(columns | {"clusters": [[e[0]] for e in entries], "slices": [[]] * n}, len(LABELS))
+    return make_rows(columns | {"clusters": [[e[0]] for e in entries], "slices": [[]] * n}, len(LABELS))
 
 
 probabilities = st.lists(st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0]), min_size=3, max_size=3).filter(any)

@@ -90,7 +90,7 @@ class CounterfactualTables(Evaluation):
         predicted = contents(rows)
         if missing := next((uid for uid in originals.column("uid") if uid not in predicted), None):
             raise HeedError(f"{flag}: {missing} was not predicted; evaluate that model with the same folders.")
-        mine = dict(zip(pool.column("uid"), pool.contents(data.full_task.parts), strict=True))
+        mine = dict(zip(pool.column("uid"), pool.contents(data.full_task.parts).to_pylist(), strict=True))
         if differ := difference(mine, {uid: predicted[uid] for uid in mine}):
             raise HeedError(f"{flag} is about other examples: {differ}; evaluate that model with the same folders.")
         if metadata["seed"] != data.seed:

@@ -9,16 +9,16 @@ from pytorch_lightning import Trainer
 from callbacks import Accuracy, Attentiveness, Engine
 from datamodules import Planted
 from lightning_modules import Classifier
-from records import HeedError, Prediction, generator
+from lightning_modules.outputs import Outputs
+from lightning_modules.processors.processor import Processor
+from records import HeedError, Spool, generator
 from records.rows import KEY, select, strings
 
 LABELS = ("entailment", "neutral", "contradiction")
 
 
-class Texts:
+class Texts(Processor):
     """A processor that lets a model see the texts themselves."""
-
-    truncated = unknown = 0
 
     def __init__(self):
         self.seen = []
@@ -42,11 +42,16 @@ class Oracle(Classifier):
         self.task, self.processor = task, Texts()
 
     def predict(self, batch):
-        texts = self.processor.seen.pop() if batch["size"] else []
+        texts = self.processor.seen.pop(0)
         pairs = {(e.parts["premise"], e.parts["hypothesis"]) for e in self.pool_of()}
         answers = [self.rule(t["premise"], t["hypothesis"], tuple(t.values()) in pairs) for t in texts]
         self.batches.append(len(texts))
-        return [Prediction(a, np.float32([a == label for label in LABELS])) for a in answers]
+        return certain(answers)
+
+
+def certain(answers):
+    """Outputs that are sure of these labels."""
+    return Outputs(torch.tensor([[float(a == label) for label in LABELS] for a in answers])) if answers else None
 
 
 def chance(text):
@@ -145,7 +150,7 @@ def test_undefined_is_neither_0_nor_nan():
 def test_the_null_control_sees_a_model_that_depends_on_its_batch():
     class Companions(Oracle):
         def predict(self, batch):
-            return [Prediction(LABELS[batch["size"] % 2], np.float32([1, 0, 0])) for _ in range(batch["size"])]
+            return certain([LABELS[batch["size"] % 2]] * batch["size"])
 
     data = Planted(n_validation=51, eval_batch_size=16)
     engine = validate(Companions(None, lambda: data.pool), data, Accuracy())
@@ -176,7 +181,7 @@ def test_results_do_not_depend_on_the_batch_size():
 def test_rows_and_results_do_not_depend_on_how_many_examples_are_held_at_once(monkeypatch, chunk):
     found = []
     for size in (chunk, 16_384):
-        monkeypatch.setattr("callbacks.engine.experiment.CHUNK", size)
+        monkeypatch.setattr("callbacks.engine.blocks.CHUNK", size)
         engine, _, _ = measure(lambda p, h, o: guess(p + h), n=31, swap=("premise", "hypothesis"))
         found.append((engine.results, {name: rows.to_pylist() for name, (rows, _) in engine.rows.items()}))
     assert found[0] == found[1]
@@ -207,8 +212,8 @@ def test_outputs_that_are_not_finite_are_an_error(batch, broken):
     class Diverged(Oracle):
         def predict(self, batch_):
             self.batches.append(batch_["size"])
-            probs = np.float32([1, 0, 0] if len(self.batches) <= batch else [broken, 0, 0])
-            return [Prediction("entailment", probs) for _ in range(batch_["size"])]
+            probs = [1.0, 0.0, 0.0] if len(self.batches) <= batch else [broken, 0.0, 0.0]
+            return Outputs(torch.tensor([probs] * batch_["size"]))
 
     data = Planted(n_validation=8)
     what = "the intervention null" if batch else "the examples themselves"
@@ -219,7 +224,7 @@ def test_outputs_that_are_not_finite_are_an_error(batch, broken):
 @pytest.mark.parametrize("every", [0, 1e9])
 def test_a_long_evaluation_says_in_a_log_file_how_far_it_is(monkeypatch, caplog, every):
     monkeypatch.setattr("callbacks.engine.pace.EVERY", every)
-    monkeypatch.setattr("callbacks.engine.experiment.CHUNK", 40)
+    monkeypatch.setattr("callbacks.engine.blocks.CHUNK", 40)
     with caplog.at_level("INFO"):
         measure(lambda p, h, original: guess(h), n=64)
     lines = [line for line in caplog.messages if " min." in line]
@@ -233,3 +238,45 @@ def test_a_long_evaluation_says_in_a_log_file_how_far_it_is(monkeypatch, caplog,
 def test_a_wrong_setting_is_refused():
     with pytest.raises(HeedError, match="at least 1"):
         Attentiveness(draws=0)
+
+
+@pytest.mark.parametrize("draws", [0, 2**15])
+def test_draws_that_rows_cannot_hold_are_refused(draws):
+    with pytest.raises(HeedError, match="draws"):
+        Attentiveness(draws)
+
+
+@pytest.mark.parametrize("failing", ["__init__", "write", "finish"])
+def test_a_full_disk_is_told_to_all_processes(monkeypatch, failing):
+    """The first process alone writes rows: whatever fails there, the others must not wait for it."""
+    told = []
+
+    def by_first(make):
+        try:
+            return make()
+        except HeedError as error:
+            told.append(str(error))
+            raise
+
+    def refuse(*_):
+        raise HeedError("The disk is full.")
+
+    data = Planted(n_validation=8)
+    data.setup("validate")  # examples are spooled, too
+    monkeypatch.setattr("callbacks.engine.experiment.by_first", by_first)
+    monkeypatch.setattr("callbacks.engine.experiment.Spool", type("Full", (Spool,), {failing: refuse}))
+    with pytest.raises(HeedError, match="The disk is full"):
+        validate(Oracle(lambda p, h, o: guess(h), lambda: data.pool), data, Accuracy())
+    assert told == ["The disk is full."]
+
+
+def test_what_threads_make_ahead_of_the_device_gives_the_same_rows(monkeypatch):
+    """Blocks and batches, as for a GPU."""
+    monkeypatch.setattr("callbacks.engine.blocks.CHUNK", 40)
+    made = []
+    for is_ahead in (False, True):
+        monkeypatch.setattr("callbacks.engine.experiment.Experiment._works_ahead", is_ahead)
+        engine, module, _ = measure(lambda p, h, original: guess(p + h), n=77)
+        assert len(module.batches) > 20
+        made.append((engine.results, {name: rows.to_pylist() for name, (rows, _) in engine.rows.items()}))
+    assert made[0] == made[1]

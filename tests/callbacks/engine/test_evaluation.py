@@ -14,6 +14,7 @@ from rich.console import Console
 
 from callbacks import Board, Engine, Evaluation, Nothing, Plan, RunFolder, Setting
 from datamodules import Planted
+from interventions import EachExample
 from lightning_modules import Encoder
 from metrics import METRICS, Metric
 from metrics.statistics.bootstrap import share
@@ -26,7 +27,7 @@ from reports.terminal.table import print_table
 
 
 @dataclass(frozen=True)
-class Shout:
+class Shout(EachExample):
     """Write a part in capital letters, which should change nothing."""
 
     part: str
@@ -44,13 +45,10 @@ class Shout:
     def settings(self):
         return (self.part,)
 
-    def eligible(self, uid, prediction):
-        return True
-
     def apply(self, pool, uid, draw, seed):
         example = pool[uid]
         parts = dict(example.parts) | {self.part: example.parts[self.part].upper()}
-        yield Changed(type(example)(uid, parts, example.label, example.groups, example.meta), clusters=(uid,))
+        return [Changed(type(example)(uid, parts, example.label, example.groups, example.meta), clusters=(uid,))]
 
 
 def named(context):

@@ -1,41 +1,117 @@
-"""Base predictions, collected by several processes and looked up by position."""
+"""Predictions, collected batch by batch on several processes, and joined."""
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callbacks.engine.predictions import BasePredictions, Predictions
-from records import Prediction
+from callbacks.engine.predictions import MOST, Collector, concatenated, joined
+from lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
+from records import CLASSIFICATION, NO_LABEL, SOFT, SPAN, HeedError, Task
+
+LABELS = ("a", "b", "c")
+TASK = Task(CLASSIFICATION, ("premise",), LABELS)
 
 
-@given(st.permutations(range(12)), st.integers(1, 3), st.booleans())
-def test_whoever_predicted_it_and_in_whatever_order_it_is_found_by_its_position(order, processes, probs):
-    made = {i: Prediction(f"answer {i % 3}", np.float32([i, i / 7]) if probs else None) for i in order}
-    tables = []
+@given(st.permutations(range(12)), st.integers(1, 3), st.sampled_from(["probs", "numbers", "both", "texts"]))
+def test_whoever_predicted_it_and_in_whatever_order_it_is_found_by_its_position(order, processes, how):
+    task = (
+        Task(SPAN, ("text",), ())
+        if how == "texts"
+        else Task(SOFT if how == "numbers" else CLASSIFICATION, ("x",), LABELS)
+    )
+    answers = {
+        i: f"answer {i % 5}" if how == "texts" else (*LABELS, NO_LABEL)[i % (3 if how == "probs" else 4)] for i in order
+    }
+    numbers = {**{label: k for k, label in enumerate(LABELS)}, NO_LABEL: NO_LABEL_NUMBER}
+
+    def outputs(batch):
+        probs = np.eye(3, dtype=np.float32)[[i % 3 for i in batch]] * 0.5 + np.float32(0.1)
+        given = [answers[i] for i in batch]
+        if how in ("probs", "texts"):
+            return Outputs(torch.tensor(probs)) if how == "probs" else Outputs(answers=given)
+        return Outputs(torch.tensor(probs) if how == "both" else None, torch.tensor([numbers[a] for a in given]))
+
+    several = []
     for rank in range(processes):
-        mine, collected = order[rank::processes], Predictions(labels=2)
+        mine, collector = order[rank::processes], Collector(task)
         for start in range(0, len(mine), 4):
-            batch = mine[start : start + 4]
-            collected.add(batch, [made[i] for i in batch])
-        tables.append(collected.table())
-    base = BasePredictions(tables)
+            collector.add(np.array(mine[start : start + 4]), outputs(mine[start : start + 4]))
+        several.append(collector.predictions())
+    base = joined(several)
     assert base.positions.tolist() == sorted(order)
-    assert len(base) == 12
-    assert (base.probs is not None) == probs
-    for i in order:
-        assert base[i].answer == made[i].answer
-        assert np.array_equal(base[i].probs, made[i].probs) if probs else base[i].probs is None
+    assert base.texts.to_pylist() == [answers[i] for i in sorted(order)]
+    assert base.count(answers[0]) == sum(a == answers[0] for a in answers.values())
+    assert base.count("never given") == 0
+    if how in ("probs", "both"):
+        assert np.array_equal(base.probs, outputs(sorted(order)).probs.numpy())
+    else:
+        assert base.probs is None
+    assert not base.broken.any()
 
 
-def test_positions_that_were_left_out_and_no_prediction_at_all():
-    collected = Predictions(labels=2)
-    collected.add([9, 4], [Prediction("b", None), Prediction("a", None)])
-    base = BasePredictions([collected.table(), Predictions(2).table()])
-    assert [(i, base[i].answer) for i in base.positions.tolist()] == [(4, "a"), (9, "b")]
-    assert len(BasePredictions([Predictions(2).table()])) == 0
+def test_of_equally_probable_labels_it_is_the_first():
+    collector = Collector(TASK)
+    collector.add(np.array([3]), Outputs(torch.tensor([[0.2, 0.4, 0.4]])))
+    assert collector.predictions().texts.to_pylist() == ["b"]
 
 
-def test_positions_and_predictions_are_as_many():
-    with pytest.raises(ValueError):
-        Predictions(2).add([1, 2], [Prediction("a", None)])
+def test_an_example_that_was_not_predicted_has_no_prediction():
+    collector = Collector(TASK)
+    collector.add(np.array([2, 4]), Outputs(torch.tensor([[0.2, 0.5, 0.3], [0.5, 0.3, 0.2]])))
+    base = collector.predictions()
+    assert base.of(np.array([4, 2, 4])).texts.to_pylist() == ["a", "b", "a"]
+    for missing in (0, 3, 5):  # before, between and behind those that there are
+        with pytest.raises(KeyError, match="1 examples were not predicted"):
+            base.of(np.array([2, missing]))
+
+
+def test_texts_that_are_missing_are_marked():
+    collector = Collector(Task(SPAN, ("text",), ()))
+    collector.add(np.array([0, 1, 2]), Outputs(answers=["yes", None, ""]))
+    assert collector.predictions().broken.tolist() == [False, True, False]
+
+
+def test_what_the_device_holds_comes_over_in_between(monkeypatch):
+    collector, probs = Collector(TASK), torch.rand(MOST + 40, 3).softmax(dim=1)
+    for start in range(0, len(probs), 64):
+        batch = probs[start : start + 64]
+        collector.add(np.arange(start, start + len(batch)), Outputs(batch))
+    assert len(collector._brought) == 1
+    found = collector.predictions()
+    assert np.array_equal(found.probs, probs.numpy())
+    assert found.positions.tolist() == list(range(len(probs)))
+    assert found.texts.to_pylist() == [LABELS[k] for k in probs.argmax(dim=1)]
+
+
+def test_a_process_without_an_example_has_no_prediction():
+    nothing, collector = Collector(TASK), Collector(TASK)
+    nothing.add(np.zeros(0, dtype=np.int64), None)
+    collector.add(np.array([9, 4]), Outputs(torch.tensor([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])))
+    found = joined([nothing.predictions(), collector.predictions()])
+    assert (found.positions.tolist(), found.texts.to_pylist()) == ([4, 9], ["a", "b"])
+    assert len(joined([nothing.predictions()])) == 0
+
+
+@pytest.mark.parametrize("outputs", [None, Outputs(torch.zeros(1, 3)), Outputs(answers=["a"])])
+def test_positions_and_predictions_are_as_many(outputs):
+    with pytest.raises(HeedError, match="another number of predictions than the 2"):
+        Collector(TASK).add(np.array([1, 2]), outputs)
+
+
+def test_outputs_that_are_not_finite_are_marked():
+    collector, soft = Collector(TASK), Collector(Task(SOFT, ("x",), LABELS))
+    collector.add(np.arange(3), Outputs(torch.tensor([[0.5, 0.5, 0.0], [torch.nan] * 3, [torch.inf, 0, 0]])))
+    assert collector.predictions().broken.tolist() == [False, True, True]
+    soft.add(np.arange(3), Outputs(answers=torch.tensor([2, NOT_FINITE, NO_LABEL_NUMBER])))
+    assert soft.predictions().broken.tolist() == [False, True, False]
+
+
+def test_different_names_of_several_are_brought_together():
+    several = []
+    for texts in (["x", "y"], ["y", "z", "x"], []):
+        collector = Collector(Task(SPAN, ("text",), ()))
+        collector.add(np.arange(len(texts)), Outputs(answers=texts) if texts else None)
+        several.append(collector.predictions())
+    assert concatenated(several).texts.to_pylist() == ["x", "y", "y", "z", "x"]

@@ -8,7 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.statistics.bootstrap import RESAMPLES, difference, estimate, interval, measured, ratio, resample, share
+from metrics.statistics.bootstrap import (
+    RESAMPLES,
+    difference,
+    distinct,
+    estimate,
+    interval,
+    measured,
+    numbered,
+    ratio,
+    resample,
+    share,
+)
 
 
 def interval_of(totals, counts, key: tuple, resamples: int = RESAMPLES) -> tuple[float, float]:
@@ -174,3 +185,20 @@ def test_resamples_in_blocks_are_the_same(monkeypatch):
     monkeypatch.setitem(resample.__globals__, "BLOCK", 100)
     assert at_once.shape == (500, 3)
     assert np.array_equal(resample(sums, ("x",), 500), at_once)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([0.0, 1.0, 2.0, 7.0, 0.3, -1.0, 1e7]), min_size=2, max_size=2), min_size=1),
+    st.booleans(),
+)
+def test_distinct_sums_are_those_that_sorting_finds(drawn, small):
+    """Small counts are counted, all others are sorted; the order decides which resamples are drawn."""
+    sums = np.array([[abs(int(x)) % 8 if small else x for x in row] for row in drawn], dtype=np.float64)
+    for one, other in zip(distinct(sums), np.unique(sums, axis=0, return_counts=True), strict=True):
+        assert one.tolist() == other.tolist()
+
+
+@given(st.lists(st.integers(-3, 9), max_size=20), st.booleans())
+def test_clusters_are_numbered_alike_whether_they_are_sorted_or_not(drawn, is_sorted):
+    clusters = np.array(sorted(drawn) if is_sorted else drawn, dtype=np.int32)
+    assert numbered(clusters).tolist() == np.unique(clusters, return_inverse=True)[1].tolist()

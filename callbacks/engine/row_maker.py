@@ -1,0 +1,154 @@
+"""Rows of a block from arrays: no row is a Python object."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from callbacks.engine.blocks import Block
+from callbacks.engine.predictions import Predictions, concatenated
+from interventions import Changes, Intervention
+from interventions.base import clusters_of
+from records import Examples, HeedError, Task
+from records import rows as r
+
+Texts = Sequence[pa.Array | str]  # of each group of rows: a text for each of its rows, or one for all
+
+
+class RowMaker:
+    """Makes the rows of one pool.
+
+    Args:
+        pool: The examples.
+        base: Their predictions, by ascending position.
+        task: Says of how many labels the probabilities are.
+        parts: All parts of the data, of which the pool may have fewer.
+    """
+
+    def __init__(self, pool: Examples, base: Predictions, task: Task, parts: Sequence[str]) -> None:
+        self.pool, self.base, self.parts = pool, base, parts
+        self.schema = r.schema(len(task.distribution))
+
+    def rows(
+        self, block: Block, plan: Sequence[Intervention], changes: Sequence[Changes], predicted: Sequence[Predictions]
+    ) -> pa.Table:
+        """The base rows of a block and those of its changes, in their canonical order.
+
+        Args:
+            block: Says which examples.
+            plan: Interventions.
+            changes: The changes that each of them makes.
+            predicted: The predictions of each, in the order of its changes.
+
+        Raises:
+            HeedError: Two rows have the same key.
+        """
+        pool, n = self.pool, len(block.positions)
+        group = np.repeat(np.arange(1 + len(changes)), [n, *map(len, changes)])  # 0: base rows
+        positions = np.concatenate([block.positions, *(c.positions for c in changes)])
+        draws = np.concatenate([np.full(n, r.NO_DRAW, dtype=np.int16), *(c.draws for c in changes)])
+        ranks, variants = block.rank(positions), ["", *(c.variant for c in changes)]
+        names, parts = [r.BASE, *(i.name for i in plan)], ["", *("+".join(i.parts) for i in plan)]
+        order, twice = _canonical(ranks, group, list(zip(names, parts, strict=True)), variants, draws)
+
+        def spread(texts: Texts) -> pa.Array:
+            return _spread(texts, group, order)
+
+        if twice is not None:
+            row = np.array([twice])
+            variant = _spread(variants, group, row)[0].as_py()
+            values = pool.uid(positions[twice]), names[group[twice]], parts[group[twice]], variant, int(draws[twice])
+            key = dict(zip(r.KEY, values, strict=True))
+            raise HeedError(f"Two rows have the same key {key}: an intervention made the same change twice.")
+        positions, ranks, unchanged = positions[order], ranks[order], group[order] == 0
+        before = self.base.of(positions)
+        own = self.base.of(block.positions)
+        after = concatenated([own, *predicted]).take(order)
+        columns = {
+            "uid": pool.uids.take(positions),
+            "intervention": spread(names),
+            "part": spread(parts),
+            "variant": spread(variants),
+            "gold": self._gold(block, changes, positions, spread),
+            "y": before.texts,
+            "y2": pc.if_else(pa.array(unchanged), pa.scalar(None, pa.string()), after.texts),
+            "partner": spread(["", *(c.partner for c in changes)]),
+            "allowed": spread(["", *(c.allowed for c in changes)]),
+            "expectation": spread(["", *(i.expectation for i in plan)]),
+            "content": spread([pool.contents(self.parts).take(block.positions), *[""] * len(changes)]),
+            "version": np.array([0, *(i.version for i in plan)], dtype=np.int16)[group[order]],
+            "draw": draws[order],
+            "p": r.vectors(before.probs, self.schema.field("p").type, np.zeros(len(order), dtype=bool)),
+            "p2": r.vectors(after.probs, self.schema.field("p2").type, unchanged),
+            "clusters": self._clusters(block, changes).take(order),
+            "slices": self._slices(block).take(ranks),
+        }
+        return pa.table([pa.array(columns[name]) for name in self.schema.names], schema=self.schema)
+
+    def _gold(
+        self, block: Block, changes: Sequence[Changes], positions: np.ndarray, spread: Callable[[Texts], pa.Array]
+    ) -> pa.Array:
+        """The label of each example as changed: its own, unless it becomes another example or has new content."""
+        if all(c.known is None and c.examples is None for c in changes):
+            return self.pool.texts("label", positions)
+        texts = [self.pool.texts("label", block.positions)]
+        for c in changes:
+            if c.examples is not None:
+                texts.append(pa.array([example.label for example in c.examples], pa.string()))
+            else:
+                texts.append(self.pool.texts("label", c.positions if c.known is None else c.known))
+        return spread(texts)
+
+    def _clusters(self, block: Block, changes: Sequence[Changes]) -> pa.ListArray:
+        base = clusters_of(self.pool.uids.take(block.positions))
+        return pa.concat_arrays([base, *(c.clusters for c in changes)])
+
+    def _slices(self, block: Block) -> pa.ListArray:
+        """Of each example of a block "name=value" for its meta columns."""
+        texts = [
+            pc.binary_join_element_wise(name, self.pool.texts(f"meta.{name}", block.positions), "=")
+            for name in self.pool.meta
+        ]
+        if not texts:
+            return pa.ListArray.from_arrays(
+                np.zeros(len(block.positions) + 1, dtype=np.int32), pa.array([], pa.string())
+            )
+        return clusters_of(*texts)
+
+
+def _spread(texts: Texts, group: np.ndarray, order: np.ndarray) -> pa.Array:
+    """A column of texts, in the canonical order."""
+    if all(isinstance(text, str) for text in texts):
+        return pa.array(texts, pa.string()).take(group[order])
+    sizes = np.bincount(group, minlength=len(texts)).tolist()
+    whole = [
+        pa.repeat(pa.scalar(text, pa.string()), size) if isinstance(text, str) else text
+        for text, size in zip(texts, sizes, strict=True)
+    ]
+    return pa.concat_arrays(whole).take(order)
+
+
+def _canonical(
+    ranks: np.ndarray, group: np.ndarray, named: Sequence[tuple[str, str]], variants: Texts, draws: np.ndarray
+) -> tuple[np.ndarray, int | None]:
+    """The canonical order of rows, int64 [rows]; and a row whose key another row has as well, if there is one.
+
+    Args:
+        ranks: int64 [rows], by uid.
+        group: int64 [rows].
+        named: The intervention and the part of each group.
+        variants: As for :func:`_spread`.
+        draws: int16 [rows].
+    """
+    place = {pair: k for k, pair in enumerate(sorted(set(named)))}
+    of_group = np.array([place[pair] for pair in named])[group]
+    texts = _spread(variants, group, np.arange(len(group)))
+    names = pc.unique(texts)
+    by_name = names.take(pc.sort_indices(names))
+    variant = pc.index_in(texts, value_set=by_name).to_numpy()
+    # all five in one number: a block has at most 2**15 uids, and draws have 16 bits
+    key = ((ranks * len(place) + of_group) * len(names) + variant) * 2**15 + (draws.astype(np.int64) + 1)
+    order = np.argsort(key, kind="stable")
+    twice = np.flatnonzero(np.diff(key[order]) == 0)
+    return order, int(order[twice[0]]) if len(twice) else None

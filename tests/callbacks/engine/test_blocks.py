@@ -1,0 +1,127 @@
+"""Blocks of changes: what ends one, and the order of the examples within it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from callbacks.engine import blocks as b
+from callbacks.engine.predictions import Predictions
+from interventions import Changes
+from records import EMPTIED, Example, Examples
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """So many changes of each example, of one kind."""
+
+    counts: tuple[int, ...]  # by position
+    kind: str
+
+    def changes(self, pool, positions, seed):
+        bases = np.repeat(positions, [self.counts[i] for i in positions])
+        draws = np.concatenate([np.zeros(0, int), *(np.arange(self.counts[i]) for i in positions)]).astype(np.int16)
+        clusters = pa.array([[pool.uid(i)] for i in bases], pa.list_(pa.string()))
+        lent = (bases + draws + 1) % len(pool)
+        kinds = {
+            "lent": {"lenders": {"b": lent}},
+            "emptied": {"lenders": {"a": np.full(len(bases), EMPTIED)}},
+            "same": {},
+            "known": {"known": lent},
+            "new": {
+                "examples": [
+                    Example(pool.uid(i), {"a": f"new {i}", "b": f"{d}"}, "no")
+                    for i, d in zip(bases, draws, strict=True)
+                ]
+            },
+        }
+        return Changes(bases, draws, clusters, **kinds[self.kind])
+
+
+def pool_of(uids):
+    return Examples.of([Example(uid, {"a": f"a {uid}", "b": f"b {uid}"}, "yes") for uid in uids])
+
+
+plans = st.integers(1, 9).flatmap(
+    lambda n: st.tuples(
+        st.permutations([f"u{i}" for i in range(n)]),
+        st.lists(
+            st.tuples(
+                st.lists(st.integers(0, 4), min_size=n, max_size=n).map(tuple),
+                st.sampled_from(["lent", "emptied", "same", "known", "new"]),
+            ),
+            max_size=3,
+        ),
+        st.lists(st.booleans(), min_size=n, max_size=n),
+    )
+)
+
+
+@given(plans, st.integers(1, 7), st.integers(1, 4))
+def test_blocks_are_those_of_a_loop_over_examples(planned, chunk, step):
+    uids, repeats, taking_part = planned
+    pool, plan = pool_of(uids), [Repeat(*repeat) for repeat in repeats]
+    predicted = np.flatnonzero(taking_part)
+    expected, held, changed = [], [], 0
+    for i in sorted(predicted.tolist(), key=lambda i: uids[i]):
+        held.append(i)
+        changed += sum(repeat.counts[i] for repeat in plan)
+        if max(changed, len(held)) >= chunk:
+            expected.append(held)
+            held, changed = [], 0
+    expected += [held] if held or not expected else []
+    everyone = [np.ones(len(pool), dtype=bool)] * len(plan)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(b, "CHUNK", chunk)
+        patch.setattr(b, "STEP", step)
+        made = list(b.blocks(pool, predicted, plan, everyone, seed=0))
+    assert [block.positions.tolist() for block in made] == expected
+    for block in made:
+        whole = [repeat.changes(pool, block.positions, 0) for repeat in plan]
+        for one, other in zip(block.changes, whole, strict=True):
+            assert one.positions.tolist() == other.positions.tolist()
+            assert one.draws.tolist() == other.draws.tolist()
+            assert one.clusters.to_pylist() == other.clusters.to_pylist()
+        _assert_in_order(block, plan, pool)
+
+
+def _assert_in_order(block, plan, pool):
+    """By example, then by intervention, then as the intervention made them; and apart again."""
+    expected = []
+    for i in block.positions.tolist():
+        for k, repeat in enumerate(plan):
+            for draw in range(repeat.counts[i]) if repeat.kind != "known" else ():
+                base, lender = pool[i], pool[(i + draw + 1) % len(pool)]
+                parts = {
+                    "lent": {**base.parts, "b": lender.parts["b"]},
+                    "emptied": {**base.parts, "a": ""},
+                    "same": base.parts,
+                    "new": {"a": f"new {i}", "b": f"{draw}"},
+                }[repeat.kind]
+                expected.append((k, base.uid, draw, dict(parts)))
+    found = [(e.uid, dict(e.parts)) for e in block.examples]
+    assert found == [(uid, parts) for _, uid, _, parts in expected]
+    assert block.interventions.tolist() == [k for k, *_ in expected]
+    n = len(expected)
+    answers = pa.array([f"answer {j}" for j in range(max(n, len(pool)))])
+    predicted = Predictions(np.arange(n), np.arange(n, dtype=np.int32), answers, None)
+    base = Predictions(np.arange(len(pool)), np.arange(len(pool), dtype=np.int32), answers, None)
+    for k, (repeat, one) in enumerate(zip(plan, block.apart(predicted, base), strict=True)):
+        if repeat.kind == "known":
+            assert one.positions.tolist() == block.changes[k].known.tolist()
+        else:
+            mine = [(uid, draw, j) for j, (place, uid, draw, _) in enumerate(expected) if place == k]
+            uids = [pool.uid(i) for i in block.changes[k].positions]
+            draws, places = block.changes[k].draws.tolist(), one.positions.tolist()
+            assert list(zip(uids, draws, places, strict=True)) == mine
+
+
+def test_an_example_that_was_not_chosen_is_not_changed():
+    pool = pool_of(["u0", "u1", "u2"])
+    chosen = np.array([True, False, True])
+    (block,) = b.blocks(pool, np.arange(3), [Repeat((1, 1, 1), "lent")], [chosen], seed=0)
+    assert block.positions.tolist() == [0, 1, 2]
+    assert block.changes[0].positions.tolist() == [0, 2]

@@ -1,0 +1,45 @@
+"""The columns of changes as examples, one by one, as a test can compare them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from interventions import Changes, Intervention
+from records import Composed, Example, Examples
+
+
+class Made(NamedTuple):
+    """One changed example, and what its row says of it."""
+
+    position: int
+    draw: int
+    example: Example
+    partner: str
+    variant: str
+    clusters: tuple[str, ...]
+    allowed: str
+
+
+def made(intervention: Intervention, pool: Examples, positions: list[int] | None = None, seed: int = 0) -> list[Made]:
+    """What an intervention makes of some examples of a pool, or of all."""
+    positions = np.arange(len(pool)) if positions is None else np.array(positions, dtype=np.int64)
+    changes = intervention.changes(pool, positions, seed)
+    assert (changes.positions.dtype, changes.draws.dtype) == (np.int64, np.int16)
+    examples = examples_of(changes, pool)
+    texts = [
+        [column] * len(changes) if isinstance(column, str) else column.to_pylist()
+        for column in (changes.partner, changes.variant, changes.allowed)
+    ]
+    clusters = map(tuple, changes.clusters.to_pylist())
+    columns = (changes.positions.tolist(), changes.draws.tolist(), examples, *texts[:2], clusters, texts[2])
+    return [Made(*row) for row in zip(*columns, strict=True)]
+
+
+def examples_of(changes: Changes, pool: Examples) -> list[Example]:
+    """The changed examples."""
+    if changes.examples is not None:
+        assert changes.known is None
+        assert not changes.lenders
+        return list(changes.examples)
+    positions = changes.positions if changes.known is None else changes.known
+    return list(Composed(pool, positions, changes.lenders))
