@@ -167,20 +167,25 @@ def learner(network: torch.nn.Module, batches: Sequence[dict[str, Any]], s: Sett
     return run
 
 
+def kernels(run: Callable[[], Any], device: str) -> dict[str, float]:
+    """Seconds that the card spends in each kernel, copies included; on a CPU, in each operator."""
+    on_card, spent = device == "cuda", {}
+    with profile(activities=[ProfilerActivity.CUDA if on_card else ProfilerActivity.CPU]) as profiler:
+        run()
+        sync(device)
+    for event in profiler.key_averages():
+        kernel = event.device_type == torch.autograd.DeviceType.CUDA
+        if kernel or not on_card:
+            spent[event.key] = (event.self_device_time_total if kernel else event.self_cpu_time_total) / 1e6
+    return spent
+
+
 def busy(run: Callable[[], Any], s: Setting) -> dict[str, Any]:
     """Share of the time that the card computes, and of that time the share of matrix products.
 
     The profiler slows the CPU down but not the kernels: their time is compared with that of a run without it.
     """
-    on_card, wall = s.device == "cuda", seconds(run, s.device, s.repeats)
-    with profile(activities=[ProfilerActivity.CUDA if on_card else ProfilerActivity.CPU]) as profiler:
-        run()
-        sync(s.device)
-    spent: dict[str, float] = {}
-    for event in profiler.key_averages():
-        kernel = event.device_type == torch.autograd.DeviceType.CUDA
-        if kernel or not on_card:
-            spent[event.key] = (event.self_device_time_total if kernel else event.self_cpu_time_total) / 1e6
+    wall, spent = seconds(run, s.device, s.repeats), kernels(run, s.device)
     total = sum(spent.values())
     product = sum(v for name, v in spent.items() if any(w in name.lower() for w in ("gemm", "mm", "nvjet", "cutlass")))
     top = sorted(spent, key=spent.get, reverse=True)[:5]

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ from lightning_modules.pretrained.backbones import resolve
 from records.rows import BASE, select, strings
 
 KINDS = ("RssAnon", "RssFile", "VmRSS")
+SMALL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
 
 
 def status() -> dict[str, int]:
@@ -92,18 +93,23 @@ def unique_pairs(rows: Sequence[dict[str, str]], n: int) -> Iterator[dict[str, s
         }
 
 
-def write_model(folder: Path, backbone: str, sample: Sequence[dict[str, str]]) -> None:
-    """A tiny BERT whose three outputs have mean 0 and deviation 1 over a sample: no label is rare."""
+def write_model(
+    folder: Path, backbone: str, sample: Sequence[dict[str, str]], sizes: Mapping[str, int] = SMALL
+) -> None:
+    """A random BERT whose three outputs have mean 0 and deviation 1 over a sample: no label is rare.
+
+    Args:
+        folder: Where to write it.
+        backbone: A folder with its tokenizer.
+        sample: Some pairs.
+        sizes: Settings of its config; those of BERT-base where they are missing.
+    """
     tokenizer = AutoTokenizer.from_pretrained(backbone)
     labels = ("entailment", "neutral", "contradiction")
     torch.manual_seed(0)
     config = BertConfig(
+        **sizes,
         vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=512,
         id2label=dict(enumerate(labels)),
         label2id={label: i for i, label in enumerate(labels)},
     )
@@ -116,6 +122,25 @@ def write_model(folder: Path, backbone: str, sample: Sequence[dict[str, str]]) -
         network.classifier.bias.copy_(-scores.mean(dim=0) / scores.std(dim=0))
     network.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+
+
+def backbone(model: str | None) -> str:
+    """The folder of the model that the command line names, or of MiniLM: its tokenizer is used."""
+    config = heed.from_config("model", "minilm")
+    return model or resolve(config["backbone"], config["sha256"])
+
+
+def write(folder: str, backbone: str, rows: Sequence[dict[str, str]], n: int) -> None:
+    """Write a model, and ``n`` unique pairs made of ``rows``."""
+    write_model(Path(folder, "model"), backbone, rows[:: max(1, len(rows) // 500)][:500])
+    write_pairs(Path(folder, "pairs"), unique_pairs(rows, n))
+
+
+def write_pairs(folder: Path, rows: Iterable[dict[str, str]]) -> None:
+    """Write pairs to a new folder, as the validation set."""
+    folder.mkdir()
+    with open(folder / "validation.jsonl", "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
 def evaluate(folder: str, draws: int) -> dict[str, Any]:
@@ -150,15 +175,10 @@ def here(folder: str, draws: int, threads: int | None) -> dict[str, Any]:
 def measure(options: argparse.Namespace, launch: Callable[..., dict[str, Any]]) -> list[dict[str, Any]]:
     """Make the pairs of each size, evaluate them, and remove them."""
     rows, found = sources(options.data), []
-    config = heed.from_config("model", "minilm")
-    backbone = options.model or resolve(config["backbone"], config["sha256"])
     for n in options.sizes:
         progress(f"{n:,} pairs")
         with tempfile.TemporaryDirectory() as folder:
-            write_model(Path(folder, "model"), backbone, rows[:: max(1, len(rows) // 500)][:500])
-            Path(folder, "pairs").mkdir()
-            with open(Path(folder, "pairs", "validation.jsonl"), "w", encoding="utf-8") as file:
-                file.writelines(json.dumps(row) + "\n" for row in unique_pairs(rows, n))
+            write(folder, backbone(options.model), rows, n)
             found.append(launch(folder, options.draws, options.threads))
     progress("")
     return found

@@ -1,7 +1,10 @@
 """Every benchmark runs on a tiny model and a few pairs, and counts what it should; nothing is timed here."""
 
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import torchvision_fix  # noqa: F401
 
@@ -9,7 +12,7 @@ import pytest
 import torch
 from PIL import Image
 
-from benchmarks import gpu, measure, memory, monitoring
+from benchmarks import engine, engine_worker, gpu, gpu_engine, measure, memory, monitoring
 from datamodules import Planted
 from records import CLASSIFICATION, Example, Examples, Task, read_json
 
@@ -120,11 +123,100 @@ def test_the_pairs_of_the_memory_benchmark_are_unique() -> None:
     assert len({row["premise"] for row in made}) == 10
 
 
+def test_the_engine_is_measured_by_stage(common: list[str]) -> None:
+    found = engine.main(
+        [*common, "--sizes", "40", "--processes", "1", "--repeats", "2", "--before", "none"], engine.here
+    )
+    (case,) = found["cases"]
+    assert (case["pairs"], case["tree"], case["processes"]) == (40, "now", 1)
+    q = case["metrics"]["attentiveness/mnli/premise/eligible"]["value"]
+    assert 0.2 < q < 1
+    assert case["predicted"] == 40 + 40 + 5 * round(40 * q)
+    (process,) = case["ranks"]
+    assert all(stage["wall"]["median"] > 0 for stage in process["stages"].values())
+    assert sum(stage["wall"]["median"] for stage in process["stages"].values()) <= process["wall"]["high"] * 1.01
+    assert len(case["sha256"]) == 1
+
+
+def test_each_moment_belongs_to_the_innermost_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+
+    def spend(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    def inner() -> None:
+        spend(2)
+
+    def numbers() -> Iterator[int]:
+        for i in range(3):
+            spend(10)
+            yield i
+
+    def outer() -> int:
+        spend(1)
+        work.inner()
+        return sum(spend(100) or i for i in work.numbers())
+
+    work = ModuleType("work")
+    monkeypatch.setitem(sys.modules, "work", work)
+    work.inner, work.numbers, work.outer = inner, numbers, outer
+    named = {"a": ("work:outer",), "b": ("work:inner", "work:nothing"), "c": ("work:numbers",)}
+    with engine_worker.Stages(named, clock=lambda: (now, 0.0)) as stages:
+        spend(1000)
+        assert work.outer() == 3
+    assert stages.seconds == {"a": [301, 0], "b": [2, 0], "c": [30, 0]}
+    assert stages.missing == ["work:nothing"]
+    assert (work.inner, work.numbers, work.outer) == (inner, numbers, outer)
+
+
+def test_the_stages_of_the_engine_are_in_this_tree() -> None:
+    with engine_worker.Stages(engine_worker.STAGES) as stages:
+        assert stages.missing == []
+
+
+def test_a_commit_that_git_does_not_have_is_left_out(tmp_path: Path) -> None:
+    assert "git says" in engine.exported("no-such-commit", tmp_path / "tree")
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_a_process_that_fails_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="process [01] of"):
+        engine.in_processes(engine.ROOT, str(tmp_path), draws=1, processes=2)
+
+
+@pytest.mark.slow
+def test_two_processes_and_an_earlier_commit_measure_the_same(common: list[str]) -> None:
+    found = engine.main([*common, "--sizes", "200", "--repeats", "1", "--before", engine.BEFORE])
+    cases = {(case["tree"], len(case["ranks"])): case for case in found["cases"]}
+    assert {("now", 1), ("now", 2)} <= cases.keys()
+    assert cases["now", 1]["sha256"] == cases["now", 2]["sha256"]
+    assert len({case["predicted"] for case in cases.values()}) == 1
+    if ("before", 1) in cases:
+        assert engine.alike(cases["now", 1], cases["before", 1], engine.SAME)
+
+
 def test_the_gpu_script_runs_on_a_cpu(tmp_path: Path) -> None:
     found = gpu.main(["--tiny", "--no-compile", "--repeats", "1", "--output", str(tmp_path / "gpu.json")])
     assert [v["kind"] for v in found["variants"]] == ["evaluation", "training"]
     assert all(v["fraction"] > 0 and v["padding"] >= 1 and v["bound"] for v in found["variants"])
     assert json.loads((tmp_path / "gpu.json").read_text()) == found
+
+
+def test_the_engine_on_a_gpu_is_compared_on_a_cpu(tmp_path: Path) -> None:
+    found = gpu_engine.main(["--tiny", "--repeats", "1", "--draws", "2", "--output", str(tmp_path / "found.json")])
+    (one,) = found["batches"]
+    assert 48 + 48 < one["forwards"] <= 48 * (1 + 1 + 2)
+    assert one["padding"] >= 1
+    assert one["over_floor"]["median"] > 0
+    assert all(share > 0 for share in one["computes"].values())
+
+
+def test_pairs_of_random_words_have_as_many_tokens_as_those_of_mnli() -> None:
+    made = list(gpu_engine.pairs(100, ["one", "two"]))
+    assert [3 + len(f"{row['premise']} {row['hypothesis']}".split()) for row in made] == gpu.lengths(100).tolist()
+    assert all(row["premise"] and row["hypothesis"] for row in made)
 
 
 def test_the_gpu_script_needs_nothing_of_heed() -> None:
