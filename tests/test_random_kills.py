@@ -23,7 +23,7 @@ TWO = ["--trainer.devices", "2", "--trainer.strategy", "ddp"]
 HOOKS = [
     (BATCH, 30, ""),
     (EVALUATING, 6, ""),
-    ("callbacks.engine.experiment:Experiment._changed_rows", 8, ""),
+    ("callbacks.engine.experiment:Experiment._changed", 8, ""),
     ("torch.optim:AdamW.step", 20, ""),
     ("torch:save", 10, ""),
     ("pathlib:Path.replace", 5, "last.ckpt"),

@@ -223,7 +223,7 @@ def test_flags_after_resume_override_the_configuration(lab):
 
 @pytest.mark.parametrize(
     "where",
-    [[BATCH, 4, "raise"], ["callbacks.engine.experiment:Experiment._changed_rows", 1, "raise"]],
+    [[BATCH, 4, "raise"], ["callbacks.engine.experiment:Experiment._changed", 1, "raise"]],
     ids=["training", "evaluation"],
 )
 def test_a_rank_that_fails_ends_the_run_with_its_error(lab, where):
@@ -237,7 +237,7 @@ def test_a_rank_that_fails_ends_the_run_with_its_error(lab, where):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "where", [[BATCH, 4, "raise"], ["callbacks.engine.experiment:Experiment._changed_rows", 1, "raise"]]
+    "where", [[BATCH, 4, "raise"], ["callbacks.engine.experiment:Experiment._changed", 1, "raise"]]
 )
 def test_a_rank_that_lightning_started_ends_the_run_with_its_error(lab, where, tmp_path):
     flags, _ = KINDS["two"]

@@ -17,7 +17,7 @@ from records import stopping
 from run_lab import BATCH, EVALUATING, KINDS, Lab, assert_same, curves
 
 ROOT = Path(__file__).parents[1]
-SWAPPING = "callbacks.engine.experiment:Experiment._changed_rows"
+SWAPPING = "callbacks.engine.experiment:Experiment._changed"
 
 
 @pytest.fixture(scope="module")
