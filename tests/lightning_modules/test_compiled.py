@@ -12,6 +12,8 @@ from lightning_modules import Blip, BlipAnswers, Encoder, LateFusion, Reader, Se
 from lightning_modules.pretrained_classifier import PretrainedClassifier
 from records import CLASSIFICATION, SPAN, Example, Picture, Task
 
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")  # torch's compiler's
+
 PAIRS = Task(CLASSIFICATION, ("premise", "hypothesis"), ("yes", "no"))
 QUESTIONS = Task(CLASSIFICATION, ("image", "question"), ("yes", "no"), pictures=("image",))
 PASSAGES = Task(SPAN, ("context", "question"), ())
