@@ -1,6 +1,6 @@
 """Pure functions that change examples: deterministic by (seed, intervention, version, part, uid, draw)."""
 
-from interventions.base import Changes, EachExample, Intervention, clusters_of, limited, manifest_hash
+from interventions.base import Changes, EachExample, Intervention, manifest_hash, within_limit
 from interventions.counterparts import Design, counterparts
 from interventions.hypotheses.analysis import RuleAnalyser
 from interventions.hypotheses.perturb import DIRECTIONS, KINDS, PerturbHypothesis, Source
@@ -16,7 +16,6 @@ from interventions.tables.title_swaps import SwapTitle
 from interventions.tables.value_swaps import SwapValues
 
 __all__ = [
-    "clusters_of",
     "DIRECTIONS",
     "KINDS",
     "Annotated",
@@ -39,6 +38,6 @@ __all__ = [
     "apply_edits",
     "best_analyser",
     "counterparts",
-    "limited",
     "manifest_hash",
+    "within_limit",
 ]

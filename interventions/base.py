@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from records import Changed, Example, Examples, random_key, words_of
+from records.rows import NO_DRAW
 
 Expectation = Literal["change", "stay", "transition"]
-NO_DRAW = -1
 LIMITED = 2  # version of how a limit chooses among the eligible examples
 
 
@@ -151,22 +151,7 @@ class EachExample(ABC):
         )
 
 
-def clusters_of(*texts: pa.Array) -> pa.ListArray:
-    """The clusters of each change: the first of each array, the second of each, and so on.
-
-    Args:
-        texts: Arrays of texts [changes], the own uids first.
-
-    Example:
-        >>> clusters_of(pa.array(["a", "b"]), pa.array(["c", "d"])).to_pylist()
-        [['a', 'c'], ['b', 'd']]
-    """
-    ends = np.arange(len(texts[0]) + 1, dtype=np.int32) * np.int32(len(texts))
-    places = np.arange(ends[-1]).reshape(len(texts), -1).T.ravel()
-    return pa.ListArray.from_arrays(pa.array(ends), pa.concat_arrays(texts).take(places))
-
-
-def limited(intervention: Intervention, pool: Examples, positions: np.ndarray, seed: int) -> np.ndarray:
+def within_limit(intervention: Intervention, pool: Examples, positions: np.ndarray, seed: int) -> np.ndarray:
     """Choose ``intervention.limit`` of the eligible examples; those of a smaller limit are among them.
 
     Args:

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from interventions.base import NO_DRAW, Changes, Expectation, clusters_of
+from interventions.base import Changes, Expectation
 from records import Examples, HeedError, generator
+from records.rows import NO_DRAW, lists_of
 
 VARIABLES = ("context", "insertion", "monotonicity", "relation", "gold")
 SETS: dict[str, tuple[bool, ...]] = {  # whether a match is equal to its seed in each of these (table 4)
@@ -112,7 +113,7 @@ class Counterparts:
             pc.binary_join_element_wise(name, pool.texts(IDS[name], of), " ")
             for name, of in ((KEPT[part], bases), (part, known))
         )
-        clusters = clusters_of(pool.uids.take(bases), kept, changed)
+        clusters = lists_of(pool.uids.take(bases), kept, changed)
         draws, variant = np.full(len(known), NO_DRAW, dtype=np.int16), pool.texts(f"meta.{part}", known)
         return Changes(bases, draws, clusters, known=known, partner=uids, variant=variant)
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from interventions.base import NO_DRAW, Changes, Expectation, clusters_of
+from interventions.base import Changes, Expectation
 from records import EMPTIED, Examples
+from records.rows import NO_DRAW, lists_of
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,6 @@ class KeepPart:
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
         draws = np.full(len(positions), NO_DRAW, dtype=np.int16)
-        clusters = clusters_of(pool.uids.take(positions))
+        clusters = lists_of(pool.uids.take(positions))
         lenders = dict.fromkeys(self.emptied, np.full(len(positions), EMPTIED))
         return Changes(positions, draws, clusters, lenders=lenders, variant=self.kept)

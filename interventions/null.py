@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from interventions.base import NO_DRAW, Changes, Expectation, clusters_of
+from interventions.base import Changes, Expectation
 from records import Examples
+from records.rows import NO_DRAW, lists_of
 
 
 @dataclass(frozen=True)
@@ -26,4 +27,4 @@ class Null:
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
         draws = np.full(len(positions), NO_DRAW, dtype=np.int16)
-        return Changes(positions, draws, clusters_of(pool.uids.take(positions)))
+        return Changes(positions, draws, lists_of(pool.uids.take(positions)))

@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from interventions.base import Changes, Expectation, clusters_of
+from interventions.base import Changes, Expectation
 from records import Examples, integers, random_key
+from records.rows import lists_of
 
 BLOCKS = 32  # of four attempts to meet a partner by chance, before all that an example has are listed
 
@@ -87,7 +88,7 @@ class Swap:
         drawn = partners >= 0
         bases, draws, partners = bases[drawn], draws[drawn], partners[drawn]
         uids = pool.uids.take(partners)
-        clusters = clusters_of(pool.uids.take(bases), uids)
+        clusters = lists_of(pool.uids.take(bases), uids)
         return Changes(bases, draws, clusters, lenders=dict.fromkeys(self.parts, partners), partner=uids)
 
 

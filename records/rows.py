@@ -52,6 +52,21 @@ def vectors(probs: np.ndarray | None, type_: pa.DataType, missing: np.ndarray) -
     return pa.FixedSizeListArray.from_arrays(flat, type=type_, mask=pa.array(missing))
 
 
+def lists_of(*columns: pa.Array) -> pa.ListArray:
+    """Rows of lists: the first of each column, the second of each, and so on.
+
+    Args:
+        columns: One or more arrays of texts [rows].
+
+    Example:
+        >>> lists_of(pa.array(["a", "b"]), pa.array(["c", "d"])).to_pylist()
+        [['a', 'c'], ['b', 'd']]
+    """
+    ends = np.arange(len(columns[0]) + 1, dtype=np.int32) * np.int32(len(columns))
+    places = np.arange(ends[-1]).reshape(len(columns), -1).T.ravel()
+    return pa.ListArray.from_arrays(pa.array(ends), pa.concat_arrays(columns).take(places))
+
+
 def where(rows: pa.Table, **equal: Any) -> np.ndarray:
     """Which rows have the given value in each named column: bool [rows]."""
     mask = np.ones(rows.num_rows, dtype=bool)

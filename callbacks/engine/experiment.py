@@ -17,7 +17,7 @@ from datamodules import PairedData
 from datamodules.base.ahead import ahead
 from datamodules.base.processes import by_first, gather, is_first, to_first
 from datamodules.base.sampler import evaluation_batches
-from interventions import Intervention, limited
+from interventions import Intervention, within_limit
 from records import Composed, Examples, HeedError, Spool, stopping
 from records import rows as r
 
@@ -171,7 +171,7 @@ class Experiment:
         for intervention in plan:
             eligible = positions[intervention.eligible(self.pool, positions, answers)]
             mask = np.zeros(len(self.pool), dtype=bool)
-            mask[limited(intervention, self.pool, eligible, self.seed)] = True
+            mask[within_limit(intervention, self.pool, eligible, self.seed)] = True
             masks.append(mask)
         return masks
 

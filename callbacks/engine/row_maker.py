@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 from callbacks.engine.blocks import Block
 from callbacks.engine.predictions import Predictions, concatenated
 from interventions import Changes, Intervention
-from interventions.base import clusters_of
 from records import Examples, HeedError, Task
 from records import rows as r
 
@@ -101,7 +100,7 @@ class RowMaker:
         return spread(texts)
 
     def _clusters(self, block: Block, changes: Sequence[Changes]) -> pa.ListArray:
-        base = clusters_of(self.pool.uids.take(block.positions))
+        base = r.lists_of(self.pool.uids.take(block.positions))
         return pa.concat_arrays([base, *(c.clusters for c in changes)])
 
     def _slices(self, block: Block) -> pa.ListArray:
@@ -114,7 +113,7 @@ class RowMaker:
             return pa.ListArray.from_arrays(
                 np.zeros(len(block.positions) + 1, dtype=np.int32), pa.array([], pa.string())
             )
-        return clusters_of(*texts)
+        return r.lists_of(*texts)
 
 
 def _spread(texts: Texts, group: np.ndarray, order: np.ndarray) -> pa.Array:

@@ -1,6 +1,5 @@
-"""What interventions share: examples made one by one as columns, lists of texts, and limits."""
+"""What interventions share: examples made one by one as columns, and limits."""
 
-import doctest
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-import interventions.base
-from interventions import EachExample, Null, clusters_of, limited
+from interventions import EachExample, Null, within_limit
 from records import Changed, Example, Examples
 
 from changed_examples import made
@@ -63,42 +61,28 @@ def test_an_example_is_eligible_by_its_uid_alone():
     assert Shout().eligible(POOL, positions[:0], pa.array([], pa.string())).dtype == bool
 
 
-@given(st.integers(0, 4), st.integers(1, 4), st.data())
-def test_clusters_hold_one_text_of_each_array(length, width, data):
-    texts = [data.draw(st.lists(st.text(), min_size=length, max_size=length)) for _ in range(width)]
-    lists = clusters_of(*(pa.array(column, pa.string()) for column in texts))
-    assert lists.type == pa.list_(pa.string())
-    assert lists.to_pylist() == [list(row) for row in zip(*texts, strict=True)]
-
-
-def test_the_examples_in_the_docstrings_are_right():
-    failed, tried = doctest.testmod(interventions.base)
-    assert tried
-    assert not failed
-
-
 @given(st.permutations(range(60)), st.integers(0, 70), st.integers(0, 70), st.integers(0, 2**32))
 def test_limits_are_nested_keep_the_order_and_depend_on_the_eligible_alone(order, limit, larger, seed):
     limit, larger = sorted((limit, larger))
     positions = np.array(order[:50])
-    few, more = (limited(Null(limit=n), POOL, positions, seed).tolist() for n in (limit, larger))
+    few, more = (within_limit(Null(limit=n), POOL, positions, seed).tolist() for n in (limit, larger))
     assert (len(few), len(more)) == (min(50, limit), min(50, larger))
     assert set(few) <= set(more) <= set(order[:50])
     assert few == [i for i in order if i in set(few)]
-    assert sorted(limited(Null(limit=limit), POOL, np.sort(positions), seed).tolist()) == sorted(few)
+    assert sorted(within_limit(Null(limit=limit), POOL, np.sort(positions), seed).tolist()) == sorted(few)
     turned = POOL.take(range(59, -1, -1))
-    assert sorted(59 - i for i in limited(Null(limit=limit), turned, 59 - positions, seed)) == sorted(few)
-    assert limited(Null(), POOL, positions, seed) is positions
+    assert sorted(59 - i for i in within_limit(Null(limit=limit), turned, 59 - positions, seed)) == sorted(few)
+    assert within_limit(Null(), POOL, positions, seed) is positions
 
 
 def test_every_example_is_chosen_equally_often_and_apart_from_other_interventions():
     positions, counts, both = np.arange(60), np.zeros(60), np.zeros(600)
     for seed in range(600):
-        chosen, other = (limited(Null(limit=20, name=name), POOL, positions, seed) for name in ("null", "other"))
+        chosen, other = (within_limit(Null(limit=20, name=name), POOL, positions, seed) for name in ("null", "other"))
         counts[chosen] += 1
         both[seed] = len(np.intersect1d(chosen, other))
     # a fixed number is chosen each time, so that counts vary less than if each had its own chance
     assert chisquare(counts).statistic * 3 / 2 < 110  # of chi-square with 59 degrees of freedom, 1 in 20,000
     assert abs(both.mean() - 20 / 3) < 4 * both.std() / np.sqrt(600)
-    versions = [limited(Null(limit=20, version=v), POOL, positions, 0).tolist() for v in (1, 2)]
+    versions = [within_limit(Null(limit=20, version=v), POOL, positions, 0).tolist() for v in (1, 2)]
     assert versions[0] != versions[1]

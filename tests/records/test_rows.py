@@ -235,3 +235,11 @@ def test_sliced_reads_one_of_the_names_that_a_breakdown_groups_by():
 def test_sliced_refuses_rows_that_lack_the_name_or_have_it_twice(slices):
     with pytest.raises(HeedError, match="'m'"):
         r.sliced(table([("a", "", "", "", 0), ("b", "", "", "", 0)], slices=slices), "m")
+
+
+@given(st.integers(0, 4), st.integers(1, 4), st.data())
+def test_lists_hold_one_text_of_each_column(length, width, data):
+    texts = [data.draw(st.lists(st.text(), min_size=length, max_size=length)) for _ in range(width)]
+    lists = r.lists_of(*(pa.array(column, pa.string()) for column in texts))
+    assert lists.type == pa.list_(pa.string())
+    assert lists.to_pylist() == [list(row) for row in zip(*texts, strict=True)]
