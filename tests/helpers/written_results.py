@@ -36,6 +36,7 @@ def configured(
     backbone: str | Path = MINILM,
     checkpoint: str | Path | None = None,
     found: Mapping[str, Any] | None = None,
+    written: Mapping[str, Any] | None = None,
     **data: Any,
 ) -> str:
     """A folder of results with a configuration, of an evaluation where there is a checkpoint; returns its name.
@@ -45,9 +46,10 @@ def configured(
         backbone: What the model began with.
         checkpoint: What was evaluated.
         found: The results; by default an accuracy.
+        written: Evaluation to its rows and their metadata.
         **data: Settings of the data.
     """
-    save(folder, found or results({MetricName("accuracy", "d"): Measurement(0.5, 4)}))
+    write_results(folder, found or results({MetricName("accuracy", "d"): Measurement(0.5, 4)}), written or {})
     config = {
         "model": {"class_path": "lightning_modules.Encoder", "init_args": {"backbone": str(backbone)}},
         "data": {"class_path": "datamodules.Planted", "init_args": data},
