@@ -58,12 +58,14 @@ class Swapped:
         eligible: bool [examples], whether the example was swapped and its answer counts.
         changed: float64 [examples], how many of its swaps change the prediction.
         swaps: float64 [examples], how many there are.
+        example: int [rows], the number of the example that each row is about.
     """
 
     answers: np.ndarray
     eligible: np.ndarray
     changed: np.ndarray
     swaps: np.ndarray
+    example: np.ndarray
 
     @classmethod
     def of(cls, rows: pa.Table, part: str, context: Context) -> "Swapped":
@@ -78,7 +80,7 @@ class Swapped:
         eligible = (swaps > 0) & (answers != NO_LABEL) & (answers != default)
         if context.kind is SPAN:
             answers = np.array([normalised(answer) for answer in answers], dtype=object)
-        return cls(answers, eligible, changed.astype(np.float64), swaps.astype(np.float64))
+        return cls(answers, eligible, changed.astype(np.float64), swaps.astype(np.float64), example)
 
 
 @dataclass(frozen=True)
