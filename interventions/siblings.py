@@ -17,14 +17,15 @@ class Families:
         pool: The examples.
         part: A part, or several joined by "+".
         default_gold: The gold label of unrelated parts, as text; None where there is none.
+        within: A meta column in which siblings are the same (the split, where there are several); None for any.
     """
 
-    def __init__(self, pool: Examples, part: str, default_gold: str | None) -> None:
+    def __init__(self, pool: Examples, part: str, default_gold: str | None, within: str | None = None) -> None:
         shared = part.split("+")
         self.others = tuple(name for name in pool.parts if name not in shared)
         self._content = _codes(pool, [f"groups.{name}" for name in self.others])
         self._gold, self._default = np.array(list(pool.column("label")), dtype=object), default_gold
-        of = _codes(pool, [f"groups.{name}" for name in shared])
+        of = _codes(pool, [f"groups.{name}" for name in shared] + ([] if within is None else [f"meta.{within}"]))
         order = np.argsort(of, kind="stable")
         self._of, self._members = of, np.split(order, np.flatnonzero(np.diff(of[order])) + 1)
 

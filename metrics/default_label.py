@@ -10,11 +10,12 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from metrics.attentiveness import mean_over_draws
+from metrics.attentiveness import Swapped, mean_over_draws
 from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import share
+from metrics.statistics.clusters import few
 from records import Context, Measurement, MetricName
-from records.rows import BASE, probabilities, runs, strings, where
+from records.rows import BASE, probabilities, strings, where
 
 FAMILY = "default_label"
 VARIATION, DEFAULT = "total_variation", "default_probability"
@@ -54,7 +55,7 @@ def default_label(rows: pa.Table, context: Context) -> Numbers:
         predicted as the default label.
     """
     whole, result = MetricName(FAMILY, context.data), Numbers()
-    default, uid, draw = context.default_label, runs(rows, "uid"), rows["draw"].to_numpy()
+    default, flags = context.default_label, few(rows)
     base, mine = where(rows, intervention=BASE), where(rows, y=default)
     eligible, n = int((base & mine).sum()), int(base.sum())
     reason = "no example was predicted" if not n else None
@@ -63,13 +64,14 @@ def default_label(rows: pa.Table, context: Context) -> Numbers:
 
     def measure(mask: np.ndarray, hits: Callable[[pa.Table], dict[MetricName, np.ndarray]], none: str) -> None:
         """Means over draws; where examples do not all have as many, over all changes."""
+        of, why = Swapped.of(rows, mask), none if eligible else never
         for name, hit in hits(rows.filter(pa.array(mask))).items():
-            key, why, values = (context.seed, str(name)), none if eligible else never, hit.astype(np.float64)
+            key, values = (context.seed, str(name)), hit.astype(np.float64)
             if hits is moved:
-                result[name] = mean_over_draws(values, uid[mask], draw[mask], key, (), why)
+                result[name] = mean_over_draws(values, of, key, flags, why)
             else:
-                mean = share(values, key, uid[mask], reason=why)
-                result[name] = replace(mean, n=len(np.unique(uid[mask])))
+                mean = share(values, key, of.cluster, flags, why)
+                result[name] = replace(mean, n=len(np.unique(of.uid)))
 
     def distant(name: MetricName, changed: pa.Table, prefix: str = "") -> dict[MetricName, np.ndarray]:
         if not context.kind.distribution(context.labels):
@@ -95,9 +97,8 @@ def default_label(rows: pa.Table, context: Context) -> Numbers:
         if part in context.own["siblings"]:
             siblings = where(rows, intervention="sibling", part=context.own["siblings"][part])
             measure(mine & siblings, followed, "no such example has a sibling of another label")
-    null = rows.filter(pa.array(mine & where(rows, intervention="null")))
-    for name, values in distant(whole, null, "null_").items():
-        result[name] = share(values, (context.seed, str(name)), reason=never)
+    repeated = mine & where(rows, intervention="null")
+    measure(repeated, lambda changed: distant(whole, changed, "null_"), never)
     return result
 
 

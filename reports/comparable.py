@@ -17,13 +17,15 @@ from rich.console import Console
 from rich.table import Table
 
 from metrics.statistics.bootstrap import Key, difference, estimate
+from metrics.statistics.clusters import few
 from metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from records import MANY, NO_LABEL, SPAN, Context, HeedError, Measurement, MetricName, percent, printable, run_command
 from records.answers import NO_ANSWER, normalised
-from records.rows import BASE, contents, runs, same, strings, where
+from records.rows import BASE, cluster_of, contents, runs, same, strings, where
 from records.rows import difference as other_examples
 from records.storage.results import distinct, named, read_evaluation, read_results
 from reports.tables import FORMATS, table_text
+from reports.terminal.table import FLAGS
 
 ATTENTIVENESS = "attentiveness"
 HEADER = ("run", "on U", "n", "own score", "n", "on U - own")
@@ -50,7 +52,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Swapped:
+class Swaps:
     """The swaps of one part in one run, by base example.
 
     Attributes:
@@ -68,7 +70,7 @@ class Swapped:
     example: np.ndarray
 
     @classmethod
-    def of(cls, rows: pa.Table, part: str, context: Context) -> "Swapped":
+    def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
         """Count them in rows in their canonical order."""
         base, swap = where(rows, intervention=BASE), where(rows, intervention="swap", part=part)
         answers, example = strings(rows.filter(pa.array(base)), "y"), runs(rows, "uid")
@@ -152,8 +154,8 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
         context: The context of the rows of any.
         part: The part that was swapped.
     """
-    of_runs = [Swapped.of(rows, part, context) for rows in tables]
-    clusters = np.arange(len(of_runs[0].answers))
+    of_runs = [Swaps.of(rows, part, context) for rows in tables]
+    clusters, flags = cluster_of(tables[0])[where(tables[0], intervention=BASE)], few(tables[0])
     in_u = np.logical_and.reduce([s.eligible & (s.answers == of_runs[0].answers) for s in of_runs])
     agreed = of_runs[0].answers[in_u]
     found, count = np.unique(agreed.astype(str), return_counts=True)
@@ -162,7 +164,7 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
     key: Key = (context.seed, "comparable", context.data, part)
 
     def scored(columns: Sequence[np.ndarray], mask: np.ndarray, reason: str, n: int, **how) -> Measurement:
-        return estimate([column[mask] for column in columns], clusters[mask], key, n, reason, **how)
+        return estimate([column[mask] for column in columns], clusters[mask], key, n, reason, flags=flags, **how)
 
     n = int(in_u.sum())
     return Comparison(
@@ -210,6 +212,8 @@ def _print(found: Comparison, heading: str, names: Sequence[str], console: Conso
     console.print(table)
     if not u:
         console.print(f"Undefined: {found.on_u[0].reason}.", markup=False, highlight=False)
+    for flag in dict.fromkeys(flag for m in (*found.on_u, *found.less) for flag in m.flags):
+        console.print(f"Note: {FLAGS[flag][1]}.", markup=False, highlight=False)
     for (i, j), m in found.pairs.items() if u else ():
         console.print(f"on U, {names[j]} - {names[i]}: {shown(m, '+')}", markup=False, highlight=False)
 

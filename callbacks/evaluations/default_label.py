@@ -8,7 +8,7 @@ from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from interventions import Families, Null, PredictedAs, Siblings, Swap
 from metrics import METRICS
 from records import Context, HeedError
-from records.rows import MOST_DRAWS, runs, where
+from records.rows import MOST_DRAWS, SPLIT, runs, where
 
 
 class DefaultLabel(Evaluation):
@@ -34,9 +34,10 @@ class DefaultLabel(Evaluation):
         label = data.default_label
         if label is None or not data.swap:
             return Nothing("needs data with a default label, and a part to swap")
-        plans = [PredictedAs(label, Null(), "stay")]
-        plans += [PredictedAs(label, Swap(part, None, self.draws), "stay") for part in data.swap]
-        related = {part: Families(data.pool, part, data.task.default_gold) for part in data.swap}
+        within = SPLIT if data.splits_evaluated else None
+        swaps = [Swap(part, None, self.draws, within=within) for part in data.swap]
+        plans = [PredictedAs(label, change, "stay") for change in (Null(), *swaps)]
+        related = {part: Families(data.pool, part, data.task.default_gold, within) for part in data.swap}
         counts = {f"{part}/with_sibling": families.count() for part, families in related.items()}
         related = {part: families for part, families in related.items() if counts[f"{part}/with_sibling"]}
         plans += [PredictedAs(label, Siblings(part, of, self.draws), "change") for part, of in related.items()]

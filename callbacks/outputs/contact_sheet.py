@@ -66,8 +66,8 @@ def pair_of(row: Mapping[str, Any], data: PairedData) -> Pair:
         k = task.labels.index(answer)
         probs = row["p"][k], row["p2"][k]
     others = tuple(part for part in task.parts if part not in swap.parts)
-    seen = [
+    contents = [
         seen(example, parts, task.form)
         for example, parts in ((base, swap.parts), (changed, swap.parts), (base, others))
     ]
-    return Pair(base.uid, partner.uid, *seen, gold, answer, probs)
+    return Pair(base.uid, partner.uid, *contents, gold, answer, probs)

@@ -9,7 +9,7 @@ import pyarrow as pa
 from datamodules import PairedData
 from records import Composed, Context, TableForm, keys, random_key, words_of
 from records.rows import strings, where
-from reports.comparable import Swapped
+from reports.comparable import Swaps
 from reports.figures.contact_sheet import Content
 from reports.figures.seen import seen
 
@@ -47,7 +47,7 @@ def chosen(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
     Returns:
         int64, ascending.
     """
-    swapped = Swapped.of(rows, part, context)
+    swapped = Swaps.of(rows, part, context)
     first = where(rows, intervention="swap", part=part, draw=DRAW)
     places = np.flatnonzero(first & swapped.eligible[swapped.example])
     uid_keys = keys(strings(rows.take(places), "uid"))
