@@ -106,6 +106,20 @@ def test_intervals_are_those_of_a_naive_paired_bootstrap():
         assert m.ci95 == pytest.approx((low, high), abs=0.12 * (high - low))
 
 
+def test_intervals_resample_groups_and_few_of_them_are_said_to_be_few(tmp_path, capsys):
+    """Ten groups of ten examples that change together: the interval is that of ten, not of a hundred."""
+    examples = [("entailment", ["neutral" if i // 10 % 2 else "entailment"] * DRAWS) for i in range(100)]
+    rows = rows_of(examples)
+    groups = pa.array([f"g{int(uid[1:]) // 10}" for uid in rows["uid"].to_pylist()])
+    grouped = rows.set_column(rows.schema.get_field_index("group"), "group", groups)
+    (alone, _), (together, _) = (report.comparison([r, r], CONTEXT, "premise").on_u for r in (rows, grouped))
+    assert alone.value == together.value == 0.5
+    width, wide = (m.ci95[1] - m.ci95[0] for m in (alone, together))
+    assert wide > 2.5 * width
+    report.main([save(tmp_path / name, grouped) for name in "ab"])
+    assert "Note: fewer than 30 groups" in capsys.readouterr().out
+
+
 def test_two_equal_runs_do_not_differ_and_agree_on_all_that_counts():
     rows = rows_of([("entailment", ["neutral"] * DRAWS), ("contradiction", ["contradiction"] * DRAWS)] * 5)
     found = report.comparison([rows, rows], CONTEXT, "premise")
