@@ -59,7 +59,6 @@ def default_label(rows: pa.Table, context: Context) -> Numbers:
     base, mine = where(rows, intervention=BASE), where(rows, y=default)
     eligible, n = int((base & mine).sum()), int(base.sum())
     reason = "no example was predicted" if not n else None
-    result[whole._replace(statistic="eligible")] = Measurement(eligible / n if n else None, n, reason=reason)
     never = f"no prediction is the default label {default!r}" if n else "no example was predicted"
 
     def measure(mask: np.ndarray, hits: Callable[[pa.Table], dict[MetricName, np.ndarray]], none: str) -> None:
@@ -99,6 +98,7 @@ def default_label(rows: pa.Table, context: Context) -> Numbers:
             measure(mine & siblings, followed, "no such example has a sibling of another label")
     repeated = mine & where(rows, intervention="null")
     measure(repeated, lambda changed: distant(whole, changed, "null_"), never)
+    result[whole._replace(statistic="eligible")] = Measurement(eligible / n if n else None, n, reason=reason)
     return result
 
 

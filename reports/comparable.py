@@ -110,13 +110,15 @@ def read_run(folder: str) -> Run:
     """Read the rows of the attentiveness test.
 
     Raises:
-        HeedError: There are none.
+        HeedError: There are none, or no part was swapped.
     """
     evaluated, results = read_evaluation(folder, ATTENTIVENESS), read_results(folder)
     if evaluated is None:
         raise HeedError(f"{folder} has no rows of {ATTENTIVENESS}: evaluate it with that among --evaluations.")
     rows, metadata = evaluated
     context = Context.of(metadata["context"])
+    if not context.own["swap"]:
+        raise HeedError(f"{folder}: no part was swapped, as for a model of one part alone, so leave it out.")
     measured = named(results)
     names = [MetricName(ATTENTIVENESS, context.data, part) for part in context.own["swap"]]
     flagged = tuple(n.part for n in names if NOT_ABOVE_MAJORITY in measured.get(n, {"flags": ()})["flags"])

@@ -34,7 +34,8 @@ def write_sheet(folder: str, n: int, output: str | None) -> tuple[Path, Path]:
     from reports.annotation.data import data_of, require_examples
     from reports.annotation.files import page, tsv
 
-    run, parts = read_run(folder), read_run(folder).context.own["swap"]
+    run = read_run(folder)
+    parts = run.context.own["swap"]
     counts = [n // len(parts) + (k < n % len(parts)) for k in range(len(parts))]
     places = [chosen(run.rows, part, run.context, count) for part, count in zip(parts, counts, strict=True)]
     if not sum(map(len, places)):

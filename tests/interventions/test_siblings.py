@@ -71,6 +71,16 @@ def test_only_examples_of_one_prediction_are_changed_and_as_ever(of):
     assert manifest_hash([some], pool, 0) != manifest_hash([of], pool, 0)
 
 
+def test_siblings_stay_in_their_split_where_there_are_several():
+    labels = ("neutral", "entailment", "contradiction")
+    pool = Examples.of(
+        Example(f"d/v/{i}", {"premise": "p", "hypothesis": "abc"[i]}, label, meta={"split": "xxy"[i]})
+        for i, label in enumerate(labels)
+    )
+    assert Families(pool, "premise", "neutral").siblings(0).tolist() == [1, 2]
+    assert Families(pool, "premise", "neutral", within="split").siblings(0).tolist() == [1]
+
+
 def test_examples_that_are_known_keep_their_columns_together():
     pool = pool_of([("p", h, LABELS[2 * (i > 1)]) for i, h in enumerate("abcd")])
     made = Siblings("premise", Families(pool, "premise", "neutral")).changes(pool, np.arange(4), 0)

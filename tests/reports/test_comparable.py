@@ -204,6 +204,9 @@ def test_mistakes_are_one_sentence(tmp_path):
     without = str(written_results.save(tmp_path / "b"))
     with pytest.raises(HeedError, match="no rows of attentiveness"):
         report.main([str(tmp_path / "a"), without])
+    alone = Context("d", labels=LABELS, default_label="neutral", own={"swap": []})
+    with pytest.raises(HeedError, match="no part was swapped"):
+        report.main([str(tmp_path / "a"), save(tmp_path / "c", rows_of([]), context=alone)])
     with pytest.raises(SystemExit) as asked:
         report.main(["--help"])
     assert asked.value.code == 0
