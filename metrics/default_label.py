@@ -19,23 +19,24 @@ from records.rows import BASE, probabilities, strings, where
 
 FAMILY = "default_label"
 VARIATION, DEFAULT = "total_variation", "default_probability"
+Values = Callable[[pa.Table, Context], dict[str, np.ndarray]]  # statistic to a value of each row
 
 
-def distances(rows: pa.Table, default: int) -> dict[str, np.ndarray]:
+def distances(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
     """How far the probabilities of changed examples are from those of their base examples; nothing without any.
 
     Args:
-        rows: Rows of changed examples.
-        default: The place of the default label among the probabilities.
+        changed: Rows of changed examples.
+        context: Says which label is the default one.
 
     Returns:
         float64 [rows] each: ``total_variation``, half the sum of absolute differences; ``default_probability``, the
         absolute difference of the probability of the default label.
     """
-    if rows["p"].null_count or rows["p2"].null_count:
+    if not context.kind.distribution(context.labels) or changed["p"].null_count or changed["p2"].null_count:
         return {}
-    change = np.abs(probabilities(rows, "p2").astype(np.float64) - probabilities(rows, "p"))
-    return {VARIATION: change.sum(axis=1) / 2, DEFAULT: change[:, default]}
+    change = np.abs(probabilities(changed, "p2").astype(np.float64) - probabilities(changed, "p"))
+    return {VARIATION: change.sum(axis=1) / 2, DEFAULT: change[:, context.labels.index(context.default_label)]}
 
 
 def default_label(rows: pa.Table, context: Context) -> Numbers:
@@ -54,52 +55,46 @@ def default_label(rows: pa.Table, context: Context) -> Numbers:
         control of these examples, below which a change is noise; and ``eligible``, the share of examples that are
         predicted as the default label.
     """
-    whole, result = MetricName(FAMILY, context.data), Numbers()
-    default, flags = context.default_label, few(rows)
+    whole, default, result = MetricName(FAMILY, context.data), context.default_label, Numbers()
     base, mine = where(rows, intervention=BASE), where(rows, y=default)
-    eligible, n = int((base & mine).sum()), int(base.sum())
-    reason = "no example was predicted" if not n else None
-    never = f"no prediction is the default label {default!r}" if n else "no example was predicted"
+    eligible, n, flags = int((base & mine).sum()), int(base.sum()), few(rows)
+    nobody = "no example was predicted"
+    never = f"no prediction is the default label {default!r}" if n else nobody
 
-    def measure(mask: np.ndarray, hits: Callable[[pa.Table], dict[MetricName, np.ndarray]], none: str) -> None:
-        """Means over draws; where examples do not all have as many, over all changes."""
-        of, why = Swapped.of(rows, mask), none if eligible else never
-        for name, hit in hits(rows.filter(pa.array(mask))).items():
-            key, values = (context.seed, str(name)), hit.astype(np.float64)
-            if hits is moved:
-                result[name] = mean_over_draws(values, of, key, flags, why)
-            else:
+    def measure(name: MetricName, mask: np.ndarray, values_of: Values, reason: str) -> None:
+        of, why = Swapped.of(rows, mask), reason if eligible else never
+        for statistic, values in values_of(rows.filter(pa.array(mask)), context).items():
+            full = name._replace(statistic=name.statistic + statistic)
+            key = context.seed, str(full)
+            if values_of is _moved:
+                result[full] = mean_over_draws(values, of, key, flags, why)
+            else:  # examples do not all have as many draws
                 mean = share(values, key, of.cluster, flags, why)
-                result[name] = replace(mean, n=len(np.unique(of.uid)))
-
-    def distant(name: MetricName, changed: pa.Table, prefix: str = "") -> dict[MetricName, np.ndarray]:
-        if not context.kind.distribution(context.labels):
-            return {}
-        found = distances(changed, context.labels.index(default))
-        return {name._replace(statistic=prefix + of): values for of, values in found.items()}
-
-    def moved(changed: pa.Table) -> dict[MetricName, np.ndarray]:
-        return {name: strings(changed, "y2") == default} | distant(name, changed)
-
-    def followed(changed: pa.Table) -> dict[MetricName, np.ndarray]:
-        after = strings(changed, "y2")
-        alike = [context.kind.alike(y, y2) for y, y2 in zip(strings(changed, "y"), after, strict=True)]
-        worth = context.kind.scores(after, strings(changed, "gold"))
-        return {
-            name._replace(statistic="siblings"): ~np.array(alike, dtype=bool),
-            name._replace(statistic="siblings_gold"): worth,
-        }
+                result[full] = replace(mean, n=len(np.unique(of.uid)))
 
     for part in context.own["swap"]:
         name = whole._replace(part=part)
-        measure(mine & where(rows, intervention="swap", part=part), moved, "no example has a partner")
+        measure(name, mine & where(rows, intervention="swap", part=part), _moved, "no example has a partner")
         if part in context.own["siblings"]:
             siblings = where(rows, intervention="sibling", part=context.own["siblings"][part])
-            measure(mine & siblings, followed, "no such example has a sibling of another label")
-    repeated = mine & where(rows, intervention="null")
-    measure(repeated, lambda changed: distant(whole, changed, "null_"), never)
-    result[whole._replace(statistic="eligible")] = Measurement(eligible / n if n else None, n, reason=reason)
-    return result
+            measure(name, mine & siblings, _followed, "no such example has a sibling of another label")
+    measure(whole._replace(statistic="null_"), mine & where(rows, intervention="null"), distances, never)
+    measured = Measurement(eligible / n if n else None, n, reason=None if n else nobody)
+    return result | {whole._replace(statistic="eligible"): measured}
+
+
+def _moved(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
+    """Whether each prediction is still the default label, and how far its probabilities moved."""
+    stays = strings(changed, "y2") == context.default_label
+    return {"": stays.astype(np.float64)} | distances(changed, context)
+
+
+def _followed(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
+    """Whether each prediction is another one, and what that is worth."""
+    before, after = strings(changed, "y"), strings(changed, "y2")
+    other = [not context.kind.alike(y, y2) for y, y2 in zip(before, after, strict=True)]
+    worth = context.kind.scores(after, strings(changed, "gold"))
+    return {"siblings": np.array(other, dtype=np.float64), "siblings_gold": worth}
 
 
 METRIC = Metric(FAMILY, default_label)
