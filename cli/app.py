@@ -9,7 +9,6 @@ from typing import Any
 import torchvision_fix  # noqa: F401
 
 import torch
-import yaml
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
@@ -23,12 +22,13 @@ from cli.allowed_classes import require_kinds
 from cli.messages import FLAG, Parser, one_sentence, user_mistake
 from cli.named_folder import claim_named
 from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
-from cli.short_forms import CONFIGS, config_path, description
+from cli.short_forms import config_path, description
 from datamodules import PairedData
 from lightning_modules import Classifier
 from lightning_modules.lightning_internals import start_method
 from records import ExamplesBuilder, HeedError
 from records.storage.claim import release
+from reports.runs import short_name
 
 
 class HeedCLI(LightningCLI):
@@ -120,11 +120,8 @@ class HeedCLI(LightningCLI):
     def model_name(self) -> str:
         """The short name of the backbone, or its id as a folder name."""
         backbone = str(self.config.model.init_args.get("backbone", type(self.model).__name__))
-        known = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((CONFIGS / "model").glob("*.yaml"))}
-        fitting = [name for name, config in known.items() if config["init_args"].get("backbone") == backbone]
-        same = [name for name in fitting if known[name]["class_path"] == self.config.model.class_path]
-        if same or fitting:
-            return (same or fitting)[0]
+        if name := short_name(backbone, self.config.model.class_path):
+            return name
         run = Path(backbone).resolve()
         if run.parts[-2:] == ("checkpoints", "backbone"):  # exported by a run: named as that run
             of_run = run.parents[1].name

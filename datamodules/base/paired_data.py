@@ -14,7 +14,7 @@ from datamodules.base.counts import Counts
 from datamodules.base.fingerprints import compare, fingerprints
 from datamodules.base.inoculation import Challenges, Inoculation
 from datamodules.base.processes import require_alike
-from datamodules.base.regime import regime_name, require_regime
+from datamodules.base.regime import require_regime
 from datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share
 from datamodules.base.splits import (
     counterfactual_partners,
@@ -27,6 +27,7 @@ from datamodules.base.splits import (
 from datamodules.base.wording import checked_words, require_names
 from interventions import Swap
 from records import CLASSIFICATION, Composed, Examples, HeedError, TableForm, Task, TaskKind
+from records.storage.regime import regime_name
 
 
 class PairedData(pl.LightningDataModule):
