@@ -227,7 +227,7 @@ def challenge_lines(
         total = of._replace(statistic=statistic)
         lines.append(Line(str(total), f"{of.part or of.data}: {statistic}", beside=True))
         of_kinds = {f"kind={kind}": kind for kind in sorted(kinds) if statistic != ORIGINAL}
-        lines += _both_ways(numbers, total, 1)
+        lines += _both_ways(numbers, total, 1) if kinds else []
         for slice_, label in (of_kinds | of_splits).items():
             name = total._replace(slice=slice_)
             lines += [Line(str(name), label.replace("_", " "), level=1), *_both_ways(numbers, name, 2)]
