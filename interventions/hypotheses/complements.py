@@ -23,7 +23,10 @@ OF_YEARS: dict[str, str] = WORDS["years"]
 JOINED = re.compile(r"[,;:()/&]|\b(?:and|or|but|nor|plus|so|either|both|with|non|through\w*)\b", re.IGNORECASE)
 SCOPE = re.compile(rf"\b(?:{'|'.join(WORDS['scope'])})\b", re.IGNORECASE)
 LASTING = re.compile(r"\b(?:for|during|from|in) (?:\S+ )*(?:years?|months?|weeks?|days?|decades|long)\b", re.IGNORECASE)
+DIGIT = re.compile(r"\d")
 QUANTIFIED = re.compile(r"\b(?:all|every|each|most|many|one)\b", re.IGNORECASE)
+# what else may be false: another name than the title's; and how long ago depends on when it is read
+ELSEWHERE = re.compile(r"(?<!^)\b[A-Z]\w+|\bago\b")
 SUBJECT = re.compile(r"(?:the (?:\w+ ){0,2})?_+|it|he|she|the [a-z]+", re.IGNORECASE)  # _ is a title expression
 
 
@@ -43,7 +46,7 @@ def complementary_numbers(claim: Claim) -> list[Edits]:
     The table has to have numbers, or it would not say how many.
     """
     found = claim.found.numbers
-    tabled = any(re.search(r"\d", value) for _, values in claim.table.rows for value in values)
+    tabled = any(DIGIT.search(value) for _, values in claim.table.rows for value in values)
     if len(found) != 1 or not tabled or DURING.search(claim.text[: found[0].start].rstrip()):
         return []
     return _complement(claim, OF_NUMBERS, "numbers", *found[0][:2], *found[0][3:])
@@ -80,7 +83,7 @@ def _complement(
     behind = governor_start + len(governor)
     text = _masked(claim)
     rest = text[:governor_start] + text[behind:start] + text[end:]
-    if re.search(r"\d", rest) or QUANTIFIED.search(rest) or SUPERLATIVE.search(rest) or not _one_clause(claim, rest):
+    if any(p.search(rest) for p in (DIGIT, ELSEWHERE, QUANTIFIED, SUPERLATIVE)) or not _one_clause(claim, rest):
         return []
     old, new = claim.text[governor_start:behind], words[governor]
     return [(Edit(governor_start, behind, old, new.capitalize() if old[0].isupper() else new, kind),)]
