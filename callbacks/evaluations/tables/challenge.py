@@ -77,8 +77,9 @@ class Challenge(Evaluation):
         for pool in by_split(whole, data):  # each is changed as if it were evaluated alone
             source = Source(pool, analyser, text, table)
             for kind in kinds:
-                flip = PerturbHypothesis(kind, "flipped", source, self.half_or_double and kind == NUMBERS)
-                changes += [PerturbHypothesis(kind, "preserved", source), flip]
+                halved = self.half_or_double and kind == NUMBERS
+                flips = PerturbHypothesis(kind, "flipped", source, half_or_double=halved)
+                changes += [PerturbHypothesis(kind, "preserved", source), flips]
             changes += [SwapTitle(source, data.pool.parts)] if TITLE in self.kinds else []
         left_out = [kind for kind in self.kinds if kind not in (*kinds, TITLE)]
         context = {"kinds": kinds, "title": TITLE in self.kinds}
