@@ -45,11 +45,11 @@ def complementary_numbers(claim: Claim) -> list[Edits]:
 
     The table has to have numbers, or it would not say how many.
     """
-    found = claim.found.numbers
+    numbers = claim.found.numbers
     tabled = any(DIGIT.search(value) for _, values in claim.table.rows for value in values)
-    if len(found) != 1 or not tabled or DURING.search(claim.text[: found[0].start].rstrip()):
+    if len(numbers) != 1 or not tabled or DURING.search(claim.text[: numbers[0].start].rstrip()):
         return []
-    return _complement(claim, OF_NUMBERS, "numbers", *found[0][:2], *found[0][3:])
+    return _complement(claim, OF_NUMBERS, "numbers", *numbers[0][:2], *numbers[0][3:])
 
 
 def complementary_years(claim: Claim) -> list[Edits]:
