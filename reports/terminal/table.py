@@ -20,6 +20,7 @@ FLAGS = {  # flag: mark in the table, explanation
     "interval_unbounded": ("e", "the DCE is 0 in 2.5 % of resamples or more, so the ratio has no upper bound"),
     "few_clusters": ("f", "fewer than 30 groups (tables, articles) to resample: the interval is too narrow"),
     "resamples_left_out": ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
+    "one_sided": ("h", "all flips end in one label, so that a constant answer is right"),
 }
 Results = Mapping[str, Any]  # the content of a results.json
 

@@ -286,7 +286,8 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     rows = rows_of({"u": ("entailment", "entailment")}, pairs)
     found |= causal_effects(rows, "d", ["entailment", "neutral", "contradiction"])
     change = {"uid": "u", "intervention": "change", "y2": "no", "clusters": ["u", "table t"]}
-    found |= challenge(rows_of({"u": ("yes", "yes")}, [change]), MetricName("challenge", "d"), ["change"])
+    changes = [change, change | {"gold": "no", "variant": "flipped"}]
+    found |= challenge(rows_of({"u": ("yes", "yes")}, changes), MetricName("challenge", "d"), ["change"])
     edit = {"intervention": "delete", "y2": "neutral", "allowed": "delete/unknown"}
     edits = [edit | {"uid": u, "clusters": [u, f"table {u}"], "slices": [f"split={u}"]} for u in "uv"]
     rows = rows_of(dict.fromkeys("uv", ("entailment", "entailment")), edits)
