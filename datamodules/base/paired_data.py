@@ -211,6 +211,7 @@ class PairedData(pl.LightningDataModule):
     def _split(self, split: Literal["train", "validation"], most: int | None) -> Examples:
         examples = self.load(split) if self.folds is None else self._fold(split)
         if most is not None and most < len(examples):
+            self.counts.of = len(examples) if split == "validation" else self.counts.of
             examples = sample(examples, most, self.seed, f"max_{split}")
         return examples
 
@@ -267,7 +268,8 @@ class PairedData(pl.LightningDataModule):
         batches = evaluation_batches(lengths[self.predicted], rank_of[self.predicted], self.eval_batch_size)
         batches = [self.predicted[batch] for batch in batches]
         asides = self._asides("validation", processor)
-        of = f" of {len(self.pool):,}" if len(self.predicted) < len(self.pool) else ""
+        available = self.counts.of or len(self.pool)
+        of = f" of {available:,}" if len(self.predicted) < available else ""
         if len(self.pool):
             rank_zero_info(f"{self.name}: evaluating on {len(self.predicted):,}{of} examples.{asides}")
         if self.note:

@@ -13,13 +13,21 @@ from rich.text import Text
 from records import Line, printable
 
 FLAGS = {  # flag: mark in the table, explanation
-    "not_above_majority": ("a", "accuracy not above the majority share: one-sided exact test, p >= 0.05"),
+    "not_above_majority": (
+        "a",
+        "accuracy not above the majority share: one-sided exact test, p >= 0.05. Do not read attentiveness here",
+    ),
     "interval_without_width": ("b", "every resample gave the same value, so the interval has no width"),
     "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
     "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
     "interval_unbounded": ("e", "the DCE is 0 in 2.5 % of resamples or more, so the ratio has no upper bound"),
     "few_tables": ("f", "fewer than 30 tables: the interval is too narrow"),
     "resamples_left_out": ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
+}
+TERMS = {  # label of a line: what it means
+    "to_default": "the prediction becomes the default label",
+    "eligible": "share of examples that are not predicted as the default label",
+    "max_change": "largest change of a probability",
 }
 Results = Mapping[str, Any]  # the content of a results.json
 
@@ -86,6 +94,12 @@ def _raised(runs: Sequence[Results], lines: Sequence[Line]) -> list[str]:
     return sorted(flags & FLAGS.keys(), key=lambda flag: FLAGS[flag][0])
 
 
+def _terms(lines: Sequence[Line]) -> str:
+    """Explains the labels that do not explain themselves, in one line."""
+    labels = [label for label in TERMS if any(label in line.label.split() for line in lines)]
+    return "; ".join(f"{label}: {TERMS[label]}" for label in labels) + "." * bool(labels)
+
+
 def _data(runs: Sequence[Results]) -> str:
     """The data sets of which examples were predicted, and their splits; "" where only other data were predicted."""
     data = dict.fromkeys(run["data"] for run in runs if run["counts"].get("examples", 1))
@@ -129,6 +143,8 @@ def print_table(
     if data := _data(runs):
         console.print(printable(data), style="bold", markup=False)
     console.print(_table(runs, lines, title))
+    if terms := _terms(lines):
+        console.print(terms, highlight=False, markup=False)
     for flag in _raised(runs, lines):
         console.print(f"({FLAGS[flag][0]}) {FLAGS[flag][1]}.")
     if not several and runs[0]["display"]["asides"]:
