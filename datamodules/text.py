@@ -10,8 +10,8 @@ from datamodules.base.paired_data import PairedData
 from datamodules.base.splits import hold_out
 from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
 from records import Examples, HeedError
+from records.rows import SPLIT
 
-SPLIT = "split"  # the meta column that several splits are told apart by
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
 
@@ -39,11 +39,9 @@ class PairedText(PairedData):
 
     Attributes:
         aliases: What files of a split may be called.
-        whole_groups: Whether ``hold_out`` takes whole groups.
     """
 
     aliases = ALIASES
-    whole_groups = False
 
     def __init__(
         self,
@@ -120,8 +118,7 @@ class PairedText(PairedData):
         if self.hold_out is None:
             return self._read(split)
         if self._halves is None:
-            held_out = self.hold_out, 0, self.whole_groups  # the seed is the same in every run
-            self._halves = hold_out(self._read("train"), *held_out)
+            self._halves = hold_out(self._read("train"), self.hold_out, seed=0)  # the same in every run
             self.counts.no_gold["validation"] = self.counts.no_gold["train"]  # of the file that both come from
         return self._halves[split == "validation"]
 

@@ -29,7 +29,8 @@ class Columns:
         labels: Label name to its spellings in the source (its own name is always one); None where gold is no name of a
             label but taken as it stands.
         uid: Column of a unique id; None to number the rows.
-        groups: Columns whose equal values make two examples related: they are never partners.
+        groups: Columns whose equal values make two examples related: they are never partners. The name of a part stands
+            for its content. Intervals resample the first one as a whole.
         meta: Columns that results are broken down by; they may be empty.
         kinds: Part to "table" or "picture", where its column holds such a thing and no text.
     """
@@ -46,8 +47,11 @@ class Columns:
         for option, names in (("groups", self.groups), ("meta", self.meta)):
             if twice := [name for name in names if list(names).count(name) > 1]:
                 raise HeedError(f"§data.{option} names {twice[0]!r} twice.")
-        if clash := set(self.groups) & set(self.parts):
-            raise HeedError(f"The group {clash.pop()!r} has the name of a part, whose content is a group already.")
+
+    @property
+    def further_groups(self) -> tuple[str, ...]:
+        """The groups that are columns, and no part's content."""
+        return tuple(group for group in self.groups if group not in self.parts)
 
     def spellings(self) -> dict[str, str]:
         """Spelling to label name."""
@@ -92,8 +96,9 @@ def to_examples(
         HeedError: A missing column, an empty part, an unknown label, or a repeated uid; the message names the row.
     """
     spellings = columns.spellings()
-    builder = ExamplesBuilder(tuple(columns.parts), columns.groups, columns.meta, columns.kinds)
-    wanted = [*columns.parts.values(), columns.label, *columns.groups, *columns.meta, *filter(None, [columns.uid])]
+    further = columns.further_groups
+    builder = ExamplesBuilder(tuple(columns.parts), further, columns.meta, columns.kinds, *columns.groups[:1])
+    wanted = [*columns.parts.values(), columns.label, *further, *columns.meta, *filter(None, [columns.uid])]
     kept, no_gold = array("q"), 0  # the rows that became examples
     for row, values in rows:
         require_columns(wanted, values, where, row)
@@ -113,7 +118,7 @@ def to_examples(
             values[column] if part in columns.kinds else text_of(values[column], where, row, column)
             for part, column in columns.parts.items()
         ]
-        groups = [text_of(values[column], where, row, column) for column in columns.groups]
+        groups = [text_of(values[column], where, row, column) for column in further]
         uid = row if columns.uid is None else text_of(values[columns.uid], where, row, columns.uid)
         meta = ["" if is_empty(values[c]) else text_of(values[c], where, row, c) for c in columns.meta]
         builder.add(f"{prefix}/{uid}", parts, label, groups, meta)
