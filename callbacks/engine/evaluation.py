@@ -126,6 +126,7 @@ class Evaluation(Callback):
             labels=task.labels,
             default_label=data.default_label,
             splits=data.splits_evaluated,
+            slices=data.slices,
             own=plan.context,
         )
 

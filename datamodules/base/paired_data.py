@@ -26,7 +26,9 @@ from datamodules.base.splits import (
 )
 from datamodules.base.wording import checked_words, require_names
 from interventions import Swap
-from records import CLASSIFICATION, Composed, Examples, HeedError, TableForm, Task, TaskKind
+from records import CLASSIFICATION, Composed, Examples, HeedError, TableForm, Task, TaskKind, listing
+
+MOST_VALUES = 50  # of a column that examples are sliced by
 
 
 class PairedData(pl.LightningDataModule):
@@ -49,6 +51,7 @@ class PairedData(pl.LightningDataModule):
         folds: Cross-validation: split the training set into so many folds, and leave the validation split alone. All
             examples of one group (the first that the data set names; of one table, say) lie in one fold.
         fold: Validate on this fold, counted from 0, and train on the others.
+        slices: Columns, in any of whose values accuracy and attentiveness have numbers of their own: [heuristic].
         max_train: Train on a random sample of this size.
         max_validation: Validate on a random sample of this size.
         batch_size: Training examples in a batch of one process.
@@ -91,6 +94,7 @@ class PairedData(pl.LightningDataModule):
         resample_counterfactuals: bool = False,
         folds: int | None = None,
         fold: int | None = None,
+        slices: Sequence[str] = (),
         max_train: int | None = None,
         max_validation: int | None = None,
         batch_size: int = 32,
@@ -111,6 +115,7 @@ class PairedData(pl.LightningDataModule):
         self.name, self.default_label, self.partial, self.augment = name, default_label, partial, augment
         self.inoculation, self.resample_counterfactuals = inoculation, resample_counterfactuals
         self.folds, self.fold, self.max_train, self.max_validation = folds, fold, max_train, max_validation
+        self.slices = tuple(dict.fromkeys(slices))
         self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
         self.seed, self.note = seed, note
         require_names(parts, labels)
@@ -179,6 +184,7 @@ class PairedData(pl.LightningDataModule):
             self._refuse_without_default()
         if self.pool is None:
             self.whole = self._split("validation", self.max_validation)
+            self._require_slices()
             self.pool = self._partial(self.whole)
         if stage == "fit" and self.train_examples is None:
             train = self._training_examples()
@@ -187,6 +193,22 @@ class PairedData(pl.LightningDataModule):
         if self.trainer is not None and self.trainer.world_size > 1:
             for split, fingerprint in self._fingerprints().items():
                 require_alike(fingerprint, f"{self.name}: the {split} examples")
+
+    def _require_slices(self) -> None:
+        """Refuse slices by what is not a column of the examples, or tells nearly each of them apart.
+
+        Raises:
+            HeedError: One of the slices is.
+        """
+        for column in self.slices:
+            if column not in self.whole.meta:
+                columns = listing(self.whole.meta) or "none"
+                raise HeedError(f"§data.slices {column}: {self.name} has no such column; known are {columns}.")
+            if (values := len(set(self.whole.column(f"meta.{column}")))) > MOST_VALUES:
+                raise HeedError(
+                    f"§data.slices {column}: the column has {values:,} different values, and at most {MOST_VALUES} "
+                    "have numbers of their own: name one with fewer."
+                )
 
     def _refuse_without_default(self, more: str = "") -> NoReturn:
         raise HeedError(
