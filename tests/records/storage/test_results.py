@@ -144,7 +144,7 @@ CONTENTS = [
     ('{"format": 2}', "has the format 2, and this version of Heed reads 4: evaluate again"),
     ('{"format": "new"}', 'has the format "new", and this version'),
     ('{"format": true}', "has the format true"),
-    ('{"format": 3}', "it has no 'data'"),
+    ('{"format": 4}', "it has no 'data'"),
     ('{"format": NaN}', "is not valid JSON: NaN is not a number of JSON"),
     ("[" * 100_000, "is not valid JSON"),
     (damaged(value=float("nan")), "is not valid JSON: NaN"),
