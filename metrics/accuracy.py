@@ -96,7 +96,7 @@ def loss(rows: pa.Table, data: str, labels: Sequence[str]) -> Numbers:
     """The mean cross-entropy of base predictions, as in training but for what augmentation adds there.
 
     It has no interval: to resample a number that differs in each example costs more than it tells. A probability of 0
-    counts as the smallest that float32 holds with full precision, so that a loss is at most 87.4.
+    counts as the smallest that float32 holds with full precision, so that a loss is at most 87.3.
 
     Args:
         rows: Rows; the base rows among them count.

@@ -25,8 +25,8 @@ FLAGS = {  # flag: mark in the table, explanation
     "resamples_left_out": ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
 }
 TERMS = {  # label of a line: what it means
-    "to_default": "the prediction becomes the default label",
-    "eligible": "share of examples that are not predicted as the default label",
+    "to_default": "changes to the default label",
+    "eligible": "share not predicted as the default label",
     "max_change": "largest change of a probability",
 }
 TITLE = "% ± std over draws [95 %]"

@@ -353,8 +353,7 @@ def test_the_cells_of_a_table_say_by_themselves_what_they_are():
 def test_labels_that_do_not_explain_themselves_are_explained_in_one_sentence():
     lines = [Line(f"attentiveness/d/premise/{label}", label, 1) for label in ("to_default", "eligible")]
     text = words(printed({"a": results((PREMISE, SCORE), *((line, PLAIN) for line in lines))}).splitlines())
-    about = "to_default: the prediction becomes the default label; eligible: share of examples that are not predicted"
-    assert f"{about} as the default label." in text
+    assert "to_default: changes to the default label; eligible: share not predicted as the default label." in text
     assert "max_change:" not in text
     assert "largest change of a probability" in printed(
         {"a": results((Line("null/d/max_change", "null max_change"), PLAIN))}
