@@ -15,7 +15,7 @@ from records import Line, MetricName, printable
 FLAGS = {  # flag: mark in the table, explanation
     "not_above_majority": (
         "a",
-        "accuracy not above the majority share: one-sided exact test, p >= 0.05. Do not read attentiveness here",
+        "accuracy not above the majority share: one-sided test, p >= 0.05. Do not read attentiveness here",
     ),
     "interval_without_width": ("b", "every resample gave the same value, so the interval has no width"),
     "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
