@@ -9,6 +9,7 @@ from typing import Any
 import torchvision_fix  # noqa: F401
 
 import torch
+from pytorch_lightning.callbacks import ProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
@@ -18,6 +19,7 @@ from callbacks import EVALUATIONS, BestCheckpoint, Board, ContactSheet, Engine, 
 from callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
 from callbacks.engine.engine import Planned
 from callbacks.outputs.board import BoardLogger
+from callbacks.outputs.progress import Progress
 from cli.allowed_classes import require_kinds
 from cli.messages import FLAG, Parser, one_sentence, user_mistake
 from cli.named_folder import claim_named
@@ -248,7 +250,10 @@ class HeedCLI(LightningCLI):
             if config["logger"] in (None, True) and not config["fast_dev_run"]:
                 kwargs["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
         own = config["callbacks"] or []
-        config["callbacks"] = [*heed, *(own if isinstance(own, list) else [own])]
+        own = own if isinstance(own, list) else [own]
+        if config["enable_progress_bar"] is not False and not any(isinstance(c, ProgressBar) for c in own):
+            heed.append(Progress())
+        config["callbacks"] = [*heed, *own]
         plugins = config["plugins"] or []
         plugins = plugins if isinstance(plugins, list) else [plugins]
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):

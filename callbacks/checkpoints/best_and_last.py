@@ -26,7 +26,7 @@ from lightning_modules.lightning_internals import (
     rewind_validation,
     trains_next,
 )
-from records import HeedError
+from records import HeedError, MetricName
 from records.stopping import Stopped, postpone
 
 QUALITY = {"classification": "accuracy", "soft": "accuracy", "span": "f1"}  # by kind: what the best epoch is best in
@@ -114,6 +114,8 @@ class BestCheckpoint(ModelCheckpoint):
         if self.monitor != "loss/train" and not engine.is_known(self.monitor):
             known = [*engine.headlines, "loss/train"]
             raise HeedError(f"§checkpoint.monitor {self.monitor}: unknown; there are {', '.join(known)}.")
+        if self.monitor in ("loss/train", str(MetricName("loss", data.name))) and self.mode == "max":
+            raise HeedError(f"§checkpoint.monitor {self.monitor}: the best loss is the lowest: §checkpoint.mode min.")
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         known = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}
