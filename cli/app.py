@@ -202,6 +202,7 @@ class HeedCLI(LightningCLI):
             self.datamodule.pool = ExamplesBuilder(self.datamodule.task.parts).finish()
         self.datamodule.setup("validate" if self.evaluating else "fit")
         self.model.require_parts(self.datamodule.task)
+        self.model.keeps_head = self.evaluating
         self.model.prepare(self.datamodule.task)
         if self.without_data and self.model.answers:
             self.datamodule.settle_labels(self.model.answers, default_label=None)

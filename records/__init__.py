@@ -4,7 +4,7 @@ from records.composed import EMPTIED, Composed, column
 from records.errors import HeedError, ending_with_its_reader, printable, run_command
 from records.example import Changed, Example, Part
 from records.examples import BATCH, Examples, ExamplesBuilder
-from records.labels import MANY, is_entailment, listing, percent, same_name
+from records.labels import MANY, is_entailment, is_non_entailment, listing, percent, same_name
 from records.numbers.context import Context
 from records.numbers.display import Chart, Line, Section, Shown
 from records.numbers.measurement import Measurement
@@ -54,6 +54,7 @@ __all__ = [
     "generator",
     "integers",
     "is_entailment",
+    "is_non_entailment",
     "keys",
     "listing",
     "open_file",
