@@ -10,6 +10,8 @@ import torchvision_fix  # noqa: F401
 
 import torch
 import yaml
+from pytorch_lightning import Callback
+from pytorch_lightning.callbacks import EarlyStopping
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
@@ -20,10 +22,11 @@ from callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, r
 from callbacks.engine.engine import Planned
 from callbacks.outputs.board import BoardLogger
 from cli.allowed_classes import require_kinds
-from cli.messages import FLAG, Parser, one_sentence, user_mistake
+from cli.messages import FLAG, Parser, of_trainer, one_sentence, user_mistake
 from cli.named_folder import claim_named
 from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
 from cli.short_forms import CONFIGS, config_path, description
+from cli.spelling import located
 from datamodules import PairedData
 from lightning_modules import Classifier
 from lightning_modules.lightning_internals import start_method
@@ -79,7 +82,10 @@ class HeedCLI(LightningCLI):
         )
 
     def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
-        self.config = parser.parse_args(args)
+        try:
+            self.config = parser.parse_args(args)
+        except HeedError as error:
+            raise located(error, parser, args) from None
         require_kinds(self.config)
         if self.config.seed_everything is True:
             self.config.seed_everything = self.config.data.init_args.seed = drawn_seed()
@@ -220,6 +226,15 @@ class HeedCLI(LightningCLI):
             raise HeedError(f"--evaluations {name} {nothing.reason}.")
         if not self.evaluating:
             self.config_init["checkpoint"].require_known(self.engine, self.datamodule)
+            for callback in self.own_callbacks:
+                if isinstance(callback, EarlyStopping) and callback.strict:
+                    self.engine.require_monitored(callback.monitor, "--trainer.callbacks.monitor")
+
+    @property
+    def own_callbacks(self) -> list[Callback]:
+        """The callbacks that the command line names."""
+        own = self.config_init["trainer"]["callbacks"] or []
+        return own if isinstance(own, list) else [own]
 
     @staticmethod
     def _read(name: str, path: str | None) -> PairedData:
@@ -251,8 +266,7 @@ class HeedCLI(LightningCLI):
             heed.append(Board(self.hyperparameters()))
             if config["logger"] in (None, True) and not config["fast_dev_run"]:
                 kwargs["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
-        own = config["callbacks"] or []
-        config["callbacks"] = [*heed, *(own if isinstance(own, list) else [own])]
+        config["callbacks"] = [*heed, *self.own_callbacks]
         plugins = config["plugins"] or []
         plugins = plugins if isinstance(plugins, list) else [plugins]
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
@@ -260,8 +274,7 @@ class HeedCLI(LightningCLI):
         try:
             return super().instantiate_trainer(**kwargs | {"precision": self.precision()})
         except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
-            first = re.split(r"(?<=[.!]) +(?=[A-Z])", str(error).strip(), maxsplit=1)[0]  # advice on code follows
-            raise HeedError(f"--trainer: {first}") from error
+            raise HeedError(f"--trainer{of_trainer(str(error))}") from error
 
     def hyperparameters(self) -> dict[str, Any]:
         """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""

@@ -140,7 +140,8 @@ class Classifier(pl.LightningModule):
         if len(saved) == len(self.meanings) and meanings(saved, self.task.labels) != self.meanings:
             raise HeedError(
                 f"The checkpoint was trained with the outputs {listing(saved)}, and here {self.description} and the "
-                f"data make them {listing(self.output_names)}: leave §model.backbone away, or take data with these labels."
+                f"data make them {listing(self.output_names)}: leave §model.backbone away, or take data with these "
+                "labels."
             )
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 With ``--mean`` their mean and its standard deviation over runs, as over seeds or over the folds of cross-validation.
 """
 
+import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -98,11 +99,15 @@ def main(arguments: list[str]) -> None:
 
     Where their examples of these data are not the same, it says so instead. With ``--mean``, print their mean.
     """
-    folders = [argument for argument in arguments if argument != "--mean"]
-    if not folders:
+    about = "Print the results of runs side by side, and of two the paired difference of their accuracy."
+    parser = argparse.ArgumentParser("python -m reports.compare", description=about)
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder with a results.json")
+    parser.add_argument("--mean", action="store_true", help="the mean over runs, as over seeds, and its deviation")
+    chosen = parser.parse_intermixed_args(arguments)
+    if not chosen.runs:
         raise HeedError("name the folders of one run or more")
-    results = {folder: read_results(folder) for folder in distinct(folders)}
-    if len(folders) < len(arguments):
+    results = {folder: read_results(folder) for folder in distinct(chosen.runs)}
+    if chosen.mean:
         if len(results) < 2:
             raise HeedError("--mean needs the folders of two runs or more")
         mean = averaged(list(results.values()))

@@ -107,13 +107,11 @@ class BestCheckpoint(ModelCheckpoint):
         """Refuse to monitor what nobody measures.
 
         Raises:
-            HeedError: No evaluation yields the metric; the message lists what there is.
+            HeedError: No evaluation yields the metric.
         """
         if self.monitor == ACCURACY:
             self.monitor = f"{QUALITY[data.task.kind.name]}/{data.name}"
-        if self.monitor != "loss/train" and not engine.is_known(self.monitor):
-            known = [*engine.headlines, "loss/train"]
-            raise HeedError(f"§checkpoint.monitor {self.monitor}: unknown; there are {', '.join(known)}.")
+        engine.require_monitored(self.monitor, "§checkpoint.monitor")
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         known = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}

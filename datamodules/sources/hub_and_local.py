@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from datamodules.sources.arrow_files import dataset_rows
 from datamodules.sources.readers import SUFFIXES, brief, inside, read, reason
-from records import Examples, ExamplesBuilder, HeedError, listing, require_file
+from records import Examples, ExamplesBuilder, HeedError, listing, offline_advice, require_file
 
 NO_GOLD = ("", "-", "-1", "none", "null", "nan")
 
@@ -284,8 +284,7 @@ class Hub:
         except Exception as error:
             raise HeedError(
                 f"The data set {id_} could not be loaded from the hub ({reason(error)}). Give local files with "
-                "§data.path DIR, take the embedded data (§data planted), or set HF_HUB_OFFLINE=1 to use only what "
-                "is cached."
+                f"§data.path DIR, take the embedded data (§data planted){offline_advice()}."
             ) from error
         where = f"{id_} ({split})"
         return where, dataset_rows(found, where)
