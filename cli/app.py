@@ -112,7 +112,9 @@ class HeedCLI(LightningCLI):
                 "--ckpt_path", type=str | None, help="Continue the run of this checkpoint; last: the one in --output."
             )
         else:
-            parser.add_argument("--checkpoint", type=str | None, help="What to evaluate: best.ckpt of a run.")
+            parser.add_argument(
+                "--checkpoint", type=str | None, help="What to evaluate: a run, or one of its checkpoints."
+            )
             parser.add_argument(
                 "--evaluations", type=list[str] | str | None, help=f"Only these, of {', '.join(EVALUATIONS)}."
             )
