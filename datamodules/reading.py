@@ -27,14 +27,13 @@ class Reading(PairedText):
         parts: The text that answers are cut out of and the question, each with its column, in this order.
         answers: Column of the answers.
         no_answer: Column that says whether there is no answer. Without one, an empty list says so.
-        **kwargs: As for :class:`PairedText`; where no group is named, it is the text. ``hold_out`` takes whole groups.
+        **kwargs: As for :class:`PairedText`; intervals resample the first group that is named, or else the text.
     """
 
     aliases = {
         split: (*names, *(f"{name}-v2.0" for name in names), *(f"{name}-v1.1" for name in names))
         for split, names in ALIASES.items()
     }
-    whole_groups = True
     kind = SPAN
 
     def __init__(
@@ -135,7 +134,7 @@ def without_part(examples: Examples, part: str, seed: int) -> Examples:
             [example.groups[group] for group in groups],
             [meta[name] for name in examples.meta],
         )
-    return builder.finish()
+    return builder.finish().with_clusters_of(examples)
 
 
 def inserted(answer: str, text: str, rng: np.random.Generator) -> tuple[str, int]:

@@ -9,9 +9,9 @@ from datamodules.base.inoculation import Challenges
 from datamodules.base.paired_data import PairedData
 from datamodules.base.splits import hold_out
 from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
-from records import Examples, HeedError
+from records import SOFT, Examples, HeedError
+from records.rows import SPLIT
 
-SPLIT = "split"  # the meta column that several splits are told apart by
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
 
@@ -35,15 +35,17 @@ class PairedText(PairedData):
         groups: Columns whose equal values make two examples related, so that they are never partners.
         meta: Columns that results are broken down by, as text; they may be empty.
         quoting: Whether fields of csv and tsv files may stand in double quotes.
+        columns: Names of all columns, of csv, tsv and txt files without a header, and of json files whose rows are
+            lists.
+        several: Several labels of an example may be right, and each is worth 1: "list" where the column of the label
+            holds lists of names, else the text that stands between them, such as ", ".
         **kwargs: As for :class:`PairedData`.
 
     Attributes:
         aliases: What files of a split may be called.
-        whole_groups: Whether ``hold_out`` takes whole groups.
     """
 
     aliases = ALIASES
-    whole_groups = False
 
     def __init__(
         self,
@@ -60,9 +62,16 @@ class PairedText(PairedData):
         groups: Sequence[str] = (),
         meta: Sequence[str] = (),
         quoting: bool = True,
+        columns: Sequence[str] = (),
+        several: str | None = None,
         **kwargs: Any,
     ) -> None:
+        if several is not None:
+            self.kind = SOFT
         super().__init__(name, tuple(parts), tuple(labels), **kwargs)
+        if several == "" or len(set(columns)) < len(columns) or not all(columns):
+            flag = "several" if several == "" else "columns"
+            raise HeedError(f"§data.{flag} may not be or hold an empty text, nor name a column twice.")
         if hold_out is not None and self.folds is not None:
             raise HeedError(
                 "§data.hold_out and §data.folds both say what to validate on: use either (§data.hold_out null to "
@@ -73,8 +82,9 @@ class PairedText(PairedData):
                 raise HeedError(f"§data.parts: {part} is the column {column!r}, which holds the label.")
             if twin := next((p for p, c in parts.items() if c == column and p != part), None):
                 raise HeedError(f"§data.parts: {part} and {twin} are one column, {column!r}.")
-        self.columns = Columns(parts, label, labels, uid, tuple(groups), tuple(meta))
+        self.columns = Columns(parts, label, labels, uid, tuple(groups), tuple(meta), several=several)
         self.hub, self.path, self.hold_out, self.quoting = hub, path, hold_out, quoting
+        self.header = tuple(columns)
         self.validate_on_train = validate_on_train
         self._halves: tuple[Examples, Examples] | None = None
         self.splits = {"train": "train", "validation": "validation"} | (splits or {})
@@ -120,8 +130,7 @@ class PairedText(PairedData):
         if self.hold_out is None:
             return self._read(split)
         if self._halves is None:
-            held_out = self.hold_out, 0, self.whole_groups  # the seed is the same in every run
-            self._halves = hold_out(self._read("train"), *held_out)
+            self._halves = hold_out(self._read("train"), self.hold_out, seed=0)  # the same in every run
             self.counts.no_gold["validation"] = self.counts.no_gold["train"]  # of the file that both come from
         return self._halves[split == "validation"]
 
@@ -176,7 +185,7 @@ class PairedText(PairedData):
     def _source(self, path: str | None) -> Local | Hub:
         """Where rows come from: a path, or else the hub."""
         if path is not None:
-            return Local(Path(path), self.quoting)
+            return Local(Path(path), self.quoting, self.header)
         if self.hub is None:
             raise HeedError(f"{self.name} has no hub id: name its files with §data.path.")
         return self.hub

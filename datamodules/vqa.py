@@ -19,7 +19,6 @@ from datamodules.text import Rows
 from records import SOFT, Examples, HeedError
 
 GOLD = "gold"  # the column that is made of what people answered
-CLUSTER = "cluster"  # the meta column that says which questions are about the same picture
 UNKNOWN = "not_in_labels"  # none of the answers is a label
 
 
@@ -35,6 +34,7 @@ class VisualQuestions(PairedImages):
         label: Column of the most frequent answer of each question; it is gold where ``given`` is missing or empty.
         default_label: The label of parts that have nothing to do with each other; where it is no answer, it is added.
         meta: Columns that results are broken down by.
+        groups: As for :class:`PairedImages`; by default, the picture.
         **kwargs: As for :class:`PairedImages`.
     """
 
@@ -49,6 +49,7 @@ class VisualQuestions(PairedImages):
         label: str = "multiple_choice_answer",
         default_label: str | None = None,
         meta: Sequence[str] = (),
+        groups: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
         from_file = isinstance(answers, str)
@@ -59,7 +60,8 @@ class VisualQuestions(PairedImages):
             answers=answers if from_file else None,
             default_label=default_label if from_file else None,
             label=GOLD,
-            meta=(CLUSTER, *meta),
+            meta=meta,
+            groups=tuple(groups) or tuple(kwargs.get("pictures", ())),
             **kwargs,
         )
         if not from_file and answers < 1:
@@ -116,12 +118,10 @@ class VisualQuestions(PairedImages):
         return examples.take(np.flatnonzero(kept)) if self.left_out else examples
 
     def _whole_rows(self, rows: Rows, where: str, split: Literal["train", "validation"]) -> Rows:
-        pictures = [self.columns.parts[part] for part in self.full_task.pictures]
         for row, values in super()._whole_rows(rows, where, split):
             if split == "train" and isinstance(self.answers, int):
                 self.counted[self._frequent(values, where, row)] += 1
-            shown = "+".join(values[column].key[:16] for column in pictures)
-            yield row, values | {GOLD: self._gold(values, where, row), CLUSTER: shown}
+            yield row, values | {GOLD: self._gold(values, where, row)}
 
     def _frequent(self, values: Mapping[str, Any], where: str, row: int) -> str:
         """The most frequent answer to a question, normalised; "" for none."""

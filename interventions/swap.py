@@ -8,8 +8,10 @@ import pyarrow.compute as pc
 
 from interventions.base import Changes, Expectation
 from records import Examples, integers, random_key
+from records.pool.partners import Partners
 from records.rows import lists_of
 
+DRAWN = 2  # version of how partners are drawn among those that may lend
 BLOCKS = 32  # of four attempts to meet a partner by chance, before all that an example has are listed
 
 
@@ -18,13 +20,15 @@ class Swap:
     """Replace a part by that of a random partner.
 
     The paper draws a partner at random and excludes nothing. Here a partner never shares a group with the example: not
-    the content of the swapped part (nothing would change), not the content of a kept part (the pair could be a real
-    one), and none of the groups that the data set names. Partners are uniform over all others; draws are independent.
+    the content of the swapped part (nothing would change), not the content of a kept part, and none of the groups that
+    the data set names; nor is the pair that comes of it one that stands in the pool. Partners are uniform over all
+    others; draws are independent.
 
     Attributes:
         part: The part to swap, or several that come from one partner, joined by "+".
         default_label: Examples predicted as this label are left alone; None makes every example eligible.
         draws: Counterfactuals for each example (the paper's k).
+        within: A meta column in which partners are the same (the split, where there are several); None for any.
 
     Example:
         >>> from records import Example, Examples
@@ -38,10 +42,14 @@ class Swap:
     default_label: str | None
     draws: int = 5
     name: str = "swap"
-    version: int = 2
+    version: int = 3
     expectation: Expectation = "change"
     limit: int | None = None
-    settings: tuple[str | int | bool, ...] = ()
+    within: str | None = None
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        return () if self.within is None else (f"within {self.within}",)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -53,10 +61,10 @@ class Swap:
         return pc.not_equal(answers, self.default_label).to_numpy(zero_copy_only=False)
 
     def partners(self, pool: Examples, positions: np.ndarray, draws: np.ndarray | int, seed: int) -> np.ndarray:
-        """Position of a partner of each example, or -1 where every other example is related to it.
+        """Position of a partner of each example, or -1 where no other example may lend to it.
 
-        Any example of the pool is proposed, until one is not related. That would take long for an example that is
-        related to almost all; after some attempts the partner is drawn from a list.
+        Any example of the pool is proposed, until one may lend. That would take long where few may; after some attempts
+        the partner is drawn from a list.
 
         Args:
             pool: The split that partners come from.
@@ -68,18 +76,19 @@ class Swap:
             int64 [examples].
         """
         partners = np.full(len(positions), -1, dtype=np.int64)
-        some = np.flatnonzero(pool.candidates[positions])
+        lenders = pool.partners(self.parts, self.within)
+        some = np.flatnonzero(lenders.counts[positions])
         positions, draws = positions[some], np.broadcast_to(draws, partners.shape)[some]
-        key, uid_keys = random_key(seed, self.name, self.version, self.part), pool.uid_keys[positions]
+        key, uid_keys = random_key(seed, self.name, DRAWN, self.part), pool.uid_keys[positions]
         everyone = np.full(len(some), len(pool))
 
-        def unrelated(places: np.ndarray, proposed: np.ndarray) -> np.ndarray:
-            return ~pool.share(positions[places], proposed)
+        def may_lend(places: np.ndarray, proposed: np.ndarray) -> np.ndarray:
+            return lenders.admits(positions[places], proposed)
 
-        partners[some] = integers(key, uid_keys, draws, everyone, range(BLOCKS), unrelated)
+        partners[some] = integers(key, uid_keys, draws, everyone, range(BLOCKS), may_lend)
         left = np.flatnonzero(partners[some] < 0)
-        ranks = integers(key, uid_keys[left], draws[left], pool.candidates[positions[left]], range(BLOCKS, 2**32))
-        partners[some[left]] = _ranked(pool, positions[left], ranks)
+        ranks = integers(key, uid_keys[left], draws[left], lenders.counts[positions[left]], range(BLOCKS, 2**32))
+        partners[some[left]] = _ranked(lenders, positions[left], ranks)
         return partners
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
@@ -92,11 +101,10 @@ class Swap:
         return Changes(bases, draws, clusters, lenders=dict.fromkeys(self.parts, partners), partner=uids)
 
 
-def _ranked(pool: Examples, positions: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """For each example, that of a rank among all that are not related to it: int64 [examples]."""
+def _ranked(lenders: Partners, positions: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """For each example, that of a rank among all that may lend to it: int64 [examples]."""
     partners, order = np.empty_like(ranks), np.argsort(positions, kind="stable")
     starts = np.flatnonzero(np.diff(positions[order], prepend=-1))
     for places in np.split(order, starts[1:]) if len(order) else ():
-        others = np.delete(np.arange(len(pool)), pool.sharing(int(positions[places[0]])))
-        partners[places] = others[ranks[places]]
+        partners[places] = lenders.all_of(int(positions[places[0]]))[ranks[places]]
     return partners

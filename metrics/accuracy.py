@@ -8,28 +8,32 @@ import pyarrow as pa
 from metrics.metric import Metric, Numbers
 from metrics.soft_accuracy import soft_accuracy
 from metrics.statistics.bootstrap import share
+from metrics.statistics.clusters import few
 from metrics.statistics.majority import majority_flag
 from records import MANY, SOFT, Chart, Context, Measurement, MetricName
-from records.rows import BASE, GROUP, codes, of_split, probabilities, same, select, where
+from records.rows import BASE, GROUP, cluster_of, codes, of_split, probabilities, same, select, where
 
 
-def _base(rows: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Which base rows are correct, and which have each gold label."""
+def _base(rows: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+    """Which base rows are correct, which have each gold label, and the cluster of each."""
     base = where(rows, intervention=BASE)
     gold, names = codes(rows, "gold")
     of_label = {name: (gold == i)[base] for i, name in enumerate(names)}
-    return same(rows, "gold", "y")[base], {name: here for name, here in of_label.items() if here.any()}
+    of_label = {name: here for name, here in of_label.items() if here.any()}
+    return same(rows, "gold", "y")[base], of_label, cluster_of(rows)[base]
 
 
-def majority_flags(rows: pa.Table) -> tuple[str, ...]:
-    """The flag of results whose accuracy is not above the majority share (p < 0.05), or nothing."""
-    correct, of_label = _base(rows)
-    most = max((int(here.sum()) for here in of_label.values()), default=0)
-    return majority_flag(int(correct.sum()), len(correct), most / max(1, len(correct)))
+def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
+    """The flags of results: accuracy is not above the majority share (p < 0.05), and there are few clusters."""
+    correct, of_label, cluster = _base(rows)
+    most = max(of_label.values(), key=np.count_nonzero, default=np.zeros(0, dtype=bool))
+    return majority_flag(correct, most, cluster, (seed,)) + few(rows)
 
 
 def accuracy(rows: pa.Table, data: str, seed: int = 0, splits: Sequence[str] = ()) -> Numbers:
     """Share of base predictions that are gold, and the share of the most frequent gold label.
+
+    Intervals resample what examples share (``group``), or else examples.
 
     Args:
         rows: Rows; the base rows among them count.
@@ -42,16 +46,18 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0, splits: Sequence[str] = (
         they are at most :data:`~records.MANY`; and ``accuracy/<data>/split=<split>``, what the first is when that split
         is evaluated alone.
     """
-    correct, of_label = _base(rows)
-    name = MetricName("accuracy", data)
+    correct, of_label, cluster = _base(rows)
+    name, flags = MetricName("accuracy", data), few(rows)
     if not len(correct):
         return {name: Measurement(None, 0, reason="no example was predicted")}
     key = seed, str(name)
-    result = {name: share(correct, key, flags=majority_flags(rows))}
+    result = {name: share(correct, key, cluster, majority_flags(rows, seed))}
     most = max(int(here.sum()) for here in of_label.values())
     result[name._replace(statistic="majority")] = Measurement(most / len(correct), len(correct))
     for label in sorted(of_label) if len(of_label) <= MANY else ():
-        result[name._replace(slice=label)] = share(correct[of_label[label]], (*key, label))
+        result[name._replace(slice=label)] = share(
+            correct[of_label[label]], (*key, label), cluster[of_label[label]], flags
+        )
     for split in splits:
         alone = of_split(select(rows, intervention=BASE), split)
         result[name._replace(slice=f"split={split}")] = accuracy(alone, data, seed)[name]

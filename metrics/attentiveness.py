@@ -5,7 +5,7 @@ Where an answer is a text or nothing (CAT, §4): how often an answer becomes non
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,25 +15,40 @@ from metrics.metric import Metric, Numbers, lines
 from metrics.reading_comprehension import majority_flags as reading_flags
 from metrics.soft_accuracy import soft_flags
 from metrics.statistics.bootstrap import Key, numbered, share
-from records import MANY, SOFT, SPAN, Chart, Context, Line, Measurement, MetricName, Shown
+from records import MANY, NO_LABEL, SOFT, SPAN, Chart, Context, Line, Measurement, MetricName, Shown
 from records.answers import NO_ANSWER
-from records.rows import BASE, runs, same, strings, where
+from records.rows import BASE, cluster_of, runs, same, strings, where
 
 FEW = 2  # labels that are never predicted and still have a line each
 
 
-def mean_over_draws(
-    hit: np.ndarray, uid: np.ndarray, draw: np.ndarray, key: Key, flags: tuple[str, ...], reason: str
-) -> Measurement:
-    """Mean over draws of the share of hits, with an interval clustered by uid."""
-    found = share(hit, key, uid, flags, reason)
+class Swapped(NamedTuple):
+    """Of each changed example that counts: its uid, its cluster and its draw, as numbers; int [rows] each."""
+
+    uid: np.ndarray
+    cluster: np.ndarray
+    draw: np.ndarray
+
+    @classmethod
+    def of(cls, rows: pa.Table, kept: np.ndarray) -> "Swapped":
+        """Of the rows in which ``kept``, bool [rows], is true."""
+        return cls(runs(rows, "uid")[kept], cluster_of(rows)[kept], rows["draw"].to_numpy()[kept])
+
+    def where(self, kept: np.ndarray) -> "Swapped":
+        """Some of them."""
+        return Swapped(*(column[kept] for column in self))
+
+
+def mean_over_draws(hit: np.ndarray, of: Swapped, key: Key, flags: tuple[str, ...], reason: str) -> Measurement:
+    """Mean over draws of the share of hits, with an interval that resamples clusters."""
+    found = share(hit, key, of.cluster, flags, reason)
     if not len(hit):
         return found
-    per_draw = tuple(float(hit[draw == d].mean()) for d in np.unique(draw))
+    per_draw = tuple(float(hit[of.draw == d].mean()) for d in np.unique(of.draw))
     return replace(
         found,
         value=float(np.mean(per_draw)),
-        n=int(numbered(uid)[-1]) + 1,
+        n=int(numbered(of.uid)[-1]) + 1,
         draws=len(per_draw),
         std=float(np.std(per_draw, ddof=1)) if len(per_draw) > 1 else None,
         per_draw=per_draw,
@@ -59,7 +74,8 @@ def attentiveness(
 
     Over the uids whose base prediction is not the default label: the share whose prediction changes when ``part`` comes
     from another example. One score for each draw; their mean and sample standard deviation. The interval resamples
-    uids. With no such uid the score is undefined.
+    what examples share (``group``), or else uids. With no such uid the score is undefined. A base prediction that is
+    not a label does not count, but for ``with_invalid``.
 
     Args:
         rows: Base rows and the rows of the intervention "swap", in their canonical order.
@@ -72,30 +88,33 @@ def attentiveness(
 
     Returns:
         With ``name`` = ``attentiveness/<data>/<part>``: ``name``; ``name/to_default``, the share that changes to the
-        default label; ``name/from_<label>``, the share that changes among the uids predicted as that label, if labels
-        are at most :data:`~records.MANY`; ``name/eligible``, the share of uids with a base prediction that counts.
+        default label; ``name/with_invalid``, where some base predictions are not labels: the score over these, too;
+        ``name/from_<label>``, the share that changes among the uids predicted as that label, if labels are at most
+        :data:`~records.MANY`; ``name/eligible``, the share of uids with a base prediction that counts.
     """
     name = MetricName("attentiveness", data, part)
-    flags = majority_flags(rows) if flags is None else flags
-    swapped, base = where(rows, intervention="swap", part=part), where(rows, intervention=BASE)
-    if default_label is not None:
-        other = ~where(rows, y=default_label)
-        swapped, eligible = swapped & other, int((base & other).sum())
-    else:
-        eligible = int(base.sum())
-    uid, draw = runs(rows, "uid")[swapped], rows["draw"].to_numpy()[swapped]
-    changed = ~same(rows, "y", "y2")[swapped]
+    flags = majority_flags(rows, seed) if flags is None else flags
+    base, is_label = where(rows, intervention=BASE), ~where(rows, y=NO_LABEL)
+    counts = is_label if default_label is None else is_label & ~where(rows, y=default_label)
+    swapped = where(rows, intervention="swap", part=part) & (counts | ~is_label)
+    of, valid, changed = Swapped.of(rows, swapped), counts[swapped], ~same(rows, "y", "y2")[swapped]
+    eligible = int((base & counts).sum())
 
-    def measure(full: MetricName, hit: np.ndarray, reason: str, kept: np.ndarray | slice = slice(None)) -> None:
+    def measure(full: MetricName, hit: np.ndarray, reason: str, kept: np.ndarray) -> None:
         hits = hit[kept].astype(np.float64)
-        result[full] = mean_over_draws(hits, uid[kept], draw[kept], (seed, str(full)), flags, reason)
+        result[full] = mean_over_draws(hits, of.where(kept), (seed, str(full)), flags, reason)
 
-    only_default = f"every prediction is the default label {default_label!r}"
-    none = only_default if default_label is not None and eligible == 0 else "no example has a partner"
+    none = "no example has a partner"
+    if eligible == 0 and base.any():
+        none = f"every prediction is the default label {default_label!r}" + ", or not a label" * bool(
+            (base & ~is_label).any()
+        )
     result: Numbers = {}
-    measure(name, changed, none)
+    measure(name, changed, none, valid)
     if default_label is not None:
-        measure(name._replace(statistic="to_default"), where(rows, y2=default_label)[swapped], none)
+        measure(name._replace(statistic="to_default"), where(rows, y2=default_label)[swapped], none, valid)
+    if (base & ~is_label).any():
+        measure(name._replace(statistic="with_invalid"), changed, none, np.ones_like(valid))
     for label in labels if len(labels) <= MANY else ():
         if label != default_label:
             reason = f"no example that was swapped is predicted as {label!r}"
@@ -107,7 +126,8 @@ def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0) -> N
     """Attentiveness to one part, where an answer is a text or nothing.
 
     Over the uids with an answer as their base prediction: the share that becomes no answer when ``part`` comes from
-    another example. One score for each draw; their mean and sample standard deviation. The interval resamples uids.
+    another example. One score for each draw; their mean and sample standard deviation. The interval resamples
+    what questions share (``group``).
 
     Args:
         rows: Base rows and the rows of the intervention "swap", in their canonical order.
@@ -119,17 +139,17 @@ def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0) -> N
         With ``name`` = ``attentiveness/<data>/<part>``: ``name``; ``name/changed``, the share whose answer becomes
         another one, normalised, or none; ``name/eligible``, the share of uids with an answer.
     """
-    name, flags = MetricName("attentiveness", data, part), reading_flags(rows)
+    name, flags = MetricName("attentiveness", data, part), reading_flags(rows, seed)
     base, answered = where(rows, intervention=BASE), ~where(rows, y=NO_ANSWER)
     swapped = where(rows, intervention="swap", part=part) & answered
-    uid, changes = runs(rows, "uid")[swapped], rows.filter(pa.array(swapped))
-    before, after, draw = strings(changes, "y"), strings(changes, "y2"), changes["draw"].to_numpy()
+    of, changes = Swapped.of(rows, swapped), rows.filter(pa.array(swapped))
+    before, after = strings(changes, "y"), strings(changes, "y2")
     other = [not SPAN.alike(y, y2) or not y2 for y, y2 in zip(before, after, strict=True)]
     eligible = int((base & answered).sum())
     reason = "no example has a partner" if eligible else "every prediction is no answer"
     result = {}
     for full, hits in ((name, after == NO_ANSWER), (name._replace(statistic="changed"), np.array(other, dtype=bool))):
-        result[full] = mean_over_draws(hits.astype(np.float64), uid, draw, (seed, str(full)), flags, reason)
+        result[full] = mean_over_draws(hits.astype(np.float64), of, (seed, str(full)), flags, reason)
     return result | _eligible(name, eligible, int(base.sum()))
 
 
@@ -141,7 +161,7 @@ def score(rows: pa.Table, context: Context) -> Numbers:
         for part in parts:
             found |= span_attentiveness(rows, data, part, seed)
         return found
-    flags = soft_flags(rows, seed) if context.kind is SOFT else majority_flags(rows)
+    flags = soft_flags(rows, seed) if context.kind is SOFT else majority_flags(rows, seed)
     for part in parts:
         found |= attentiveness(rows, data, part, context.default_label, context.labels, seed, flags)
     return found

@@ -159,15 +159,15 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], name: MetricName, seed: int
     n, gold, key = rows.num_rows, gold_entailed(rows), (seed, str(name))
     if not n:
         return {name: Measurement(None, 0, reason="no example was predicted")}
-    right, majority = (entailed(rows, labels) == gold).astype(np.float64), max(gold.mean(), 1 - gold.mean())
-    flags = majority_flag(int(right.sum()), n, majority)
+    right, most = (entailed(rows, labels) == gold).astype(np.float64), gold == (gold.mean() >= 0.5)
     if all(_has_slice(rows, by) for by in ("context", "pair")):
         context, pair = (_numbers(pa.chunked_array([_slice_texts(rows, by)])) for by in ("context", "pair"))
+        flags = majority_flag(right, most, context, (seed,))
         (resampled,) = resample([Crossed(context, context, pair, {"": right})], key)
         found = measured(float(right.mean()), n, resampled[""], flags)
     else:
-        found = share(right, key, flags=flags)
-    return {name: found, name._replace(statistic=MAJORITY): Measurement(float(majority), n)}
+        found = share(right, key, flags=majority_flag(right, most, np.arange(n), (seed,)))
+    return {name: found, name._replace(statistic=MAJORITY): Measurement(float(most.mean()), n)}
 
 
 def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int = 0) -> Numbers:

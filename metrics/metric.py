@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from records import Chart, Context, Line, Measurement, MetricName, Shown
+from records.rows import require_canonical
 
 Numbers = dict[MetricName, Measurement]
 
@@ -48,12 +49,21 @@ class Metric:
 
     Attributes:
         name: Of the evaluation; its rows stand in ``rows/<name>.parquet``.
-        score: Makes the numbers from the rows and the context; pure. In the order of reading.
+        numbers: Makes the numbers from the rows and the context; pure. In the order of reading.
         show: Says how these numbers are shown, from the numbers, the context and the counts of the evaluation.
         charts: The curves over epochs, from the context; called before anything is measured.
     """
 
     name: str
-    score: Callable[[pa.Table, Context], Numbers]
+    numbers: Callable[[pa.Table, Context], Numbers]
     show: Callable[[Numbers, Context, Mapping[str, Any]], Shown] = show_all
     charts: Callable[[Context], tuple[Chart, ...]] = no_charts
+
+    def score(self, rows: pa.Table, context: Context) -> Numbers:
+        """The numbers of rows.
+
+        Raises:
+            HeedError: The rows are not in their canonical order, in which those of an example stand together.
+        """
+        require_canonical(rows)
+        return self.numbers(rows, context)

@@ -5,8 +5,9 @@ import pyarrow as pa
 
 from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import share
+from metrics.statistics.clusters import few
 from records import CLASSIFICATION, MANY, Chart, Context, MetricName, TaskKind
-from records.rows import strings, where
+from records.rows import cluster_of, strings, where
 
 
 def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, kind: TaskKind = CLASSIFICATION) -> Numbers:
@@ -19,7 +20,7 @@ def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, kind: Tas
         rows: Rows of the intervention "keep", with ``part`` as their variant.
         data: Name of the data set, for the metric names.
         part: The part that was kept.
-        seed: Keys the bootstrap over uids.
+        seed: Keys the bootstrap, which resamples what examples share (``group``), or else examples.
         kind: Of the task: says which answers are the same, and which are right.
 
     Returns:
@@ -27,17 +28,19 @@ def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, kind: Tas
         predicted as a label, if these are at most :data:`~records.MANY` and labels at all; ``.../accuracy``, the share
         of predictions on the part that are gold, or what they are worth.
     """
-    kept = where(rows, intervention="keep", variant=part)
+    kept, flags = where(rows, intervention="keep", variant=part), few(rows)
+    cluster = cluster_of(rows)[kept]
     rows = rows.select(["y", "y2", "gold"]).filter(pa.array(kept))
     before, after = strings(rows, "y"), strings(rows, "y2")
     stays = np.array([kind.alike(y, y2) for y, y2 in zip(before, after, strict=True)], dtype=np.float64)
     name = MetricName("naive_partial", data, part)
-    hits = {name: stays}
+    hits = {name: (stays, cluster)}
     labels = sorted(set(rows["y"].to_pylist()))
     for label in labels if len(labels) <= MANY and kind.has_labels else ():
-        hits[name._replace(slice=f"from_{label}")] = stays[where(rows, y=label)]
-    hits[name._replace(statistic="accuracy")] = kind.scores(after, strings(rows, "gold"))
-    return {full: share(values, (seed, str(full))) for full, values in hits.items()}
+        here = where(rows, y=label)
+        hits[name._replace(slice=f"from_{label}")] = stays[here], cluster[here]
+    hits[name._replace(statistic="accuracy")] = kind.scores(after, strings(rows, "gold")), cluster
+    return {full: share(values, (seed, str(full)), of, flags) for full, (values, of) in hits.items()}
 
 
 def score(rows: pa.Table, context: Context) -> Numbers:

@@ -9,19 +9,18 @@ import pyarrow as pa
 from metrics.accuracy import noise, noise_chart
 from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import share
+from metrics.statistics.clusters import few
 from metrics.statistics.majority import majority_flag
 from records import SPAN, Chart, Context, Measurement, MetricName
 from records.answers import NO_ANSWER, exact_match, f1
-from records.rows import BASE, select, sliced, strings
-
-PASSAGE = "passage"  # the slice that says which questions are about the same text
+from records.rows import BASE, cluster_of, select, strings
 
 
 def reading_scores(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
-    """Exact match and F1 of base predictions; their intervals resample texts with all of their questions.
+    """Exact match and F1 of base predictions; intervals resample what questions share, an article or a text.
 
     Args:
-        rows: Rows; the base rows among them count. Their slices say of which ``passage`` they are.
+        rows: Rows; the base rows among them count.
         data: Name of the data set, for the metric names.
         seed: Keys the bootstrap.
 
@@ -34,27 +33,27 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
     if not base.num_rows:
         return {name: Measurement(None, 0, reason="no example was predicted") for name in names}
     golds, answers = SPAN.parse_golds(strings(base, "gold")), strings(base, "y")
-    passage, _ = sliced(base, PASSAGE)
+    cluster, flags = cluster_of(base), majority_flags(base, seed)
     has = np.array([bool(gold) for gold in golds])
     result: Numbers = {}
     for name, rate in names.items():
         values = np.array([rate(answer, gold) for answer, gold in zip(answers, golds, strict=True)])
-        result[name] = share(values, (seed, str(name)), passage, majority_flags(base))
+        result[name] = share(values, (seed, str(name)), cluster, flags)
         for kind, kept in (("has_answer", has), ("no_answer", ~has)):
             full = name._replace(slice=kind)
-            result[full] = share(values[kept], (seed, str(full)), passage[kept], reason="there is no such question")
+            result[full] = share(values[kept], (seed, str(full)), cluster[kept], few(base), "there is no such question")
         never = float(np.mean([rate(NO_ANSWER, gold) for gold in golds]))
         result[name._replace(statistic="majority")] = Measurement(never, len(golds))
     return result
 
 
-def majority_flags(rows: pa.Table) -> tuple[str, ...]:
-    """The flag of results whose exact match is not above that of never answering (p < 0.05), or nothing."""
+def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
+    """The flags of results: exact match is not above that of never answering (p < 0.05), there are few clusters."""
     base = select(rows, intervention=BASE)
     golds = SPAN.parse_golds(strings(base, "gold"))
-    right = sum(exact_match(answer, gold) for answer, gold in zip(strings(base, "y"), golds, strict=True))
-    never = sum(exact_match(NO_ANSWER, gold) for gold in golds)
-    return majority_flag(int(right), len(golds), never / max(1, len(golds)))
+    right = np.array([exact_match(answer, gold) for answer, gold in zip(strings(base, "y"), golds, strict=True)])
+    never = np.array([exact_match(NO_ANSWER, gold) for gold in golds])
+    return majority_flag(right, never, cluster_of(base), (seed,)) + few(base)
 
 
 def score(rows: pa.Table, context: Context) -> Numbers:

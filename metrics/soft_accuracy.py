@@ -9,12 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from metrics.metric import Numbers
-from metrics.statistics.bootstrap import share, sums_of
-from metrics.statistics.majority import NOT_ABOVE_MAJORITY, above_zero
-from records import MANY, SOFT, HeedError, Measurement, MetricName
-from records.rows import BASE, select, sliced, strings
-
-CLUSTER = "cluster"  # the slice that says which examples share what they are about
+from metrics.statistics.bootstrap import share
+from metrics.statistics.clusters import few
+from metrics.statistics.majority import majority_flag
+from records import MANY, SOFT, Measurement, MetricName
+from records.rows import BASE, cluster_of, select, sliced, strings
 
 
 def _worth(base: pa.Table) -> np.ndarray:
@@ -22,16 +21,8 @@ def _worth(base: pa.Table) -> np.ndarray:
     return SOFT.scores(strings(base, "y"), strings(base, "gold"))
 
 
-def by_cluster(rows: pa.Table) -> np.ndarray:
-    """The number of the cluster of each row: int [rows]; of the row itself, where no slice says it."""
-    try:
-        return sliced(rows, CLUSTER)[0]
-    except HeedError:
-        return np.arange(rows.num_rows)
-
-
 def soft_accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
-    """Mean worth of base predictions; intervals resample clusters with all that is asked about them.
+    """Mean worth of base predictions; intervals resample what examples share (``group``), or else examples.
 
     Args:
         rows: Rows; the base rows among them count.
@@ -46,22 +37,21 @@ def soft_accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
     base, full = select(rows, intervention=BASE), MetricName("accuracy", data)
     if not base.num_rows:
         return {full: Measurement(None, 0, reason="no example was predicted")}
-    values, cluster = _worth(base), by_cluster(base)
+    values, cluster, flags = _worth(base), cluster_of(base), few(base)
     result = {full: share(values, (seed, str(full)), cluster, soft_flags(rows, seed))}
     result[full._replace(statistic="majority")] = Measurement(float(_best_answer(base).mean()), len(values))
     for name in [text.partition("=")[0] for text in base["slices"][0].as_py()]:
         of, found = sliced(base, name)
-        for k in sorted(range(len(found)), key=found.__getitem__) if name != CLUSTER and len(found) <= MANY else ():
+        for k in sorted(range(len(found)), key=found.__getitem__) if len(found) <= MANY else ():
             part = full._replace(slice=f"{name}={(found[k] or 'none').replace('/', '-')}")
-            result[part] = share(values[of == k], (seed, str(part)), cluster[of == k])
+            result[part] = share(values[of == k], (seed, str(part)), cluster[of == k], flags)
     return result
 
 
 def soft_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
-    """The flag of results whose accuracy is not above that of the best single answer (p < 0.05), or nothing."""
+    """The flags of results: accuracy is not above that of the best single answer (p < 0.05), there are few clusters."""
     base = select(rows, intervention=BASE)
-    more = sums_of([_worth(base) - _best_answer(base)], by_cluster(base))
-    return () if above_zero(more[:, 0], (seed, "majority")) < 0.05 else (NOT_ABOVE_MAJORITY,)
+    return majority_flag(_worth(base), _best_answer(base), cluster_of(base), (seed,)) + few(base)
 
 
 def _best_answer(base: pa.Table) -> np.ndarray:

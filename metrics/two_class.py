@@ -12,7 +12,7 @@ from metrics.metric import Metric, Numbers, lines
 from metrics.statistics.bootstrap import share
 from metrics.statistics.majority import majority_flag
 from records import Context, Measurement, MetricName, Shown
-from records.rows import BASE, select, strings
+from records.rows import BASE, cluster_of, select, strings
 
 
 def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> Numbers:
@@ -21,7 +21,7 @@ def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> 
     Args:
         rows: Base rows of one data set or more; a uid begins with the name of its data set.
         labels: The model's labels, in the order of its probabilities; one of them is "entailment".
-        seed: Keys the bootstrap.
+        seed: Keys the bootstrap, which resamples what examples share (``group``), or else examples.
 
     Returns:
         For each data set ``two_class/<data>``, by the rule "sum" of :func:`~metrics.entailment.entailed`;
@@ -31,16 +31,19 @@ def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> 
     base = select(rows, intervention=BASE)
     gold = gold_entailed(base)
     right = {rule: entailed(base, labels, rule=rule) == gold for rule in ("sum", "argmax")}
+    cluster = cluster_of(base)
     of_data = np.array([uid.split("/")[0] for uid in strings(base, "uid")], dtype=object)
     result: Numbers = {}
     for data in sorted(set(of_data)):
         here, name = of_data == data, MetricName("two_class", data)
         positive, n = float(gold[here].mean()), int(here.sum())
-        majority = max(positive, 1 - positive)
+        most = gold[here] == (positive >= 0.5)  # where the larger class is right
         for rule, full in (("sum", name), ("argmax", name._replace(statistic="argmax"))):
             hits = right[rule][here]
-            result[full] = share(hits, (seed, str(full)), flags=majority_flag(int(hits.sum()), n, majority))
-        result[name._replace(statistic="majority")] = Measurement(majority, n)
+            result[full] = share(
+                hits, (seed, str(full)), cluster[here], majority_flag(hits, most, cluster[here], (seed, data))
+            )
+        result[name._replace(statistic="majority")] = Measurement(float(most.mean()), n)
     return result
 
 

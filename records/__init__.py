@@ -3,7 +3,7 @@
 from records.composed import EMPTIED, Composed, column
 from records.errors import HeedError, ending_with_its_reader, offline_advice, printable, run_command
 from records.example import Changed, Example, Part
-from records.examples import BATCH, Examples, ExamplesBuilder
+from records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder
 from records.labels import MANY, is_entailment, is_non_entailment, listing, percent, same_name
 from records.numbers.context import Context
 from records.numbers.display import Chart, Line, Section, Shown
@@ -20,6 +20,7 @@ from records.task import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, Task, Task
 __all__ = [
     "BATCH",
     "CLASSIFICATION",
+    "CLUSTER",
     "EMPTIED",
     "FORMATS",
     "KINDS",

@@ -14,10 +14,12 @@ from records.errors import HeedError
 from records.example import Example, Part
 from records.parts.picture import Picture
 from records.pool.contents import KINDS, content_id, digest_keys, keys, kinds_of
-from records.pool.related import Related
+from records.pool.partners import Partners
+from records.pool.related import ODD, Related
 from records.storage.files import Spool
 
 BATCH = 4096  # examples that are Python objects at a time
+CLUSTER = "cluster"  # the column of what intervals resample as a whole, where that is not each example
 CHARACTERS = 2**24  # of these examples together; one Arrow column holds less than 2 GiB
 
 
@@ -31,6 +33,7 @@ class ExamplesBuilder:
         groups: Names of the groups that are no part's content.
         meta: Names of the meta columns.
         kinds: Name to kind (of :data:`KINDS`) of the parts that are no texts.
+        cluster: The group that intervals resample as a whole; by default the first one that is no part's content.
     """
 
     BATCH = BATCH
@@ -41,9 +44,13 @@ class ExamplesBuilder:
         groups: Sequence[str] = (),
         meta: Sequence[str] = (),
         kinds: Mapping[str, str] = MappingProxyType({}),
+        cluster: str | None = None,
     ) -> None:
         self.parts, self.groups, self.meta = tuple(parts), (*parts, *groups), tuple(meta)
         names = [f"parts.{p}" for p in parts] + [f"groups.{g}" for g in self.groups] + [f"meta.{m}" for m in meta]
+        cluster = next(iter(groups), None) if cluster is None else cluster
+        self._cluster = None if cluster is None else self.groups.index(cluster)
+        names += [CLUSTER] * (cluster is not None)
         metadata = {f"parts.{part}": {b"heed": kind.encode()} for part, kind in kinds.items()}
         self.schema = pa.schema([pa.field(n, pa.string(), metadata=metadata.get(n)) for n in ["uid", "label", *names]])
         self._rows: list[tuple[str | None, ...]] = []
@@ -61,7 +68,10 @@ class ExamplesBuilder:
         """Append one example; values stand in the order of the names given to the builder."""
         texts = [part if isinstance(part, str) else part.encode() for part in parts]
         ids = [content_id(p if isinstance(p, Picture) else text) for p, text in zip(parts, texts, strict=True)]
-        self._rows.append((uid, label, *texts, *ids, *groups, *meta))
+        grouped = (*ids, *groups)
+        if self._cluster is not None:
+            meta = (*meta, ids[self._cluster][:16] if self._cluster < len(ids) else grouped[self._cluster])
+        self._rows.append((uid, label, *texts, *grouped, *meta))
         self._characters += sum(map(len, (*texts, *groups, *meta)))
         if len(self._rows) == self.BATCH or self._characters > CHARACTERS:
             self._flush()
@@ -83,8 +93,9 @@ class Examples(Sequence[Example]):
     """A pool of examples over an Arrow table; an Example is made when it is asked for.
 
     Args:
-        table: Columns ``uid``, ``label``, ``parts.<name>``, ``groups.<name>``, ``meta.<name>``, all strings; those of
-            tables and pictures hold what their ``encode`` makes of them, and say so in their metadata.
+        table: Columns ``uid``, ``label``, ``parts.<name>``, ``groups.<name>``, ``meta.<name>`` and perhaps ``cluster``,
+            all strings; those of tables and pictures hold what their ``encode`` makes of them, and say so in their
+            metadata.
 
     Attributes:
         kinds: Name to kind (of :data:`KINDS`) of the parts that are no texts.
@@ -93,6 +104,7 @@ class Examples(Sequence[Example]):
     def __init__(self, table: pa.Table) -> None:
         self.table = table
         self._contents: dict[tuple[str, ...], pa.Array] = {}  # an evaluation in every epoch asks for the same
+        self._partners: dict[tuple[tuple[str, ...], str | None], Partners] = {}
         columns = table.column_names
         self.parts = tuple(c.removeprefix("parts.") for c in columns if c.startswith("parts."))
         self.groups = tuple(c.removeprefix("groups.") for c in columns if c.startswith("groups."))
@@ -125,9 +137,13 @@ class Examples(Sequence[Example]):
     @classmethod
     def concatenate(cls, pools: Sequence["Examples"]) -> "Examples":
         """One pool of several that have the same parts, with the further groups and meta columns that all have."""
-        shared = set.intersection(*(set(pool.table.column_names) for pool in pools))
+        shared = set.intersection(*(set(pool.table.column_names) for pool in pools)) - {CLUSTER}
         columns = [name for name in pools[0].table.column_names if name in shared]
-        return cls(pa.concat_tables([pool.table.select(columns) for pool in pools]))
+        tables = [pool.table.select(columns) for pool in pools]
+        if any(pool.has_clusters for pool in pools):  # an example without one is alone
+            clusters = [pool.table[CLUSTER if pool.has_clusters else "uid"] for pool in pools]
+            tables = [table.append_column(CLUSTER, own) for table, own in zip(tables, clusters, strict=True)]
+        return cls(pa.concat_tables(tables))
 
     def __len__(self) -> int:
         return self.table.num_rows
@@ -194,10 +210,37 @@ class Examples(Sequence[Example]):
 
     @cached_property
     def _related(self) -> Related:
+        return self._relations(None)
+
+    def _relations(self, within: str | None) -> Related:
         """All parts have one vocabulary of contents, and each further group has its own."""
         contents = [group for group in self.groups if group in self.parts]
         further = [[group] for group in self.groups if group not in contents]
-        return Related([self._group_keys(names) for names in (contents, *further) if names])
+        apart = None if within is None else self._numbered([keys(self.column(f"meta.{within}"))])
+        return Related([self._group_keys(names) for names in (contents, *further) if names], apart)
+
+    @staticmethod
+    def _numbered(columns: Sequence[np.ndarray]) -> np.ndarray:
+        """Numbers that are equal where all columns, uint64 [examples] each, are: int64 [examples]."""
+        joined = np.zeros(len(columns[0]), dtype=np.uint64)
+        for column in columns:
+            joined = joined * ODD + column
+        return np.unique(joined, return_inverse=True)[1].astype(np.int64)
+
+    def partners(self, parts: Sequence[str], within: str | None = None) -> Partners:
+        """Which examples may lend some parts to which.
+
+        Args:
+            parts: The parts that are lent.
+            within: A meta column; partners have the same in it.
+        """
+        key = tuple(parts), within
+        if key not in self._partners:
+            kept = [part for part in self.parts if part not in parts]
+            keys_kept, keys_lent = (list(self._group_keys(names)) for names in (kept or self.parts, parts))
+            related = self._related if within is None else self._relations(within)
+            self._partners[key] = Partners(related, self._numbered(keys_kept), self._numbered(keys_lent))
+        return self._partners[key]
 
     def _group_keys(self, names: Sequence[str]) -> np.ndarray:
         """Numbers that are equal for equal groups: uint64 [names, examples]."""
@@ -216,6 +259,16 @@ class Examples(Sequence[Example]):
     def uid_order(self) -> np.ndarray:
         """Positions by ascending uid: int64 [examples]."""
         return pc.sort_indices(self.table["uid"]).to_numpy().astype(np.int64)
+
+    @property
+    def has_clusters(self) -> bool:
+        """Whether intervals resample something larger than an example, such as all that stand on one premise."""
+        return CLUSTER in self.table.column_names
+
+    def with_clusters_of(self, others: "Examples") -> "Examples":
+        """The same examples with the clusters of others, which they stand for one by one."""
+        table = self.table.drop_columns([CLUSTER]) if self.has_clusters else self.table
+        return Examples(table.append_column(CLUSTER, others.table[CLUSTER]) if others.has_clusters else table)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -2,7 +2,9 @@
 
 A row says what was asked (uid, intervention, part, variant, draw), what the model answered before (``y``, ``p``) and
 after the change (``y2``, ``p2``), what its error is shared with (``clusters``), and by what a breakdown groups it
-(``slices``: "name=value" for each meta column of the base example). ``gold`` is the label of the example as changed. A
+(``slices``: "name=value" for each meta column of the base example). ``group`` is what intervals resample as a whole,
+such as the table or the premise of the base example; null where each example is alone. ``gold`` is the label of the
+example as changed. A
 base row has intervention "base", draw -1 and no ``y2``, and its ``content`` identifies the label and the parts of the
 example: rows of two runs are joined only where these are the same. The null control has draw -1 as well.
 """
@@ -20,13 +22,15 @@ import pyarrow.parquet as pq
 
 from records.errors import HeedError
 
-FORMAT = 3
+FORMAT = 4
 BASE = "base"
+SPLIT = "split"  # the meta column that several splits are told apart by
 NO_DRAW = -1
 MOST_DRAWS = 2**15 - 1  # a draw has 16 bits, one of them for its sign
 GROUP = 65_536  # rows of a Parquet row group
 KEY = ("uid", "intervention", "part", "variant", "draw")
-STRINGS = ("uid", "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation", "content")
+ABOUT = "uid", "group", "content"  # texts about the base example
+STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
 
 
 def probs_type(labels: int) -> pa.DataType:
@@ -116,20 +120,52 @@ def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
 
 def of_split(rows: pa.Table, split: str) -> pa.Table:
     """The rows of one of several splits, by the slice "split"."""
-    of, names = sliced(rows, "split")
+    of, names = sliced(rows, SPLIT)
     return rows.filter(pa.array(np.array([name == split for name in names], dtype=bool)[of]))
 
 
 def runs(rows: pa.Table, name: str) -> np.ndarray:
     """The number of the run of equal values that each row stands in: int32 [rows].
 
-    In rows in their canonical order, each uid is one run.
+    In rows in their canonical order, which :func:`require_canonical` asks for, each uid is one run.
     """
     column, starts = rows[name], np.zeros(rows.num_rows, dtype=np.int32)
     for start in range(1, rows.num_rows, GROUP):
         here = column.slice(start, GROUP)
         starts[start : start + GROUP] = pc.not_equal(here, column.slice(start - 1, len(here))).to_numpy()
     return np.cumsum(starts, dtype=np.int32)
+
+
+def is_grouped(rows: pa.Table) -> bool:
+    """Whether the data name what intervals resample as a whole."""
+    return rows["group"].null_count < rows.num_rows
+
+
+def cluster_of(rows: pa.Table) -> np.ndarray:
+    """The number of what each row is resampled with, its group or else its uid: int [rows]."""
+    if not is_grouped(rows):
+        return runs(rows, "uid")
+    return codes(pa.table({"cluster": pc.coalesce(rows["group"], rows["uid"])}), "cluster")[0]
+
+
+def require_canonical(rows: pa.Table) -> None:
+    """Check that rows ascend by :data:`KEY`, and that no two have the same.
+
+    Raises:
+        HeedError: They are in another order, or one stands twice.
+    """
+    for start in range(0, rows.num_rows - 1, GROUP):
+        here = rows.select(KEY).slice(start, GROUP + 1)
+        first, second = here.slice(0, here.num_rows - 1), here.slice(1)
+        tied, wrong = np.ones(first.num_rows, dtype=bool), np.zeros(first.num_rows, dtype=bool)
+        for name in KEY:
+            wrong |= tied & pc.greater(first[name], second[name]).to_numpy()
+            tied &= pc.equal(first[name], second[name]).to_numpy()
+        if (wrong | tied).any():
+            uid = second["uid"][int((wrong | tied).argmax())].as_py()
+            raise HeedError(
+                f"The rows are not in their order from {uid} on, or stand there twice: sort them by {', '.join(KEY)}."
+            )
 
 
 def strings(rows: pa.Table, name: str) -> np.ndarray:

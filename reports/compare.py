@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from metrics.soft_accuracy import by_cluster
 from metrics.statistics.bootstrap import NO_WIDTH, share
+from metrics.statistics.clusters import few
 from records import Context, HeedError, Measurement, MetricName, run_command
-from records.rows import BASE, contents, difference, select, strings
+from records.rows import BASE, cluster_of, contents, difference, select, strings
 from records.storage.results import distinct, named, read_evaluation, read_results, rows_file
 from reports.terminal.natural_logic import print_categories
 from reports.terminal.table import merged, print_table
@@ -66,7 +66,7 @@ def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> M
     Args:
         first: Folder of a run.
         second: Folder of another, evaluated on the same examples.
-        seed: Keys the bootstrap over uids, or over clusters, where gold says what answers are worth.
+        seed: Keys the bootstrap, which resamples what examples share (``group``), or else examples.
 
     Raises:
         UnpairedError: The runs were evaluated on different examples.
@@ -84,7 +84,7 @@ def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> M
         raise UnpairedError(
             f"{first} and {second} were evaluated on different examples, so they cannot be paired: {differ}."
         )
-    return share(correct[1] - correct[0], (seed, "paired"), None if kind.exclusive else by_cluster(base))
+    return share(correct[1] - correct[0], (seed, "paired"), cluster_of(base), few(base))
 
 
 def _both_accurate(results: Mapping[str, Mapping[str, Any]]) -> bool:

@@ -187,7 +187,9 @@ def test_a_published_model_of_three_classes_is_measured_on_data_of_two(caplog, m
     AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path / "head")
     monkeypatch.chdir(tmp_path)
     with caplog.at_level("INFO"):
-        run(evaluate.main, "--model", tmp_path / "head", "--model.max_length", "64", "--data", "rte", "--data.path", rte)
+        run(
+            evaluate.main, "--model", tmp_path / "head", "--model.max_length", "64", "--data", "rte", "--data.path", rte
+        )
     assert any("CONTRADICTION and NEUTRAL are not_entailment here" in line for line in caplog.messages)
     (folder,) = (tmp_path / "runs" / "rte").glob("*/pretrained/version_0")
     rows, _ = read_rows(folder / "rows" / "accuracy.parquet")

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from callbacks.engine.blocks import Block
 from callbacks.engine.predictions import Predictions, concatenated
 from interventions import Changes, Intervention
-from records import Examples, HeedError, Task
+from records import CLUSTER, Examples, HeedError, Task
 from records import rows as r
 
 Texts = Sequence[pa.Array | str]  # of each group of rows: a text for each of its rows, or one for all
@@ -66,6 +66,7 @@ class RowMaker:
         after = concatenated([own, *predicted]).take(order)
         columns = {
             "uid": pool.uids.take(positions),
+            "group": self._groups(positions),
             "intervention": spread(names),
             "part": spread(parts),
             "variant": spread(variants),
@@ -98,6 +99,10 @@ class RowMaker:
             else:
                 texts.append(self.pool.texts("label", c.positions if c.known is None else c.known))
         return spread(texts)
+
+    def _groups(self, positions: np.ndarray) -> pa.Array:
+        """What intervals resample each example with; null where it is alone."""
+        return self.pool.texts(CLUSTER, positions) if self.pool.has_clusters else pa.nulls(len(positions), pa.string())
 
     def _clusters(self, block: Block, changes: Sequence[Changes]) -> pa.ListArray:
         base = r.lists_of(self.pool.uids.take(block.positions))

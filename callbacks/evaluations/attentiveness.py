@@ -9,7 +9,7 @@ from callbacks.engine.evaluation import Evaluation, Plan, Setting
 from interventions import Swap
 from metrics import METRICS
 from records import Context, HeedError
-from records.rows import BASE, MOST_DRAWS, where
+from records.rows import BASE, MOST_DRAWS, SPLIT, where
 
 
 class Attentiveness(Evaluation):
@@ -33,7 +33,8 @@ class Attentiveness(Evaluation):
 
     def plan(self, setting: Setting) -> Plan:
         data, limit = setting.data, self.max_examples if setting.monitoring else None
-        swaps = [Swap(part, data.default_label, self.draws, limit=limit) for part in data.swap]
+        within = SPLIT if data.splits_evaluated else None
+        swaps = [Swap(part, data.default_label, self.draws, limit=limit, within=within) for part in data.swap]
         return Plan(data.pool, swaps, {"swap": list(data.swap)})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
@@ -41,13 +42,16 @@ class Attentiveness(Evaluation):
         if context.default_label is not None:
             base &= ~where(rows, y=context.default_label)
         counts = {}
-        for part in context.own["swap"]:
+        for swap in plan.interventions:
+            part, lenders = swap.part, pool.partners(swap.parts, swap.within)
             swapped = rows["uid"].filter(pa.array(where(rows, intervention="swap", part=part, draw=0)))
-            candidates = pool.candidates[pc.index_in(swapped, value_set=pool.uids).to_numpy()]
+            positions = pc.index_in(swapped, value_set=pool.uids).to_numpy()
+            candidates = int(lenders.counts[positions].sum())
             counts[part] = {
                 "eligible": int(base.sum()),
                 "swapped": len(swapped),
-                "partners_excluded": len(swapped) * (len(pool) - 1) - int(candidates.sum()),
-                "partners_eligible": int(candidates.sum()),
+                "partners_excluded": len(swapped) * (len(pool) - 1) - candidates,
+                "partners_real": int(lenders.real[positions].sum()),
+                "partners_eligible": candidates,
             }
         return counts

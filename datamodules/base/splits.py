@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from interventions import Swap
-from records import Composed, Examples, HeedError, generator, keys
+from records import CLUSTER, Composed, Examples, HeedError, generator, keys
 
 
 def by_hash(examples: Examples, seed: int, purpose: str, by_group: bool = False) -> np.ndarray:
@@ -61,8 +61,8 @@ def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) 
 
 
 def group_column(examples: Examples) -> str:
-    """The column of the first group that is no part's content (the table, say), or that of the uids without one."""
-    return next((f"groups.{group}" for group in examples.groups if group not in examples.parts), "uid")
+    """The column of the clusters (of the table, say), or that of the uids without them."""
+    return CLUSTER if examples.has_clusters else "uid"
 
 
 def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
@@ -93,16 +93,16 @@ def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examp
     column = group_column(examples)
     groups = list(examples.column(column))
     if len(set(groups)) < folds:
-        what = "examples" if column == "uid" else f"different values of {column.removeprefix('groups.')!r}"
+        what = "examples" if column == "uid" else "different values of the first of §data.groups"
         raise HeedError(f"§data.folds {folds}: the training set has only {len(set(groups))} {what}.")
     held = folds_of(groups, folds) == fold
     return examples.take(np.flatnonzero(~held)), examples.take(np.flatnonzero(held))
 
 
-def hold_out(examples: Examples, n: int, seed: int, by_group: bool = False) -> tuple[Examples, Examples]:
+def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]:
     """Split off ``n`` examples for validation: (rest, held out).
 
-    With ``by_group``, whole groups (:func:`group_column`) are split off, until ``n`` examples are or more.
+    No cluster is split: whole ones are split off, until ``n`` examples are or more.
 
     Raises:
         HeedError: Nothing would be left to train on.
@@ -111,15 +111,15 @@ def hold_out(examples: Examples, n: int, seed: int, by_group: bool = False) -> t
         raise HeedError(f"§data.hold_out {n} leaves nothing to validate on.")
     if n >= len(examples):
         raise HeedError(f"§data.hold_out {n} leaves nothing of the {len(examples)} training examples.")
-    order = by_hash(examples, seed, "hold_out", by_group)
-    if by_group:
+    order = by_hash(examples, seed, "hold_out", examples.has_clusters)
+    if examples.has_clusters:
         group = np.array(list(examples.column(group_column(examples))), dtype=object)[order]
         ends = np.append(np.flatnonzero(group[1:] != group[:-1]) + 1, len(order))
-        whole = int(ends[np.searchsorted(ends, n)])
-        if whole == len(order):
-            what = group_column(examples).removeprefix("groups.")
-            raise HeedError(f"§data.hold_out {n} leaves nothing to train on, since no {what} is split.")
-        n = whole
+        end = int(ends[np.searchsorted(ends, n)])
+        if end == len(order):
+            whole = "no group (the first of §data.groups) is split"
+            raise HeedError(f"§data.hold_out {n} leaves nothing to train on, since {whole}.")
+        n = end
     return examples.take(np.sort(order[n:])), examples.take(np.sort(order[:n]))
 
 

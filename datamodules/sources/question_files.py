@@ -10,9 +10,7 @@ from typing import Any
 from datamodules.sources.hub_and_local import Columns, is_empty, refuse_repeated, require_columns, text_of
 from datamodules.sources.readers import Row, brief
 from records import SPAN, Examples, ExamplesBuilder, HeedError
-from records.pool.contents import content_id
 
-PASSAGE = "passage"  # meta column: which questions are about the same text
 STARTS = "starts"  # meta column: where each gold answer begins in its text, in characters, or null: a JSON list
 
 
@@ -110,16 +108,17 @@ def to_questions(
         no_answer: Column that says whether there is no answer. Without one, an empty list says so.
 
     Returns:
-        The examples, with the gold answers as a JSON list, without repetitions; their meta columns are ``starts``,
-        ``passage`` and those that are named. Where no group is named, there is the group ``passage``.
+        The examples, with the gold answers as a JSON list, without repetitions; their meta columns are ``starts`` and
+        those that are named. Where no group is named, intervals resample texts.
 
     Raises:
         HeedError: A missing column, an empty part, answers of another kind, an answer with an offset that stands
             nowhere in its text, or a repeated id; the message names the row.
     """
-    groups = tuple(columns.groups) or (PASSAGE,)
-    builder = ExamplesBuilder(tuple(columns.parts), groups, (STARTS, PASSAGE, *columns.meta))
-    wanted = [*columns.parts.values(), columns.label, *columns.groups, *columns.meta]
+    further = columns.further_groups
+    cluster, *_ = columns.groups or (next(iter(columns.parts)),)
+    builder = ExamplesBuilder(tuple(columns.parts), further, (STARTS, *columns.meta), cluster=cluster)
+    wanted = [*columns.parts.values(), columns.label, *further, *columns.meta]
     wanted += [name for name in (columns.uid, no_answer) if name is not None]
     found, kept = Found(), []  # the rows that became examples
     for number, (row, values) in enumerate(questions(rows, where), 1):
@@ -136,12 +135,11 @@ def to_questions(
                 found.no_gold += 1
                 continue
         starts = [_place(parts[0], answer, start, f"{where}, row {row}", found) for answer, start in answers.items()]
-        passage = content_id(parts[0])[:16]
-        of_group = [text_of(values[column], where, row, column) for column in columns.groups] or [passage]
+        of_group = [text_of(values[column], where, row, column) for column in further]
         meta = ["" if is_empty(values[c]) else text_of(values[c], where, row, c) for c in columns.meta]
         uid = number if columns.uid is None else text_of(values[columns.uid], where, row, columns.uid)
         gold = SPAN.write_gold(list(answers))
-        builder.add(f"{prefix}/{uid}", parts, gold, of_group, [json.dumps(starts), passage, *meta])
+        builder.add(f"{prefix}/{uid}", parts, gold, of_group, [json.dumps(starts), *meta])
         kept.append(row)
     if not kept:
         raise HeedError(f"{where} has no question with a gold answer ({found.no_gold} without).")

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import binomtest
 
-from metrics.statistics.bootstrap import RESAMPLES, Key
+from metrics.statistics.bootstrap import RESAMPLES, Key, sums_of
+from metrics.statistics.clusters import are_single
 from records import generator
 
 NOT_ABOVE_MAJORITY = "not_above_majority"
@@ -20,9 +21,27 @@ def above_majority(correct: int, n: int, majority_share: float) -> float:
     return float(binomtest(correct, n, majority_share, alternative="greater").pvalue)
 
 
-def majority_flag(correct: int, n: int, majority_share: float) -> tuple[str, ...]:
-    """The flag of an accuracy that is not above the majority share (:func:`above_majority`, p < 0.05), or nothing."""
-    return () if n and above_majority(correct, n, majority_share) < 0.05 else (NOT_ABOVE_MAJORITY,)
+def majority_flag(worth: np.ndarray, best: np.ndarray, clusters: np.ndarray, key: Key) -> tuple[str, ...]:
+    """The flag of an accuracy that is not above that of the best single answer (p < 0.05), or nothing.
+
+    The test is :func:`above_majority` where answers are right or wrong and each example is alone; else that of
+    :func:`above_zero`, whose differences are those of whole clusters.
+
+    Args:
+        worth: What each prediction is worth, [examples]: 0 or 1, or something between.
+        best: What the best single answer is worth there, [examples].
+        clusters: The cluster of each example, int [examples].
+        key: What the test is for; keys the random numbers.
+    """
+    worth, best = np.asarray(worth, dtype=np.float64), np.asarray(best, dtype=np.float64)
+    if not len(worth):
+        return (NOT_ABOVE_MAJORITY,)
+    is_exact = are_single(clusters) and np.isin(worth, (0, 1)).all() and np.isin(best, (0, 1)).all()
+    if is_exact:
+        p = above_majority(int(worth.sum()), len(worth), float(best.mean()))
+    else:
+        p = above_zero(sums_of([worth - best], clusters)[:, 0], (*key, "majority"))
+    return () if p < 0.05 else (NOT_ABOVE_MAJORITY,)
 
 
 def above_zero(differences: Sequence[float] | np.ndarray, key: Key) -> float:

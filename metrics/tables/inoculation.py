@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from metrics.metric import Numbers
 from metrics.statistics.bootstrap import NO_WIDTH, Formula, difference, ratio
-from metrics.tables.by_table import FEW_TABLES, by_table, tables_of
+from metrics.statistics.clusters import FEW_CLUSTERS
+from metrics.tables.by_table import by_table, tables_of
 from metrics.tables.challenge import challenge_pairs
 from records import HeedError, Measurement, MetricName
 from records.rows import BASE, contents, same, select, strings
@@ -162,7 +163,7 @@ def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, marg
         for name, m in measurements:
             if m.ci95 is None:
                 return m.reason
-            if {NO_WIDTH, FEW_TABLES} <= set(m.flags):
+            if {NO_WIDTH, FEW_CLUSTERS} <= set(m.flags):
                 return silent.format(name)
         return None
 

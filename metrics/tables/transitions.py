@@ -16,7 +16,7 @@ from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import Key, left_out, measured, ratio, resample
 from metrics.statistics.bootstrap import share as share_of
 from records import NO_LABEL, Chart, Context, HeedError, Line, Measurement, MetricName, Shown
-from records.rows import codes, sliced, where
+from records.rows import SPLIT, codes, sliced, where
 
 TRANSITIONS = "transitions"
 INVALID, COMPOSED = "invalid", "invalid_composed"  # statistics
@@ -76,7 +76,7 @@ def _places(rows: pa.Table, name: str) -> np.ndarray:
 
 
 def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
-    at, names = sliced(rows, "split")
+    at, names = sliced(rows, SPLIT)
     if unknown := [name for name in names if name not in splits]:
         raise HeedError(f"A row is of the split {unknown[0]!r}, which is none of {', '.join(splits)}.")
     return np.array([list(splits).index(name) for name in names], dtype=np.int64)[at]

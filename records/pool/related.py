@@ -5,18 +5,26 @@ from functools import cached_property
 
 import numpy as np
 
+ODD = np.uint64(0x9E3779B97F4A7C15)  # spreads small numbers over 64 bits
+
 
 class Related:
     """Examples that are related where they have the same value in columns that share a vocabulary.
 
+    With ``within``, those that differ in it are related as well, so that none is the partner of another.
+
     Args:
         columns: For each vocabulary, the columns that share it: uint64 [columns, examples], equal for equal values.
+        within: What only those who have the same of are not related: int64 [examples]; None for nothing.
 
     Attributes:
         codes: The values of all columns, numbered: int32 [columns, examples]; vocabularies have no number in common.
     """
 
-    def __init__(self, columns: Sequence[np.ndarray]) -> None:
+    def __init__(self, columns: Sequence[np.ndarray], within: np.ndarray | None = None) -> None:
+        self._within = within
+        if within is not None:  # values of different ones are different values
+            columns = [keys ^ (within.astype(np.uint64) * ODD) for keys in columns]
         self._rows, numbered, values, row = [], [], 0, 0
         for keys in columns:
             unique, codes = np.unique(keys, return_inverse=True)
@@ -27,7 +35,7 @@ class Related:
 
     def share(self, i: np.ndarray | int, j: np.ndarray | slice) -> np.ndarray:
         """Whether positions ``i`` share a value with positions ``j``: bool [positions]."""
-        shared: np.ndarray | bool = False
+        shared = False if self._within is None else self._within[i] != self._within[j]
         for rows in self._rows:
             first, second = ([self.codes[row][positions] for row in rows] for positions in (i, j))
             for a in first:
@@ -55,7 +63,8 @@ class Related:
             kept = others > 0
             last, positions, sets = _with_one_more(last[kept], positions[kept], sets[kept], codes, is_shared)
             sign = -sign
-        return n - 1 - related
+        others = n if self._within is None else np.bincount(self._within)[self._within]
+        return others - 1 - related
 
 
 def _with_one_more(

@@ -18,7 +18,7 @@ FLAGS = {  # flag: mark in the table, explanation
     "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
     "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
     "interval_unbounded": ("e", "the DCE is 0 in 2.5 % of resamples or more, so the ratio has no upper bound"),
-    "few_tables": ("f", "fewer than 30 tables: the interval is too narrow"),
+    "few_clusters": ("f", "fewer than 30 groups (tables, articles) to resample: the interval is too narrow"),
     "resamples_left_out": ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
 }
 Results = Mapping[str, Any]  # the content of a results.json

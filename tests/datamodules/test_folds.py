@@ -63,12 +63,12 @@ def test_every_example_is_validated_on_once_and_never_beside_its_group(groups: l
 
 
 def test_the_group_is_the_first_that_is_no_part_or_else_the_uid() -> None:
-    assert group_column(pool(["a", "b"])) == "groups.table"
+    assert group_column(pool(["a", "b"])) == group_column(pool(["a"]).rename_parts(["p"])) == "cluster"
+    assert list(pool(["a", "b"]).column("cluster")) == ["a", "b"]
     assert group_column(Examples.of([Example("u", {"premise": "p"}, None)])) == "uid"
-    assert group_column(pool(["a"]).rename_parts(["p"])) == "groups.table"
 
 
-@pytest.mark.parametrize(("examples", "message"), [(pool(["a"] * 9), "only 1 different values of 'table'")])
+@pytest.mark.parametrize(("examples", "message"), [(pool(["a"] * 9), "only 1 different values of the first of")])
 def test_more_folds_than_groups_are_refused(examples: Examples, message: str) -> None:
     with pytest.raises(HeedError, match=message):
         fold_out(examples, 5, 0)
@@ -170,3 +170,17 @@ def test_inoculation_by_group_leaves_whole_groups(folder: Path) -> None:
         assert len({e.groups["article"] for e in data.train_examples}) <= n // 4 + 2  # one begun, one without gold
         chosen.append(set(data.train_examples.column("uid")))
     assert chosen[0] < chosen[1] < chosen[2]
+
+
+def test_a_part_may_be_the_group_and_then_no_premise_is_split(folder: Path) -> None:
+    head = "premise\thypothesis\tlabel\n"
+    rows = [f"p {i // 3}\th {i}\t{i % 3}\n" for i in range(30)]
+    (folder / "train.tsv").write_text(head + "".join(rows))
+    data = pairs(folder / "train.tsv", groups=("premise",), hold_out=7)
+    data.setup("fit")
+    assert len(data.pool) == 9
+    assert data.pool.groups == ("premise", "hypothesis")
+    assert not set(data.pool.column("parts.premise")) & set(data.train_examples.column("parts.premise"))
+    alone = pairs(folder / "train.tsv", groups=("premise",), hold_out=7, partial="hypothesis")
+    alone.setup("fit")
+    assert list(alone.pool.column("cluster")) == list(data.pool.column("cluster"))  # whatever part is left

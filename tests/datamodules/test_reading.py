@@ -66,7 +66,12 @@ def test_every_question_of_the_real_file(shared_data: Path) -> None:
     assert len(own) == 6078
     assert not texts(data.train_examples) & texts(data.pool)
     assert (data.counts.hopeless["not_in_text"], data.found["train"].moved, data.counts.no_gold["train"]) == (0, 0, 0)
-    assert data.pool.meta == ("passage",)
+    assert data.pool.meta == ()
+    assert (
+        list(data.pool.column("cluster"))
+        == list(plain.pool.column("cluster"))
+        == list(plain.pool.column("groups.title"))
+    )
 
 
 def test_mrqa_files_with_inclusive_spans(shared_data: Path) -> None:
@@ -291,7 +296,12 @@ def test_partial_data_keep_both_parts_and_are_not_swapped(
     plain.setup("fit")
     assert list(data.pool.column("uid")) == list(plain.pool.column("uid"))
     assert list(data.pool.column("parts.context")) != list(plain.pool.column("parts.context"))
-    assert data.pool.meta == ("passage",)
+    assert data.pool.meta == ()
+    assert (
+        list(data.pool.column("cluster"))
+        == list(plain.pool.column("cluster"))
+        == list(plain.pool.column("groups.title"))
+    )
 
 
 def test_counterfactuals_have_no_answer_and_a_text_of_another_article(
@@ -316,5 +326,7 @@ def test_holding_out_takes_whole_articles(tmp_path: Path, write_squad: Callable[
         data.setup("fit")
         assert len(data.pool) == 10 * articles
         assert not texts(data.pool) & texts(data.train_examples)
-    with pytest.raises(HeedError, match="hold_out 31 leaves nothing to train on, since no title is split"):
+    with pytest.raises(
+        HeedError, match="hold_out 31 leaves nothing to train on, since no group \(the first of groups\) is split"
+    ):
         squad(file, hold_out=31).setup("fit")

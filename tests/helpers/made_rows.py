@@ -42,6 +42,7 @@ def make(
             "allowed": "",
             "expectation": {"swap": "change", "null": "stay"}.get(entry["intervention"], ""),
             "content": "",
+            "group": None,
             "version": 1,
             "p": p,
             "p2": p2,

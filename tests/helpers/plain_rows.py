@@ -13,7 +13,7 @@ LABELS = 3
 def table(keys: list[tuple], labels: int = LABELS, **columns: list) -> pa.Table:
     """Rows with these (uid, intervention, part, variant, draw) keys; other columns are plain unless given."""
     n = len(keys)
-    filled = {name: [""] * n for name in r.STRINGS}
+    filled = {name: [""] * n for name in r.STRINGS} | {"group": [None] * n}
     filled |= {name: [key[k] for key in keys] for k, name in enumerate(r.KEY)}
     filled |= {"version": [1] * n, "clusters": [[key[0]] for key in keys], "slices": [[] for _ in keys]}
     filled |= {"p": [None] * n, "p2": [None] * n}

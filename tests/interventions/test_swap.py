@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, chi2_contingency, chisquare
 
 import interventions.swap
+import records.pool.partners
 from interventions import Swap
 from records import Example, Examples, ExamplesBuilder, integers
 
@@ -41,9 +42,18 @@ def make(rows: Rows) -> Examples:
     )
 
 
-def candidates(rows: Rows, i: int) -> list[int]:
-    """Brute force: every position that shares no content, wherever it stands, and no topic with ``i``."""
-    return [j for j, row in enumerate(rows) if not {*row[:2]} & {*rows[i][:2]} and row[2] != rows[i][2]]
+def candidates(rows: Rows, i: int, part: str = "premise") -> list[int]:
+    """Brute force: every position that shares no content, wherever it stands, and no topic with ``i``.
+
+    Nor may the pair that comes of it, where a part stays, be one that stands in the pool.
+    """
+    unrelated = [j for j, row in enumerate(rows) if not {*row[:2]} & {*rows[i][:2]} and row[2] != rows[i][2]]
+    pairs = {row[:2] for row in rows}
+    if part == "premise":
+        return [j for j in unrelated if (rows[j][0], rows[i][1]) not in pairs]
+    if part == "hypothesis":
+        return [j for j in unrelated if (rows[i][0], rows[j][1]) not in pairs]
+    return unrelated
 
 
 def drawn(swap: Swap, pool: Examples, draws: int, seed: int = 0, positions: list[int] | None = None) -> np.ndarray:
@@ -59,11 +69,11 @@ def test_a_partner_is_unrelated_and_only_the_part_changes(rows, part, seed):
     pool, swap = make(rows), Swap(part, "no", draws=3)
     found = iter(made(swap, pool, seed=seed))
     for i, base in enumerate(pool):
-        for draw in range(3 if candidates(rows, i) else 0):
+        for draw in range(3 if candidates(rows, i, part) else 0):
             changed = next(found)
             partner = pool[changed.partner]
             assert (changed.position, changed.draw) == (i, draw)
-            assert pool.position(changed.partner) in candidates(rows, i)
+            assert pool.position(changed.partner) in candidates(rows, i, part)
             new = {name: partner.parts[name] for name in swap.parts}
             assert changed.example.parts == {**base.parts, **new}
             assert list(changed.example.parts) == ["premise", "hypothesis"]
@@ -85,7 +95,7 @@ def test_there_is_none_exactly_where_everyone_is_related(rows, part, seed, block
         patch.setattr(interventions.swap, "BLOCKS", blocks)
         positions = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=30))
         for i, partners in zip(positions, drawn(Swap(part, None), make(rows), 4, seed, positions), strict=True):
-            assert set(partners.tolist()) <= (set(candidates(rows, i)) or {-1})
+            assert set(partners.tolist()) <= (set(candidates(rows, i, part)) or {-1})
 
 
 @given(contents, seeds, st.data())
@@ -124,8 +134,8 @@ RELATED = [
     ("a", "1", "a"), ("a", "2", "b"), ("b", "3", "c"), ("c", "4", "d"), ("d", "1", "e"),
     ("e", "5", "a"), ("b", "2", "b"), ("b", "3", "c"), ("c", "5", "d"), ("a", "4", "a"),
 ]  # fmt: skip
-DUPLICATES = [(f"p{i % 3}", f"h{i % 4}", f"t{i // 2}") for i in range(24)]
-EITHER_SIDE = [(f"x{i % 5}", f"x{(i * i + 1) % 7}", f"t{i % 6}") for i in range(20)]  # a text may stand on both sides
+DUPLICATES = [(f"p{i % 12}", f"h{i % 4}", f"t{i // 2}") for i in range(24)]  # of 48 pairs, 12 are real
+EITHER_SIDE = [(f"x{i % 9}", f"x{(i * i + 1) % 11}", f"t{i % 6}") for i in range(20)]  # a text may stand on both sides
 HALF = [(f"p{i // 3}", f"h{i}", "half" if i % 2 else f"t{i}") for i in range(30)]
 ALMOST_ALL = [(f"p{i}", f"h{i}", "most" if i < 38 else "other") for i in range(40)]
 POOLS = {
@@ -223,10 +233,9 @@ FIRST = {"swap": Swap("premise", "no"), "uid": 0, "draw": 0}
         {"draw": 4},
         {"uid": 3},
         {"swap": Swap("hypothesis", "no")},
-        {"swap": Swap("premise", "no", version=99)},
         {"swap": Swap("premise", "no", name="partial")},
     ],
-    ids=["the next draw", "the last draw", "another uid", "another part", "another version", "another name"],
+    ids=["the next draw", "the last draw", "another uid", "another part", "another name"],
 )
 def test_draws_are_independent_of(other):
     assert chi2_contingency(joint(FIRST, FIRST | other)).pvalue > 0.001
@@ -259,7 +268,7 @@ def test_neither_the_default_label_nor_the_number_of_draws_changes_a_draw():
 
 def test_the_partners_are_those_of_every_earlier_run():
     """Published rows can be made again only as long as these stand; the version says so."""
-    assert Swap("premise", "no").version == 2
+    assert Swap("premise", "no").version == 3
     found = drawn(Swap("premise", "no"), make(RELATED), 5, 0).tolist()
     assert (found[0], found[2]) == ([6, 8, 8, 2, 8], [4, 0, 5, 0, 5])
     assert found == [[by_hand(RELATED, i, draw) for draw in range(5)] for i in range(10)]
@@ -339,3 +348,51 @@ def test_without_a_default_label_every_prediction_is_eligible():
 def test_it_says_what_it_is():
     swap = Swap("hypothesis", "no")
     assert (swap.name, swap.parts, swap.draws, swap.expectation) == ("swap", ("hypothesis",), 5, "change")
+
+
+def test_a_pair_that_somebody_wrote_is_not_made_and_is_counted():
+    """Of the questions that three pictures share, a swap of the picture would make another real question."""
+    asked = {"p1": "abc", "p2": "ab", "p3": "ad", "p4": "e"}
+    rows = [
+        (picture, question, f"t{picture}{question}") for picture, questions in asked.items() for question in questions
+    ]
+    pool = make(rows)
+    lenders = pool.partners(["premise"])
+    real = [
+        [j for j, row in enumerate(rows) if not {*row[:2]} & {*rows[i][:2]} and (row[0], rows[i][1], "") in
+         {(p, q, "") for p, q, _ in rows}]
+        for i in range(len(rows))
+    ]  # fmt: skip
+    assert lenders.real.tolist() == [len(of) for of in real]
+    assert sum(map(len, real)) > 5
+    assert lenders.counts.tolist() == [len(candidates(rows, i)) for i in range(len(rows))]
+    assert [lenders.all_of(i).tolist() for i in range(len(rows))] == [candidates(rows, i) for i in range(len(rows))]
+
+
+@given(contents, part_names, st.integers(1, 40))
+def test_partners_are_counted_as_one_by_one(rows, part, pairs):
+    """However few pairs are looked at together, and with both parts lent: then no pair is made."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(records.pool.partners, "PAIRS", pairs)
+        lenders = make(rows).partners(part.split("+"))
+        assert lenders.counts.tolist() == [len(candidates(rows, i, part)) for i in range(len(rows))]
+        assert lenders.real.tolist() == [
+            len(candidates(rows, i, "both")) - len(candidates(rows, i, part)) for i in range(len(rows))
+        ]
+
+
+@given(contents, st.lists(few, min_size=12, max_size=12), seeds)
+def test_partners_stay_in_their_split(rows, splits, seed):
+    splits = splits[: len(rows)]
+    pool = make(rows)
+    pool = Examples(pool.table.append_column("meta.split", pa.array(splits)))
+    swap = Swap("premise", None, within="split")
+    for i, partners in enumerate(drawn(swap, pool, 6, seed)):
+        alone = [j for j in range(len(rows)) if splits[j] == splits[i]]
+        of_split = [rows[j] for j in alone]
+        unrelated = [alone[k] for k in candidates(of_split, alone.index(i), "both")]
+        pairs = {row[:2] for row in rows}
+        allowed = {j for j in unrelated if (rows[j][0], rows[i][1]) not in pairs} or {-1}
+        assert set(partners.tolist()) <= allowed
+        assert pool.partners(["premise"], "split").counts[i] == len(allowed - {-1})
+    assert swap.settings != Swap("premise", None).settings  # another manifest

@@ -1,5 +1,6 @@
 """Accuracy, the majority rule and the noise floor, against plain loops and a binomial tail."""
 
+import itertools
 import math
 
 import numpy as np
@@ -9,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from metrics.accuracy import METRIC, accuracy, noise
-from metrics.statistics.majority import above_majority
-from records import CLASSIFICATION, SOFT, Context
+from metrics.accuracy import METRIC, accuracy, majority_flags, noise
+from metrics.statistics.majority import above_majority, majority_flag
+from records import CLASSIFICATION, SOFT, Context, HeedError
 
 from made_rows import by_text
 
@@ -212,3 +213,59 @@ def test_curves_are_of_metrics_that_there_are(rows_of, kind, n, by_label):
     if by_label:
         found = accuracy(rows_of({label: (label, label) for label in labels}), "d")
         assert {str(name) for name in charts["accuracy by label"].curves.values()} <= found.keys()
+
+
+def grouped(rows: pa.Table, of: list[str | None]) -> pa.Table:
+    """Rows in which u0, u1, ... have these groups."""
+    groups = [of[int(uid.removeprefix("u"))] for uid in rows["uid"].to_pylist()]
+    return rows.set_column(1, "group", pa.array(groups, pa.string()))
+
+
+def test_intervals_resample_what_examples_share(rows_of):
+    """Six copies of one example say no more than one, so the interval is wider by the square root of six."""
+    of = [f"sentence {i // 6}" for i in range(600)]
+    pairs = [("yes", "yes" if i // 6 % 3 else "no") for i in range(600)]
+    alone = accuracy(rows_of(base_of(pairs)), "d")["accuracy/d"]
+    shared = accuracy(grouped(rows_of(base_of(pairs)), of), "d")["accuracy/d"]
+    assert shared.value == alone.value
+    width, independent = (m.ci95[1] - m.ci95[0] for m in (shared, alone))
+    assert width / independent == pytest.approx(6**0.5, rel=0.1)
+    recall = accuracy(grouped(rows_of(base_of(pairs)), of), "d")["accuracy/d/yes"]
+    assert recall.ci95 == pytest.approx(shared.ci95, abs=0.02)
+
+
+def test_the_majority_test_flips_whole_groups(rows_of):
+    """66 of 100 are right where the majority has half: too few texts, if they are four."""
+    pairs = [(LABELS[i % 2], LABELS[(i + (i >= 66)) % 2]) for i in range(100)]
+    rows = rows_of(base_of(pairs))
+    assert majority_flags(rows) == ()
+    of = [f"text {i // 25}" for i in range(100)]
+    assert majority_flags(grouped(rows, of)) == ("not_above_majority", "few_clusters")
+    names = [f"pair {i // 2}" for i in range(100)]
+    assert majority_flags(grouped(rows, names)) == ()
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans()), min_size=1, max_size=9))
+def test_the_test_over_groups_is_that_over_all_choices_of_signs(drawn):
+    of, right, most = (np.array(column) for column in zip(*drawn, strict=True))
+    differences = [sum(int(r) - int(m) for o, r, m in drawn if o == group) for group in sorted(set(of.tolist()))]
+    signs = itertools.product((1, -1), repeat=len(differences))
+    sums = [sum(s * abs(d) for s, d in zip(choice, differences, strict=True)) for choice in signs]
+    p = np.mean([total >= sum(differences) for total in sums])
+    flag = majority_flag(right, most, of, (0,))
+    if len(set(of.tolist())) < len(of) and abs(p - 0.05) > 0.02:
+        assert flag == (() if p < 0.05 else ("not_above_majority",))
+
+
+@given(st.permutations(range(12)))
+def test_rows_in_another_order_are_refused(rows_of, order):
+    """Shuffled rows would be counted as more examples than there are."""
+    rows = null_rows(rows_of, [0.0] * 6, flips=0)
+    shuffled, context = rows.take(pa.array(order)), Context("d", labels=LABELS)
+    if order == sorted(order):
+        assert METRIC.score(shuffled, context)
+    else:
+        with pytest.raises(HeedError, match="^The rows are not in their order from u"):
+            METRIC.score(shuffled, context)
+    with pytest.raises(HeedError, match="or stand there twice: sort them by uid, intervention, part, variant, draw"):
+        METRIC.score(pa.concat_tables([rows, rows]), context)

@@ -1,15 +1,17 @@
 """Attentiveness against a reference in plain loops."""
 
 import math
-from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from callbacks import Attentiveness
+from callbacks.engine.evaluation import Plan
+from interventions import Swap
 from metrics.attentiveness import METRIC, attentiveness
-from records import Context, Example, Examples, Measurement
+from records import NO_LABEL, Context, Example, Examples, Measurement
 
 from made_rows import by_text
 
@@ -176,8 +178,8 @@ def test_the_count_of_eligible_examples_is_that_of_the_metric(rows_of, default):
     rows = rows_of({"a": ("", ""), "b": ("neutral", ""), "c": ("neutral", "neutral")})
     context = Context("d", labels=("", "neutral"), default_label=default, own={"swap": ["premise"]})
     share = score(rows, context)["attentiveness/d/premise/eligible"].value
-    pool = Examples.of([Example(uid, {"premise": uid}, "neutral") for uid in "abc"])
-    counts = Attentiveness().counts(SimpleNamespace(pool=pool), rows, context)
+    pool = Examples.of([Example(uid, {"premise": uid, "hypothesis": f"of {uid}"}, "neutral") for uid in "abc"])
+    counts = Attentiveness().counts(Plan(pool, [Swap("premise", default)]), rows, context)
     assert counts["premise"]["eligible"] == round(3 * share)
 
 
@@ -264,3 +266,33 @@ def test_a_measurement_prints_itself():
         "value": 0.5, "n": 10, "draws": 5, "std": 0.1, "ci95": [0.4, 0.6], "per_draw": [0.5, 0.5], "flags": ["flag"],
         "reason": None,
     }  # fmt: skip
+
+
+def test_an_invalid_base_prediction_counts_beside_the_headline_only(rows_of):
+    """Ten labels of which five change, and ten answers that are none, all of which change."""
+    base = {f"u{i:02}": ("entailment", "entailment" if i < 10 else NO_LABEL) for i in range(20)}
+    after = {(uid, d): "neutral" if i >= 5 else "entailment" for i, uid in enumerate(base) for d in range(2)}
+    found = compute(rows_of, base, after, "neutral")
+    name = "attentiveness/d/premise"
+    assert (found[name].value, found[name].n, found[f"{name}/eligible"].value) == (0.5, 10, 0.5)
+    assert (found[f"{name}/with_invalid"].value, found[f"{name}/with_invalid"].n) == (0.75, 20)
+    assert found[f"{name}/to_default"].n == found[f"{name}/from_entailment"].n == 10
+    without = compute(rows_of, base, after, None)
+    assert (without[name].n, without[f"{name}/with_invalid"].n) == (10, 20)
+    only = compute(rows_of, {"u": ("entailment", NO_LABEL)}, {("u", 0): "neutral"}, "neutral")
+    assert only[name].reason == "every prediction is the default label 'neutral', or not a label"
+    assert f"{name}/with_invalid" not in compute(rows_of, {"u": ("yes", "yes")}, {("u", 0): "neutral"}, "neutral")
+
+
+def test_the_interval_resamples_what_examples_share(rows_of):
+    base = {f"u{i:03}": ("entailment", "entailment") for i in range(240)}
+    after = {(uid, d): "neutral" if i // 6 % 2 else "entailment" for i, uid in enumerate(base) for d in range(2)}
+    changed = [{"uid": uid, "draw": d, "y2": y2} for (uid, d), y2 in after.items()]
+    rows = rows_of(base, changed)
+    group = pa.array([f"sentence {int(uid[1:]) // 6}" for uid in rows["uid"].to_pylist()])
+    shared = attentiveness(rows.set_column(1, "group", group), "d", "premise", "neutral", LABELS)
+    alone = attentiveness(rows, "d", "premise", "neutral", LABELS)
+    name = "attentiveness/d/premise"
+    (low, high), (lower, upper) = alone[name].ci95, shared[name].ci95
+    assert (shared[name].value, shared[name].n) == (alone[name].value, 240)
+    assert (upper - lower) / (high - low) == pytest.approx(6**0.5, rel=0.1)

@@ -60,7 +60,7 @@ def rows_of(questions: list[tuple[int, list[str], str, list[str]]]) -> pa.Table:
     """Rows of (text, gold answers, answer, answers after each draw); only what has an answer is swapped."""
     entries: list[dict[str, Any]] = []
     for i, (text, golds, answer, changed) in enumerate(questions):
-        common = {"uid": f"q{i:03}", "gold": json.dumps(golds), "y": answer, "slices": [f"passage={text}"], "p": None}
+        common = {"uid": f"q{i:03}", "gold": json.dumps(golds), "y": answer, "group": f"text {text}", "p": None}
         common |= {"variant": "", "allowed": "", "expectation": "", "content": "", "version": 1, "p2": None}
         entries.append(common | {"intervention": r.BASE, "part": "", "y2": None, "draw": -1, "partner": ""})
         for draw, after in enumerate(changed if answer else ()):

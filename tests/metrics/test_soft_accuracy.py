@@ -32,11 +32,10 @@ def rows_with(
     """Base rows of (gold, answer, picture), without probabilities."""
     base = {f"u{i:03}": (json.dumps(gold, sort_keys=True), y) for i, (gold, y, _) in enumerate(found)}
     rows = rows_of(base)
-    made = [
-        [f"cluster={picture}", *(f"{name}={values[i]}" for name, values in slices.items())]
-        for i, (_, _, picture) in enumerate(found)
-    ]
-    return rows.set_column(rows.column_names.index("slices"), "slices", pa.array(made))
+    pictures = pa.array([f"picture {picture}" for _, _, picture in found], pa.string())
+    rows = rows.set_column(rows.column_names.index("group"), "group", pictures)
+    made = [[f"{name}={values[i]}" for name, values in slices.items()] for i in range(len(found))]
+    return rows.set_column(rows.column_names.index("slices"), "slices", pa.array(made, pa.list_(pa.string())))
 
 
 @given(cases)
@@ -80,9 +79,12 @@ def test_a_model_above_and_one_not_above_the_best_answer(rows_of):
     assert soft_flags(rows_with(rows_of, right)) == ()
     always = [(gold, "yes", i) for gold, _, i in right]
     assert soft_flags(rows_with(rows_of, always)) == ("not_above_majority",)
-    assert soft_flags(rows_with(rows_of, right[:3])) == ("not_above_majority",)  # three examples show nothing
+    assert soft_flags(rows_with(rows_of, right[:3])) == (
+        "not_above_majority",
+        "few_clusters",
+    )  # three examples show nothing
     one_picture = [(gold, y, 0) for gold, y, _ in right]
-    assert soft_flags(rows_with(rows_of, one_picture)) == ("not_above_majority",)  # nor does one picture
+    assert soft_flags(rows_with(rows_of, one_picture)) == ("not_above_majority", "few_clusters")  # nor does one picture
     assert soft_accuracy(rows_with(rows_of, always), "d")["accuracy/d"].flags == ("not_above_majority",)
 
 

@@ -30,7 +30,9 @@ def rows_of(entries):
     }
     columns |= {"y": [LABELS[int(np.argmax(e[2]))] for e in entries], "y2": [None] * n, "p2": [None] * n}
     columns |= {"intervention": [r.BASE] * n, "version": [0] * n, "draw": [-1] * n}
-    return make_rows(columns | {"clusters": [[e[0]] for e in entries], "slices": [[]] * n}, len(LABELS))
+    return make_rows(
+        columns | {"group": [None] * n, "clusters": [[e[0]] for e in entries], "slices": [[]] * n}, len(LABELS)
+    )
 
 
 probabilities = st.lists(st.sampled_from([0.0, 0.125, 0.25, 0.5, 1.0]), min_size=3, max_size=3).filter(any)
@@ -76,7 +78,7 @@ def test_a_model_that_does_not_know_entailment_is_refused():
 
 
 def test_the_evaluation_shows_each_data_set():
-    entries = [(f"{data}/validation/1", "entailment", [0, 1, 0]) for data in ("rte", "mnli")]
+    entries = [(f"{data}/validation/1", "entailment", [0, 1, 0]) for data in ("mnli", "rte")]
     context = Context("squad2", 5, labels=LABELS)
     found = METRIC.score(rows_of(entries), context)
     assert by_text(METRIC.score)(rows_of(entries), context) == two_class_accuracy(rows_of(entries), LABELS, 5)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from records import Example, Examples, ExamplesBuilder, HeedError, Picture, examples, keys
-from records.pool.contents import digest_keys
+from records.pool.contents import content_id, digest_keys
 
 
 class SmallBatches(ExamplesBuilder):
@@ -353,3 +353,26 @@ def test_the_content_of_an_example_is_its_label_and_all_of_its_parts():
     assert found[3] == found[0]  # a group that the YAML names is not content
     for same in (pool.contents(["b", "a"]), pool.keep_parts(["b"]).contents(["a", "b"])):
         assert same.to_pylist() == found
+
+
+def test_clusters_are_those_of_the_named_group_and_stay_with_their_examples():
+    table = [("u", "p1", "h1", "t1"), ("v", "p1", "h2", "t2"), ("w", "p2", "h3", "t1")]
+
+    def build(*cluster: str) -> Examples:
+        builder = ExamplesBuilder(("premise", "hypothesis"), ("topic",), (), {}, *cluster)
+        for uid, premise, hypothesis, topic in table:
+            builder.add(uid, (premise, hypothesis), None, (topic,))
+        return builder.finish()
+
+    assert list(build().column("cluster")) == ["t1", "t2", "t1"]
+    of_premises = build("premise")
+    assert list(of_premises.column("cluster")) == [content_id(row[1])[:16] for row in table]
+    assert list(of_premises.keep_parts(["hypothesis"]).take([2, 0]).column("cluster")) == [
+        content_id(row)[:16] for row in ("p2", "p1")
+    ]
+    alone = Examples.of([Example("x", {"premise": "p", "hypothesis": "h"})])
+    assert not alone.has_clusters
+    assert list(Examples.concatenate([build(), alone]).column("cluster")) == ["t1", "t2", "t1", "x"]
+    assert list(alone.with_clusters_of(build().take([1])).column("cluster")) == ["t2"]
+    assert not build().take([0]).with_clusters_of(alone).has_clusters
+    assert build().fingerprint == of_premises.fingerprint  # the same examples

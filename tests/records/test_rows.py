@@ -29,7 +29,7 @@ vectors = st.none() | st.lists(st.floats(0, 1, width=32), min_size=LABELS, max_s
 
 def test_schema_has_the_columns_and_types_of_the_design():
     schema = r.schema(LABELS)
-    strings = "uid intervention part variant gold y y2 partner allowed expectation content".split()
+    strings = "uid group intervention part variant gold y y2 partner allowed expectation content".split()
     assert {schema.field(name).type for name in strings} == {pa.string()}
     assert schema.field("version").type == schema.field("draw").type == pa.int16()
     assert schema.field("p").type == schema.field("p2").type == pa.list_(pa.float32(), LABELS)
@@ -186,7 +186,7 @@ def test_something_else_than_parquet_is_named(tmp_path):
 )
 def test_parquet_that_holds_no_rows_of_ours_is_named(tmp_path, metadata):
     pq.write_table(plain(3).replace_schema_metadata(metadata), tmp_path / "foreign.parquet")
-    with pytest.raises(HeedError, match="foreign.parquet was not written by Heed: it holds no rows of format 3"):
+    with pytest.raises(HeedError, match="foreign.parquet was not written by Heed: it holds no rows of format 4"):
         r.read_rows(tmp_path / "foreign.parquet")
 
 

@@ -49,8 +49,15 @@ plans = st.lists(
 
 
 def pool_of(uids, labels, meta):
+    groups = bool(meta)  # without one, nothing is shared
     return Examples.of(
-        Example(uid, {"a": f"a {i}", "b": f"b {i}"}, label, {"g": f"g{i % 2}"}, dict.fromkeys(meta, f"m{i % 3}"))
+        Example(
+            uid,
+            {"a": f"a {i}", "b": f"b {i}"},
+            label,
+            {"g": f"g{i % 2}"} if groups else {},
+            dict.fromkeys(meta, f"m{i % 3}"),
+        )
         for i, (uid, label) in enumerate(zip(uids, labels, strict=True))
     )
 
@@ -82,6 +89,7 @@ def rows_of(pool, kept, base, plan, labels):
     def entry(i, **values):
         slices = [f"{name}={pool[i].meta[name]}" for name in pool.meta]
         common = {"uid": pool.uid(i), "y": base[i][0], "p": base[i][1], "slices": slices, "content": ""}
+        common["group"] = pool[i].groups.get("g")
         entries.append(dict.fromkeys(("part", "variant", "partner", "allowed", "expectation"), "") | common | values)
 
     for i in kept:

@@ -16,15 +16,15 @@ def measured(tables: int, hypotheses: int, flip: int = 2):
 
 def test_many_tables_bear_no_flag_and_one_has_no_width():
     assert measured(30, 1)[0].flags == ()
-    assert measured(29, 1)[0].flags == ("few_tables",)
-    assert measured(1, 30)[0].flags == ("few_tables", "interval_without_width")
+    assert measured(29, 1)[0].flags == ("few_clusters",)
+    assert measured(1, 30)[0].flags == ("few_clusters", "interval_without_width")
 
 
 def test_but_for_its_flag_it_is_the_estimate_of_any_clusters():
     found, (hit, table) = measured(29, 3)
     expected = estimate((hit, np.ones(len(hit))), table, ("x",), len(hit), "none")
     assert (found.value, found.ci95, found.n) == (expected.value, expected.ci95, expected.n)
-    assert found.flags == ("few_tables", *expected.flags)
+    assert found.flags == ("few_clusters", *expected.flags)
 
 
 @pytest.mark.parametrize("n", [0, 3])

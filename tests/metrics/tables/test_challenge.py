@@ -59,7 +59,7 @@ def check(m, values: list) -> None:
         return
     assert m.value == pytest.approx(sum(values) / len(values), abs=1e-12)
     assert m.ci95[0] - 1e-12 <= m.value <= m.ci95[1] + 1e-12
-    assert "few_tables" in m.flags
+    assert "few_clusters" in m.flags
 
 
 @given(cases())
@@ -129,7 +129,7 @@ def test_a_case_done_by_hand(rows_of):
     assert found["preserved/drop"].value == 0
     assert found["flipped"].ci95 == pytest.approx((0, 0.5))  # T1 alone, T2 alone
     assert found["flipped/drop"].ci95 == pytest.approx((0, 1))
-    assert found["preserved"].flags == ("few_tables", "interval_without_width")
+    assert found["preserved"].flags == ("few_clusters", "interval_without_width")
 
 
 def test_without_any_pair_every_number_is_undefined(rows_of):

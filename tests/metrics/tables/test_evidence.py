@@ -176,15 +176,15 @@ def test_intervals_resample_tables(rows_of):
     found = compute(rows_of, by_hand())
     assert found[NAME + "all"].ci95 == pytest.approx((0, 0.5))
     assert found[NAME + "precision"].ci95 == pytest.approx((0, 0.75))
-    assert found[NAME + "all"].flags == ("few_tables",)
-    assert found[NAME + "precision"].flags == ("few_tables", "resamples_left_out")  # T3 alone in 1 of 27
+    assert found[NAME + "all"].flags == ("few_clusters",)
+    assert found[NAME + "precision"].flags == ("few_clusters", "resamples_left_out")  # T3 alone in 1 of 27
 
 
 def test_one_table_has_no_width(rows_of):
     cases = {uid: ("T1", *rest) for uid, (_, *rest) in by_hand().items()}
     m = compute(rows_of, cases)[NAME + "recall"]
     assert m.ci95 == (m.value, m.value)
-    assert m.flags == ("few_tables", "interval_without_width")
+    assert m.flags == ("few_clusters", "interval_without_width")
 
 
 def test_a_model_that_reads_no_table_has_no_precision_and_uses_no_evidence(rows_of):

@@ -57,7 +57,7 @@ def test_equals_the_reference(rows_of, before, kind, data):
             assert (m.ci95, bool(m.reason)) == (None, True)
         else:
             assert m.ci95[0] <= m.ci95[1]
-            assert "few_tables" in m.flags
+            assert "few_clusters" in m.flags
             if len({case.table for case in before.values()}) == 1:
                 assert m.ci95 == pytest.approx((value, value), abs=1e-12)
 

@@ -11,6 +11,8 @@ from interventions.tables.allowed_transitions import LABELS
 from metrics.tables.transitions import METRIC, Changes, invalid_transitions
 from records import Context, HeedError, Line, Measurement
 
+from python_rows import sort_rows
+
 # written down once more: what must not happen, by the first letters of before and after
 FORBIDDEN = {
     "delete/unknown": {"EC", "NE", "NC", "CE"},
@@ -254,6 +256,7 @@ def test_shown_is_what_is_forbidden_and_below_it_from_each_label(rows_of):
     rows = [(label[0], "A", label, "neutral", "", "unknown") for label in LABELS]
     tables = [table_of(rows_of, operation, rows) for operation in ("delete", "delete+insert")]
     both = pa.concat_tables([tables[0], tables[1].filter(pc.equal(tables[1]["intervention"], "delete+insert"))])
+    both = sort_rows(both)
     lines, name = shown(both, ["delete", "delete+insert"]), "transitions/d/delete"
     labels = [(f"from {label}", 1) for label in LABELS]
     titles = ["invalid: delete", "invalid: delete+insert", "invalid: delete+insert (composed)"]

@@ -141,10 +141,10 @@ CONTENTS = [
     ("{}", "it has no 'format'"),
     ("[]", "it has no 'format'"),
     ("3", "it has no 'format'"),
-    ('{"format": 2}', "has the format 2, and this version of Heed reads 3: evaluate again"),
+    ('{"format": 2}', "has the format 2, and this version of Heed reads 4: evaluate again"),
     ('{"format": "new"}', 'has the format "new", and this version'),
     ('{"format": true}', "has the format true"),
-    ('{"format": 3}', "it has no 'data'"),
+    ('{"format": 4}', "it has no 'data'"),
     ('{"format": NaN}', "is not valid JSON: NaN is not a number of JSON"),
     ("[" * 100_000, "is not valid JSON"),
     (damaged(value=float("nan")), "is not valid JSON: NaN"),
@@ -191,7 +191,7 @@ def test_a_number_too_large_for_a_float_is_not_one(tmp_path):
 
 
 def test_rows_of_another_format_are_refused_with_what_to_do(tmp_path):
-    for entry, words in (({"format": 2}, "the format 2, and this version of Heed reads 3: evaluate again"),):
+    for entry, words in (({"format": 2}, "the format 2, and this version of Heed reads 4: evaluate again"),):
         rows = plain(3).replace_schema_metadata({"heed": json.dumps(entry)})
         r.pq.write_table(rows, tmp_path / "old.parquet")
         with pytest.raises(HeedError, match=words):

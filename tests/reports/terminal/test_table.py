@@ -240,7 +240,7 @@ def test_a_flag_is_explained_once_and_only_where_it_was_raised(flag, runs):
 
 
 def test_a_flag_of_what_is_not_shown_is_not_explained():
-    found = results((ACCURACY, PLAIN), (MORE[0], raise_flag("few_tables")))
+    found = results((ACCURACY, PLAIN), (MORE[0], raise_flag("few_clusters")))
     assert "few" in printed({"a": found})
     assert "few" not in printed({"a": found, "b": found})
 
