@@ -1,10 +1,10 @@
 """Examples of a pool as a memory-mapped Arrow table."""
 
-import hashlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 from records.errors import HeedError
 from records.example import Example, Part
 from records.parts.picture import Picture
-from records.pool.contents import KINDS, content_id, digest_keys, keys, kinds_of
+from records.pool.contents import KINDS, content_id, fingerprint, identities, keys, kinds_of
+from records.pool.groups import partners, related
 from records.pool.partners import Partners
-from records.pool.related import ODD, Related
+from records.pool.related import Related
 from records.storage.files import Spool
 
 BATCH = 4096  # examples that are Python objects at a time
@@ -103,8 +104,7 @@ class Examples(Sequence[Example]):
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
-        self._contents: dict[tuple[str, ...], pa.Array] = {}  # an evaluation in every epoch asks for the same
-        self._partners: dict[tuple[tuple[str, ...], str | None], Partners] = {}
+        self._made: dict[tuple[Any, ...], Any] = {}
         columns = table.column_names
         self.parts = tuple(c.removeprefix("parts.") for c in columns if c.startswith("parts."))
         self.groups = tuple(c.removeprefix("groups.") for c in columns if c.startswith("groups."))
@@ -208,24 +208,9 @@ class Examples(Sequence[Example]):
         order = np.argsort(self.uid_keys, kind="stable").astype(np.int32)
         return self.uid_keys[order], order
 
-    @cached_property
-    def _related(self) -> Related:
-        return self._relations(None)
-
-    def _relations(self, within: str | None) -> Related:
-        """All parts have one vocabulary of contents, and each further group has its own."""
-        contents = [group for group in self.groups if group in self.parts]
-        further = [[group] for group in self.groups if group not in contents]
-        apart = None if within is None else self._numbered([keys(self.column(f"meta.{within}"))])
-        return Related([self._group_keys(names) for names in (contents, *further) if names], apart)
-
-    @staticmethod
-    def _numbered(columns: Sequence[np.ndarray]) -> np.ndarray:
-        """Numbers that are equal where all columns, uint64 [examples] each, are: int64 [examples]."""
-        joined = np.zeros(len(columns[0]), dtype=np.uint64)
-        for column in columns:
-            joined = joined * ODD + column
-        return np.unique(joined, return_inverse=True)[1].astype(np.int64)
+    def related(self, within: str | None = None) -> Related:
+        """Which examples share something; with ``within``, a meta column, those that differ in it are related, too."""
+        return self._once("related", within, make=lambda: related(self.table, within))
 
     def partners(self, parts: Sequence[str], within: str | None = None) -> Partners:
         """Which examples may lend some parts to which.
@@ -234,26 +219,15 @@ class Examples(Sequence[Example]):
             parts: The parts that are lent.
             within: A meta column; partners have the same in it.
         """
-        key = tuple(parts), within
-        if key not in self._partners:
-            kept = [part for part in self.parts if part not in parts]
-            keys_kept, keys_lent = (list(self._group_keys(names)) for names in (kept or self.parts, parts))
-            related = self._related if within is None else self._relations(within)
-            self._partners[key] = Partners(related, self._numbered(keys_kept), self._numbered(keys_lent))
-        return self._partners[key]
+        return self._once(
+            "partners", tuple(parts), within, make=lambda: partners(self.table, parts, self.related(within))
+        )
 
-    def _group_keys(self, names: Sequence[str]) -> np.ndarray:
-        """Numbers that are equal for equal groups: uint64 [names, examples]."""
-        columns = [self.table[f"groups.{name}"] for name in names]
-        digits = [digest_keys(column) for column in columns]
-        if all(numbers is not None for numbers in digits):
-            return np.stack(digits)
-        return np.stack([keys(self.column(f"groups.{name}")) for name in names])
-
-    @cached_property
-    def candidates(self) -> np.ndarray:
-        """How many others share no group with each example: int64 [examples]."""
-        return self._related.strangers
+    def _once(self, *key: Any, make: Callable[[], Any]) -> Any:
+        """What an evaluation asks for in every epoch."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     @cached_property
     def uid_order(self) -> np.ndarray:
@@ -267,18 +241,13 @@ class Examples(Sequence[Example]):
 
     def with_clusters_of(self, others: "Examples") -> "Examples":
         """The same examples with the clusters of others, which they stand for one by one."""
-        table = self.table.drop_columns([CLUSTER]) if self.has_clusters else self.table
-        return Examples(table.append_column(CLUSTER, others.table[CLUSTER]) if others.has_clusters else table)
+        own = self.table.select([name for name in self.table.column_names if name != CLUSTER])
+        return Examples(own.append_column(CLUSTER, others.table[CLUSTER]) if others.has_clusters else own)
 
     @cached_property
     def fingerprint(self) -> str:
         """sha256 over uids, labels and groups (which hold the content of every part)."""
-        digest = hashlib.sha256(repr(self.parts).encode())
-        for name in ["uid", "label", *(f"groups.{g}" for g in self.groups)]:
-            digest.update(name.encode())
-            for batch in self.table.select([name]).to_batches(max_chunksize=BATCH):
-                digest.update("".join(map(repr, batch[0].to_pylist())).encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
+        return fingerprint(self.table, self.parts, ["uid", "label", *(f"groups.{group}" for group in self.groups)])
 
     def contents(self, parts: Sequence[str]) -> pa.Array:
         """Identity of each example's label and content: 16 hexadecimal digits, the same whatever else the pool holds.
@@ -287,12 +256,9 @@ class Examples(Sequence[Example]):
             parts: The parts that the data have, of which a pool with fewer still keeps the content.
         """
         names = tuple(sorted(part for part in parts if part in self.groups))
-        if names not in self._contents:
-            columns = [self.column("label"), *(self.column(f"groups.{name}") for name in names)]
-            digits = keys(map(repr, zip(*columns, strict=True))).astype(">u8").tobytes().hex()
-            starts = pa.py_buffer(np.arange(0, len(digits) + 1, 16, dtype=np.int32))
-            self._contents[names] = pa.StringArray.from_buffers(len(self), starts, pa.py_buffer(digits.encode()))
-        return self._contents[names]
+        return self._once(
+            "contents", names, make=lambda: identities(self.table, ["label", *(f"groups.{n}" for n in names)])
+        )
 
     def uid(self, i: int) -> str:
         """The uid at a position."""
@@ -324,14 +290,6 @@ class Examples(Sequence[Example]):
         for batch in self.table.select([name]).to_batches(max_chunksize=BATCH):
             values = batch[0].to_pylist()
             yield from map(decode, values) if decode else values
-
-    def sharing(self, i: int) -> np.ndarray:
-        """Positions that share any group with position ``i``, itself included: sorted, int64."""
-        return np.flatnonzero(self._related.share(i, slice(None)))
-
-    def share(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Whether positions ``i`` share any group with positions ``j``: bool [positions]."""
-        return self._related.share(i, j)
 
     def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
         """The examples at these positions, in this order. Raises IndexError for one that is not there."""

@@ -1,7 +1,7 @@
 """Identities of contents, by which they are told apart."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -58,3 +58,26 @@ def digest_keys(texts: pa.ChunkedArray) -> np.ndarray | None:
     if texts.null_count or (digits > 15).any():
         return None
     return (digits[:, ::2] << 4 | digits[:, 1::2]).view("<u8").ravel()
+
+
+def identities(table: pa.Table, columns: Sequence[str]) -> pa.Array:
+    """Identity of what each row of a table says in some columns: texts of 16 hexadecimal digits."""
+    values = (_values(table, name) for name in columns)  # never all of them in memory
+    digits = keys(map(repr, zip(*values, strict=True))).astype(">u8").tobytes().hex()
+    starts = pa.py_buffer(np.arange(0, len(digits) + 1, 16, dtype=np.int32))
+    return pa.StringArray.from_buffers(table.num_rows, starts, pa.py_buffer(digits.encode()))
+
+
+def fingerprint(table: pa.Table, parts: Sequence[str], columns: Sequence[str]) -> str:
+    """sha256 over the names of parts and some columns of a table."""
+    digest = hashlib.sha256(repr(tuple(parts)).encode())
+    for name in columns:
+        digest.update(name.encode())
+        for value in _values(table, name):
+            digest.update(repr(value).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _values(table: pa.Table, name: str) -> Iterator[str | None]:
+    for batch in table.select([name]).to_batches(max_chunksize=4096):
+        yield from batch[0].to_pylist()

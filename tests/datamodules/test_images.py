@@ -13,7 +13,7 @@ from datamodules.images import listed
 from interventions import KeepPart, Swap
 from records import HeedError, Picture
 
-from changed_examples import made
+from changed_examples import made, sharing
 
 SQUARES = {
     "name": "squares",
@@ -196,7 +196,7 @@ def test_the_permutations_of_an_nlvr_scene_are_one_group(shared_data: Path) -> N
     scenes = np.array(list(pool.column("groups.identifier")))
     sentences = np.array(list(pool.column("parts.sentence")))
     for i in range(0, len(pool), 400):
-        related = set(pool.sharing(i))
+        related = set(sharing(pool, i))
         assert related >= set(np.flatnonzero((scenes == scenes[i]) | (sentences == sentences[i])))
         assert pool.uid(i).startswith(f"nlvr/validation/{scenes[i]}-")
         (changed,) = made(Swap("image", None, draws=1), pool, [i])

@@ -12,6 +12,8 @@ import yaml
 from datamodules import NaturalLogic, load_natural_logic
 from records import Examples, HeedError
 
+from changed_examples import sharing
+
 ROOT = Path(__file__).parents[2]
 SETTINGS = yaml.safe_load((ROOT / "configs" / "data" / "nlixy.yaml").read_text())["init_args"]
 CONTEXTS = "context\tmonotonicity\toperator\tsingular\tmass\tplural\t\n"
@@ -110,7 +112,7 @@ def test_a_split_is_a_folder(folder: Path) -> None:
     assert data.train_examples[3].parts["premise"] == 'No "child" ran.'
     assert [e.uid for e in data.pool] == ["nlixy/validation/1/rap|none|food", "nlixy/validation/1/food|none|rap"]
     assert data.task.labels == ("entailment", "neutral", "contradiction")
-    assert data.train_examples.sharing(0).tolist() == [0, 1]  # a context is a group
+    assert sharing(data.train_examples, 0).tolist() == [0, 1]  # a context is a group
     assert "head of three classes" in data.note
 
 

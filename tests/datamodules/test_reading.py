@@ -67,18 +67,13 @@ def test_every_question_of_the_real_file(shared_data: Path) -> None:
     assert not texts(data.train_examples) & texts(data.pool)
     assert (data.counts.hopeless["not_in_text"], data.found["train"].moved, data.counts.no_gold["train"]) == (0, 0, 0)
     assert data.pool.meta == ()
-    assert (
-        list(data.pool.column("cluster"))
-        == list(plain.pool.column("cluster"))
-        == list(plain.pool.column("groups.title"))
-    )
 
 
 def test_mrqa_files_with_inclusive_spans(shared_data: Path) -> None:
     data = Reading("newsqa", PARTS, path=str(shared_data / "newsqa" / "sample_mrqa.jsonl"), uid="key", hold_out=5)
     data.setup("fit")
     assert len(data.train_examples) + len(data.pool) == 17
-    assert set(data.train_examples.column("groups.passage")).isdisjoint(data.pool.column("groups.passage"))
+    assert set(data.train_examples.column("cluster")).isdisjoint(data.pool.column("cluster"))
     for e in data.train_examples:
         (gold,), (start,) = json.loads(e.label), json.loads(e.meta["starts"])
         assert e.parts["context"].startswith(gold, start)

@@ -15,6 +15,8 @@ from datamodules.base.inoculation import Inoculation
 from datamodules.sources.hub_and_local import Hub
 from records import Examples, HeedError
 
+from changed_examples import sharing
+
 ROOT = Path(__file__).parents[2]
 NLI = {
     "name": "own",
@@ -401,7 +403,7 @@ def test_ten_lines_of_yaml_are_a_new_data_set(tmp_path: Path) -> None:
     assert uids(data.train_examples) == [f"claims/train/{i}" for i in (7, 9, 11, 13)]
     assert data.train_examples[0].parts == {"evidence": "Snow, everywhere.", "claim": "It snowed."}
     assert list(data.train_examples.column("label")) == ["supported", "refuted", "supported", "unrelated"]
-    assert data.train_examples.sharing(0).tolist() == [0, 2]
+    assert sharing(data.train_examples, 0).tolist() == [0, 2]
     assert data.swap == ["evidence"]
     assert (len(data.training_set()), len(data.pool)) == (7, 1)
     assert data.counts.no_gold == {"train": 1, "validation": 0}

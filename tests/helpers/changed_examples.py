@@ -43,3 +43,8 @@ def examples_of(changes: Changes, pool: Examples) -> list[Example]:
         return list(changes.examples)
     positions = changes.positions if changes.known is None else changes.known
     return list(Composed(pool, positions, changes.lenders))
+
+
+def sharing(pool: Examples, i: int) -> np.ndarray:
+    """The positions that share a group with a position, itself included: int64, ascending."""
+    return np.flatnonzero(pool.related().share(i, slice(None)))

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from records import Example, Examples, ExamplesBuilder, HeedError, Picture, examples, keys
 from records.pool.contents import content_id, digest_keys
 
+from changed_examples import sharing
+
 
 class SmallBatches(ExamplesBuilder):
     """Several record batches from a few rows."""
@@ -93,7 +95,7 @@ def test_sharing_is_brute_force_equality_of_any_part_or_group(rows):
     pool = build([(f"p-{premise}", f"h-{hypothesis}", label, topic) for premise, hypothesis, label, topic in rows])
     for i, (premise, hypothesis, _, topic) in enumerate(rows):
         expected = [j for j, (p, h, _, t) in enumerate(rows) if p == premise or h == hypothesis or t == topic]
-        found = pool.sharing(i)
+        found = sharing(pool, i)
         assert found.tolist() == expected
         assert found.dtype == np.int64
 
@@ -108,11 +110,13 @@ def relatives(rows: list[tuple], i: int) -> list[int]:
 def test_who_shares_what_is_the_same_for_one_for_many_and_counted(rows):
     pool = build(rows)
     expected = [relatives(rows, i) for i in range(len(rows))]
-    assert [pool.sharing(i).tolist() for i in range(len(rows))] == expected
+    assert [sharing(pool, i).tolist() for i in range(len(rows))] == expected
     i, j = np.indices((len(rows), len(rows))).reshape(2, -1)
-    assert pool.share(i, j).tolist() == [b in expected[a] for a, b in zip(i.tolist(), j.tolist(), strict=True)]
-    assert pool.candidates.tolist() == [len(rows) - len(of) for of in expected]
-    assert pool.candidates.dtype == np.int64
+    assert pool.related().share(i, j).tolist() == [
+        b in expected[a] for a, b in zip(i.tolist(), j.tolist(), strict=True)
+    ]
+    assert pool.related().strangers.tolist() == [len(rows) - len(of) for of in expected]
+    assert pool.related().strangers.dtype == np.int64
 
 
 @given(
@@ -129,14 +133,14 @@ def test_candidates_are_counted_by_inclusion_and_exclusion_of_many_groups(rows, 
         sum(not set(a[:3]) & set(b[:3]) and str(a[3]) != str(b[3]) and str(a[4]) != str(b[4]) for b in rows)
         for a in rows
     ]
-    assert spool.finish().candidates.tolist() == expected
+    assert spool.finish().related().strangers.tolist() == expected
 
 
 def test_candidates_where_one_group_holds_half():
     rows = [(f"p{i // 3}", f"h{i}", "yes", "half" if i % 2 else str(i)) for i in range(2001)]
     pool = build(rows, ExamplesBuilder)
-    assert pool.candidates.tolist() == [len(rows) - len(pool.sharing(i)) for i in range(len(rows))]
-    assert pool.candidates[1] == 2001 - 1000 - 2
+    assert pool.related().strangers.tolist() == [len(rows) - len(sharing(pool, i)) for i in range(len(rows))]
+    assert pool.related().strangers[1] == 2001 - 1000 - 2
 
 
 def test_related_contents_are_found_where_one_is_no_hash():
@@ -148,14 +152,14 @@ def test_related_contents_are_found_where_one_is_no_hash():
         Picture(hashlib.sha256(b"y").hexdigest()),
     ]
     pool = Examples.of([Example(str(i), {"image": p, "text": f"t{i // 3}"}) for i, p in enumerate(pictures)])
-    assert pool.candidates.tolist() == [1, 1, 1, 3]
-    assert [pool.sharing(i).tolist() for i in range(4)] == [[0, 1, 2], [0, 1, 2], [0, 1, 2], [3]]
+    assert pool.related().strangers.tolist() == [1, 1, 1, 3]
+    assert [sharing(pool, i).tolist() for i in range(4)] == [[0, 1, 2], [0, 1, 2], [0, 1, 2], [3]]
 
 
 def test_nobody_is_related_in_an_empty_pool():
     pool = ExamplesBuilder(("a", "b"), ("topic",)).finish()
-    assert (len(pool.candidates), len(pool.uid_keys), pool.uids.to_pylist()) == (0, 0, [])
-    assert len(pool.share(np.zeros(0, dtype=int), np.zeros(0, dtype=int))) == 0
+    assert (len(pool.related().strangers), len(pool.uid_keys), pool.uids.to_pylist()) == (0, 0, [])
+    assert len(pool.related().share(np.zeros(0, dtype=int), np.zeros(0, dtype=int))) == 0
 
 
 @given(rows_lists)
@@ -184,8 +188,8 @@ def test_take_keeps_the_examples_in_the_order_asked_for(rows, data):
     assert list(taken) == [pool[i] for i in positions]
     for i, position in enumerate(positions):
         assert taken.position(pool.uid(position)) == i
-        related = {positions[j] for j in taken.sharing(i)}
-        assert related == set(pool.sharing(position).tolist()) & set(positions)
+        related = {positions[j] for j in sharing(taken, i)}
+        assert related == set(sharing(pool, position).tolist()) & set(positions)
 
 
 def test_take_accepts_an_array_and_refuses_positions_that_are_not_there():
@@ -202,7 +206,7 @@ def test_keep_parts_keeps_these_parts_in_this_order_and_all_groups():
     assert kept[0].parts == {"hypothesis": "b"}
     assert kept[0].groups == pool[0].groups
     assert (kept[2].label, kept[2].meta, kept[2].uid) == (None, {"source": "line 2"}, "d/validation/2")
-    assert kept.sharing(0).tolist() == [0, 1]  # related by the premise, although it is left out
+    assert sharing(kept, 0).tolist() == [0, 1]  # related by the premise, although it is left out
     assert list(pool.keep_parts(["hypothesis", "premise"])[0].parts.items()) == [("hypothesis", "b"), ("premise", "a")]
 
 
@@ -247,15 +251,15 @@ def test_a_pool_can_be_pickled(warm):
         _ = (
             pool[3],
             pool.position("d/validation/2"),
-            pool.sharing(0),
-            pool.candidates,
+            sharing(pool, 0),
+            pool.related().strangers,
             pool.uids,
             pool.fingerprint,
         )
     copy = pickle.loads(pickle.dumps(pool))
     assert list(copy) == list(pool)
     assert (copy.parts, copy.groups, copy.meta) == (pool.parts, pool.groups, pool.meta)
-    assert copy.sharing(1).tolist() == pool.sharing(1).tolist() == [1, 5, 9]
+    assert sharing(copy, 1).tolist() == sharing(pool, 1).tolist() == [1, 5, 9]
 
 
 def test_of_computes_content_groups_and_takes_over_the_others():

@@ -13,6 +13,8 @@ from datamodules.base.splits import by_hash, counterfactual_partners, hold_out, 
 from interventions import Swap
 from records import Example, Examples, HeedError
 
+from changed_examples import sharing
+
 NLI = ("entailment", "neutral", "contradiction")
 
 
@@ -111,7 +113,7 @@ def test_partial_keeps_one_part_and_what_makes_examples_related() -> None:
     assert one.parts == ("hypothesis",)
     assert dict(one[3].parts) == {"hypothesis": "hypothesis 3"}
     assert uids(one) == uids(pool(6))
-    assert one.sharing(0).tolist() == [0, 2, 4]
+    assert sharing(one, 0).tolist() == [0, 2, 4]
 
 
 POOLS = st.lists(
