@@ -24,12 +24,14 @@ from callbacks.outputs.board import BoardLogger
 from cli.allowed_classes import require_kinds
 from cli.messages import FLAG, Parser, of_trainer, one_sentence, user_mistake
 from cli.named_folder import claim_named
+from cli.remedies import remedy
 from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
 from cli.short_forms import CONFIGS, config_path, description
 from cli.spelling import located
 from datamodules import PairedData
 from lightning_modules import Classifier
 from lightning_modules.lightning_internals import start_method
+from lightning_modules.pretrained.labels import OtherQuestion
 from records import ExamplesBuilder, HeedError
 from records.storage.claim import release
 
@@ -216,7 +218,17 @@ class HeedCLI(LightningCLI):
             self.datamodule.settle_labels(self.model.answers, default_label=None)
             self.model.prepare(self.datamodule.task)
         if self.evaluating:
+            self._require_head()
+
+    def _require_head(self) -> None:
+        try:
             self.model.require_head()
+        except OtherQuestion as error:
+            columns = getattr(self.datamodule, "columns", None)
+            spellings = (columns and columns.labels) or dict.fromkeys(self.datamodule.task.labels, ())
+            run = self.config.checkpoint and Path(self.config.checkpoint).parents[1]
+            told = remedy(sys.argv[1:], self.model.answers or (), spellings, run and str(run))
+            raise HeedError(f"{error.args[0]} {told}") from None
 
     def _plan_evaluations(self) -> None:
         """Have the evaluations make their plans, for which they read the examples that they bring."""

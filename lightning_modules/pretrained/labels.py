@@ -8,6 +8,10 @@ from records import HeedError, is_entailment, is_non_entailment, listing, same_n
 NLI = "entailment, neutral, contradiction"  # an order to begin with where a head does not name its outputs
 
 
+class OtherQuestion(HeedError):
+    """A model answers another question than the data ask."""
+
+
 def is_named(labels: Sequence[str]) -> bool:
     """Whether a head's labels say anything: ``LABEL_0`` and the like do not."""
     return bool(labels) and not all(re.fullmatch(r"label_?\d+", label, re.IGNORECASE) for label in labels)
@@ -73,6 +77,6 @@ def require_head_for(head: Sequence[str], task: Sequence[str], backbone: str, me
     clash = f"The model {backbone} has the outputs {listing(head)}, and the data the labels {listing(task)}: "
     of_three = is_two_class(task) and len(head) == 3 and not is_named(head)
     if len(head) != len(task) and not of_three:
-        raise HeedError(clash + "it answers another question than the data ask.")
+        raise OtherQuestion(clash + "it answers another question than the data ask.")
     example = f"§model.labels '[{NLI if of_three else listing(task)}]'"
     raise HeedError(clash + f"name the outputs in the model's order with §model.labels, for example {example}.")
