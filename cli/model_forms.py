@@ -8,7 +8,7 @@ import torchvision_fix  # noqa: F401
 import yaml
 from transformers import PretrainedConfig
 
-from lightning_modules.pretrained.backbones import HUB_ID, quiet
+from lightning_modules.pretrained.backbones import is_hub_id, quiet
 from records import HeedError
 
 FAMILY_OF = {  # type of a model to its family, where that is not the encoder
@@ -42,7 +42,7 @@ def backbone_form(name: str, configs: Path) -> list[str] | None:
     if not path.is_dir():
         if "/" not in name or path.suffix in (".yaml", ".yml", ".json"):
             return None
-        if not HUB_ID.fullmatch(name) or path.parent.is_dir():
+        if not is_hub_id(name):
             raise HeedError(f"--model {name}: there is no such folder, and no model of the hub is called so.")
     for file in sorted(configs.glob("*.yaml")):
         if yaml.safe_load(file.read_text())["init_args"]["backbone"] == name:

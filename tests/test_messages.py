@@ -102,11 +102,11 @@ def test_what_early_stopping_watches_is_looked_at_before_anything_is_trained(tin
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["./nowhere", "runs/x", "../x", "a/b/c", "/nowhere", "x/"])
+@pytest.mark.parametrize("name", ["./nowhere", "runs/x", "here/x", "../x", "a/b/c", "/nowhere", "x/"])
 def test_a_folder_that_does_not_exist_is_called_that(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
-    (tmp_path / "runs").mkdir()
+    (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(HeedError, match=f"backbone {name}: there is no such folder"):
         resolve(name)

@@ -66,8 +66,9 @@ def resolve(backbone: str, sha256: str | None = None) -> str:
 
 
 def is_hub_id(name: str) -> bool:
-    """Whether a name may be that of a model on the hub: OWNER/NAME, where OWNER is not a folder here, or NAME."""
-    return bool(HUB_ID.fullmatch(name)) and not ("/" in name and Path(name).parent.is_dir())
+    """Whether a name may be that of a model on the hub: OWNER/NAME, where OWNER is no folder of runs, or NAME."""
+    owner = name.rpartition("/")[0]
+    return bool(HUB_ID.fullmatch(name)) and owner != "runs" and not (owner and Path(owner).is_dir())
 
 
 def package_folder(module: str) -> Path | None:
