@@ -11,9 +11,10 @@ help:  ## Show what there is
 
 install: $(VENV)/installed  ## Create .venv and install the lock
 
-$(VENV)/installed: requirements.txt
+$(VENV)/installed: requirements.txt torchvision_fix.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python torchvision_fix.py
 	touch $@
 
 demo: install  ## Train MiniLM twice on the embedded data, plainly and with counterfactuals; compare

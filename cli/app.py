@@ -9,9 +9,8 @@ from typing import Any
 import torchvision_fix  # noqa: F401
 
 import torch
-import yaml
 from pytorch_lightning import Callback
-from pytorch_lightning.callbacks import EarlyStopping
+from pytorch_lightning.callbacks import EarlyStopping, ProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
@@ -21,12 +20,13 @@ from callbacks import EVALUATIONS, BestCheckpoint, Board, ContactSheet, Engine, 
 from callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
 from callbacks.engine.engine import Planned
 from callbacks.outputs.board import BoardLogger
+from callbacks.outputs.progress import Progress
 from cli.allowed_classes import require_kinds
 from cli.messages import FLAG, Parser, of_trainer, one_sentence, user_mistake
 from cli.named_folder import claim_named
 from cli.remedies import remedy
 from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
-from cli.short_forms import CONFIGS, config_path, description
+from cli.short_forms import config_path, description
 from cli.spelling import located
 from datamodules import PairedData
 from lightning_modules import Classifier
@@ -34,6 +34,7 @@ from lightning_modules.lightning_internals import start_method
 from lightning_modules.pretrained.labels import OtherQuestion
 from records import ExamplesBuilder, HeedError
 from records.storage.claim import release
+from reports.runs import short_name
 
 
 class HeedCLI(LightningCLI):
@@ -130,11 +131,8 @@ class HeedCLI(LightningCLI):
     def model_name(self) -> str:
         """The short name of the backbone, or its id as a folder name."""
         backbone = str(self.config.model.init_args.get("backbone", type(self.model).__name__))
-        known = {path.stem: yaml.safe_load(path.read_text()) for path in sorted((CONFIGS / "model").glob("*.yaml"))}
-        fitting = [name for name, config in known.items() if config["init_args"].get("backbone") == backbone]
-        same = [name for name in fitting if known[name]["class_path"] == self.config.model.class_path]
-        if same or fitting:
-            return (same or fitting)[0]
+        if name := short_name(backbone, self.config.model.class_path):
+            return name
         run = Path(backbone).resolve()
         if run.parts[-2:] == ("checkpoints", "backbone"):  # exported by a run: named as that run
             of_run = run.parents[1].name
@@ -280,7 +278,10 @@ class HeedCLI(LightningCLI):
             heed.append(Board(self.hyperparameters()))
             if config["logger"] in (None, True) and not config["fast_dev_run"]:
                 kwargs["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
-        config["callbacks"] = [*heed, *self.own_callbacks]
+        own = self.own_callbacks
+        if config["enable_progress_bar"] is not False and not any(isinstance(c, ProgressBar) for c in own):
+            heed.append(Progress())
+        config["callbacks"] = [*heed, *own]
         plugins = config["plugins"] or []
         plugins = plugins if isinstance(plugins, list) else [plugins]
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):

@@ -1,5 +1,6 @@
 """Short forms of the command line: ``--data mnli`` is ``--data configs/data/mnli.yaml``."""
 
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from records import HeedError, require_file
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
+SETTINGS = ("partial", "slices")  # of the data
 DEFAULTS = {"data": "planted", "model": "minilm"}
 FAMILIES = {  # (data, model that a short form names): the model that is meant for such data
     ("datamodules.PairedImages", "lightning_modules.Encoder"): "lightning_modules.LateFusion",
@@ -35,6 +37,7 @@ def description(evaluating: bool) -> str:
     else:
         task = "Train a classifier over paired inputs, and watch whether it heeds every part of them."
         forms += [f"--augment NAME ({', '.join(names('augment'))})", "--partial PART (train on one part alone)"]
+    forms.append("--slices COLUMN,COLUMN (accuracy and attentiveness by the values of these columns)")
     settings = "--data.help CLASS and --model.help CLASS explain their settings, listed below."
     return f"{task} Short forms: {'; '.join(forms)}. {settings}"
 
@@ -125,7 +128,7 @@ def expand(argv: Sequence[str]) -> list[str]:
     argv = list(argv)
     while argv:
         flag, has_value, value = argv.pop(0).partition("=")
-        if flag.removeprefix("--") in (*FOLDER_OF, "partial") and flag.startswith("--"):
+        if flag.removeprefix("--") in (*FOLDER_OF, *SETTINGS) and flag.startswith("--"):
             if not has_value and (not argv or argv[0].startswith("--")):
                 raise HeedError(f"{flag} needs a name.")
             short[flag.removeprefix("--")] = value if has_value else argv.pop(0)
@@ -149,4 +152,6 @@ def expand(argv: Sequence[str]) -> list[str]:
     if "augment" in short:
         first += ["--config", config_path("augment", short["augment"])]
     first += [a for path in configs if not classes[path] for a in ("--config", path)]  # settings, on top of the classes
-    return first + rest + (["--data.partial", short["partial"]] if "partial" in short else [])
+    if "slices" in short:
+        short["slices"] = json.dumps([column for column in re.split(r"[\s,]+", short["slices"].strip("[] ")) if column])
+    return first + rest + [a for name in SETTINGS if name in short for a in (f"--data.{name}", short[name])]

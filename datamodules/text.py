@@ -33,7 +33,7 @@ class PairedText(PairedData):
             is refused unless it is asked for.
         uid: Column of a unique id; rows are numbered without one.
         groups: Columns whose equal values make two examples related, so that they are never partners.
-        meta: Columns that results are broken down by, as text; they may be empty.
+        meta: Columns that go along into the rows, as text; they may be empty. Those of ``slices`` do so by themselves.
         quoting: Whether fields of csv and tsv files may stand in double quotes.
         columns: Names of all columns, of csv, tsv and txt files without a header, and of json files whose rows are
             lists.
@@ -82,7 +82,11 @@ class PairedText(PairedData):
                 raise HeedError(f"§data.parts: {part} is the column {column!r}, which holds the label.")
             if twin := next((p for p, c in parts.items() if c == column and p != part), None):
                 raise HeedError(f"§data.parts: {part} and {twin} are one column, {column!r}.")
-        self.columns = Columns(parts, label, labels, uid, tuple(groups), tuple(meta), several=several)
+        added = (SPLIT,) if len(_listed((splits or {}).get("validation", ""))) > 1 else ()  # to each of several splits
+        further = tuple(column for column in self.slices if column not in (*meta, *added))
+        self.columns = Columns(
+            parts, label, labels, uid, tuple(groups), (*meta, *further), slices=further, several=several
+        )
         self.hub, self.path, self.hold_out, self.quoting = hub, path, hold_out, quoting
         self.header = tuple(columns)
         self.validate_on_train = validate_on_train

@@ -33,7 +33,7 @@ class VisualQuestions(PairedImages):
         given: Column of what people answered: a list of texts, or of objects with a text under ``answer``.
         label: Column of the most frequent answer of each question; it is gold where ``given`` is missing or empty.
         default_label: The label of parts that have nothing to do with each other; where it is no answer, it is added.
-        meta: Columns that results are broken down by.
+        meta: Columns that go along into the rows.
         groups: As for :class:`PairedImages`; by default, the picture.
         **kwargs: As for :class:`PairedImages`.
     """

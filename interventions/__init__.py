@@ -8,6 +8,8 @@ from interventions.hypotheses.spacy_analyser import SpacyAnalyser, best_analyser
 from interventions.hypotheses.text_edits import Edit, apply_edits
 from interventions.keep_part import KeepPart
 from interventions.null import Null
+from interventions.predicted_as import PredictedAs
+from interventions.siblings import Families, Siblings
 from interventions.swap import Swap
 from interventions.tables.annotated import Annotated
 from interventions.tables.operations import Donors
@@ -24,12 +26,15 @@ __all__ = [
     "Donors",
     "EachExample",
     "Edit",
+    "Families",
     "Intervention",
     "KeepPart",
     "Null",
     "PerturbHypothesis",
+    "PredictedAs",
     "RowEdits",
     "RuleAnalyser",
+    "Siblings",
     "Source",
     "SpacyAnalyser",
     "Swap",

@@ -59,6 +59,21 @@ class Changes:
         own = {f.name: cut(getattr(self, f.name)) for f in fields(self) if f.name != "lenders"}
         return Changes(**own, lenders={part: cut(positions) for part, positions in self.lenders.items()})
 
+    def take(self, chosen: np.ndarray) -> "Changes":
+        """Those that lead to other examples of the pool and are chosen, bool [changes]; all if these are all."""
+        if chosen.all():
+            return self
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("lenders", "examples")}
+        kept = {
+            name: value
+            if isinstance(value, str)
+            else value.filter(chosen)
+            if isinstance(value, pa.Array)
+            else value[chosen]
+            for name, value in own.items()
+        }
+        return Changes(**kept)
+
     @classmethod
     def concatenate(cls, several: Sequence["Changes"]) -> "Changes":
         """Changes by one intervention, one after the other."""

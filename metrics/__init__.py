@@ -1,11 +1,20 @@
 """Pure functions from rows to numbers with error bars; each evaluation has a :class:`~metrics.metric.Metric`."""
 
-from metrics import accuracy, attentiveness, causal_effects, naive_partial, reading_comprehension, two_class
+from metrics import (
+    accuracy,
+    attentiveness,
+    causal_effects,
+    default_label,
+    naive_partial,
+    reading_comprehension,
+    two_class,
+)
 from metrics.metric import Metric
 from metrics.tables import challenge, counterfactual_tables, evidence, transitions
 
 TABLES = transitions, evidence, challenge, counterfactual_tables
-MODULES = accuracy, reading_comprehension, attentiveness, naive_partial, *TABLES, causal_effects, two_class
+TESTS = attentiveness, default_label, naive_partial
+MODULES = accuracy, reading_comprehension, *TESTS, *TABLES, causal_effects, two_class
 METRICS: dict[str, Metric] = {module.METRIC.name: module.METRIC for module in MODULES}  # as tables show them
 
 __all__ = ["METRICS", "Metric"]

@@ -1,17 +1,24 @@
 """Accuracy over base rows, and the noise floor over the rows of the null control."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from metrics.metric import Metric, Numbers
+from metrics.label_scores import label_scores
+from metrics.metric import Metric, Numbers, lines
+from metrics.slices import slices_of
 from metrics.soft_accuracy import soft_accuracy
 from metrics.statistics.bootstrap import share
 from metrics.statistics.clusters import few
-from metrics.statistics.majority import majority_flag
-from records import MANY, SOFT, Chart, Context, Measurement, MetricName
-from records.rows import BASE, GROUP, cluster_of, codes, of_split, probabilities, same, select, where
+from metrics.statistics.majority import NOT_ABOVE_MAJORITY, majority_flag
+from records import MANY, SOFT, Chart, Context, Line, Measurement, MetricName, Shown
+from records.rows import BASE, GROUP, SPLIT, cluster_of, codes, probabilities, same, select, where
+
+SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 def _base(rows: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
@@ -30,7 +37,7 @@ def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
     return majority_flag(correct, most, cluster, (seed,)) + few(rows)
 
 
-def accuracy(rows: pa.Table, data: str, seed: int = 0, splits: Sequence[str] = ()) -> Numbers:
+def accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
     """Share of base predictions that are gold, and the share of the most frequent gold label.
 
     Intervals resample what examples share (``group``), or else examples.
@@ -39,12 +46,10 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0, splits: Sequence[str] = (
         rows: Rows; the base rows among them count.
         data: Name of the data set, for the metric names.
         seed: Keys the bootstrap.
-        splits: Names of the splits, where several are evaluated together; the slice "split" of each row is one of them.
 
     Returns:
-        ``accuracy/<data>``; ``accuracy/<data>/majority``; ``accuracy/<data>/<label>`` (recall) for each gold label, if
-        they are at most :data:`~records.MANY`; and ``accuracy/<data>/split=<split>``, what the first is when that split
-        is evaluated alone.
+        ``accuracy/<data>``; ``accuracy/<data>/majority``; and ``accuracy/<data>/<label>`` (recall) for each gold label,
+        if they are at most :data:`~records.MANY`.
     """
     correct, of_label, cluster = _base(rows)
     name, flags = MetricName("accuracy", data), few(rows)
@@ -58,10 +63,59 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0, splits: Sequence[str] = (
         result[name._replace(slice=label)] = share(
             correct[of_label[label]], (*key, label), cluster[of_label[label]], flags
         )
-    for split in splits:
-        alone = of_split(select(rows, intervention=BASE), split)
-        result[name._replace(slice=f"split={split}")] = accuracy(alone, data, seed)[name]
     return result
+
+
+def accuracy_by_slice(rows: pa.Table, data: str, columns: Sequence[str], seed: int = 0) -> Numbers:
+    """Accuracy in each slice: what it is when the slice is evaluated alone.
+
+    Args:
+        rows: Rows; the base rows among them count.
+        data: Name of the data set, for the metric names.
+        columns: The meta columns; of several splits, "split" is one.
+        seed: Keys the bootstrap.
+
+    Returns:
+        ``accuracy/<data>/<column>=<value>`` for each slice (:func:`~metrics.slices.slices_of`), and
+        ``accuracy/<data>/majority/<column>=<value>`` where it has several gold labels. Of one label all answers may be
+        right, and none is above that: there is no flag.
+    """
+    base, name, result = select(rows, intervention=BASE), MetricName("accuracy", data), {}
+    for text, kept in slices_of(base, columns):
+        alone = base.filter(pa.array(kept))
+        numbers, labels = accuracy(alone, data, seed), len(pc.unique(alone["gold"]))
+        flags = tuple(flag for flag in numbers[name].flags if labels > 1 or flag != NOT_ABOVE_MAJORITY)
+        result[name._replace(slice=text)] = replace(numbers[name], flags=flags)
+        if labels > 1:
+            majority = name._replace(statistic="majority")
+            result[majority._replace(slice=text)] = numbers[majority]
+    return result
+
+
+def loss(rows: pa.Table, data: str, labels: Sequence[str]) -> Numbers:
+    """The mean cross-entropy of base predictions, as in training but for what augmentation adds there.
+
+    It has no interval: to resample a number that differs in each example costs more than it tells. A probability of 0
+    counts as the smallest that float32 holds with full precision, so that a loss is at most 87.3.
+
+    Args:
+        rows: Rows; the base rows among them count.
+        data: Name of the data set, for the metric name.
+        labels: The labels, in the order of the probabilities.
+
+    Returns:
+        ``loss/<data>``; nothing where predictions have no probabilities.
+    """
+    base, total = where(rows, intervention=BASE), 0.0
+    for start in range(0, rows.num_rows, GROUP):
+        here = rows.select(["gold", "p"]).slice(start, GROUP).filter(pa.array(base[start : start + GROUP]))
+        gold = pc.index_in(here["gold"].combine_chunks(), value_set=pa.array(labels, pa.string()))
+        if here["p"].null_count or gold.null_count:
+            return {}
+        p = probabilities(here, "p").astype(np.float64)[np.arange(len(gold)), gold.to_numpy()]
+        total -= float(np.log(np.maximum(p, SMALLEST)).sum())
+    n = int(base.sum())
+    return {MetricName("loss", data): Measurement(total / n, n)} if n else {}
 
 
 def noise(rows: pa.Table, data: str) -> Numbers:
@@ -95,10 +149,25 @@ def noise_chart(data: str) -> Chart:
 def score(rows: pa.Table, context: Context) -> Numbers:
     """Accuracy, or what predictions are worth where gold says it, and the noise floor."""
     if context.kind is SOFT:
-        found = soft_accuracy(rows, context.data, context.seed)
-    else:
-        found = accuracy(rows, context.data, context.seed, context.splits)
-    return found | noise(rows, context.data)
+        found = soft_accuracy(rows, context.data, context.seed, context.slices)
+        return found | noise(rows, context.data)
+    about, labels = (rows, context.data), context.labels
+    columns = dict.fromkeys([SPLIT] * bool(context.splits) + list(context.slices))
+    found = accuracy(*about, context.seed) | label_scores(*about, labels, context.default_label, context.seed)
+    return found | accuracy_by_slice(*about, tuple(columns), context.seed) | loss(*about, labels) | noise(*about)
+
+
+def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    """Show every number but the majority share of each slice; loss and correlation as plain numbers."""
+    shown: list[Line] = []
+    for name, line in zip(numbers, lines(numbers), strict=True):
+        if name.family == "loss":
+            line = replace(line, label="loss", unit="ratio", beside=False)
+        elif name.statistic == "matthews":
+            line = replace(line, unit="ratio")
+        if name.statistic != "majority" or not name.slice:
+            shown.append(line)
+    return Shown(shown, ["majority shares of slices"] if len(shown) < len(numbers) else [])
 
 
 def charts(context: Context) -> tuple[Chart, ...]:
@@ -107,7 +176,10 @@ def charts(context: Context) -> tuple[Chart, ...]:
     found = [Chart("accuracy", {"accuracy": name}, "attentiveness")]
     if context.kind.exclusive and len(context.labels) <= MANY:
         found.append(Chart("accuracy by label", {label: name._replace(slice=label) for label in context.labels}))
+    if context.kind.exclusive:
+        curves = {"training": MetricName("loss", "train"), "validation": MetricName("loss", context.data)}
+        found.append(Chart("loss", curves))
     return (*found, noise_chart(context.data))
 
 
-METRIC = Metric("accuracy", score, charts=charts)
+METRIC = Metric("accuracy", score, show, charts)

@@ -13,12 +13,15 @@ import pyarrow as pa
 from metrics.accuracy import majority_flags
 from metrics.metric import Metric, Numbers, lines
 from metrics.reading_comprehension import majority_flags as reading_flags
+from metrics.slices import slices_of
 from metrics.soft_accuracy import soft_flags
 from metrics.statistics.bootstrap import Key, numbered, share
+from metrics.statistics.clusters import FEW_CLUSTERS, few
 from records import MANY, NO_LABEL, SOFT, SPAN, Chart, Context, Line, Measurement, MetricName, Shown
 from records.answers import NO_ANSWER
 from records.rows import BASE, cluster_of, runs, same, strings, where
 
+NOTHING = "no example of it was swapped, or all are predicted as the default label"
 FEW = 2  # labels that are never predicted and still have a line each
 
 
@@ -55,6 +58,12 @@ def mean_over_draws(hit: np.ndarray, of: Swapped, key: Key, flags: tuple[str, ..
     )
 
 
+def _with_few(flags: tuple[str, ...], rows: pa.Table, kept: np.ndarray) -> tuple[str, ...]:
+    """The flags of all rows, but for that of few clusters, which is that of the base rows in ``kept``, bool [rows]."""
+    of_slice = rows.select(["uid", "intervention", "group"]).filter(pa.array(kept))
+    return (*(flag for flag in flags if flag != FEW_CLUSTERS), *few(of_slice))
+
+
 def _eligible(name: MetricName, eligible: int, n: int) -> Numbers:
     """The share of uids with a base prediction that counts."""
     reason = None if n else "no example was predicted"
@@ -69,6 +78,7 @@ def attentiveness(
     labels: Sequence[str],
     seed: int = 0,
     flags: tuple[str, ...] | None = None,
+    slices: Sequence[str] = (),
 ) -> Numbers:
     """Attentiveness to one part.
 
@@ -85,12 +95,14 @@ def attentiveness(
         labels: All labels.
         seed: Keys the bootstrap.
         flags: What a reader must know of all numbers; by default, that accuracy is not above the majority share.
+        slices: Meta columns by which there are numbers, too.
 
     Returns:
         With ``name`` = ``attentiveness/<data>/<part>``: ``name``; ``name/to_default``, the share that changes to the
         default label; ``name/with_invalid``, where some base predictions are not labels: the score over these, too;
         ``name/from_<label>``, the share that changes among the uids predicted as that label, if labels are at most
-        :data:`~records.MANY`; ``name/eligible``, the share of uids with a base prediction that counts.
+        :data:`~records.MANY`; ``name/<column>=<value>``, ``name`` in each slice; ``name/eligible``, the share of uids
+        with a base prediction that counts.
     """
     name = MetricName("attentiveness", data, part)
     flags = majority_flags(rows, seed) if flags is None else flags
@@ -100,7 +112,9 @@ def attentiveness(
     of, valid, changed = Swapped.of(rows, swapped), counts[swapped], ~same(rows, "y", "y2")[swapped]
     eligible = int((base & counts).sum())
 
-    def measure(full: MetricName, hit: np.ndarray, reason: str, kept: np.ndarray) -> None:
+    def measure(
+        full: MetricName, hit: np.ndarray, reason: str, kept: np.ndarray, flags: tuple[str, ...] = flags
+    ) -> None:
         hits = hit[kept].astype(np.float64)
         result[full] = mean_over_draws(hits, of.where(kept), (seed, str(full)), flags, reason)
 
@@ -119,10 +133,13 @@ def attentiveness(
         if label != default_label:
             reason = f"no example that was swapped is predicted as {label!r}"
             measure(name._replace(slice=f"from_{label}"), changed, reason, where(rows, y=label)[swapped])
+    for text, of_slice in slices_of(rows, slices):
+        kept, full = valid & of_slice[swapped], name._replace(slice=text)
+        measure(full, changed, NOTHING, kept, _with_few(flags, rows, base & of_slice))
     return result | _eligible(name, eligible, int(base.sum()))
 
 
-def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0) -> Numbers:
+def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0, slices: Sequence[str] = ()) -> Numbers:
     """Attentiveness to one part, where an answer is a text or nothing.
 
     Over the uids with an answer as their base prediction: the share that becomes no answer when ``part`` comes from
@@ -134,10 +151,12 @@ def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0) -> N
         data: Name of the data set, for the metric names.
         part: The part that was swapped.
         seed: Keys the bootstrap.
+        slices: Meta columns by which there are numbers, too.
 
     Returns:
         With ``name`` = ``attentiveness/<data>/<part>``: ``name``; ``name/changed``, the share whose answer becomes
-        another one, normalised, or none; ``name/eligible``, the share of uids with an answer.
+        another one, normalised, or none; ``name/<column>=<value>``, ``name`` in each slice; ``name/eligible``, the
+        share of uids with an answer.
     """
     name, flags = MetricName("attentiveness", data, part), reading_flags(rows, seed)
     base, answered = where(rows, intervention=BASE), ~where(rows, y=NO_ANSWER)
@@ -150,6 +169,11 @@ def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0) -> N
     result = {}
     for full, hits in ((name, after == NO_ANSWER), (name._replace(statistic="changed"), np.array(other, dtype=bool))):
         result[full] = mean_over_draws(hits.astype(np.float64), of, (seed, str(full)), flags, reason)
+    none = (after == NO_ANSWER).astype(np.float64)
+    for text, of_slice in slices_of(rows, slices):
+        full, kept = name._replace(slice=text), of_slice[swapped]
+        noted = _with_few(flags, rows, base & of_slice)
+        result[full] = mean_over_draws(none[kept], of.where(kept), (seed, str(full)), noted, NOTHING)
     return result | _eligible(name, eligible, int(base.sum()))
 
 
@@ -159,11 +183,12 @@ def score(rows: pa.Table, context: Context) -> Numbers:
     found: Numbers = {}
     if context.kind is SPAN:
         for part in parts:
-            found |= span_attentiveness(rows, data, part, seed)
+            found |= span_attentiveness(rows, data, part, seed, context.slices)
         return found
     flags = soft_flags(rows, seed) if context.kind is SOFT else majority_flags(rows, seed)
     for part in parts:
-        found |= attentiveness(rows, data, part, context.default_label, context.labels, seed, flags)
+        labels = context.default_label, context.labels
+        found |= attentiveness(rows, data, part, *labels, seed, flags, context.slices)
     return found
 
 
@@ -171,7 +196,7 @@ def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown
     """Show every number; of many labels of a part that are never predicted, how many they are."""
     never, last = set(), {}  # names without a line; the name behind which a line says how many they are
     for part in context.own["swap"]:
-        of_labels = [name for name in numbers if name.part == part and name.slice]
+        of_labels = [name for name in numbers if name.part == part and name.slice and not any(name.by)]
         undefined = [name for name in of_labels if numbers[name].value is None]
         if len(undefined) > FEW:
             never.update(undefined)

@@ -3,11 +3,14 @@
 Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
 from metrics.accuracy import noise, noise_chart
 from metrics.metric import Metric, Numbers
+from metrics.slices import slices_of
 from metrics.statistics.bootstrap import share
 from metrics.statistics.clusters import few
 from metrics.statistics.majority import majority_flag
@@ -16,17 +19,19 @@ from records.answers import NO_ANSWER, exact_match, f1
 from records.rows import BASE, cluster_of, select, strings
 
 
-def reading_scores(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
+def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[str] = ()) -> Numbers:
     """Exact match and F1 of base predictions; intervals resample what questions share, an article or a text.
 
     Args:
         rows: Rows; the base rows among them count.
         data: Name of the data set, for the metric names.
         seed: Keys the bootstrap.
+        slices: Meta columns by which there are numbers, too.
 
     Returns:
         ``exact_match/<data>`` and ``f1/<data>``; each also as ``.../has_answer`` and ``.../no_answer``, over the
-        questions with and without a gold answer, and as ``.../majority``, what one gets that never answers.
+        questions with and without a gold answer, and as ``.../majority``, what one gets that never answers; and
+        as ``.../<column>=<value>`` for each slice (:func:`~metrics.slices.slices_of`).
     """
     base = select(rows, intervention=BASE)
     names = {MetricName("exact_match", data): exact_match, MetricName("f1", data): f1}
@@ -35,11 +40,12 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
     golds, answers = SPAN.parse_golds(strings(base, "gold")), strings(base, "y")
     cluster, flags = cluster_of(base), majority_flags(base, seed)
     has = np.array([bool(gold) for gold in golds])
+    kinds = [("has_answer", has), ("no_answer", ~has), *slices_of(base, slices)]
     result: Numbers = {}
     for name, rate in names.items():
         values = np.array([rate(answer, gold) for answer, gold in zip(answers, golds, strict=True)])
         result[name] = share(values, (seed, str(name)), cluster, flags)
-        for kind, kept in (("has_answer", has), ("no_answer", ~has)):
+        for kind, kept in kinds:
             full = name._replace(slice=kind)
             result[full] = share(values[kept], (seed, str(full)), cluster[kept], few(base), "there is no such question")
         never = float(np.mean([rate(NO_ANSWER, gold) for gold in golds]))
@@ -58,7 +64,7 @@ def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
 
 def score(rows: pa.Table, context: Context) -> Numbers:
     """Exact match, F1 and the noise floor."""
-    return reading_scores(rows, context.data, context.seed) | noise(rows, context.data)
+    return reading_scores(rows, context.data, context.seed, context.slices) | noise(rows, context.data)
 
 
 def charts(context: Context) -> tuple[Chart, ...]:

@@ -4,16 +4,18 @@ Source: Goyal et al. (2017), VQA 2.0; what an answer is worth comes with the dat
 """
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from metrics.metric import Numbers
+from metrics.slices import slices_of
 from metrics.statistics.bootstrap import share
 from metrics.statistics.clusters import few
 from metrics.statistics.majority import majority_flag
-from records import MANY, SOFT, Measurement, MetricName
-from records.rows import BASE, cluster_of, select, sliced, strings
+from records import SOFT, Measurement, MetricName
+from records.rows import BASE, cluster_of, select, strings
 
 
 def _worth(base: pa.Table) -> np.ndarray:
@@ -21,18 +23,18 @@ def _worth(base: pa.Table) -> np.ndarray:
     return SOFT.scores(strings(base, "y"), strings(base, "gold"))
 
 
-def soft_accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
+def soft_accuracy(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[str] = ()) -> Numbers:
     """Mean worth of base predictions; intervals resample what examples share (``group``), or else examples.
 
     Args:
         rows: Rows; the base rows among them count.
         data: Name of the data set, for the metric names.
         seed: Keys the bootstrap.
+        slices: Meta columns by which there are numbers, too.
 
     Returns:
         ``accuracy/<data>``; ``accuracy/<data>/majority``, what one gets who always gives the answer that is worth most
-        in all; and ``accuracy/<data>/<name>=<value>`` for each slice of at most :data:`~records.MANY` values, in which
-        "/" becomes "-".
+        in all; and ``accuracy/<data>/<column>=<value>`` for each slice (:func:`~metrics.slices.slices_of`).
     """
     base, full = select(rows, intervention=BASE), MetricName("accuracy", data)
     if not base.num_rows:
@@ -40,11 +42,9 @@ def soft_accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
     values, cluster, flags = _worth(base), cluster_of(base), few(base)
     result = {full: share(values, (seed, str(full)), cluster, soft_flags(rows, seed))}
     result[full._replace(statistic="majority")] = Measurement(float(_best_answer(base).mean()), len(values))
-    for name in [text.partition("=")[0] for text in base["slices"][0].as_py()]:
-        of, found = sliced(base, name)
-        for k in sorted(range(len(found)), key=found.__getitem__) if len(found) <= MANY else ():
-            part = full._replace(slice=f"{name}={(found[k] or 'none').replace('/', '-')}")
-            result[part] = share(values[of == k], (seed, str(part)), cluster[of == k], flags)
+    for text, kept in slices_of(base, slices):
+        part = full._replace(slice=text)
+        result[part] = share(values[kept], (seed, str(part)), cluster[kept], flags)
     return result
 
 

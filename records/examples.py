@@ -48,9 +48,10 @@ class ExamplesBuilder:
         cluster: str | None = None,
     ) -> None:
         self.parts, self.groups, self.meta = tuple(parts), (*parts, *groups), tuple(meta)
-        names = [f"parts.{p}" for p in parts] + [f"groups.{g}" for g in self.groups] + [f"meta.{m}" for m in meta]
         cluster = next(iter(groups), None) if cluster is None else cluster
         self._cluster = None if cluster is None else self.groups.index(cluster)
+        columns = {"parts": parts, "groups": self.groups, "meta": meta}
+        names = [f"{kind}.{name}" for kind, several in columns.items() for name in several]
         names += [CLUSTER] * (cluster is not None)
         metadata = {f"parts.{part}": {b"heed": kind.encode()} for part, kind in kinds.items()}
         self.schema = pa.schema([pa.field(n, pa.string(), metadata=metadata.get(n)) for n in ["uid", "label", *names]])
@@ -100,25 +101,25 @@ class Examples(Sequence[Example]):
 
     Attributes:
         kinds: Name to kind (of :data:`KINDS`) of the parts that are no texts.
+        tables: The parts that are tables.
+        has_clusters: Whether intervals resample something larger than an example, such as all that share a premise.
     """
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
         self._made: dict[tuple[Any, ...], Any] = {}
         columns = table.column_names
-        self.parts = tuple(c.removeprefix("parts.") for c in columns if c.startswith("parts."))
-        self.groups = tuple(c.removeprefix("groups.") for c in columns if c.startswith("groups."))
-        self.meta = tuple(c.removeprefix("meta.") for c in columns if c.startswith("meta."))
+        self.parts, self.groups, self.meta = (
+            tuple(c.removeprefix(kind) for c in columns if c.startswith(kind))
+            for kind in ("parts.", "groups.", "meta.")
+        )
         self.kinds = {
             field.name.removeprefix("parts."): field.metadata[b"heed"].decode()
             for field in table.schema
             if b"heed" in (field.metadata or {})
         }
-
-    @property
-    def tables(self) -> tuple[str, ...]:
-        """The parts that are tables."""
-        return tuple(part for part, kind in self.kinds.items() if kind == "table")
+        self.has_clusters = CLUSTER in columns
+        self.tables = tuple(part for part, kind in self.kinds.items() if kind == "table")
 
     @classmethod
     def of(cls, examples: Iterable[Example]) -> "Examples":
@@ -128,18 +129,18 @@ class Examples(Sequence[Example]):
             raise HeedError("A pool of examples needs at least one example to know its parts.")
         parts = tuple(examples[0].parts)
         extra = tuple(g for g in examples[0].groups if g not in parts)
-        builder = ExamplesBuilder(parts, extra, tuple(examples[0].meta), kinds_of(examples[0].parts))
+        meta = tuple(examples[0].meta)
+        builder = ExamplesBuilder(parts, extra, meta, kinds_of(examples[0].parts))
         for e in examples:
-            values, meta = [e.parts[p] for p in parts], [e.meta[m] for m in builder.meta]
-            builder.add(e.uid, values, e.label, [e.groups[g] for g in extra], meta)
+            values = [e.parts[p] for p in parts]
+            builder.add(e.uid, values, e.label, [e.groups[g] for g in extra], [e.meta[m] for m in meta])
         return builder.finish()
 
     @classmethod
     def concatenate(cls, pools: Sequence["Examples"]) -> "Examples":
         """One pool of several that have the same parts, with the further groups and meta columns that all have."""
         shared = set.intersection(*(set(pool.table.column_names) for pool in pools)) - {CLUSTER}
-        columns = [name for name in pools[0].table.column_names if name in shared]
-        tables = [pool.table.select(columns) for pool in pools]
+        tables = [pool.table.select([n for n in pools[0].table.column_names if n in shared]) for pool in pools]
         if any(pool.has_clusters for pool in pools):  # an example without one is alone
             clusters = [pool.table[CLUSTER if pool.has_clusters else "uid"] for pool in pools]
             tables = [table.append_column(CLUSTER, own) for table, own in zip(tables, clusters, strict=True)]
@@ -233,11 +234,6 @@ class Examples(Sequence[Example]):
     def uid_order(self) -> np.ndarray:
         """Positions by ascending uid: int64 [examples]."""
         return pc.sort_indices(self.table["uid"]).to_numpy().astype(np.int64)
-
-    @property
-    def has_clusters(self) -> bool:
-        """Whether intervals resample something larger than an example, such as all that stand on one premise."""
-        return CLUSTER in self.table.column_names
 
     def with_clusters_of(self, others: "Examples") -> "Examples":
         """The same examples with the clusters of others, which they stand for one by one."""

@@ -1,9 +1,10 @@
 """Results side by side, for a terminal 80 columns wide: ``python -m reports.compare RUN [RUN ...]``.
 
 With ``--mean`` their mean and its standard deviation over runs, as over seeds or over the folds of cross-validation.
+With ``--format csv``, ``latex`` or ``markdown`` the table alone, for a paper or a spreadsheet.
 """
 
-import argparse
+from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from metrics.statistics.clusters import few
 from records import Context, HeedError, Measurement, MetricName, run_command
 from records.rows import BASE, cluster_of, contents, difference, select, strings
 from records.storage.results import distinct, named, read_evaluation, read_results, rows_file
+from reports.tables import FORMATS, table_text
 from reports.terminal.natural_logic import print_categories
-from reports.terminal.table import merged, print_table
+from reports.terminal.table import TITLE, merged, print_table, table_cells
 
 ACCURACY = "accuracy"
 
@@ -99,23 +101,28 @@ def main(arguments: list[str]) -> None:
 
     Where their examples of these data are not the same, it says so instead. With ``--mean``, print their mean.
     """
-    about = "Print the results of runs side by side, and of two the paired difference of their accuracy."
-    parser = argparse.ArgumentParser("python -m reports.compare", description=about)
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder with a results.json")
-    parser.add_argument("--mean", action="store_true", help="the mean over runs, as over seeds, and its deviation")
-    chosen = parser.parse_intermixed_args(arguments)
-    if not chosen.runs:
+    parser = ArgumentParser("python -m reports.compare", description=__doc__.partition("\n\n")[2])
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation")
+    parser.add_argument("--mean", action="store_true", help="the mean of all of them")
+    parser.add_argument("--format", choices=list(FORMATS), help="print the table in this format, and nothing else")
+    options = parser.parse_intermixed_args(arguments)
+    if not options.runs:
         raise HeedError("name the folders of one run or more")
-    results = {folder: read_results(folder) for folder in distinct(chosen.runs)}
-    if chosen.mean:
+    results = {folder: read_results(folder) for folder in distinct(options.runs)}
+    shown, title = results, TITLE
+    if options.mean:
         if len(results) < 2:
             raise HeedError("--mean needs the folders of two runs or more")
         mean = averaged(list(results.values()))
-        print_table({" ".join(results): mean}, title=f"mean of {len(results)} runs, in %, ± std")
+        shown, title = {" ".join(results): mean}, f"mean of {len(results)} runs, in %, ± std"
+    if options.format:
+        print(table_text(*table_cells(shown, title), options.format), end="")
+        return
+    print_table(shown, title=title)
+    if options.mean:
         if left := len(set().union(*(run["metrics"] for run in results.values())) - set(mean["metrics"])):
             print(f"Metrics that not all of these runs have: {left}.")
         return
-    print_table(results)
     print_categories(list(results.values()))
     if len(results) != 2 or not _both_accurate(results):
         return

@@ -25,6 +25,7 @@ from records.storage.results import RESULTS, read_evaluation, read_results
 
 ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
 TIMES = ("before", "after", "change")
+ROWS = {"original": "original", "not_neutral": "  not neutral", "challenge": "challenge"}  # as they are printed
 Families = dict[str, tuple[str, ...]]  # kinds of changes to their interventions
 
 
@@ -153,11 +154,11 @@ def print_comparison(before: Path, after: Path) -> None:
         print(said)
     for test, found in compare(before, after).items():
         print(f"\n  challenge: {test}")
-        print(f"  {'':9} {TIMES[0]:>18} {TIMES[1]:>18} {TIMES[2]:>20}")
-        for row in ("original", "challenge"):
+        print(f"  {'':13} {TIMES[0]:>18} {TIMES[1]:>18} {TIMES[2]:>20}")
+        for row, label in ROWS.items():
             measured = [found[MetricName(INOCULATION, str(test), row, time)] for time in TIMES]
             cells = [_points(m, sign) for m, sign in zip(measured, ("", "", "+"), strict=True)]
-            print(f"  {row:9} {cells[0]:>18} {cells[1]:>18} {cells[2]:>20}")
+            print(f"  {label:13} {cells[0]:>18} {cells[1]:>18} {cells[2]:>20}")
         outcome = inoculation_outcome(found, str(test))
         print(fill(f"outcome {outcome}", 80, initial_indent="  ", subsequent_indent="    "))
 

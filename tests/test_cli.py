@@ -111,6 +111,14 @@ def test_partial_is_a_setting_of_the_data():
     assert tails(["--partial", "hypothesis"])[-2:] == ["--data.partial", "hypothesis"]
 
 
+def test_slices_are_a_setting_of_the_data(monkeypatch):
+    for argv in (["--slices", "heuristic,genre"], ["--slices=[heuristic, genre]"]):
+        assert tails(argv)[-2:] == ["--data.slices", '["heuristic", "genre"]']
+    made = parse(monkeypatch, ["--data", "hans", "--slices", "heuristic"])
+    assert made.datamodule.slices == ("heuristic",)
+    assert made.datamodule.columns.meta == ("heuristic", "subcase", "template")
+
+
 @pytest.mark.parametrize("kind", ["data", "model", "augment"])
 def test_an_unknown_name_lists_the_known_ones(kind):
     with pytest.raises(HeedError, match=f"--{kind} nonsense: unknown; known are {', '.join(names(kind))}"):

@@ -60,7 +60,7 @@ def test_everything_at_once_beside_benchmarks(capsys, checkpoint, nlixy, rte):
     run(evaluate.main, "--checkpoint", checkpoint, "--natural_logic.path", nlixy, *benchmarks)
     (folder,) = (checkpoint.parents[1] / "evaluations").glob("planted-validation-natural_logic-test-two_class-????????")
     found = results_of(folder)
-    kinds = {"accuracy", "attentiveness", "natural_logic", "null", "two_class"}
+    kinds = {"accuracy", "attentiveness", "loss", "natural_logic", "null", "two_class"}
     assert {name.split("/")[0] for name in found["metrics"]} == kinds
     assert (found["metrics"]["two_class/rte"]["n"], found["metrics"]["two_class/nlixy"]["n"]) == (3, 24)
     rows, _ = read_rows(folder / "rows" / "two_class.parquet")

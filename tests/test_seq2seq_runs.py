@@ -71,7 +71,7 @@ def test_evaluation_of_a_checkpoint_with_data_of_its_own(capsys, trained, nlixy,
     run(evaluate.main, "--checkpoint", checkpoint, *argv, json.dumps({"rte": str(rte)}))
     (folder,) = (trained / "evaluations").glob("planted-validation-natural_logic-test-10-two_class-????????")
     found, before = results_of(folder), results_of(trained)
-    kinds = {"accuracy", "attentiveness", "natural_logic", "null", "two_class"}
+    kinds = {"accuracy", "attentiveness", "loss", "natural_logic", "null", "two_class"}
     assert {name.split("/")[0] for name in found["metrics"]} == kinds
     assert found["metrics"]["accuracy/planted"] == before["metrics"]["accuracy/planted"]
     assert found["metrics"]["null/planted/flips"]["value"] == 0

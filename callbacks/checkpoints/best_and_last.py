@@ -16,7 +16,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
 from callbacks.checkpoints.files import INTERRUPTED, LAST, PREVIOUS, PUT_ASIDE, progress
-from callbacks.engine.engine import Engine
+from callbacks.engine.engine import LOSS, Engine
 from callbacks.engine.stop import is_asked
 from datamodules import PairedData
 from lightning_modules.lightning_internals import (
@@ -26,7 +26,7 @@ from lightning_modules.lightning_internals import (
     rewind_validation,
     trains_next,
 )
-from records import HeedError
+from records import HeedError, MetricName
 from records.stopping import Stopped, postpone
 
 QUALITY = {"classification": "accuracy", "soft": "accuracy", "span": "f1"}  # by kind: what the best epoch is best in
@@ -112,6 +112,8 @@ class BestCheckpoint(ModelCheckpoint):
         if self.monitor == ACCURACY:
             self.monitor = f"{QUALITY[data.task.kind.name]}/{data.name}"
         engine.require_monitored(self.monitor, "§checkpoint.monitor")
+        if self.monitor in (LOSS, str(MetricName("loss", data.name))) and self.mode == "max":
+            raise HeedError(f"§checkpoint.monitor {self.monitor}: the best loss is the lowest: §checkpoint.mode min.")
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         known = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}

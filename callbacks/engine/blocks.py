@@ -96,7 +96,7 @@ def blocks(
     """Go through the examples by ascending uid; a block ends once it has :data:`CHUNK` changes, or examples.
 
     Where blocks end decides the batches, and so the last bits of the probabilities: it depends on nothing but the
-    numbers of changes.
+    numbers of changes. A change that leads to an example without a prediction is left out.
 
     Args:
         pool: The examples.
@@ -111,12 +111,15 @@ def blocks(
     order = pool.uid_order[np.isin(pool.uid_order, predicted)]
     rank = np.zeros(len(pool), dtype=np.int32)
     rank[order] = np.arange(len(order))
+    is_predicted = np.zeros(len(pool), dtype=bool)
+    is_predicted[predicted] = True
     held: list[tuple[np.ndarray, list[Changes]]] = []
     changes_held = positions_held = 0
     step = FEW if any(isinstance(intervention, EachExample) for intervention in plan) else STEP
     for start in range(0, max(1, len(order)), step):
         positions = order[start : start + step]
         made = [i.changes(pool, positions[mask[positions]], seed) for i, mask in zip(plan, chosen, strict=True)]
+        made = [changes if changes.known is None else changes.take(is_predicted[changes.known]) for changes in made]
         ranks = [rank[changes.positions] - start for changes in made]
         counts = sum((np.bincount(r, minlength=len(positions)) for r in ranks), np.zeros(len(positions), np.int64))
         begin = 0

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Runner, Setting
 from callbacks.engine.experiment import Experiment, gather_predictions
 from callbacks.engine.pace import Pace
 from callbacks.engine.predictions import Collector, Predictions
@@ -40,7 +40,7 @@ class Planned(NamedTuple):
         return self.evaluation.metric.charts(self.context)
 
 
-class Engine(Callback):
+class Engine(Runner):
     """Runs every :class:`Evaluation` among the trainer's callbacks at the end of each validation epoch.
 
     The base predictions are those of the validation epoch; an evaluation that brings a pool of its own has that
@@ -116,6 +116,7 @@ class Engine(Callback):
             raise HeedError(f"{setting} {metric}: unknown; there are {', '.join([*self.headlines, LOSS])}.")
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        super().setup(trainer, pl_module, stage)
         self.prepare(trainer.callbacks, Setting(trainer.datamodule, not self.exhaustive))
         for callback in trainer.callbacks:
             if isinstance(callback, EarlyStopping) and self.is_known(callback.monitor):

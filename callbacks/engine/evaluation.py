@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pytorch_lightning import Callback
+from pytorch_lightning import Callback, LightningModule, Trainer
 
 from datamodules import PairedData
 from interventions import Intervention
@@ -58,6 +58,13 @@ class Nothing:
     reason: str = "has nothing to do with these data"
 
 
+class Runner(Callback):
+    """What has the evaluations among the callbacks run: the engine."""
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        require_data(trainer, type(self).__name__)
+
+
 class Evaluation(Callback):
     """One evaluation. The engine finds it among the trainer's callbacks, and does the predicting and the writing.
 
@@ -74,6 +81,17 @@ class Evaluation(Callback):
     by_default: bool = True
     own: bool = False
     has_settings: bool = True
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Refuse a Trainer in which nobody would run it.
+
+        Raises:
+            HeedError: There is no engine among the callbacks, or the data module is of another kind.
+        """
+        if not any(isinstance(callback, Runner) for callback in trainer.callbacks):
+            name = type(self).__name__
+            raise HeedError(f"{name} needs an Engine that runs it: Trainer(callbacks=[{name}(), Engine()]).")
+        require_data(trainer, type(self).__name__)
 
     @property
     def name(self) -> str:
@@ -108,12 +126,27 @@ class Evaluation(Callback):
             labels=task.labels,
             default_label=data.default_label,
             splits=data.splits_evaluated,
+            slices=data.slices,
             own=plan.context,
         )
 
     def among(self, only: Sequence[str] | None) -> bool:
         """Whether it is one of these evaluations; of None, one of those that nobody needs to name."""
         return self.by_default if only is None else self.name in only
+
+
+def require_data(trainer: Trainer, named: str) -> None:
+    """Refuse a Trainer without paired data; the message begins with the name of a callback.
+
+    Raises:
+        HeedError: The data module is of another kind, or there is none.
+    """
+    if not isinstance(data := getattr(trainer, "datamodule", None), PairedData):
+        given = "data without a data module" if data is None else f"a {type(data).__name__}"
+        raise HeedError(
+            f"{named} needs a data module that is a PairedData, such as datamodules.PairedText, and the Trainer has "
+            f"{given}: trainer.fit(model, datamodule=...)."
+        )
 
 
 def fitted(pool: Examples, data: PairedData) -> Examples:

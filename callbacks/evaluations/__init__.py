@@ -3,6 +3,7 @@
 from callbacks.evaluations.accuracy import Accuracy
 from callbacks.evaluations.answers import Answers
 from callbacks.evaluations.attentiveness import Attentiveness
+from callbacks.evaluations.default_label import DefaultLabel
 from callbacks.evaluations.naive_partial import NaivePartial
 from callbacks.evaluations.natural_logic import NaturalLogic
 from callbacks.evaluations.tables.challenge import Challenge
@@ -17,6 +18,7 @@ EVALUATIONS = {  # by name, in the order in which they run
         Accuracy,
         Answers,
         Attentiveness,
+        DefaultLabel,
         NaturalLogic,
         NaivePartial,
         TableRows,

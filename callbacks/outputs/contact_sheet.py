@@ -13,10 +13,10 @@ from callbacks.evaluations.attentiveness import Attentiveness
 from callbacks.outputs.board import tensorboard_of
 from callbacks.outputs.run_folder import SHEET, RunFolder
 from datamodules import PairedData
-from datamodules.sources.image_files import thumbnail
 from interventions import Swap
-from records import Composed, Example, Picture, Table, TableForm, atomic_path
-from reports.figures.contact_sheet import Content, Pair, figure, markdown, title, unchanged
+from records import Composed, atomic_path
+from reports.figures.contact_sheet import Pair, figure, markdown, title, unchanged
+from reports.figures.seen import seen
 
 
 class ContactSheet(Callback):
@@ -66,20 +66,8 @@ def pair_of(row: Mapping[str, Any], data: PairedData) -> Pair:
         k = task.labels.index(answer)
         probs = row["p"][k], row["p2"][k]
     others = tuple(part for part in task.parts if part not in swap.parts)
-    seen = [
-        _seen(example, parts, task.form)
+    contents = [
+        seen(example, parts, task.form)
         for example, parts in ((base, swap.parts), (changed, swap.parts), (base, others))
     ]
-    return Pair(base.uid, partner.uid, *seen, gold, answer, probs)
-
-
-def _seen(example: Example, parts: tuple[str, ...], form: TableForm) -> dict[str, Content]:
-    """Parts as people can see them: pictures small, tables in words."""
-    texts, seen = [part for part in example.parts.values() if isinstance(part, str)], {}
-    for name in parts:
-        part = example.parts[name]
-        if isinstance(part, Picture):
-            seen[name] = thumbnail(part)
-        else:
-            seen[name] = form.text(part, texts) if isinstance(part, Table) else part
-    return seen
+    return Pair(base.uid, partner.uid, *contents, gold, answer, probs)

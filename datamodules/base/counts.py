@@ -12,6 +12,7 @@ class Counts:
         truncated: Validation examples that are longer than the model reads.
         shortened: Split to number of tables that lose rows.
         hopeless: Reason why no answer can be right to the number of validation examples.
+        of: Examples that validation ones were sampled from; 0 where all of them are evaluated.
         seen: Validation examples all of whose parts stand in one training example as well.
     """
 
@@ -19,6 +20,7 @@ class Counts:
     truncated: int = 0
     shortened: dict[str, int] = field(default_factory=dict)
     hopeless: dict[str, int] = field(default_factory=dict)
+    of: int = 0
     seen: int = 0
 
     def add_no_gold(self, split: str, rows: int) -> None:

@@ -14,7 +14,7 @@ from datamodules.base.counts import Counts
 from datamodules.base.fingerprints import compare, fingerprints
 from datamodules.base.inoculation import Challenges, Inoculation
 from datamodules.base.processes import require_alike
-from datamodules.base.regime import regime_name, require_regime
+from datamodules.base.regime import require_regime
 from datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share
 from datamodules.base.splits import (
     counterfactual_partners,
@@ -26,7 +26,10 @@ from datamodules.base.splits import (
 )
 from datamodules.base.wording import checked_words, require_names
 from interventions import Swap
-from records import CLASSIFICATION, Composed, Examples, HeedError, TableForm, Task, TaskKind
+from records import CLASSIFICATION, Composed, Examples, HeedError, TableForm, Task, TaskKind, listing
+from records.storage.regime import regime_name
+
+MOST_VALUES = 50  # of a column that examples are sliced by
 
 
 class PairedData(pl.LightningDataModule):
@@ -49,6 +52,7 @@ class PairedData(pl.LightningDataModule):
         folds: Cross-validation: split the training set into so many folds, and leave the validation split alone. All
             examples of one group (the first that the data set names; of one table, say) lie in one fold.
         fold: Validate on this fold, counted from 0, and train on the others.
+        slices: Columns, in any of whose values accuracy and attentiveness have numbers of their own: [heuristic].
         max_train: Train on a random sample of this size.
         max_validation: Validate on a random sample of this size.
         batch_size: Training examples in a batch of one process.
@@ -91,6 +95,7 @@ class PairedData(pl.LightningDataModule):
         resample_counterfactuals: bool = False,
         folds: int | None = None,
         fold: int | None = None,
+        slices: Sequence[str] = (),
         max_train: int | None = None,
         max_validation: int | None = None,
         batch_size: int = 32,
@@ -111,6 +116,7 @@ class PairedData(pl.LightningDataModule):
         self.name, self.default_label, self.partial, self.augment = name, default_label, partial, augment
         self.inoculation, self.resample_counterfactuals = inoculation, resample_counterfactuals
         self.folds, self.fold, self.max_train, self.max_validation = folds, fold, max_train, max_validation
+        self.slices = tuple(dict.fromkeys(slices))
         self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
         self.seed, self.note = seed, note
         require_names(parts, labels)
@@ -179,6 +185,7 @@ class PairedData(pl.LightningDataModule):
             self._refuse_without_default()
         if self.pool is None:
             self.whole = self._split("validation", self.max_validation)
+            self._require_slices()
             self.pool = self._partial(self.whole)
         if stage == "fit" and self.train_examples is None:
             train = self._training_examples()
@@ -187,6 +194,22 @@ class PairedData(pl.LightningDataModule):
         if self.trainer is not None and self.trainer.world_size > 1:
             for split, fingerprint in self._fingerprints().items():
                 require_alike(fingerprint, f"{self.name}: the {split} examples")
+
+    def _require_slices(self) -> None:
+        """Refuse slices by what is not a column of the examples, or tells nearly each of them apart.
+
+        Raises:
+            HeedError: One of the slices is.
+        """
+        for column in self.slices:
+            if column not in self.whole.meta:
+                columns = listing(self.whole.meta) or "none"
+                raise HeedError(f"§data.slices {column}: {self.name} has no such column; known are {columns}.")
+            if (values := len(set(self.whole.column(f"meta.{column}")))) > MOST_VALUES:
+                raise HeedError(
+                    f"§data.slices {column}: the column has {values:,} different values, and at most {MOST_VALUES} "
+                    "have numbers of their own: name one with fewer."
+                )
 
     def _refuse_without_default(self, more: str = "") -> NoReturn:
         raise HeedError(
@@ -211,6 +234,7 @@ class PairedData(pl.LightningDataModule):
     def _split(self, split: Literal["train", "validation"], most: int | None) -> Examples:
         examples = self.load(split) if self.folds is None else self._fold(split)
         if most is not None and most < len(examples):
+            self.counts.of = len(examples) if split == "validation" else self.counts.of
             examples = sample(examples, most, self.seed, f"max_{split}")
         return examples
 
@@ -267,7 +291,8 @@ class PairedData(pl.LightningDataModule):
         batches = evaluation_batches(lengths[self.predicted], rank_of[self.predicted], self.eval_batch_size)
         batches = [self.predicted[batch] for batch in batches]
         asides = self._asides("validation", processor)
-        of = f" of {len(self.pool):,}" if len(self.predicted) < len(self.pool) else ""
+        available = self.counts.of or len(self.pool)
+        of = f" of {available:,}" if len(self.predicted) < available else ""
         if len(self.pool):
             rank_zero_info(f"{self.name}: evaluating on {len(self.predicted):,}{of} examples.{asides}")
         if self.note:

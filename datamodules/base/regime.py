@@ -1,4 +1,4 @@
-"""How training differs from plain training: which settings go together, and what folders of runs call it."""
+"""How training differs from plain training: which settings go together."""
 
 from collections.abc import Sequence
 
@@ -36,16 +36,3 @@ def require_regime(
         raise HeedError(f"§data.fold {fold}: the folds go from 0 to {folds - 1}.")
     if augment == "inoculation":
         raise HeedError("§data.folds splits the training set, which §augment inoculation leaves alone: use either.")
-
-
-def regime_name(partial: str | None, augment: str | None, n: int, fold: int | None) -> str:
-    """The name of a regime, given the number of examples of an inoculation.
-
-    Example:
-        >>> regime_name("premise", None, 100, 2), regime_name(None, "inoculation", 100, None)
-        ('partial-premise-fold-2', 'inoculation-100')
-    """
-    if augment == "inoculation" and not partial:
-        return f"inoculation-{n}"
-    name = f"partial-{partial}" if partial else augment or "plain"
-    return name if fold is None else f"{name}-fold-{fold}"

@@ -31,7 +31,8 @@ class Columns:
         uid: Column of a unique id; None to number the rows.
         groups: Columns whose equal values make two examples related: they are never partners. The name of a part stands
             for its content. Intervals resample the first one as a whole.
-        meta: Columns that results are broken down by; they may be empty.
+        meta: Columns that go along into the rows; they may be empty.
+        slices: Those of ``meta`` that are there only because results are broken down by them.
         several: How several right labels stand in the column of the label, as :class:`Gold` has it.
         kinds: Part to "table" or "picture", where its column holds such a thing and no text.
     """
@@ -43,6 +44,7 @@ class Columns:
     groups: Sequence[str] = ()
     meta: Sequence[str] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
+    slices: Sequence[str] = ()
     several: str | None = None
 
     def __post_init__(self) -> None:
@@ -67,8 +69,10 @@ class Columns:
         return found
 
 
-def require_columns(wanted: Sequence[str], values: Mapping[str, Any], where: str, row: int | str) -> None:
-    """Check that a row has all columns that are named.
+def require_columns(
+    wanted: Sequence[str], values: Mapping[str, Any], where: str, row: int | str, slices: Sequence[str] = ()
+) -> None:
+    """Check that a row has all columns that are named, some of them by ``slices``.
 
     Raises:
         HeedError: One is missing.
@@ -76,9 +80,12 @@ def require_columns(wanted: Sequence[str], values: Mapping[str, Any], where: str
     if missing := [name for name in wanted if name not in values]:
         headless = f" If the file has no header, name its columns: §data.columns '[{', '.join(wanted)}]'."
         may_be = len(missing) == len(wanted) and where.lower().removesuffix(".gz").endswith(DELIMITED)
+        columns = f"no column {missing[0]!r}; the columns are {', '.join(map(column_name, values))}."
+        if missing[0] in slices:
+            raise HeedError(f"§data.slices {missing[0]}: {where} has {columns}")
         raise HeedError(
-            f"{where}, row {row}: no column {missing[0]!r}; the columns are {', '.join(map(column_name, values))}. "
-            f"The data set's YAML says which column is which part.{headless if may_be else ''}"
+            f"{where}, row {row}: {columns} The data set's YAML says which column is which part."
+            f"{headless if may_be else ''}"
         )
 
 
@@ -105,7 +112,7 @@ def to_examples(
     wanted = [*columns.parts.values(), columns.label, *further, *columns.meta, *filter(None, [columns.uid])]
     kept, no_gold = array("q"), 0  # the rows that became examples
     for row, values in rows:
-        require_columns(wanted, values, where, row)
+        require_columns(wanted, values, where, row, columns.slices)
         try:
             label = gold(values[columns.label])
         except ValueError as error:

@@ -122,7 +122,7 @@ def to_questions(
     wanted += [name for name in (columns.uid, no_answer) if name is not None]
     found, kept = Found(), []  # the rows that became examples
     for number, (row, values) in enumerate(questions(rows, where), 1):
-        require_columns(wanted, values, where, row)
+        require_columns(wanted, values, where, row, columns.slices)
         parts = [text_of(values[column], where, row, column) for column in columns.parts.values()]
         answers = answers_of(values[columns.label], where, row, columns.label)
         if no_answer is not None:

@@ -238,7 +238,7 @@ def _value(m: re.Match[str]) -> Decimal:
 _AUXILIARY = re.compile(r"\b(is|was|are|were|has|have|had|did|does)\b")
 _PARTICIPLE = re.compile(r"\s+(?:\w+ly\s+)?(?:been|won|had|made|become|gone|held|sold|played|\w+ed|\w+en)\b")
 _OBJECT = re.compile(r"\s+(?:an?|the|two|three|four|five|six|many|several|multiple|more|less|over|at least|\d)\b")
-_SUBORDINATE = re.compile(
+SUBORDINATE = re.compile(
     r"\b(?:who|which|that|when|where|while|whose|because|as|than|since|before|after|although|time|until|once)\b", re.I
 )
 _DO: dict[str, str] = WORDS["do"]
@@ -247,7 +247,7 @@ _DO: dict[str, str] = WORDS["do"]
 def _auxiliary(text: str) -> Verb | None:
     """The first auxiliary, unless a subordinate clause may have begun."""
     m = _AUXILIARY.search(text)
-    if m is None or _SUBORDINATE.search(text[: m.start()]):
+    if m is None or SUBORDINATE.search(text[: m.start()]):
         return None
     if m[1] in _DO and not _PARTICIPLE.match(text[m.end() :]):
         return Verb(*m.span(), _DO[m[1]]) if _OBJECT.match(text[m.end() :]) else None

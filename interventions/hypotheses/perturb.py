@@ -1,5 +1,6 @@
 """Perturbed hypotheses (Gupta et al. 2022, "Is My Model Using the Right Evidence?", §4): six kinds of changes that keep
-the label of a hypothesis, or make an entailed one a contradiction, while the table stays as it is.
+the label of a hypothesis, or flip it, while the table stays as it is. All six make an entailed hypothesis a
+contradiction; three of them make some contradictions entailed, which the paper did by hand.
 """
 
 from collections import defaultdict
@@ -8,11 +9,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
+import numpy as np
+
 from interventions.base import EachExample, Expectation
 from interventions.hypotheses.analysis import Analyser
-from interventions.hypotheses.claim import Claim, words
+from interventions.hypotheses.claim import Claim, Edits, words
+from interventions.hypotheses.complements import COMPLEMENTS
 from interventions.hypotheses.entities import has_name, names_of
 from interventions.hypotheses.modifiers import has_clause, readable
+from interventions.hypotheses.quantities import numbers
 from interventions.hypotheses.rules import RULES
 from interventions.hypotheses.text_edits import Edit, apply_edits
 from interventions.tables.operations import table_column
@@ -22,6 +27,13 @@ from records.pool.contents import content_id
 KINDS = tuple(RULES)
 Direction = Literal["preserved", "flipped"]
 DIRECTIONS: tuple[Direction, ...] = ("preserved", "flipped")
+VERSIONS = {  # of those that are no longer the first; the others make the same examples as ever
+    ("negation", "flipped"): 2,
+    ("numbers", "flipped"): 2,
+    ("dates", "flipped"): 2,
+    ("dates", "preserved"): 2,
+}
+DRAWN = 1  # keys the draws in place of the version: what the rules still allow is drawn as it was
 
 
 class Source:
@@ -89,6 +101,10 @@ class Source:
             self._claim = uid, self._read(uid)
         return self._claim[1]
 
+    def opposite(self, label: str) -> str:
+        """The other one of entailment and contradiction."""
+        return self.labels[1 - self.labels.index(label)]
+
     def cluster(self, uid: str) -> str:
         """The cluster of an example: its table."""
         return f"table {self.pool.value(table_column(self.pool, self.table), self.pool.position(uid))}"
@@ -109,15 +125,19 @@ class PerturbHypothesis(EachExample):
 
     Attributes:
         kind: One of KINDS.
-        direction: "preserved": the label stays; "flipped": an entailed hypothesis becomes a contradiction.
+        direction: "preserved": the label stays; "flipped": an entailed hypothesis becomes a contradiction, or a
+            contradiction one that is entailed.
         source: The split, with its tables.
+        half_or_double: Flip each number of an entailed hypothesis to its half or double, as the paper does, and not the
+            words that govern it: a number that is governed by "over" doubles, one by "under" is halved. That these
+            flip the label is not sure.
     """
 
     kind: str
     direction: Direction
     source: Source = field(repr=False, compare=False)
+    half_or_double: bool = False
     draws: int = 1
-    version: int = 1
     limit: int | None = None
 
     def __post_init__(self) -> None:
@@ -130,6 +150,13 @@ class PerturbHypothesis(EachExample):
             raise HeedError(
                 "Entities are found by spaCy alone: give a SpacyAnalyser, or leave the kind 'entities' out."
             )
+
+        if self.half_or_double and (self.kind, self.direction) != ("numbers", "flipped"):
+            raise HeedError("Only numbers become half or double, and only to flip the label.")
+
+    @property
+    def version(self) -> int:
+        return VERSIONS.get((self.kind, self.direction), 1)
 
     @property
     def name(self) -> str:
@@ -145,7 +172,8 @@ class PerturbHypothesis(EachExample):
 
     @property
     def settings(self) -> tuple[str | int | bool, ...]:
-        return (self.kind, self.direction, self.source.analyser.name, self.source.pool.fingerprint)
+        own = ("half_or_double",) if self.half_or_double else ()
+        return (self.kind, self.direction, self.source.analyser.name, self.source.pool.fingerprint, *own)
 
     def covers(self, uid: str) -> bool:
         return self.source.holds(uid)  # what counts besides is the gold label
@@ -153,11 +181,19 @@ class PerturbHypothesis(EachExample):
     def edits(self, uid: str, draw: int, seed: int) -> tuple[Edit, ...]:
         """The edits of one draw; none where the hypothesis allows no such change."""
         claim = self.source.claim(uid)
-        if claim is None or (self.direction == "flipped" and not claim.entailed):
+        if claim is None:
             return ()
-        rng = generator(seed, self.name, self.version, uid, draw)
-        options = RULES[self.kind](claim, self.direction == "flipped", rng)
+        rng = generator(seed, self.name, DRAWN, uid, draw)
+        options = self._options(claim, rng)
         return options[int(rng.integers(len(options)))] if options else ()
+
+    def _options(self, claim: Claim, rng: np.random.Generator) -> list[Edits]:
+        flip = self.direction == "flipped"
+        if flip and not claim.entailed:
+            return COMPLEMENTS[self.kind](claim) if self.kind in COMPLEMENTS else []
+        if self.half_or_double:
+            return numbers(claim, flip, rng, half_or_double=True)
+        return RULES[self.kind](claim, flip, rng)
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         edits = self.edits(uid, draw, seed)
@@ -168,7 +204,7 @@ class PerturbHypothesis(EachExample):
         example = replace(
             base,
             parts={**base.parts, part: text},
-            label=self.source.labels[1] if self.direction == "flipped" else base.label,
+            label=self.source.opposite(base.label) if self.direction == "flipped" else base.label,
             groups={**base.groups, part: content_id(text)},
         )
         return [Changed(example, variant="; ".join(map(str, edits)), clusters=(uid, self.source.cluster(uid)))]

@@ -21,11 +21,17 @@ from interventions.hypotheses.analysis import (
 )
 from interventions.hypotheses.claim import Claim, Edits
 from interventions.hypotheses.text_edits import Edit
+from records.word_lists import word_lists
 
+ONCE = re.compile(rf"\b(?:{'|'.join(word_lists(__file__)['once'])})\b", re.IGNORECASE)
 OR_SO = re.compile(r"\bor (?:less|more|fewer|so|older|younger|longer|shorter)\b", re.IGNORECASE)
 GAMES = re.compile(r"\s(?:\w+ )?(?:olympics|olympiad|games|season)\b", re.IGNORECASE)  # "the 84 Olympics"
 LATEST = 2020  # no year after this is made up
 YEARS = re.compile(r"(?<![\d,.])(?:1\d{3}|20\d\d)(?!\d|[,.]\d)")
+SPAN = re.compile(
+    r"(?<![\d,.])(1\d{3}|20\d\d)\)?\s?(?:-|–|—|to|until)\s?(?:(\d{4})|(\d\d)(?!\d)|(?=present|now|current))", re.I
+)
+NEAREST, FARTHEST = 5, 40  # years between a year and the one that is made of it
 OPEN_ENDED = frozenset("or to until till through by".split())  # an earlier year may be true as well
 DURING = re.compile(  # "took place over 16 days" says how long, and not more than 16
     r"\b(?:place|held|spread|occurred|happened|recorded|filmed|shot|painted|made|written|span\w*|cover\w*) over$",
@@ -33,23 +39,26 @@ DURING = re.compile(  # "took place over 16 days" says how long, and not more th
 )
 
 
-def numbers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
+def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: bool = False) -> list[Edits]:
     """Move a governed number in the direction that keeps the label (table 2).
 
     Flipped: half or double an ungoverned number. Half or double a governed one flips only where the table's value lies
     between the two; there the governing words become their opposite instead ("over 30" to "under 30").
+
+    Args:
+        claim: The hypothesis.
+        flip: Whether the label shall flip; only where it is entailed.
+        rng: Draws the number that keeps the label.
+        half_or_double: Flipped, double a number that is governed by words like "over", and halve one by "under".
     """
     changes = []
     for number in claim.found.numbers:
         if not claim.free(number.start, number.end) or claim.found.negations:
             continue
-        if flip and number.governor:
+        if flip and number.governor and not half_or_double:
             changes += _opposite(claim, number.governor, number.governor_start)
-        elif flip and (number.value < 2 or OR_SO.search(claim.text) or GAMES.match(claim.text[number.end :])):
-            continue
         elif flip:
-            values = [v for v in _half_and_double(number.value) if not _percent(claim.text, number.end) or v < 100]
-            changes += [_renumbered(claim.text, number, value) for value in values]
+            changes += [_renumbered(claim.text, number, value) for value in _flipping(claim, number)]
         elif DURING.search(claim.text[: number.governor_start + len(number.governor)]):
             continue
         elif number.governor and not SUPERLATIVE.search(claim.text):
@@ -60,11 +69,23 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     return [change for change in changes if change[0].old != change[0].new]
 
 
+def _flipping(claim: Claim, number: Number) -> list[Decimal]:
+    """Half and double of a number; of a governed one, that which says more than before."""
+    if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(claim.text[number.end :]):
+        return []
+    values = _half_and_double(number.value)
+    if number.governor:
+        less_is_more = MONOTONICITY[number.governor][claim.label] == INCREASE
+        values = [value for value in values if (value < number.value) == less_is_more]
+    return [value for value in values if not _percent(claim.text, number.end) or value < 100]
+
+
 def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     """Move a governed year in the direction that keeps the label (table 2); flipped, "before" becomes "after".
 
-    Any other year goes before all years of the table: then it is true of nothing there, not even of a time span. A
-    month becomes one that the table does not name, where it names any. A season becomes its opposite, and only to flip.
+    Any other year becomes one near to it that the table neither has nor spans, and that lies before all years of the
+    table unless the hypothesis is about what happens once. A month becomes one that the table does not name, where it
+    names any. A season becomes its opposite, and only to flip.
     """
     if claim.found.negations:
         return []
@@ -88,7 +109,7 @@ def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
 def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | None:
     """A governed year or decade, up to 15 earlier or later."""
-    monotone = _directly(claim.text, date.governor_start) and not SUPERLATIVE.search(claim.text)
+    monotone = directly(claim.text, date.governor_start) and not SUPERLATIVE.search(claim.text)
     if date.unit not in ("year", "decade") or date.governor not in TIMES or not monotone:
         return None
     step = int(rng.integers(1, 16)) * (10 if date.unit == "decade" else 1)
@@ -106,15 +127,27 @@ def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.rand
         tabled = _months(content)
         others = sorted(set(range(12)) - tabled - _months(claim.text))
         return MONTHS[others[int(rng.integers(len(others)))]] if tabled and others else None
-    years = [int(y) for y in YEARS.findall(content)]
-    if (
-        not years
-        or before(claim.text, date.start) in OPEN_ENDED
-        or re.search(r"\bbetween\b", claim.text, re.IGNORECASE)
-    ):
-        return None
-    earlier = min([*years, date.value]) - int(rng.integers(5, 41))
-    return _as_date(earlier // 10 * 10 - 10 if date.unit == "decade" else earlier, date)
+    open_ended = before(claim.text, date.start) in OPEN_ENDED or re.search(r"\bbetween\b", claim.text, re.IGNORECASE)
+    years = [] if open_ended else _other_years(claim, date, content)
+    return _as_date(years[int(rng.integers(len(years)))], date) if years else None
+
+
+def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
+    """The years or decades near a date of which nothing in the table is true; none where it has no year."""
+    tabled = {int(year) for year in YEARS.findall(content)}
+    if not tabled:
+        return []
+    for first, last, short in SPAN.findall(content):
+        end = int(last or first[:2] + short) if last or short else LATEST
+        tabled.update(range(int(first), end + 1))
+    length, once = (10 if date.unit == "decade" else 1), ONCE.search(claim.text)
+    near = range(date.value - FARTHEST, date.value + FARTHEST + 1, length)
+    return [
+        year
+        for year in near
+        if abs(year - date.value) >= NEAREST and year + length - 1 <= LATEST
+        if tabled.isdisjoint(range(year, year + length)) and (once or year + length - 1 < min(tabled))
+    ]
 
 
 def _as_date(value: int, date: Date) -> str | None:
@@ -123,7 +156,7 @@ def _as_date(value: int, date: Date) -> str | None:
 
 def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
     """The governing words as their opposite."""
-    if governor not in OPPOSITE or not _directly(claim.text, start) or SUPERLATIVE.search(claim.text):
+    if governor not in OPPOSITE or not directly(claim.text, start) or SUPERLATIVE.search(claim.text):
         return []
     old = claim.text[start : start + len(governor)]
     new = OPPOSITE[governor]
@@ -131,7 +164,7 @@ def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
     return [(Edit(start, start + len(governor), old, new.capitalize() if old[0].isupper() else new, kind),)]
 
 
-def _directly(text: str, start: int) -> bool:
+def directly(text: str, start: int) -> bool:
     """Whether nothing measures the distance: not "just over", "shortly after", "2 years before"."""
     measured = (
         r"\b(?:just|right|shortly|soon|immediately|slightly|well|far|little|bit|much|years?|months?|days?|weeks?)\s*$"

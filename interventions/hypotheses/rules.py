@@ -1,8 +1,8 @@
 """Which changes of a hypothesis keep its label, and which make an entailed one a contradiction.
 
 Each rule returns every change it knows, as lists of edits; one of them is drawn afterwards. A rule that is not sure
-returns nothing: what is left out is not measured, and what is wrong is measured wrongly. Contradictions never become
-entailments (Gupta et al. 2022, §4, did that by hand), and neutral hypotheses are left alone.
+returns nothing: what is left out is not measured, and what is wrong is measured wrongly. How a contradiction becomes an
+entailment is in :mod:`interventions.hypotheses.complements`; neutral hypotheses are left alone.
 """
 
 import re

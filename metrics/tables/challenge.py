@@ -5,9 +5,9 @@ A changed example carries its own gold label; if that is the label of the origin
 original or changed label is neutral are left out. The models still have three classes: chance is not 50 %.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,9 @@ CHALLENGE, ORIGINAL = "challenge", "original"
 KINDS = ("preserved", "flipped")
 HYPOTHESES, TITLES, TITLE = "hypotheses", "titles", "title"
 NEUTRAL = LABELS[1]
+FLIPPED = KINDS[1]
+FROM = {f"from_{label}": label for label in LABELS if label != NEUTRAL}  # statistics of what flips, by original label
+ONE_SIDED = "one_sided"  # all flips end in one label
 SUBSAMPLES = 100
 HALF_ERROR = "std_is_half_a_standard_error"
 Which = tuple[str, str, str, int]  # intervention, part, variant, draw
@@ -37,6 +40,7 @@ class Pair:
     Attributes:
         uid: The original example.
         table: Its table.
+        label: Its gold label.
         original: Whether the prediction on the original is gold.
         changed: Whether the prediction on each changed example is the gold label of that.
         scored: The position of the one that is scored.
@@ -45,6 +49,7 @@ class Pair:
 
     uid: str
     table: str
+    label: str
     original: bool
     changed: tuple[bool, ...]
     scored: int
@@ -96,7 +101,8 @@ def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0)
             changes.sort()
             scored = int(generator(seed, "challenge", kind, uid).integers(len(changes)))
             rights = tuple(right for _, right in changes)
-            pairs[kind].append(Pair(uid, table[uid], original[uid], rights, scored, changes[scored][0]))
+            which = changes[scored][0]
+            pairs[kind].append(Pair(uid, table[uid], label[uid], original[uid], rights, scored, which))
     return pairs
 
 
@@ -104,14 +110,17 @@ def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, 
     """How many examples :func:`challenge` rests on, and how many base examples it leaves out.
 
     Returns:
-        "originals", "tables"; "preserved", "flipped", originals with such a change; "preserved_changes",
-        "flipped_changes", the changes they have, of which one each is scored; "neutral", base examples with that gold
-        label; "unchanged", other base examples without a challenge example.
+        "originals", "tables"; "preserved", "flipped", originals with such a change, and of the flipped those
+        "flipped_from_entailment" and "flipped_from_contradiction"; "preserved_changes", "flipped_changes", the changes
+        they have, of which one each is scored; "neutral", base examples with that gold label; "unchanged", other base
+        examples without a challenge example.
     """
     pairs, base = challenge_pairs(rows, interventions), select(rows, intervention=BASE)
     table = {pair.uid: pair.table for kind in KINDS for pair in pairs[kind]}
     counts = {"originals": len(table), "tables": len(set(table.values()))}
     counts |= {kind: len(pairs[kind]) for kind in KINDS}
+    labels = Counter(pair.label for pair in pairs[FLIPPED])
+    counts |= {f"{FLIPPED}_{statistic}": labels[label] for statistic, label in FROM.items()}
     counts |= {f"{kind}_changes": sum(len(pair.changed) for pair in pairs[kind]) for kind in KINDS}
     left_out = int(where(base, gold=NEUTRAL).sum())
     return counts | {"neutral": left_out, "unchanged": base.num_rows - left_out - len(table)}
@@ -158,12 +167,15 @@ def challenge(
         each original that has one; ``<...>/subsamples``, for each of the three the paper's mean and standard deviation
         over samples of 80 %, but of no slice; ``<preserved or flipped>/every``, the mean over originals of their
         accuracy on all of their changed examples; ``<...>/drop``, accuracy on the originals of this kind less that on
-        the changed ones. Intervals resample tables.
+        the changed ones; ``flipped/from_entailment`` and ``flipped/from_contradiction``, that on the changed examples
+        of originals with this label. A flag is for flips that all end in one label, so that whoever always answers it
+        is right. Intervals resample tables.
 
     Raises:
         HeedError: As :func:`challenge_pairs`.
     """
     pairs, found = challenge_pairs(rows, interventions, seed), {}
+    one_sided = len({pair.label for pair in pairs[FLIPPED]}) == 1
 
     def measure(
         statistic: str,
@@ -175,6 +187,8 @@ def challenge(
         name, one, table = of._replace(statistic=statistic), np.ones(len(chosen)), [pair.table for pair in chosen]
         columns, formula = ((values, one), ratio) if minus is None else ((values, one, minus, one), difference)
         found[name] = by_table(columns, table, (seed, str(name)), len(chosen), reason, formula)
+        if one_sided and statistic in (FLIPPED, f"{FLIPPED}/every"):
+            found[name] = replace(found[name], flags=(*found[name].flags, ONE_SIDED))
         if statistic in (ORIGINAL, *KINDS) and not of.slice:
             hits = np.array(values, dtype=np.float64)
             found[name._replace(statistic=f"{statistic}/subsamples")] = subsampled(hits, (seed, str(name)), reason)
@@ -188,6 +202,10 @@ def challenge(
         measure(kind, scored, chosen, reason)
         measure(f"{kind}/every", [float(np.mean(p.changed)) for p in chosen], chosen, reason)
         measure(f"{kind}/drop", [p.original for p in chosen], chosen, reason, scored)
+    for statistic, label in FROM.items() if FLIPPED in kinds else ():
+        chosen = [pair for pair in pairs[FLIPPED] if pair.label == label]
+        scored = [p.changed[p.scored] for p in chosen]
+        measure(f"{FLIPPED}/{statistic}", scored, chosen, f"no example was changed from {label} to the other label")
     return found
 
 
@@ -195,6 +213,8 @@ def challenge_lines(
     numbers: Numbers, of: MetricName, kinds: Sequence[str] = (), splits: Sequence[str] = ()
 ) -> list[Line]:
     """Accuracy on originals, where labels are preserved, and where they flip; below each that of kinds and of splits.
+
+    Where labels flip both ways, each way stands below.
 
     Args:
         numbers: Those of :func:`challenge`, and others.
@@ -207,10 +227,20 @@ def challenge_lines(
         total = of._replace(statistic=statistic)
         lines.append(Line(str(total), f"{of.part or of.data}: {statistic}", beside=True))
         of_kinds = {f"kind={kind}": kind for kind in sorted(kinds) if statistic != ORIGINAL}
+        lines += _both_ways(numbers, total, 1) if kinds else []
         for slice_, label in (of_kinds | of_splits).items():
-            lines.append(Line(str(total._replace(slice=slice_)), label.replace("_", " "), level=1))
+            name = total._replace(slice=slice_)
+            lines += [Line(str(name), label.replace("_", " "), level=1), *_both_ways(numbers, name, 2)]
     shown = {str(name) for name in numbers}
     return [line for line in lines if line.metric in shown]
+
+
+def _both_ways(numbers: Numbers, flipped: MetricName, level: int) -> list[Line]:
+    """The lines below a number of flipped examples; none where these have one label, or for another number."""
+    names = {way: flipped._replace(statistic=f"{flipped.statistic}/{way}") for way in FROM}
+    if not all(name in numbers and numbers[name].n for name in names.values()):
+        return []
+    return [Line(str(name), way.replace("_", " "), level=level) for way, name in names.items()]
 
 
 def perturbations(kinds: Sequence[str]) -> list[str]:

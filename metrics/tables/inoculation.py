@@ -16,7 +16,7 @@ from metrics.metric import Numbers
 from metrics.statistics.bootstrap import NO_WIDTH, Formula, difference, ratio
 from metrics.statistics.clusters import FEW_CLUSTERS
 from metrics.tables.by_table import by_table, tables_of
-from metrics.tables.challenge import challenge_pairs
+from metrics.tables.challenge import NEUTRAL, challenge_pairs
 from records import HeedError, Measurement, MetricName
 from records.rows import BASE, contents, same, select, strings
 from records.rows import difference as difference_of
@@ -48,15 +48,17 @@ def _different(what: str, how: str) -> HeedError:
     )
 
 
-def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
-    """Whether predictions of the original test are right, before and after [examples, 2], and the table of each."""
+def _originals(runs: Runs) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Of each example of the original test: whether the predictions before and after are right [examples, 2], whether
+    its gold label is not neutral [examples], and its table."""
     before, after = (select(rows, intervention=BASE) for rows in runs)
     if differ := difference_of(contents(before), contents(after)):
         raise _different("original", differ)
     right = [dict(zip(strings(rows, "uid"), same(rows, "gold", "y"), strict=True)) for rows in (before, after)]
-    uids = sorted(right[0])
+    label = dict(zip(strings(before, "uid"), strings(before, "gold"), strict=True))
+    uids = sorted(label)
     both = np.array([[r[uid] for r in right] for uid in uids], dtype=np.float64).reshape(-1, 2)
-    return both, tables_of(runs[0], uids)
+    return both, np.array([label[uid] != NEUTRAL for uid in uids], dtype=bool), tables_of(runs[0], uids)
 
 
 def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) -> tuple[np.ndarray, list[str]]:
@@ -88,8 +90,10 @@ def inoculation(
 ) -> Numbers:
     """Accuracy on the original and on the challenge test, before and after inoculation (tables 9 to 12).
 
-    All numbers are about the same examples before and after. Intervals resample tables, those of both tests together
-    where they share them.
+    All numbers are about the same examples before and after. A challenge test has no neutral examples, so that the gap
+    is between it and those of the original test that are not neutral either; otherwise a model that is good at neutral
+    ones would show a gap where there is none. Intervals resample tables, those of both tests together where they share
+    them.
 
     Args:
         original: Rows before and after; all base rows count, neutral ones as well (tables 9 and 11).
@@ -102,32 +106,41 @@ def inoculation(
 
     Returns:
         Under ``inoculation/<data>/``: ``original/before``, ``/after`` and ``/change`` (after less before);
-        ``challenge/before``, ``/after`` and ``/change``; ``gap/before`` and ``/after`` (original less challenge), and
+        ``not_neutral/...``, the same of the original examples with another label than neutral; ``challenge/...``, the
+        same of the challenge test; ``gap/before`` and ``/after`` (``not_neutral`` less ``challenge``), and
         ``gap/narrowed`` (before less after). ``n`` is the number of examples, for a gap the smaller of two.
 
     Raises:
         HeedError: The examples are not the same before and after, or do not name their tables.
     """
-    (right, table), (other, others) = _originals(original), _challenges(challenge, interventions, kind, seed)
-    columns = np.zeros((len(right) + len(other), 6))  # right before, right after, 1: of the one test, then of the other
+    (right, decided, table), (other, others) = _originals(original), _challenges(challenge, interventions, kind, seed)
+    columns = np.zeros((len(right) + len(other), 9))  # of each test: right before, right after, 1
     columns[: len(right), :3] = np.column_stack([right, np.ones(len(right))])
-    columns[len(right) :, 3:] = np.column_stack([other, np.ones(len(other))])
-    reason = f"no example was changed with its label {kind}" if len(right) else "no example was predicted"
+    columns[: len(right), 3:6] = columns[: len(right), :3] * decided[:, None]
+    columns[len(right) :, 6:] = np.column_stack([other, np.ones(len(other))])
     tables, found = np.array(table + others, dtype=str), {}
+    n = {"original": len(right), "not_neutral": int(decided.sum()), "challenge": len(other)}
+    reasons = {
+        "original": "no example was predicted",
+        "challenge": f"no example was changed with its label {kind}",
+        "not_neutral": "every example of the original test is neutral",
+    }
+    reason = next((why for test, why in reasons.items() if not n[test]), "")
 
-    def measure(test: str, statistic: str, chosen: Sequence[int], n: int, formula: Formula) -> None:
-        name, here = MetricName(INOCULATION, data, test, statistic), columns[:, chosen]
+    def measure(part: str, statistic: str, chosen: Sequence[int], n: int, formula: Formula) -> None:
+        name, here = MetricName(INOCULATION, data, part, statistic), columns[:, chosen]
         kept = here.any(axis=1)  # the examples of the tests in question; their tables are resampled
         found[name] = by_table(here[kept].T, tables[kept].tolist(), (seed, str(name)), n, reason, formula)
 
-    for test, (before, after, one), n in (("original", (0, 1, 2), len(right)), ("challenge", (3, 4, 5), len(other))):
-        measure(test, "before", (before, one), n, ratio)
-        measure(test, "after", (after, one), n, ratio)
-        measure(test, "change", (after, one, before, one), n, difference)
-    fewer = min(len(right), len(other))
-    measure("gap", "before", (0, 2, 3, 5), fewer, difference)
-    measure("gap", "after", (1, 2, 4, 5), fewer, difference)
-    measure("gap", "narrowed", range(6), fewer, _narrowed)
+    for i, test in enumerate(n):
+        before, after, one = range(3 * i, 3 * i + 3)
+        measure(test, "before", (before, one), n[test], ratio)
+        measure(test, "after", (after, one), n[test], ratio)
+        measure(test, "change", (after, one, before, one), n[test], difference)
+    fewer = min(n["not_neutral"], n["challenge"])
+    measure("gap", "before", (3, 5, 6, 8), fewer, difference)
+    measure("gap", "after", (4, 5, 7, 8), fewer, difference)
+    measure("gap", "narrowed", range(3, 9), fewer, _narrowed)
     return found
 
 
@@ -143,7 +156,8 @@ def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, marg
 
     - outcome 3 if the change on the original test lies below -margin, whatever the challenge test does (the paper's
       definition has it improve as well; the reason says what it did);
-    - otherwise undecided unless that change lies above -margin, and the gap before inoculation above 0;
+    - otherwise undecided unless that change lies above -margin, and the gap before inoculation above 0 (the gap is to
+      original examples that are not neutral, as those of the challenge are not);
     - then outcome 1 if the change on the challenge test lies above the margin, and the gap has narrowed: above 0;
     - outcome 2 if the change on the challenge test lies below the margin;
     - otherwise undecided, as where both tests improve alike.

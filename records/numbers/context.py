@@ -19,6 +19,7 @@ class Context:
         labels: The labels, in the order of the probabilities.
         default_label: The label of parts that have nothing to do with each other, or None.
         splits: The splits that are evaluated, where they are several.
+        slices: The meta columns that somebody asked for numbers by.
         own: What the evaluation adds; all of it JSON.
     """
 
@@ -29,6 +30,7 @@ class Context:
     labels: tuple[str, ...] = ()
     default_label: str | None = None
     splits: tuple[str, ...] = ()
+    slices: tuple[str, ...] = ()
     own: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:

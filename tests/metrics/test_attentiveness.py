@@ -1,6 +1,7 @@
 """Attentiveness against a reference in plain loops."""
 
 import math
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -266,6 +267,25 @@ def test_a_measurement_prints_itself():
         "value": 0.5, "n": 10, "draws": 5, "std": 0.1, "ci95": [0.4, 0.6], "per_draw": [0.5, 0.5], "flags": ["flag"],
         "reason": None,
     }  # fmt: skip
+
+
+def test_a_slice_has_the_score_of_its_examples_alone(rows_of):
+    base = {f"u{i}": ("entailment", LABELS[i % 3]) for i in range(24)}
+    changed = [{"uid": uid, "draw": d, "y2": LABELS[(i * (d + 1)) % 3]} for i, uid in enumerate(base) for d in range(2)]
+    kinds = {uid: f"kind={'ab'[i % 2]}" for i, uid in enumerate(base)}
+    rows = rows_of(base, changed)
+    slices = pa.array([[kinds[uid]] for uid in rows["uid"].to_pylist()])
+    rows = rows.set_column(rows.column_names.index("slices"), "slices", slices)
+    found = attentiveness(rows, "d", "premise", "neutral", LABELS, flags=("f",), slices=["kind"])
+    without = attentiveness(rows, "d", "premise", "neutral", LABELS, flags=("f",))
+    for kind in ("kind=a", "kind=b"):
+        uids = {uid for uid in base if kinds[uid] == kind}
+        alone = rows_of({u: base[u] for u in uids}, [c for c in changed if c["uid"] in uids])
+        expected = attentiveness(alone, "d", "premise", "neutral", LABELS, flags=("f",))["attentiveness/d/premise"]
+        m = found.pop(f"attentiveness/d/premise/{kind}")
+        assert replace(m, ci95=None) == replace(expected, ci95=None)
+        assert m.ci95[0] <= m.value <= m.ci95[1]
+    assert found == without
 
 
 def test_an_invalid_base_prediction_counts_beside_the_headline_only(rows_of):

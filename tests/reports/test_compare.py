@@ -217,3 +217,19 @@ def test_the_mean_is_shown_as_the_runs_are():
     mean = report.averaged(runs)
     assert mean["display"] == Shown(lines, ["by y"]).as_dict()
     assert mean["names"] == runs[0]["names"]
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"), [("csv", '"mean of 2'), ("latex", r"\begin{tabular}{lr}"), ("markdown", "| mean")]
+)
+def test_a_format_is_the_table_alone(two_runs, capsys, form, begins):
+    a, b, _ = two_runs
+    report.main([str(a), str(b), "--mean", "--format", form])
+    text = capsys.readouterr().out
+    assert text.startswith(begins)
+    assert "accuracy/d" in text
+    assert "runs have" not in text
+    report.main([str(a), str(b), "--format", "csv"])
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.split(",")[-2:] == [str(a), str(b)]
+    assert row.startswith("accuracy/d,")

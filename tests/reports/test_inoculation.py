@@ -88,10 +88,12 @@ def test_two_runs_are_compared_and_the_comparison_is_printed(tmp_path, rows_of, 
     (numbers,) = compare(before, after).values()
     found = {name[2:4]: m.value for name, m in numbers.items()}
     assert [found["original", time] for time in ("before", "after", "change")] == [1, 1, 0]
+    assert [found["not_neutral", time] for time in ("before", "after", "change")] == [1, 1, 0]
     assert [found["challenge", time] for time in ("before", "after", "change")] == [0, 1, 1]
     main([str(before), str(after)])
     text = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert "challenge: challenge, perturb, label flipped".split() in text
+    assert "not neutral 100.0 [100.0, 100.0] 100.0 [100.0, 100.0] +0.0 [+0.0, +0.0]".split() in text
     assert "challenge 0.0 [0.0, 0.0] 100.0 [100.0, 100.0] +100.0 [+100.0, +100.0]".split() in text
 
 

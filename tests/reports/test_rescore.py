@@ -8,6 +8,7 @@ from callbacks import (
     Attentiveness,
     Challenge,
     CounterfactualTables,
+    DefaultLabel,
     Evidence,
     NaivePartial,
     NaturalLogic,
@@ -72,6 +73,7 @@ def made(request, tmp_path, write_nlixy):
     return {
         "accuracy": texts,
         "attentiveness": lambda: texts(Attentiveness()),
+        "default_label": lambda: texts(DefaultLabel()),
         "naive_partial": lambda: texts(NaivePartial()),
         "natural_logic": natural_logic,
         "two_class": lambda: texts(OtherData({"one": None, "two": None})),

@@ -24,7 +24,7 @@ from metrics.tables.challenge import challenge_counts, perturbations
 from records import Context, Examples, HeedError
 from records.rows import BASE, select, strings, where
 
-ENTITIES, TITLE = "entities", "title"
+ENTITIES, NUMBERS, TITLE = "entities", "numbers", "title"
 
 
 class Challenge(Evaluation):
@@ -36,16 +36,21 @@ class Challenge(Evaluation):
     Args:
         kinds: Which changes: entities, nominal_modifiers, negation, numbers, dates, quantifiers (of the hypothesis),
             title (of the table). By default all of them; entities only where spaCy is installed.
+        half_or_double: Flip each number of an entailed hypothesis to its half or double, as the paper does. By default,
+            of a number with words like "over" these words flip, which is surer to flip the label.
     """
 
     metric = METRICS["challenge"]
 
-    def __init__(self, kinds: list[str] | None = None) -> None:
+    def __init__(self, kinds: list[str] | None = None, half_or_double: bool = False) -> None:
         known = (*KINDS, TITLE)
         if unknown := [kind for kind in kinds or () if kind not in known]:
             raise HeedError(f"§challenge.kinds {unknown[0]}: unknown; known are {', '.join(known)}.")
         self.kinds = list(dict.fromkeys(known if kinds is None else kinds))
         self.all = kinds is None
+        if half_or_double and NUMBERS not in self.kinds:
+            raise HeedError(f"§challenge.half_or_double needs {NUMBERS} among §challenge.kinds.")
+        self.half_or_double = half_or_double
         if ENTITIES in (kinds or ()):
             try:
                 SpacyAnalyser()
@@ -54,7 +59,8 @@ class Challenge(Evaluation):
 
     @property
     def title(self) -> str:
-        return self.name if self.all else "-".join([self.name, *self.kinds])
+        kinds = [] if self.all else self.kinds
+        return "-".join([self.name, *kinds, *["half_or_double"] * self.half_or_double])
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
@@ -70,7 +76,10 @@ class Challenge(Evaluation):
         changes: list[Intervention] = []
         for pool in by_split(whole, data):  # each is changed as if it were evaluated alone
             source = Source(pool, analyser, text, table)
-            changes += [PerturbHypothesis(kind, way, source) for kind in kinds for way in DIRECTIONS]
+            for kind in kinds:
+                halved = self.half_or_double and kind == NUMBERS
+                flips = PerturbHypothesis(kind, "flipped", source, half_or_double=halved)
+                changes += [PerturbHypothesis(kind, "preserved", source), flips]
             changes += [SwapTitle(source, data.pool.parts)] if TITLE in self.kinds else []
         left_out = [kind for kind in self.kinds if kind not in (*kinds, TITLE)]
         context = {"kinds": kinds, "title": TITLE in self.kinds}
@@ -82,6 +91,8 @@ class Challenge(Evaluation):
         for kind in kinds:
             ways = zip(DIRECTIONS, perturbations([kind]), strict=True)
             counts[kind] = {way: int(where(rows, intervention=name).sum()) for way, name in ways}
+            flips = challenge_counts(rows, perturbations([kind]))
+            counts[kind] |= {name: flips[name] for name in ("flipped_from_entailment", "flipped_from_contradiction")}
         if kinds:
             counts["hypotheses"] = challenge_counts(rows, perturbations(kinds))
         if context.own["title"]:

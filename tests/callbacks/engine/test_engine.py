@@ -189,6 +189,13 @@ def test_rows_and_results_do_not_depend_on_how_many_examples_are_held_at_once(mo
     assert keys == sorted(keys)
 
 
+def test_a_sample_of_the_validation_set_says_of_how_many_it_is(caplog):
+    data = Planted(n_validation=2000, max_validation=30)
+    with caplog.at_level("INFO"):
+        validate(Oracle(lambda p, h, o: guess(h), lambda: data.pool), data, Accuracy(), limit_val_batches=1.0)
+    assert "planted: evaluating on 30 of 2,000 examples." in caplog.text
+
+
 @pytest.mark.parametrize(("limit", "n"), [(1, 16), (2, 32), (0.25, 16), (0.5, 32), (9, 64), (1.0, 64)])
 def test_limited_validation_batches_are_examples_chosen_by_hash(limit, n, caplog):
     """The integer 1 is one batch, not all of them; and the longest examples are no more likely than others."""

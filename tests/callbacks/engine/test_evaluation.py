@@ -9,16 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pytorch_lightning import Trainer
+import torch
+from pytorch_lightning import LightningDataModule, LightningModule, Trainer
 from rich.console import Console
 
-from callbacks import Board, Engine, Evaluation, Nothing, Plan, RunFolder, Setting
+from callbacks import Attentiveness, Board, Engine, Evaluation, Nothing, Plan, RunFolder, Setting
 from datamodules import Planted
 from interventions import EachExample
 from lightning_modules import Encoder
 from metrics import METRICS, Metric
 from metrics.statistics.bootstrap import share
-from records import Changed, Chart, Line, MetricName, Shown
+from records import Changed, Chart, HeedError, Line, MetricName, Shown
 from records.rows import same, select
 from reports.rescore import rescored
 from reports.terminal.table import print_table
@@ -152,3 +153,32 @@ def test_it_is_short():
         next(i for i, text in enumerate(lines) if text.startswith(f"# --- {mark}")) for mark in ("the", "and")
     )
     assert end - begin < 120
+
+
+class Plain(LightningModule):
+    """A model that Heed knows nothing of."""
+
+    def validation_step(self, batch, batch_idx):
+        return None
+
+    def val_dataloader(self):
+        return [torch.zeros(1)]
+
+
+def alone(*callbacks):
+    return Trainer(accelerator="cpu", logger=False, enable_progress_bar=False, callbacks=list(callbacks))
+
+
+def test_an_evaluation_that_nobody_would_run_says_what_it_needs():
+    with pytest.raises(HeedError, match=r"Attentiveness needs an Engine .*callbacks=\[Attentiveness\(\), Engine\(\)\]"):
+        alone(Attentiveness()).validate(Plain(), verbose=False)
+    data = LightningDataModule()
+    data.val_dataloader = lambda: [torch.zeros(1)]
+    for callbacks in ([Attentiveness(), Engine()], [Engine()]):
+        named = type(callbacks[0]).__name__
+        with pytest.raises(HeedError, match=rf"^{named} needs a data module .* data without a data module"):
+            alone(*callbacks).validate(Plain(), verbose=False)
+        with pytest.raises(
+            HeedError, match=rf"^{named} needs a data module that is a PairedData.* a LightningDataModule"
+        ):
+            alone(*callbacks).validate(Plain(), datamodule=data, verbose=False)

@@ -41,6 +41,7 @@ def test_equals_the_reference_where_each_original_has_one_change_of_a_kind(rows_
     found = compute(rows_of, of_uid)
     names = {"original", "original/subsamples"}
     names |= {f"{kind}{end}" for kind in KINDS for end in ("", "/subsamples", "/every", "/drop")}
+    names |= {f"flipped/from_{label}" for label in (E, C)}
     assert set(found) == names
     challenged = [case for case in of_uid.values() if any(changes_of(case, kind) for kind in KINDS)]
     check(found["original"], [case.y == case.gold for case in challenged])
@@ -50,6 +51,13 @@ def test_equals_the_reference_where_each_original_has_one_change_of_a_kind(rows_
         check(found[kind], scored)
         check(found[f"{kind}/every"], scored)
         check(found[f"{kind}/drop"], [(c.y == c.gold) - right for (c, _), right in zip(kept, scored, strict=True)])
+        one_sided = kind == "flipped" and len({case.gold for case, _ in kept}) == 1
+        for name in (kind, f"{kind}/every"):
+            assert ("one_sided" in found[name].flags) == one_sided
+    for label in (E, C):
+        check(found[f"flipped/from_{label}"], [gold == y2 for case, (gold, y2) in kept if case.gold == label])
+    flagged = {name for name, m in found.items() if "one_sided" in m.flags}
+    assert flagged <= {"flipped", "flipped/every"}
 
 
 def check(m, values: list) -> None:
@@ -110,6 +118,7 @@ def test_what_counts_and_what_does_not_is_counted(rows_of, of_uid):
     either = [case for case in of_uid.values() if changes_of(case, "preserved") or changes_of(case, "flipped")]
     neutral = sum(case.gold == N for case in of_uid.values())
     expected = {kind: len(having[kind]) for kind in KINDS}
+    expected |= {f"flipped_from_{label}": sum(case.gold == label for case in having["flipped"]) for label in (E, C)}
     expected |= {f"{kind}_changes": sum(len(changes_of(c, kind)) for c in of_uid.values()) for kind in KINDS}
     expected |= {"originals": len(either), "tables": len({case.table for case in either})}
     assert counts == expected | {"neutral": neutral, "unchanged": len(of_uid) - len(either) - neutral}
@@ -228,10 +237,12 @@ def test_shown_is_every_kind_and_split_below_its_total(rows_of):
     context = Context("infotabs", splits=SPLITS, own=OWN)
     numbers = METRIC.score(rows, context)
     lines, kinds, splits = METRIC.show(numbers, context, {}).lines, ["nominal modifiers", "numbers"], ["a 1", "b"]
+    ways = [f"- from {label}" for label in (E, C)]
+    below = [f"- {way}" for way in ways]
     assert [("  " * line.level + line.label).replace("  ", "- ") for line in lines] == [
         *["hypotheses: original", *(f"- {label}" for label in splits)],
         *["hypotheses: preserved", *(f"- {label}" for label in kinds + splits)],
-        *["hypotheses: flipped", *(f"- {label}" for label in kinds + splits)],
+        *["hypotheses: flipped", *ways, *(text for label in kinds + splits for text in (f"- {label}", *below))],
         *["titles: original", *(f"- {label}" for label in splits)],
         *["titles: preserved", *(f"- {label}" for label in splits)],
     ]

@@ -46,12 +46,20 @@ def test_equals_the_reference(rows_of, before, kind, data):
     expected |= {f"challenge/{time}": value for time, value in c.items()}
     expected["original/change"] = o["after"] - o["before"] if before else None
     expected["challenge/change"] = c["after"] - c["before"] if pairs else None
-    expected |= {f"gap/{time}": o[time] - c[time] if pairs else None for time in o}
+    decided = {
+        time: share([case.y == case.gold for case in of_uid.values() if case.gold != N])
+        for time, of_uid in (("before", before), ("after", after))
+    }
+    several = sum(case.gold != N for case in before.values())
+    expected |= {f"not_neutral/{time}": value for time, value in decided.items()}
+    expected["not_neutral/change"] = decided["after"] - decided["before"] if several else None
+    expected |= {f"gap/{time}": decided[time] - c[time] if pairs else None for time in o}
     expected["gap/narrowed"] = expected["gap/before"] - expected["gap/after"] if pairs else None
+    n = {"original": len(before), "not_neutral": several, "challenge": len(pairs), "gap": min(several, len(pairs))}
     assert set(found) == set(expected)
     for name, value in expected.items():
         m = found[name]
-        assert m.n == (len(before) if name.startswith("original") else len(pairs))
+        assert m.n == n[name.split("/")[0]]
         assert m.value == (None if value is None else pytest.approx(value, abs=1e-12))
         if value is None:
             assert (m.ci95, bool(m.reason)) == (None, True)
@@ -148,6 +156,28 @@ def test_few_examples_leave_it_undecided_and_so_does_a_challenge_without_a_gap(r
     assert outcome_of(few).number is None
     level = compute(rows_of, run(0.8, 0.8), run(0.8, 0.9))
     outcome = outcome_of(level)
+    assert outcome.number is None
+    assert "there may have been no gap to close" in outcome.reason
+
+
+def test_no_gap_is_seen_where_only_neutral_examples_are_easier(rows_of):
+    """60 % of the entailed, the contradicted and the challenge are right, 80 % of the neutral; then 5 points more."""
+
+    def model(share: float) -> dict[str, Case]:
+        of_uid, tables = {}, np.random.default_rng(0).integers(50, size=3000)
+        for i in range(3000):
+            gold, hit = (E, C, N)[i % 3], i // 3 % 20 / 20
+            y = gold if hit < (0.8 if gold == N else share) else {E: C, C: N, N: E}[gold]
+            flip = {("values", "v"): (C, C if hit < share else E)} if gold == E else {}
+            of_uid[f"u{i}"] = Case(f"T{tables[i]}", gold, y, flip)
+        return of_uid
+
+    found = compute(rows_of, model(0.6), model(0.65))
+    assert found["original/before"].value == pytest.approx(2 / 3)
+    assert found["not_neutral/before"].value == found["challenge/before"].value == pytest.approx(0.6)
+    assert found["challenge/change"].value == pytest.approx(0.05)
+    assert found["gap/before"].value == pytest.approx(0) == found["gap/narrowed"].value
+    outcome = outcome_of(found)
     assert outcome.number is None
     assert "there may have been no gap to close" in outcome.reason
 

@@ -13,7 +13,7 @@ from metrics.causal_effects import causal_effects
 from metrics.tables.challenge import HALF_ERROR, challenge
 from metrics.tables.transitions import invalid_transitions
 from records import Line, Measurement, MetricName, Section, Shown
-from reports.terminal.table import FLAGS, merged, print_table
+from reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
 
 import written_results
 
@@ -286,7 +286,8 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     rows = rows_of({"u": ("entailment", "entailment")}, pairs)
     found |= causal_effects(rows, "d", ["entailment", "neutral", "contradiction"])
     change = {"uid": "u", "intervention": "change", "y2": "no", "clusters": ["u", "table t"]}
-    found |= challenge(rows_of({"u": ("yes", "yes")}, [change]), MetricName("challenge", "d"), ["change"])
+    changes = [change, change | {"gold": "no", "variant": "flipped"}]
+    found |= challenge(rows_of({"u": ("yes", "yes")}, changes), MetricName("challenge", "d"), ["change"])
     edit = {"intervention": "delete", "y2": "neutral", "allowed": "delete/unknown"}
     edits = [edit | {"uid": u, "clusters": [u, f"table {u}"], "slices": [f"split={u}"]} for u in "uv"]
     rows = rows_of(dict.fromkeys("uv", ("entailment", "entailment")), edits)
@@ -327,3 +328,42 @@ def test_names_from_data_do_not_command_the_terminal():
     assert "\x1b" not in text
     assert "\x07" not in text
     assert "\\x1b]0;title" in text
+
+
+def test_of_several_data_sets_each_row_names_its_own():
+    other = Line("accuracy/mnli", "accuracy", beside=True)
+    kinds = Line("two_class/snli", "two-class accuracy snli", beside=True)
+    runs = {"a": results((ACCURACY, PLAIN), (kinds, PLAIN)), "b": results((other, SCORE), data="mnli")}
+    assert labels(printed(runs)) == ["accuracy d", "two-class accuracy snli", "accuracy mnli"]
+    assert labels(printed({"a": runs["a"]})) == ["accuracy", "two-class accuracy snli"]
+    same = {"a": results((ACCURACY, PLAIN)), "b": results((ACCURACY, SCORE))}
+    assert labels(printed(same)) == ["accuracy"]
+
+
+def test_the_cells_of_a_table_say_by_themselves_what_they_are():
+    flagged = dataclasses.replace(SCORE, flags=("not_above_majority",))
+    runs = {"a": results((ACCURACY, flagged), (MORE[0], PLAIN), (MORE[1], PLAIN))}
+    cell = "61.23 ± 1.28 [59.4, 63.0] n=4321 (not_above_majority)"
+    rows = [["accuracy", cell], ["accuracy majority", "50.00 n=4"], ["accuracy yes", "50.00 n=4"]]
+    assert table_cells(runs) == ([TITLE, "a"], rows)
+    header, rows = table_cells(runs | {"b": results((Line("accuracy/mnli", "accuracy", beside=True), PLAIN))})
+    assert header == [TITLE, "a", "b"]
+    assert rows == [["accuracy d", cell, ""], ["accuracy mnli", "", "50.00 n=4"]]
+
+
+def test_labels_that_do_not_explain_themselves_are_explained_in_one_sentence():
+    lines = [Line(f"attentiveness/d/premise/{label}", label, 1) for label in ("to_default", "eligible")]
+    text = words(printed({"a": results((PREMISE, SCORE), *((line, PLAIN) for line in lines))}).splitlines())
+    assert "to_default: changes to the default label; eligible: share not predicted as the default label." in text
+    assert "max_change:" not in text
+    assert "largest change of a probability" in printed(
+        {"a": results((Line("null/d/max_change", "null max_change"), PLAIN))}
+    )
+    assert "eligible" not in printed({"a": results((ACCURACY, SCORE))})
+
+
+def test_a_model_that_is_not_above_the_majority_is_not_to_be_read():
+    flagged = dataclasses.replace(SCORE, flags=("not_above_majority",))
+    text = words(printed({"a": results((PREMISE, flagged))}).splitlines())
+    assert "(a) accuracy not above the majority share" in text
+    assert "Do not read attentiveness here." in text

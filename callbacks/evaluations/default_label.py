@@ -1,0 +1,54 @@
+"""Attentiveness of the examples that are predicted as the default label, as an evaluation."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from interventions import Families, Null, PredictedAs, Siblings, Swap
+from metrics import METRICS
+from records import Context, HeedError
+from records.rows import MOST_DRAWS, SPLIT, runs, where
+
+
+class DefaultLabel(Evaluation):
+    """What becomes of predictions of the default label, which the attentiveness test leaves out.
+
+    It runs where ``--evaluations`` names it. The swaps are those of the attentiveness test; siblings are examples with
+    the same content in the swapped part and another label.
+
+    Args:
+        draws: Counterfactuals for each example, and at most so many siblings.
+    """
+
+    metric = METRICS["default_label"]
+    by_default = False
+
+    def __init__(self, draws: int = 5) -> None:
+        if not 1 <= draws <= MOST_DRAWS:
+            raise HeedError(f"§default_label.draws {draws} should be from 1 to {MOST_DRAWS:,}.")
+        self.draws = draws
+
+    def plan(self, setting: Setting) -> Plan | Nothing:
+        data = setting.data
+        label = data.default_label
+        if label is None or not data.swap:
+            return Nothing("needs data with a default label, and a part to swap")
+        within = SPLIT if data.splits_evaluated else None
+        swaps = [Swap(part, None, self.draws, within=within) for part in data.swap]
+        plans = [PredictedAs(label, change, "stay") for change in (Null(), *swaps)]
+        related = {part: Families(data.pool, part, data.task.default_gold, within) for part in data.swap}
+        counts = {f"{part}/with_sibling": families.count() for part, families in related.items()}
+        related = {part: families for part, families in related.items() if counts[f"{part}/with_sibling"]}
+        plans += [PredictedAs(label, Siblings(part, of, self.draws), "change") for part, of in related.items()]
+        siblings = {part: "+".join(families.others) for part, families in related.items()}
+        return Plan(data.pool, plans, {"swap": list(data.swap), "siblings": siblings}, counts)
+
+    def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
+        example = runs(rows, "uid")
+        return {
+            f"{part}/{name}": len(set(example[where(rows, intervention=name, part=of)].tolist()))
+            for name, parts in (("swap", dict(zip(*[context.own["swap"]] * 2, strict=True))),
+                                ("sibling", context.own["siblings"]))
+            for part, of in parts.items()
+        }  # fmt: skip

@@ -1,0 +1,44 @@
+"""The progress bar: Lightning's, with epochs and numbers as figures and tables show them."""
+
+from typing import Any
+
+from pytorch_lightning import LightningModule, Trainer
+from pytorch_lightning.callbacks.progress.rich_progress import RichProgressBar, RichProgressBarTheme
+from rich.progress import BarColumn
+
+from callbacks.engine.engine import Engine
+
+
+class Progress(RichProgressBar):
+    """Counts epochs from 1, and shows each headline once, under the name that figures give it.
+
+    Each has a line of its own, since two do not fit into 80 columns beside the bar. Of several that a figure calls
+    "attentiveness: premise" and so on, the common word stands once above them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(theme=RichProgressBarTheme(metrics_text_delimiter="\n"))
+
+    def get_metrics(self, trainer: Trainer, pl_module: LightningModule) -> dict[str, Any]:
+        """The loss, and each headline in percent."""
+        charts = [c for engine in trainer.callbacks if isinstance(engine, Engine) for c in engine.charts if c.figure]
+        headlines = {str(name): curve for chart in charts for curve, name in chart.curves.items()}
+        shown: dict[str, Any] = {}
+        for name, value in super().get_metrics(trainer, pl_module).items():
+            heading, _, part = headlines.get(name, name.removesuffix("/train")).partition(": ")
+            if name in headlines:
+                value = f"{100 * value:.1f}%"
+            shown[heading] = f"{shown.get(heading, '')}\n {part}: {value}" if part else value
+        return shown
+
+    def configure_columns(self, trainer: Trainer) -> list[Any]:
+        """Lightning's, with a short bar, which leaves room for the numbers."""
+        columns = super().configure_columns(trainer)
+        for column in columns:
+            if isinstance(column, BarColumn):
+                column.bar_width = 10
+        return columns
+
+    def _get_train_description(self, current_epoch: int) -> str:
+        of = "" if (self.trainer.max_epochs or -1) < 0 else f"/{self.trainer.max_epochs}"
+        return f"Epoch {current_epoch + 1}{of}".ljust(len(self.validation_description))  # else the bars would jump

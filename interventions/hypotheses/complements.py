@@ -1,0 +1,102 @@
+"""Changes that make a contradicted hypothesis an entailed one: what is said then is all that the hypothesis denies.
+
+What a table contradicts is false, so that its negation is true. The paper makes no such change without people (Gupta
+et al. 2022, §4), since a "not" or another comparison denies a part of most sentences alone. Of a single plain clause it
+denies the whole; other sentences are left alone.
+"""
+
+import operator
+import re
+from collections.abc import Callable
+
+from interventions.hypotheses.analysis import SUBORDINATE, SUPERLATIVE
+from interventions.hypotheses.claim import Claim, Edits
+from interventions.hypotheses.quantities import DURING, YEARS, directly
+from interventions.hypotheses.rules import VAGUE
+from interventions.hypotheses.text_edits import Edit
+from interventions.tables.title_expressions import title_mentions
+from records.word_lists import word_lists
+
+WORDS = word_lists(__file__)
+OF_NUMBERS: dict[str, str] = WORDS["numbers"]
+OF_YEARS: dict[str, str] = WORDS["years"]
+JOINED = re.compile(r"[,;:()/&]|\b(?:and|or|but|nor|plus|so|either|both|with|non|through\w*)\b", re.IGNORECASE)
+SCOPE = re.compile(rf"\b(?:{'|'.join(WORDS['scope'])})\b", re.IGNORECASE)
+LASTING = re.compile(r"\b(?:for|during|from|in) (?:\S+ )*(?:years?|months?|weeks?|days?|decades|long)\b", re.IGNORECASE)
+DIGIT = re.compile(r"\d")
+QUANTIFIED = re.compile(r"\b(?:all|every|each|most|many|one)\b", re.IGNORECASE)
+# what else may be false: another name than the title's; and how long ago depends on when it is read
+ELSEWHERE = re.compile(r"(?<!^)\b[A-Z]\w+|\bago\b")
+SUBJECT = re.compile(r"(?:the (?:\w+ ){0,2})?_+|it|he|she|the [a-z]+", re.IGNORECASE)  # _ is a title expression
+
+
+def negated(claim: Claim) -> list[Edits]:
+    """Put a "not" to the verb behind the subject: the title, a pronoun, or "the band"."""
+    text, verb = _masked(claim), claim.found.verb
+    if not verb or claim.found.quantifiers or not _one_clause(claim, text):
+        return []
+    if LASTING.search(text) or not SUBJECT.fullmatch(text[: verb.start].strip()):
+        return []
+    return [(Edit(verb.start, verb.end, claim.text[verb.start : verb.end], verb.negated, "negation"),)]
+
+
+def complementary_numbers(claim: Claim) -> list[Edits]:
+    """The words that govern the only number as those that are true of all other numbers: "over" as "at most".
+
+    The table has to have numbers, or it would not say how many.
+    """
+    numbers = claim.found.numbers
+    tabled = any(DIGIT.search(value) for _, values in claim.table.rows for value in values)
+    if len(numbers) != 1 or not tabled or DURING.search(claim.text[: numbers[0].start].rstrip()):
+        return []
+    return _complement(claim, OF_NUMBERS, "numbers", *numbers[0][:2], *numbers[0][3:])
+
+
+def complementary_years(claim: Claim) -> list[Edits]:
+    """The words that govern the only year as those that are true of all other years: "before" as "in or after".
+
+    The table has to have a year of which they are true.
+    """
+    if len(claim.found.dates) != 1 or claim.found.dates[0].unit != "year":
+        return []
+    start, end, _, year, governor, governor_start = claim.found.dates[0]
+    content = " ".join(value for _, values in claim.table.rows for value in values)
+    holds = operator.ge if OF_YEARS.get(governor) == OF_YEARS["before"] else operator.le
+    if not any(holds(int(other), year) for other in YEARS.findall(content)):
+        return []
+    return _complement(claim, OF_YEARS, "dates", start, end, governor, governor_start)
+
+
+COMPLEMENTS: dict[str, Callable[[Claim], list[Edits]]] = {
+    "negation": negated,
+    "numbers": complementary_numbers,
+    "dates": complementary_years,
+}
+
+
+def _complement(
+    claim: Claim, words: dict[str, str], kind: str, start: int, end: int, governor: str, governor_start: int
+) -> list[Edits]:
+    """The governing words of what stands at a span as their complement, where nothing else could be false."""
+    if governor not in words or not directly(claim.text, governor_start) or not claim.free(start, end):
+        return []
+    behind = governor_start + len(governor)
+    text = _masked(claim)
+    rest = text[:governor_start] + text[behind:start] + text[end:]
+    if any(p.search(rest) for p in (DIGIT, ELSEWHERE, QUANTIFIED, SUPERLATIVE)) or not _one_clause(claim, rest):
+        return []
+    old, new = claim.text[governor_start:behind], words[governor]
+    return [(Edit(governor_start, behind, old, new.capitalize() if old[0].isupper() else new, kind),)]
+
+
+def _masked(claim: Claim) -> str:
+    """The text with underscores in place of title expressions, whose words say nothing."""
+    text = claim.text
+    for start, end, _ in title_mentions(claim.table, text):
+        text = text[:start] + "_" * (end - start) + text[end:]
+    return text
+
+
+def _one_clause(claim: Claim, text: str) -> bool:
+    """Whether a text is a plain clause that a "not" denies as a whole."""
+    return not claim.found.negations and not any(p.search(text) for p in (VAGUE, JOINED, SCOPE, SUBORDINATE))

@@ -1,0 +1,112 @@
+"""Default predictions of models that follow a rule, through the real engine."""
+
+import pytest
+
+from callbacks import Attentiveness, DefaultLabel, Nothing, Setting
+from datamodules import PairedData
+from records import Example, Examples
+
+from oracles import Oracle, measure, sure_of
+
+LABELS = ("entailment", "neutral", "contradiction")
+SIGNS = dict(zip("+0-", LABELS, strict=True))
+ONLY = ["accuracy", "default_label"]
+
+
+class Pairs(PairedData):
+    """Six premises, each with a hypothesis of every label; gold is the sign behind it, where it is of the premise."""
+
+    def __init__(self, **settings):
+        super().__init__("d", ("premise", "hypothesis"), LABELS, **{"default_label": "neutral", **settings})
+
+    def load(self, split):
+        return Examples.of(
+            Example(f"d/v/{p}{sign}", {"premise": p, "hypothesis": p + sign}, label)
+            for p in "abcdef"
+            for sign, label in SIGNS.items()
+        )
+
+
+class Reads(Oracle):
+    """Answers by both texts."""
+
+    def answer(self, inputs):
+        return sure_of([self.rule(p["premise"], p["hypothesis"]) for p in inputs["parts"]], self.task.labels)
+
+
+def perfect(premise, hypothesis):
+    return SIGNS[hypothesis[1]] if premise == hypothesis[0] else "neutral"
+
+
+def hypothesis_only(premise, hypothesis):
+    return SIGNS[hypothesis[1]]
+
+
+def premise_only(premise, hypothesis):
+    return "neutral" if premise in "abc" else "entailment"
+
+
+def run(rule, **settings):
+    engine = measure(Reads(rule), Pairs(**settings), DefaultLabel(draws=3), only=ONLY)
+    prefix = "default_label/d/"
+    return engine, {name.removeprefix(prefix): m for name, m in engine.measurements.items() if name.startswith(prefix)}
+
+
+@pytest.mark.parametrize("rule", [perfect, hypothesis_only])
+def test_a_model_that_reads_hypotheses_reaches_gold_in_every_sibling_swap(rule):
+    engine, found = run(rule)
+    for name in ("premise", "premise/siblings", "premise/siblings_gold"):
+        assert found[name].value == 1
+    assert found["premise/siblings"].n == 6
+    assert found["premise/total_variation"].value == found["null_total_variation"].value == 0
+    assert found["eligible"].value == 1 / 3
+    rows, metadata = engine.rows["default_label"]
+    assert metadata["counts"] | {"no_label": 0} == metadata["counts"]
+    assert metadata["counts"]["premise/sibling"] == metadata["counts"]["premise/swap"] == 6
+    assert metadata["counts"]["premise/with_sibling"] == 18
+    siblings = [r for r in rows.to_pylist() if r["intervention"] == "sibling"]
+    assert {(r["uid"][:-1], r["partner"][:-1], r["gold"]) for r in siblings} == {
+        (f"d/v/{p}", f"d/v/{p}", label) for p in "abcdef" for label in ("entailment", "contradiction")
+    }
+
+
+def test_a_model_of_premises_moves_with_them_and_follows_no_sibling():
+    _, found = run(premise_only)
+    assert found["premise/siblings"].value == found["premise/siblings_gold"].value == 0
+    stays = found["premise"].value
+    assert 0 < stays < 1
+    assert found["premise/total_variation"].value == pytest.approx(1 - stays)
+    assert found["premise/default_probability"].value == pytest.approx(1 - stays)
+    assert found["null_total_variation"].value == 0
+
+
+def test_its_swaps_are_those_of_the_attentiveness_test_and_of_the_other_examples():
+    both = [Attentiveness(draws=3), DefaultLabel(draws=3)]
+    engine = measure(Reads(perfect), Pairs(), *both, only=["attentiveness", "default_label"])
+    swapped = {
+        name: {r["uid"]: r["y"] for r in rows.to_pylist() if r["intervention"] == "swap"}
+        for name, (rows, _) in engine.rows.items()
+    }
+    assert set(swapped["default_label"].values()) == {"neutral"}
+    assert len(swapped["default_label"]) + len(swapped["attentiveness"]) == 18
+    assert not swapped["default_label"].keys() & swapped["attentiveness"].keys()
+
+
+def test_siblings_that_were_not_predicted_are_left_out():
+    data = Pairs(eval_batch_size=1)
+    engine = measure(Reads(perfect), data, DefaultLabel(draws=3), only=ONLY, limit_val_batches=9)
+    rows = engine.rows["default_label"][0].to_pylist()
+    predicted = {r["uid"] for r in rows if r["intervention"] == "base"}
+    assert len(predicted) == 9
+    pairs = {(r["uid"], r["partner"]) for r in rows if r["intervention"] == "sibling"}
+    expected = {(u, u[:-1] + sign) for u in predicted if u.endswith("0") for sign in "+-" if u[:-1] + sign in predicted}
+    assert pairs == expected
+
+
+def test_it_runs_where_it_is_named_and_says_why_it_does_not():
+    assert DefaultLabel().among(["default_label"])
+    assert not DefaultLabel().among(None)
+    for settings in ({"default_label": None}, {"partial": "premise"}):
+        data = Pairs(**settings)
+        data.setup("validate")
+        assert isinstance(DefaultLabel().plan(Setting(data)), Nothing)

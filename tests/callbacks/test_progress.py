@@ -1,0 +1,60 @@
+"""The progress bar at 80 columns."""
+
+import io
+import re
+
+import pytest
+import torch
+from pytorch_lightning import Callback, Trainer
+from rich import get_console
+from rich.console import Console
+
+from callbacks import Accuracy, Attentiveness, Engine
+from callbacks.outputs.progress import Progress
+from datamodules import Planted
+from lightning_modules import Encoder
+
+
+class Seen(Callback):
+    """Keeps what the bar shows when an epoch has been evaluated."""
+
+    def __init__(self):
+        self.epochs = []
+
+    def on_train_epoch_end(self, trainer, pl_module):
+        bar, file = trainer.progress_bar_callback, io.StringIO()
+        bar._update_metrics(trainer, pl_module)
+        console = Console(file=file, width=80, force_terminal=False)
+        console.print(bar.progress.get_renderable())
+        self.epochs.append((bar.get_metrics(trainer, pl_module), file.getvalue()))
+
+
+@pytest.fixture
+def console(monkeypatch):
+    monkeypatch.setattr(get_console(), "file", io.StringIO())
+
+
+def test_epochs_count_from_1_and_each_headline_stands_once(tiny_bert, console):
+    torch.manual_seed(0)
+    seen, evaluations = Seen(), [Accuracy(), Attentiveness(draws=2)]
+    trainer = Trainer(
+        accelerator="cpu",
+        max_epochs=2,
+        logger=False,
+        enable_checkpointing=False,
+        enable_model_summary=False,
+        use_distributed_sampler=False,
+        num_sanity_val_steps=0,
+        callbacks=[*evaluations, Engine(exhaustive=False), seen, Progress()],
+    )
+    data = Planted(n_train=64, n_validation=12, swap=["premise", "hypothesis"])
+    trainer.fit(Encoder(str(tiny_bert), max_length=64, learning_rate=1e-3), data)
+    for epoch, (metrics, text) in enumerate(seen.epochs, 1):
+        assert text.startswith(f"Epoch {epoch}/2 ")
+        assert list(metrics) == ["loss", "accuracy", "attentiveness"]
+        lines = [line[line.index(line.strip()[0]) :].rstrip() for line in text.splitlines() if line.strip()]
+        assert max(map(len, text.splitlines())) <= 80
+        shown = [line for line in lines if "%" in line or "attentiveness" in line]
+        patterns = [r"accuracy: [\d.]+%", "attentiveness:", r"premise: [\d.]+%", r"hypothesis: [\d.]+%"]
+        assert len(shown) == len(patterns)
+        assert all(re.fullmatch(pattern, line) for pattern, line in zip(patterns, shown, strict=True))

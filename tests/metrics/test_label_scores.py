@@ -1,0 +1,116 @@
+"""F1 and the Matthews correlation, against loops over labels and against torchmetrics."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torchmetrics import functional
+
+from metrics.label_scores import label_scores
+from records import MANY, NO_LABEL
+
+from made_rows import by_text
+
+label_scores = by_text(label_scores)
+LABELS = ("yes", "no", "maybe")
+pairs_of = st.lists(st.tuples(st.sampled_from(LABELS), st.sampled_from((*LABELS, NO_LABEL))), min_size=1, max_size=30)
+
+
+def base_of(pairs):
+    return {f"u{i}": pair for i, pair in enumerate(pairs)}
+
+
+def f1(pairs, label):
+    """The F1 of a label by its precision and recall; None where it is neither gold nor predicted."""
+    hit = sum(gold == y == label for gold, y in pairs)
+    predicted, gold = (sum(pair[side] == label for pair in pairs) for side in (1, 0))
+    if not predicted + gold:
+        return None
+    if not hit:
+        return 0.0
+    precision, recall = hit / predicted, hit / gold
+    return 2 * precision * recall / (precision + recall)
+
+
+def matthews(pairs):
+    """The correlation of indicators, summed over classes (Gorodkin 2004)."""
+    classes = sorted({text for pair in pairs for text in pair})
+    x, y = (np.array([[pair[side] == c for c in classes] for pair in pairs], dtype=float) for side in (0, 1))
+    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
+    below = math.sqrt((x * x).sum() * (y * y).sum())
+    return (x * y).sum() / below if below > 1e-9 else None
+
+
+@given(pairs_of)
+def test_equals_the_reference(rows_of, pairs):
+    found = label_scores(rows_of(base_of(pairs)), "d", LABELS, "maybe")
+    assert set(found) == {"accuracy/d/macro_f1", "accuracy/d/matthews"}
+    scores = [score for label in LABELS if (score := f1(pairs, label)) is not None]
+    assert found["accuracy/d/macro_f1"].value == pytest.approx(np.mean(scores), abs=1e-12)
+    expected = matthews(pairs)
+    assert found["accuracy/d/matthews"].value == (None if expected is None else pytest.approx(expected, abs=1e-12))
+    for m in found.values():
+        assert m.n == len(pairs)
+        if m.ci95 is not None:
+            assert m.ci95[0] <= m.ci95[1]
+
+
+@given(st.lists(st.tuples(st.sampled_from(LABELS[:2]), st.sampled_from(LABELS[:2])), min_size=1, max_size=30))
+def test_without_unknown_answers_it_is_torchmetrics(rows_of, pairs):
+    found = label_scores(rows_of(base_of(pairs), labels=2), "d", LABELS[:2], "yes")
+    gold, y = (torch.tensor([int(pair[side] == "no") for pair in pairs]) for side in (0, 1))
+    expected = {
+        "f1": functional.classification.binary_f1_score(y, gold),
+        "macro_f1": functional.classification.multiclass_f1_score(y, gold, num_classes=2, average="macro"),
+        "matthews": functional.classification.binary_matthews_corrcoef(y, gold),
+    }
+    assert set(found) == {f"accuracy/d/{name}" for name in expected}
+    for name, value in expected.items():
+        if (m := found[f"accuracy/d/{name}"]).value is not None:
+            assert m.value == pytest.approx(value.item(), abs=1e-6)
+        else:
+            assert (m.ci95, bool(m.reason)) == (None, True)
+
+
+def test_the_positive_label_is_not_the_default_label(rows_of):
+    rows = rows_of(base_of([("yes", "yes"), ("no", "yes"), ("no", "no"), ("no", "no")]), labels=2)
+    labels = ("yes", "no")
+    assert label_scores(rows, "d", labels, "no")["accuracy/d/f1"].value == pytest.approx(2 / 3)
+    assert label_scores(rows, "d", labels, "yes")["accuracy/d/f1"].value == pytest.approx(4 / 5)
+    assert "accuracy/d/f1" not in label_scores(rows, "d", labels)  # neither label is the one to find
+
+
+def test_an_unknown_answer_is_wrong_for_every_label(rows_of):
+    known = label_scores(rows_of(base_of([("yes", "yes"), ("no", "no"), ("no", "yes")])), "d", LABELS[:2], "no")
+    unknown = label_scores(rows_of(base_of([("yes", "yes"), ("no", "no"), ("no", NO_LABEL)])), "d", LABELS[:2], "no")
+    assert known["accuracy/d/f1"].value == pytest.approx(2 / 3)
+    assert unknown["accuracy/d/f1"].value == 1.0  # of "yes" the precision does not suffer
+    assert known["accuracy/d/macro_f1"].value == unknown["accuracy/d/macro_f1"].value - 1 / 6
+
+
+def test_all_alike_has_no_correlation(rows_of):
+    found = label_scores(rows_of(base_of([("yes", "no")] * 3)), "d", LABELS)
+    assert found["accuracy/d/matthews"].reason == "all gold labels, or all predictions, are the same"
+
+
+def test_intervals_resample_what_examples_share(rows_of):
+    """Four copies of each example in a group tell as much as one; as examples of their own they would tell more."""
+    pairs = [("yes", "yes"), ("yes", "no"), ("no", "no"), ("no", "yes"), ("yes", "yes"), ("no", "no")] * 8
+    plain = label_scores(rows_of(base_of(pairs)), "d", LABELS[:2], "no")
+    rows = rows_of({f"u{i:03}-{copy}": pair for i, pair in enumerate(pairs) for copy in range(4)})
+    groups = [uid.split("-")[0] for uid in rows["uid"].to_pylist()]
+    grouped = rows.set_column(rows.column_names.index("group"), rows.schema.field("group"), [groups])
+    alone, together = (label_scores(given, "d", LABELS[:2], "no") for given in (rows, grouped))
+    for name, m in plain.items():
+        assert together[name].value == pytest.approx(m.value)
+        width, wide, narrow = (np.ptp(of[name].ci95) for of in (plain, together, alone))
+        assert wide == pytest.approx(width, rel=0.1)
+        assert narrow < 0.6 * wide
+
+
+def test_many_labels_and_no_examples_have_no_numbers(rows_of):
+    assert label_scores(rows_of({}), "d", LABELS) == {}
+    assert label_scores(rows_of(base_of([("yes", "no")])), "d", [str(i) for i in range(MANY + 1)]) == {}

@@ -1,0 +1,87 @@
+"""Models by data sets."""
+
+import csv
+import io
+
+import pytest
+
+from records import HeedError, Measurement, MetricName
+from reports import matrix as report
+
+import written_results
+
+FLAG = ("not_above_majority",)
+
+
+def folder(path, data, score, attention=None, flags=(), naive=False, **settings):
+    numbers = {
+        MetricName("accuracy", data): Measurement(score, 100, flags=flags),
+        MetricName("accuracy", data, statistic="majority"): Measurement(0.35, 100),
+    }
+    if attention is not None:
+        name = MetricName("attentiveness", data, "premise")
+        numbers[name] = Measurement(attention, 60, 5, 0.0123, flags=flags)
+        numbers[name._replace(statistic="to_default")] = Measurement(0.1, 60)
+        numbers[name._replace(slice="from_yes")] = Measurement(0.1, 60)
+    if naive:
+        name = MetricName("naive_partial", data, "hypothesis")
+        numbers[name] = Measurement(0.7, 100)
+        numbers[name._replace(statistic="accuracy")] = Measurement(0.6, 100)
+    return written_results.configured(path, found=written_results.results(numbers, data=data), **settings)
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return [
+        folder(tmp_path / "a", "mnli", 0.8, 0.746),
+        folder(tmp_path / "b", "rte", 0.36, 0.9, flags=FLAG),
+        folder(tmp_path / "c", "mnli", 0.81, 0.99, augment="counterfactual", naive=True),
+        folder(tmp_path / "d", "mnli", 0.566, partial="hypothesis"),
+        folder(tmp_path / "e", "mnli", 0.345, partial="premise"),
+    ]
+
+
+def test_the_tables_hold_what_was_measured_and_no_more(runs, capsys):
+    report.main([*runs, "--format", "csv"])
+    tables = [list(csv.reader(io.StringIO(t))) for t in capsys.readouterr().out.split("\n\n")]
+    assert tables == [
+        [
+            ["score of the whole input, %", "mnli", "rte"],
+            ["majority", "35.0", "35.0"],
+            ["minilm", "80.0", "36.0"],
+            ["minilm counterfactual", "81.0", ""],
+        ],
+        [
+            ["attentiveness, %", "mnli premise", "rte premise"],
+            ["minilm", "74.6 ± 1.2", "-"],
+            ["minilm counterfactual", "99.0 ± 1.2", ""],
+        ],
+        [
+            ["score of a model of one part, %", "mnli hypothesis alone", "mnli premise alone"],
+            ["majority", "35.0", "35.0"],
+            ["minilm", "56.6", "34.5"],
+        ],
+        [
+            [
+                "one part for a model of all, %",
+                "mnli hypothesis alone: score",
+                "mnli hypothesis alone: agreement",
+            ],
+            ["minilm counterfactual", "60.0", "70.0"],
+        ],
+    ]
+
+
+def test_the_terminal_shows_the_same(runs, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    report.main(runs)
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "attentiveness, %" in lines
+    assert "minilm 74.6 ± 1.2 -" in lines
+
+
+def test_nothing_to_show_is_said_in_a_sentence(tmp_path):
+    with pytest.raises(HeedError, match="no accuracy, no attentiveness"):
+        report.main([str(written_results.save(tmp_path))])
+    with pytest.raises(SystemExit):
+        report.main(["--help"])

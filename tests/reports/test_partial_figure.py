@@ -1,0 +1,147 @@
+"""Attentiveness against partial-input scores: the matching, the correlations, the figure."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from records import Context, HeedError, Measurement, MetricName
+from reports import partial_figure as report
+from reports.figures.partial_inputs import COLORS, Point, figure, spearman, spearman_within
+from reports.runs import measured
+
+import written_results
+from made_rows import make
+
+PARTS = ("premise", "hypothesis")
+
+
+def point(data, x, y, above=True):
+    return Point(data, "m", Measurement(x, 9, ci95=(x - 0.1, x + 0.1)), Measurement(y, 9, ci95=(y, y)), above)
+
+
+def ranks(values):
+    """Average ranks, by counting."""
+    return [sum(v < x for v in values) + (sum(v == x for v in values) + 1) / 2 for x in values]
+
+
+def pearson(x, y):
+    x, y = np.array(x) - np.mean(x), np.array(y) - np.mean(y)
+    norm = np.sqrt((x**2).sum() * (y**2).sum())
+    return (x * y).sum() / norm if norm else None
+
+
+few = st.sampled_from([0.1, 0.2, 0.3, 0.4])
+some_points = st.lists(st.builds(point, st.sampled_from("ab"), few, few), max_size=9)
+
+
+@given(some_points)
+def test_spearman_is_the_correlation_of_ranks(points):
+    columns = [[getattr(p, of).value for p in points] for of in ("gain", "attentiveness")]
+    expected = pearson(*map(ranks, columns)) if len(points) > 2 else None
+    assert spearman(points) == (expected if expected is None else pytest.approx(expected))
+
+
+@given(some_points)
+def test_spearman_within_data_sets_counts_no_difference_between_them(points):
+    x, y = [], []
+    for data in "ab":
+        mine = [p for p in points if p.data == data]
+        if len(mine) > 1:
+            for values, of in ((x, "gain"), (y, "attentiveness")):
+                of_set = ranks([getattr(p, of).value for p in mine])
+                values += [rank - np.mean(of_set) for rank in of_set]
+    expected = pearson(x, y) if len(x) > 2 else None
+    assert spearman_within(points) == (expected if expected is None else pytest.approx(expected))
+
+
+def test_clusters_of_data_sets_mislead():
+    """Within each data set attentiveness rises with the gain; over both it falls."""
+    points = [point("a", x, 0.9 + x) for x in (0.01, 0.02, 0.03)] + [point("b", x, x) for x in (0.2, 0.21, 0.22)]
+    assert spearman(points) < 0
+    assert spearman_within(points) == pytest.approx(1)
+    told = report.correlations([*points, point("b", 0.5, 0.0, above=False)])
+    assert told["within data sets"] == "+1.00 (6 points)"
+    assert told["a"] == "+1.00 (3 points)"
+
+
+def save(folder, score, attention=None, flags=(), data="d", reason=None, **settings):
+    numbers = {
+        MetricName("accuracy", data): Measurement(score, 100, ci95=(score - 0.05, score + 0.05)),
+        MetricName("accuracy", data, statistic="majority"): Measurement(0.4, 100),
+    }
+    rows, context = {}, Context(data, parts=PARTS, own={"swap": ["premise"]})
+    if "partial" not in settings:
+        ci95 = None if attention is None else (attention - 0.1, attention + 0.1)
+        m = Measurement(attention, 60, 5, 0.01, ci95, flags=flags, reason=reason)
+        numbers[MetricName("attentiveness", data, "premise")] = m
+        meta = {"data": data, "seed": 0, "manifest": "m", "context": context.as_dict()}
+        rows = {"attentiveness": (make({"u0": ("yes", "yes")}), meta)}
+    return written_results.configured(
+        folder, found=written_results.results(numbers, data=data), written=rows, **settings
+    )
+
+
+@pytest.fixture
+def runs(tmp_path):
+    return [
+        save(tmp_path / "full", 0.8, 0.7),
+        save(tmp_path / "alone", 0.6, partial="hypothesis"),
+        save(tmp_path / "not", 0.9, partial="premise"),
+        save(tmp_path / "augmented", 0.8, 0.9, augment="counterfactual"),
+        save(tmp_path / "flagged", 0.4, 0.2, ("not_above_majority",), data="e"),
+        save(tmp_path / "alone_e", 0.4, partial="hypothesis", data="e"),
+        save(tmp_path / "other", 0.7, 0.5, data="f"),
+        save(tmp_path / "undefined", 0.7, None, data="g", reason="why not"),
+    ]
+
+
+def test_a_run_is_matched_with_the_model_of_the_parts_that_stay(runs):
+    points, without = report.points_of(measured(runs))
+    found = [(p.data, p.model, round(p.gain.value, 9), p.attentiveness.value, p.is_above) for p in points]
+    assert found == [
+        ("d: premise", "minilm", 0.2, 0.7, True),
+        ("d: premise", "minilm counterfactual", 0.2, 0.9, True),
+        ("e: premise", "minilm", 0.0, 0.2, False),
+    ]
+    assert points[0].gain.ci95 == pytest.approx((0.15, 0.25))
+    assert "no run of minilm on f trained with --partial hypothesis" in without[0]
+    assert "undefined: why not" in without[1]
+
+
+def test_the_figure_shows_each_point_with_bars_both_ways(runs):
+    points, _ = report.points_of(measured(runs))
+    (axes,) = figure(points, {"over all": "+0.50 (2 points)", "d: premise": "+1.00"}).axes
+    drawn = list(axes.containers)
+    assert [(round(c[0].get_xdata()[0], 6), round(c[0].get_ydata()[0], 6)) for c in drawn] == [
+        (20, 70),
+        (20, 90),
+        (0, 20),
+    ]
+    assert [c[0].get_markerfacecolor() for c in drawn] == [COLORS[0], COLORS[0], "white"]
+    assert all(c.has_xerr and c.has_yerr for c in drawn)
+    assert axes.get_title("left") == "Spearman over all: +0.50 (2 points)"
+    labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
+    assert labels == ["d: premise\nSpearman +1.00", "e: premise", "not above majority"]
+
+
+def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    for suffix in report.SUFFIXES:
+        report.main([*runs, "--output", str(tmp_path / f"f.{suffix}")])
+        assert (tmp_path / f"f.{suffix}").stat().st_size > 1000
+    text = capsys.readouterr().out
+    assert "+20.0 [+15.0, +25.0]" in text
+    assert "Spearman over all: undefined (2 points)" in text
+    assert "--partial hypothesis" in text
+
+
+def test_mistakes_are_one_sentence(runs, tmp_path):
+    with pytest.raises(HeedError, match="ends? with one of .pdf, .png, .svg"):
+        report.main([*runs, "--output", str(tmp_path / "f.gif")])
+    with pytest.raises(HeedError, match="nothing to draw. .*--partial hypothesis"):
+        report.main([runs[0]])
+    with pytest.raises(HeedError, match="No run holds attentiveness"):
+        report.main([runs[1]])
+    with pytest.raises(SystemExit):
+        report.main(["--help"])

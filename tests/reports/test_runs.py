@@ -1,0 +1,70 @@
+"""What a folder of results is about, from its configuration and those of the runs that it began with."""
+
+import pytest
+import yaml
+
+from cli.short_forms import config_path, names
+from records import HeedError
+from reports.runs import columns, measured, short_name
+
+import written_results
+from written_results import configured
+
+
+@pytest.mark.parametrize("name", names("model"))
+def test_every_configured_model_has_its_short_name(name):
+    with open(config_path("model", name)) as file:
+        config = yaml.safe_load(file)
+    assert short_name(config["init_args"]["backbone"], config["class_path"]) == name
+
+
+def test_regimes_stand_in_labels(tmp_path):
+    folders = [
+        configured(tmp_path / "a"),
+        configured(tmp_path / "b", augment="counterfactual"),
+        configured(tmp_path / "c", partial="hypothesis"),
+        configured(tmp_path / "d", "org/Some Model", augment="inoculation", inoculation={"n": 200}),
+    ]
+    labels = ["minilm", "minilm counterfactual", "minilm", "org-some-model inoculation-200"]
+    runs = measured(folders)
+    assert [run.label for run in runs] == labels
+    assert [run.regime for run in runs] == ["plain", "counterfactual", "partial-hypothesis", "inoculation-200"]
+
+
+def test_an_evaluation_is_of_the_model_that_its_run_has_trained(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    configured(first)
+    configured(second, first / "checkpoints" / "backbone", augment="counterfactual")
+    exported = second / "checkpoints" / "backbone"
+    folder = second / "evaluations" / "other"
+    (run,) = measured([configured(folder, exported, second / "checkpoints" / "best.ckpt")])
+    assert (run.model, run.label) == ("minilm", "minilm counterfactual")
+    moved = (tmp_path / "moved").absolute()
+    second.rename(moved)
+    (run,) = measured([str(moved / "evaluations" / "other")])
+    assert run.label == "minilm counterfactual"
+
+
+def test_runs_on_the_same_data_are_told_apart_by_seed_and_then_by_folder(tmp_path):
+    for name, seed in (("a", 0), ("b", 1), ("c", 1)):
+        configured(tmp_path / name, found=written_results.results(seed=seed))
+    runs = measured([str(tmp_path / name) for name in "abca"])
+    assert [run.label for run in runs] == [
+        "minilm, seed 0", f"minilm, seed 1: {tmp_path / 'b'}", f"minilm, seed 1: {tmp_path / 'c'}"
+    ]  # fmt: skip
+
+
+def test_splits_of_one_data_set_are_columns_of_their_own(tmp_path):
+    for name, data, split in (("a", "d", "dev"), ("b", "d", "test"), ("c", "e", "dev")):
+        configured(tmp_path / name, found=written_results.results(data=data, split=split))
+    runs = measured([str(tmp_path / name) for name in "abc"])
+    assert list(columns(runs).values()) == ["d dev", "d test", "e"]
+
+
+def test_a_folder_without_settings_goes_by_its_name_and_damaged_ones_are_refused(tmp_path):
+    written_results.save(tmp_path / "mine")
+    (run,) = measured([str(tmp_path / "mine")])
+    assert run.label == "mine"
+    (tmp_path / "mine" / "config.yaml").write_text("- no\n")
+    with pytest.raises(HeedError, match="config.yaml is damaged"):
+        measured([str(tmp_path / "mine")])

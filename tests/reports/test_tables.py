@@ -1,0 +1,50 @@
+"""Tables as texts: what a reader of each format gets back is what was given."""
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reports.tables import FORMATS, table_text
+
+HEADER, ROWS = ["model", "mnli & rte"], [["a|b_1", "50.0 ± 1.2 %"], ["~/x^2 {#}\\", "-"]]
+cells = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=8)
+
+
+@given(st.integers(1, 4).flatmap(lambda n: st.lists(st.lists(cells, min_size=n, max_size=n), min_size=1, max_size=5)))
+def test_csv_gives_back_what_was_written(rows):
+    header, *others = rows
+    assert list(csv.reader(io.StringIO(table_text(header, others, "csv"), newline=""))) in (rows, _without_empty(rows))
+
+
+def _without_empty(rows):
+    """A row of one empty cell is an empty line to some readers."""
+    return [[] if row == [""] else row for row in rows]
+
+
+def test_latex_escapes_what_it_would_obey():
+    assert table_text(HEADER, ROWS, "latex").splitlines() == [
+        r"\begin{tabular}{lr}",
+        r"\toprule",
+        r"model & mnli \& rte \\",
+        r"\midrule",
+        r"a\textbar{}b\_1 & 50.0 $\pm$ 1.2 \% \\",
+        r"\textasciitilde{}/x\textasciicircum{}2 \{\#\}\textbackslash{} & - \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def test_markdown_keeps_its_columns():
+    lines = table_text(HEADER, ROWS, "markdown").splitlines()
+    assert lines[1] == "| --- | ---: |"
+    assert lines[2] == r"| a\|b\_1 | 50.0 ± 1.2 % |"
+    assert [line.replace(r"\|", "").count("|") for line in lines] == [3] * 4
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_row_of_another_length_is_refused(form):
+    with pytest.raises(ValueError, match="2 columns"):
+        table_text(HEADER, [["alone"]], form)
