@@ -43,7 +43,7 @@ def main() -> None:
     if trainer.is_global_zero:
         export(cli.model, folder, weights=True)
         print_table({str(folder): cli.callback(Engine).results})
-        print(f"Every measurement, on all examples: python evaluate.py --checkpoint {best}")
+        print(f"Every measurement, on all examples: python evaluate.py --checkpoint {folder}")
         print(f"Curves: tensorboard --logdir {folder.parent}")
         cli.callback(RunFolder).finish()
 

@@ -126,7 +126,7 @@ class Comparison:
                 self.draws,
                 self.data.eval_batch_size,
                 min(128, self.module.max_length) if fixed else self.module.max_length,
-                self.module.order[self.data.task.labels.index(self.data.default_label)],
+                self.module.meanings.index(self.data.task.labels.index(self.data.default_label)),
                 fixed,
             )
         if not fixed:
@@ -158,7 +158,7 @@ class Comparison:
             AssertionError: A label differs where the two best are not a tie within float noise.
         """
         order = [self.data.pool.position(uid) for uid in self.uids]
-        probs = probs[order][:, self.module.order]
+        probs = probs[order][:, np.argsort(self.module.meanings)]
         self.worst = max(self.worst, float(np.abs(probs - self.probs).max()))
         differ = np.array(self.data.task.labels)[probs.argmax(axis=1)] != self.answers
         best = np.sort(self.probs, axis=1)

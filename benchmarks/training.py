@@ -65,7 +65,7 @@ class Comparison:
         self.processor = module.processor
         self.processor.lengths(examples)  # tokenises, once for all runs
         columns: dict[str, list[Any]] = dict(plain.pairs(examples, self.data.task))
-        outputs = dict(zip(self.data.task.labels, module.order, strict=True))
+        outputs = {self.data.task.labels[label]: output for output, label in enumerate(module.meanings)}
         columns["labels"] = [outputs[label] for label in examples.column("label")]
         tokenizer = self.processor.tokenizer
         self.dataset = plain.tokenised(columns, self.data.task, tokenizer, module.max_length)

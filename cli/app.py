@@ -9,7 +9,8 @@ from typing import Any
 import torchvision_fix  # noqa: F401
 
 import torch
-from pytorch_lightning.callbacks import ProgressBar
+from pytorch_lightning import Callback
+from pytorch_lightning.callbacks import EarlyStopping, ProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
@@ -21,13 +22,16 @@ from callbacks.engine.engine import Planned
 from callbacks.outputs.board import BoardLogger
 from callbacks.outputs.progress import Progress
 from cli.allowed_classes import require_kinds
-from cli.messages import FLAG, Parser, one_sentence, user_mistake
+from cli.messages import FLAG, Parser, of_trainer, one_sentence, user_mistake
 from cli.named_folder import claim_named
+from cli.remedies import remedy
 from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
 from cli.short_forms import config_path, description
+from cli.spelling import located
 from datamodules import PairedData
 from lightning_modules import Classifier
 from lightning_modules.lightning_internals import start_method
+from lightning_modules.pretrained.labels import OtherQuestion
 from records import ExamplesBuilder, HeedError
 from records.storage.claim import release
 from reports.runs import short_name
@@ -81,7 +85,10 @@ class HeedCLI(LightningCLI):
         )
 
     def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
-        self.config = parser.parse_args(args)
+        try:
+            self.config = parser.parse_args(args)
+        except HeedError as error:
+            raise located(error, parser, args) from None
         require_kinds(self.config)
         if self.config.seed_everything is True:
             self.config.seed_everything = self.config.data.init_args.seed = drawn_seed()
@@ -108,7 +115,9 @@ class HeedCLI(LightningCLI):
                 "--ckpt_path", type=str | None, help="Continue the run of this checkpoint; last: the one in --output."
             )
         else:
-            parser.add_argument("--checkpoint", type=str | None, help="What to evaluate: best.ckpt of a run.")
+            parser.add_argument(
+                "--checkpoint", type=str | None, help="What to evaluate: a run, or one of its checkpoints."
+            )
             parser.add_argument(
                 "--evaluations", type=list[str] | str | None, help=f"Only these, of {', '.join(EVALUATIONS)}."
             )
@@ -201,12 +210,23 @@ class HeedCLI(LightningCLI):
             self.datamodule.pool = ExamplesBuilder(self.datamodule.task.parts).finish()
         self.datamodule.setup("validate" if self.evaluating else "fit")
         self.model.require_parts(self.datamodule.task)
+        self.model.keeps_head = self.evaluating
         self.model.prepare(self.datamodule.task)
         if self.without_data and self.model.answers:
             self.datamodule.settle_labels(self.model.answers, default_label=None)
             self.model.prepare(self.datamodule.task)
         if self.evaluating:
+            self._require_head()
+
+    def _require_head(self) -> None:
+        try:
             self.model.require_head()
+        except OtherQuestion as error:
+            columns = getattr(self.datamodule, "columns", None)
+            spellings = (columns and columns.labels) or dict.fromkeys(self.datamodule.task.labels, ())
+            run = self.config.checkpoint and Path(self.config.checkpoint).parents[1]
+            told = remedy(sys.argv[1:], self.model.answers or (), spellings, run and str(run))
+            raise HeedError(f"{error.args[0]} {told}") from None
 
     def _plan_evaluations(self) -> None:
         """Have the evaluations make their plans, for which they read the examples that they bring."""
@@ -218,6 +238,15 @@ class HeedCLI(LightningCLI):
             raise HeedError(f"--evaluations {name} {nothing.reason}.")
         if not self.evaluating:
             self.config_init["checkpoint"].require_known(self.engine, self.datamodule)
+            for callback in self.own_callbacks:
+                if isinstance(callback, EarlyStopping) and callback.strict:
+                    self.engine.require_monitored(callback.monitor, "--trainer.callbacks.monitor")
+
+    @property
+    def own_callbacks(self) -> list[Callback]:
+        """The callbacks that the command line names."""
+        own = self.config_init["trainer"]["callbacks"] or []
+        return own if isinstance(own, list) else [own]
 
     @staticmethod
     def _read(name: str, path: str | None) -> PairedData:
@@ -249,8 +278,7 @@ class HeedCLI(LightningCLI):
             heed.append(Board(self.hyperparameters()))
             if config["logger"] in (None, True) and not config["fast_dev_run"]:
                 kwargs["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
-        own = config["callbacks"] or []
-        own = own if isinstance(own, list) else [own]
+        own = self.own_callbacks
         if config["enable_progress_bar"] is not False and not any(isinstance(c, ProgressBar) for c in own):
             heed.append(Progress())
         config["callbacks"] = [*heed, *own]
@@ -261,8 +289,7 @@ class HeedCLI(LightningCLI):
         try:
             return super().instantiate_trainer(**kwargs | {"precision": self.precision()})
         except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
-            first = re.split(r"(?<=[.!]) +(?=[A-Z])", str(error).strip(), maxsplit=1)[0]  # advice on code follows
-            raise HeedError(f"--trainer: {first}") from error
+            raise HeedError(f"--trainer{of_trainer(str(error))}") from error
 
     def hyperparameters(self) -> dict[str, Any]:
         """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""

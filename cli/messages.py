@@ -79,21 +79,28 @@ def user_mistake(error: BaseException | None) -> HeedError | None:
     """
     while error is not None and not isinstance(error, HeedError):
         if said := of_lightning(error):
-            return HeedError(f"--trainer: {said}")
+            return HeedError(f"--trainer{of_trainer(said)}")
         error = error.__cause__ or error.__context__
     if error is not None:
         error.name_settings(FLAG)
     return error
 
 
+def of_trainer(said: str) -> str:
+    """The first sentence of what Lightning says of its Trainer, after "--trainer"; in words of Heed where it helps."""
+    if "supported gpu backend" in said or re.search(r"CUDAAccelerator.* can not run", said):
+        return ".accelerator: torch sees no GPU here; take --trainer.accelerator cpu, or a torch that is built for it."
+    return ": " + re.split(r"(?<=[.!]) +(?=[A-Z])", " ".join(said.split()), maxsplit=1)[0]  # advice on code follows
+
+
 def of_lightning(error: BaseException) -> str | None:
-    """The first sentence of what Lightning's own code says of a setting; None of another error."""
+    """The text of an error that Lightning's own code raises about a setting; None of another error."""
     frames = traceback.extract_tb(error.__traceback__)
     package = Path(pytorch_lightning.__file__).parent
     own = bool(frames) and Path(frames[-1].filename).is_relative_to(package)
     if not isinstance(error, (MisconfigurationException, ValueError, RuntimeError)) or not own:
         return None
-    return re.split(r"(?<=[.!]) +(?=[A-Z])", " ".join(str(error).split()), maxsplit=1)[0]  # advice on code follows
+    return str(error)
 
 
 def guarded(main: Callable[[], None]) -> None:

@@ -56,18 +56,19 @@ def claim_named(config: Namespace, evaluating: bool) -> Named | None:
     if named is None or not is_first():
         return None
     if not named.goes_on:
-        _require_unused(named)  # the lock, too, is not to be written into a folder of others
+        _require_unused(named, evaluating)  # the lock, too, is not to be written into a folder of others
     claim(named.folder, named.flag)
     if not named.goes_on:
-        _require_unused(named)  # another process may have used it meanwhile
+        _require_unused(named, evaluating)  # another process may have used it meanwhile
     return named
 
 
-def _require_unused(named: Named) -> None:
+def _require_unused(named: Named, evaluating: bool) -> None:
     with writing(named.folder):
         held = held_in(named.folder) if named.folder.is_dir() else []
     if "config.yaml" in held:
-        raise HeedError(f"{named.flag} holds a run already: name another folder, or use --resume {named.folder}.")
+        more = "" if evaluating else f", or use --resume {named.folder}"
+        raise HeedError(f"{named.flag} holds a run already: name another folder{more}.")
     if held:
         raise HeedError(
             f"{named.flag} is not empty, and not the folder of a run (it holds {held[0]}): name another folder."

@@ -14,7 +14,7 @@ import torchvision_fix  # noqa: F401
 from jsonargparse import ArgumentParser, Namespace
 from pytorch_lightning.utilities import rank_zero_info, rank_zero_only
 
-from callbacks.checkpoints.files import LAST, newest, progress, remove_states, require_whole
+from callbacks.checkpoints.files import LAST, best_of, newest, progress, remove_states, require_whole
 from callbacks.outputs.run_folder import is_finished
 from cli.yaml_files import read_yaml
 from lightning_modules.pretrained.backbones import allowed_packages, has_weights
@@ -232,15 +232,20 @@ def show_if_finished(config: Namespace, parser: ArgumentParser) -> bool:
 
 
 def with_run(argv: Sequence[str]) -> list[str]:
-    """Take the model, and the data if they are not named, from the run that ``--checkpoint`` lies in.
+    """Take the model, and the data if they are not named, from the run that ``--checkpoint`` names, or lies in.
+
+    Of a run, ``best.ckpt`` is taken.
 
     Raises:
         HeedError: The checkpoint does not exist, is damaged or lies in no run folder.
     """
-    given, _ = take(argv, "--checkpoint")
+    given, rest = take(argv, "--checkpoint")
     if given is None:
         return list(argv)
     checkpoint = Path(given)
+    if checkpoint.is_dir():
+        checkpoint = best_of(config_of(checkpoint, f"--checkpoint {given}").parent, f"--checkpoint {given}")
+        argv = [*rest, "--checkpoint", str(checkpoint)]
     require_whole(checkpoint, f"--checkpoint {given}")
     run = checkpoint.absolute().parent.parent
     saved = _saved(config_of(run, f"--checkpoint {given}"), run / "checkpoints" / "backbone")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from cli.model_forms import backbone_form
 from cli.yaml_files import parse_yaml, read_yaml
 from records import HeedError, require_file
 
@@ -28,10 +29,11 @@ def names(kind: str) -> list[str]:
 
 def description(evaluating: bool) -> str:
     """The first lines of --help."""
-    forms = [f"--{kind} NAME ({', '.join(names(kind))}, or a YAML file)" for kind in ("data", "model")]
+    other = {"data": "a YAML file", "model": "a YAML file, a hub id, or the folder of a model"}
+    forms = [f"--{kind} NAME ({', '.join(names(kind))}, or {other[kind]})" for kind in ("data", "model")]
     if evaluating:
         task = "Measure a trained classifier on all examples, in full precision."
-        forms += ["--checkpoint FILE (of a run, which brings its model and its data)"]
+        forms += ["--checkpoint RUN (or one of its checkpoints, which brings its model and its data)"]
     else:
         task = "Train a classifier over paired inputs, and watch whether it heeds every part of them."
         forms += [f"--augment NAME ({', '.join(names('augment'))})", "--partial PART (train on one part alone)"]
@@ -56,7 +58,8 @@ def config_path(kind: str, name: str) -> str:
         raise HeedError(f"--{kind} {name} is a file of data: name its kind, as in --data mnli --data.path {name}.")
     if kind != "augment" and re.fullmatch(r"\w+(\.\w+)+", name):
         return name
-    raise HeedError(f"--{kind} {name}: unknown; known are {', '.join(names(kind))} (or name a YAML file).")
+    more = ", the folder of a model, or its hub id, OWNER/NAME" if kind == "model" else ""
+    raise HeedError(f"--{kind} {name}: unknown; known are {', '.join(names(kind))} (or name a YAML file{more}).")
 
 
 def split_configs(argv: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -135,12 +138,17 @@ def expand(argv: Sequence[str]) -> list[str]:
     configs, rest = split_configs(rest)
     classes = {path: kinds_named(path) for path in configs}
     short = {kind: name for kind, name in DEFAULTS.items() if kind not in set().union(*classes.values())} | short
+    model, backbone = short.get("model", "{"), []
+    own = model in names("model") or model.startswith("{")
+    if form := None if own else backbone_form(model, CONFIGS / FOLDER_OF["model"]):
+        short["model"], backbone = form[1], form[2:]
     first = [a for path in configs if classes[path] for a in ("--config", path)]
     first += [a for kind in ("data", "model") if kind in short for a in (f"--{kind}", config_path(kind, short[kind]))]
     named = {kind: [class_named(path, kind) for path in configs if kind in classes[path]] for kind in DEFAULTS}
     named |= {kind: [class_named(config_path(kind, short[kind]))] for kind in DEFAULTS if kind in short}
     if meant := FAMILIES.get(tuple(found[-1] for found in named.values())):
         first += ["--model", meant]  # which keeps the settings
+    first += backbone
     if "augment" in short:
         first += ["--config", config_path("augment", short["augment"])]
     first += [a for path in configs if not classes[path] for a in ("--config", path)]  # settings, on top of the classes

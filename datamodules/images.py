@@ -33,7 +33,6 @@ class PairedImages(PairedText):
         default_label: The label of parts that have nothing to do with each other; where it is none of ``answers``, it
             is added to them.
         image_folder: Where paths and patterns begin, if not at the file that names them.
-        fields: Names of the columns, where the rows of a json file are lists.
         groups: Columns, or patterns as those of file names, whose equal values make two examples related.
         swap: As for :class:`PairedData`; by default the pictures together, then each text.
         **kwargs: As for :class:`PairedText`.
@@ -48,7 +47,6 @@ class PairedImages(PairedText):
         answers: str | None = None,
         default_label: str | None = None,
         image_folder: str | None = None,
-        fields: Sequence[str] = (),
         swap: list[str] | None = None,
         path: str | None = None,
         **kwargs: Any,
@@ -72,7 +70,6 @@ class PairedImages(PairedText):
         self.columns = replace(
             self.columns, kinds=dict.fromkeys(pictures, "picture"), uid=STARRED if starred else self.columns.uid
         )
-        self.fields = tuple(fields)
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -85,7 +82,7 @@ class PairedImages(PairedText):
 
     def _source(self, path: str | None) -> Local | Hub:
         source = super()._source(path)
-        return PictureFolder(source.path, source.quoting, self.fields) if isinstance(source, Local) else source
+        return PictureFolder(source.path, source.quoting, source.columns) if isinstance(source, Local) else source
 
     def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
         return super()._examples(self._whole_rows(rows, where, split), where, prefix, split)

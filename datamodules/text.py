@@ -9,7 +9,7 @@ from datamodules.base.inoculation import Challenges
 from datamodules.base.paired_data import PairedData
 from datamodules.base.splits import hold_out
 from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
-from records import Examples, HeedError
+from records import SOFT, Examples, HeedError
 from records.rows import SPLIT
 
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
@@ -35,6 +35,10 @@ class PairedText(PairedData):
         groups: Columns whose equal values make two examples related, so that they are never partners.
         meta: Columns that go along into the rows, as text; they may be empty. Those of ``slices`` do so by themselves.
         quoting: Whether fields of csv and tsv files may stand in double quotes.
+        columns: Names of all columns, of csv, tsv and txt files without a header, and of json files whose rows are
+            lists.
+        several: Several labels of an example may be right, and each is worth 1: "list" where the column of the label
+            holds lists of names, else the text that stands between them, such as ", ".
         **kwargs: As for :class:`PairedData`.
 
     Attributes:
@@ -58,9 +62,16 @@ class PairedText(PairedData):
         groups: Sequence[str] = (),
         meta: Sequence[str] = (),
         quoting: bool = True,
+        columns: Sequence[str] = (),
+        several: str | None = None,
         **kwargs: Any,
     ) -> None:
+        if several is not None:
+            self.kind = SOFT
         super().__init__(name, tuple(parts), tuple(labels), **kwargs)
+        if several == "" or len(set(columns)) < len(columns) or not all(columns):
+            flag = "several" if several == "" else "columns"
+            raise HeedError(f"§data.{flag} may not be or hold an empty text, nor name a column twice.")
         if hold_out is not None and self.folds is not None:
             raise HeedError(
                 "§data.hold_out and §data.folds both say what to validate on: use either (§data.hold_out null to "
@@ -72,9 +83,12 @@ class PairedText(PairedData):
             if twin := next((p for p, c in parts.items() if c == column and p != part), None):
                 raise HeedError(f"§data.parts: {part} and {twin} are one column, {column!r}.")
         added = (SPLIT,) if len(_listed((splits or {}).get("validation", ""))) > 1 else ()  # to each of several splits
-        further = [column for column in self.slices if column not in (*meta, *added)]
-        self.columns = Columns(parts, label, labels, uid, tuple(groups), (*meta, *further), slices=tuple(further))
+        further = tuple(column for column in self.slices if column not in (*meta, *added))
+        self.columns = Columns(
+            parts, label, labels, uid, tuple(groups), (*meta, *further), slices=further, several=several
+        )
         self.hub, self.path, self.hold_out, self.quoting = hub, path, hold_out, quoting
+        self.header = tuple(columns)
         self.validate_on_train = validate_on_train
         self._halves: tuple[Examples, Examples] | None = None
         self.splits = {"train": "train", "validation": "validation"} | (splits or {})
@@ -175,7 +189,7 @@ class PairedText(PairedData):
     def _source(self, path: str | None) -> Local | Hub:
         """Where rows come from: a path, or else the hub."""
         if path is not None:
-            return Local(Path(path), self.quoting)
+            return Local(Path(path), self.quoting, self.header)
         if self.hub is None:
             raise HeedError(f"{self.name} has no hub id: name its files with §data.path.")
         return self.hub

@@ -1,7 +1,7 @@
 """The base of all model families: training, prediction, optimisation."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytorch_lightning as pl
@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from lightning_modules.lightning_internals import allow_clipping
 from lightning_modules.outputs import Outputs, most_probable
-from lightning_modules.pretrained.labels import match_labels
+from lightning_modules.pretrained.labels import meanings
 from lightning_modules.pretrained.misfits import difference, misfits
 from lightning_modules.processors.processor import Processor
 from records import KINDS, HeedError, TableForm, Task, generator, listing, percent
@@ -33,13 +33,19 @@ class Classifier(pl.LightningModule):
 
     Attributes:
         answers: What the outputs of a head that was trained before are called, in their order; None without names.
-        order: For each label of the task the output that means it; None where outputs do not mean labels.
+        meanings: For each output of the head the number of the label that it means; None where outputs do not mean
+            labels.
+        output_names: What the outputs of the head are called, in their order; empty where they do not mean labels.
+        keeps_head: Whether a head that was trained before stays, though several of its outputs mean one label: where
+            nothing is trained.
         has_learned: Whether it was trained here, or took the weights of a model that was.
     """
 
     processor: Processor
     answers: list[str] | None = None
-    order: list[int] | None = None
+    meanings: tuple[int, ...] | None = None
+    output_names: Sequence[str] = ()
+    keeps_head = False
 
     def __init__(
         self,
@@ -119,27 +125,23 @@ class Classifier(pl.LightningModule):
 
     def setup(self, stage: str) -> None:
         if self.task is None:
+            self.keeps_head = stage != "fit"
             self.prepare(self.trainer.datamodule.task)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["task"] = self.task.as_dict()
-        if self.order is not None:
-            checkpoint["outputs"] = self._outputs()
-
-    def _outputs(self) -> list[str]:
-        """The label of each output of the head, in their order; it needs an ``order``."""
-        labels = self.task.labels
-        return [labels[i] for i in sorted(range(len(labels)), key=self.order.__getitem__)]
+        if self.meanings is not None:
+            checkpoint["outputs"] = list(self.output_names)
 
     def _require_same_outputs(self, saved: Any) -> None:
         """The outputs of a checkpoint must mean here the labels that they meant when it was trained."""
         if not isinstance(saved, list) or not all(isinstance(label, str) for label in saved):
             raise HeedError("The checkpoint does not say what its outputs mean: name one that train.py wrote.")
-        own = self._outputs()
-        if len(saved) == len(own) and match_labels(saved, own) != list(range(len(own))):
+        if len(saved) == len(self.meanings) and meanings(saved, self.task.labels) != self.meanings:
             raise HeedError(
                 f"The checkpoint was trained with the outputs {listing(saved)}, and here {self.description} and the "
-                f"data make them {listing(own)}: leave §model.backbone away, or take data with these labels."
+                f"data make them {listing(self.output_names)}: leave §model.backbone away, or take data with these "
+                "labels."
             )
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -156,7 +158,7 @@ class Classifier(pl.LightningModule):
             rank_zero_info(
                 f"The checkpoint was trained on tables as {trained.form}, and reads them as {self.task.form} here."
             )
-        if self.order is not None and "outputs" in checkpoint:  # older ones do not say
+        if self.meanings is not None and "outputs" in checkpoint:  # older ones do not say
             self._require_same_outputs(checkpoint["outputs"])
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:

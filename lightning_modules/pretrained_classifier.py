@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from pytorch_lightning.utilities import rank_zero_info
@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 from lightning_modules.classifier import Classifier
+from lightning_modules.outputs import Outputs, most_probable
 from lightning_modules.pretrained.backbone_config import open_config, require_positions
 from lightning_modules.pretrained.backbones import Head, has_weights, load_weights, quiet, resolve
-from lightning_modules.pretrained.labels import head_order, is_named, match_labels
+from lightning_modules.pretrained.labels import is_named, meanings, require_head_for
 from lightning_modules.pretrained.linear import faster_on_cpu
 from lightning_modules.pretrained.vocabulary import open_tokenizer
 from records import CLASSIFICATION, SOFT, HeedError, Task, TaskKind, listing
@@ -25,12 +26,15 @@ class PretrainedClassifier(Classifier, ABC):
     """A classifier that begins as a published model.
 
     A family names what makes its network, and overrides :meth:`prepare`, which calls :meth:`open_backbone`, makes the
-    processor and, for a head with an output for each label, calls :meth:`match_head`; and :meth:`logits`.
+    processor and, for a head whose outputs mean labels, calls :meth:`match_head`; and :meth:`scores`.
 
     Args:
         backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
         max_length: Most tokens of an input; the longest part is cut first.
         labels: Names of the head's outputs in their order, for published classifiers that only call them LABEL_0, ...
+        collapse: How a head for three labels answers in two classes, entailment or not: by the "sum" of the
+            probabilities of neutral and contradiction, or by "argmax", the most probable of the three. By default, by
+            the sum where nothing is trained, and training begins with a new head of two.
         sha256: What the weights of a backbone from a package must hash to.
         compiled: Whether the network runs compiled (``torch.compile``), in training and in prediction. Inputs are then
             padded to multiples of 16 tokens.
@@ -61,13 +65,14 @@ class PretrainedClassifier(Classifier, ABC):
         backbone: str,
         max_length: int = 256,
         labels: list[str] | None = None,
+        collapse: Literal["sum", "argmax"] | None = None,
         sha256: str | None = None,
         compiled: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.backbone, self.max_length, self.labels, self.sha256 = backbone, max_length, labels, sha256
-        self.compiled = compiled
+        self.collapse, self.compiled = collapse, compiled
         self.network: nn.Module | None = None
 
     @property
@@ -100,24 +105,68 @@ class PretrainedClassifier(Classifier, ABC):
         return open_tokenizer(self.folder, self.config)
 
     def match_head(self, task: Task) -> None:
-        """Find out whether the backbone has a head for the labels of the task, and in which order its outputs are."""
+        """Find out whether the backbone has a head for the labels of the task, and what its outputs mean."""
         outputs, count = self.outputs, len(self.config.id2label)
         if self.trained and len(outputs) != count:
             raise HeedError(f"§model.labels names {len(outputs)} outputs, and {self.backbone} has {count}.")
         self.answers = outputs if self.trained and is_named(outputs) else None
-        self.has_head = self.answers is not None and match_labels(outputs, task.labels) is not None
-        self.order = head_order(outputs, task.labels, self.backbone) if self.has_head else list(range(len(task.labels)))
-        self.name_outputs(outputs if self.has_head else task.labels)
-        self.register_buffer("output_of_label", torch.tensor(self.order), persistent=False)
+        meant = meanings(outputs, task.labels, self.merging) if self.answers else None
+        self.has_head = meant is not None
+        self.meanings = meant if self.has_head else tuple(range(len(task.labels)))
+        self.output_names = tuple(outputs if self.has_head else task.labels)
+        self.name_outputs(self.output_names)
+        self.keep_meanings(len(task.labels))
 
-    def name_outputs(self, labels: list[str] | tuple[str, ...]) -> None:
+    def keep_meanings(self, labels: int) -> None:
+        """Keep what outputs mean beside the network: ``apart`` is -inf where an output means another label."""
+        label_of_output = torch.tensor(self.meanings)
+        means = label_of_output[:, None] == torch.arange(labels if self.merges else 0)
+        for name, values in (
+            ("label_of_output", label_of_output),
+            ("output_of_label", label_of_output.argsort()),
+            ("apart", torch.zeros(means.shape).masked_fill(~means, -torch.inf)),
+        ):
+            self.register_buffer(name, values, persistent=False)
+
+    @property
+    def merging(self) -> bool:
+        """Whether several outputs may mean one label."""
+        return self.keeps_head or self.collapse is not None
+
+    @property
+    def merges(self) -> bool:
+        """Whether several outputs do mean one label."""
+        return self.meanings is not None and len(set(self.meanings)) < len(self.meanings)
+
+    def name_outputs(self, labels: Sequence[str]) -> None:
         """Let the config of the network say what its outputs mean."""
         self.config.id2label = dict(enumerate(labels))
         self.config.label2id = {label: i for i, label in enumerate(labels)}
 
-    def in_order(self, scores: Tensor) -> Tensor:
-        """Scores [examples, outputs] in the order of the task's labels."""
-        return scores if self.order == sorted(self.order) else scores[:, self.output_of_label]
+    def scores(self, inputs: dict[str, Any]) -> Tensor:
+        """Scores of the outputs [examples, outputs], for a head whose outputs mean labels."""
+        raise NotImplementedError
+
+    def logits(self, inputs: dict[str, Any]) -> Tensor:
+        return self.of_labels(self.scores(inputs))
+
+    def of_labels(self, scores: Tensor) -> Tensor:
+        """Scores of outputs as scores of labels: float [examples, labels].
+
+        That of several outputs is the logarithm of the sum of their exponentials, so that probabilities add up.
+        """
+        if self.merges:
+            return (scores.float()[:, :, None] + self.apart).logsumexp(dim=1)
+        is_in_order = self.meanings is None or self.meanings == tuple(range(len(self.meanings)))
+        return scores if is_in_order else scores[:, self.output_of_label]
+
+    def answer(self, inputs: dict[str, Any]) -> Outputs:
+        if not self.merges or self.collapse != "argmax":
+            return super().answer(inputs)
+        scores = self.scores(inputs).float()
+        probs = self.of_labels(scores).softmax(dim=-1) if self.task.kind.exclusive else None
+        best = most_probable(scores)
+        return Outputs(probs, self.label_of_output[best].where(best >= 0, best))
 
     def require_head(self) -> None:
         """For a model that is not trained here.
@@ -132,7 +181,7 @@ class PretrainedClassifier(Classifier, ABC):
             )
         if not self.trained:
             raise HeedError(f"The model {self.backbone} has no trained classification head: name a §checkpoint.")
-        head_order(self.outputs, self.task.labels, self.backbone)
+        require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
 
     @property
     def head(self) -> Head:
@@ -153,10 +202,19 @@ class PretrainedClassifier(Classifier, ABC):
     def configure_model(self) -> None:
         if self.network is None and self.task is not None:  # load_from_checkpoint calls this before it knows the task
             self.network = faster_on_cpu(self.build()).train()  # transformers loads models in eval mode
+            if self.merges:
+                self._say_merged()
             if self.compiled:
                 self.processor.pad_to = PAD_TO
                 for module in self.modules_to_compile():
                     module.compile(dynamic=True)  # in place: names, weights and exports stay as they are
+
+    def _say_merged(self) -> None:
+        for number, label in enumerate(self.task.labels):
+            merged = [name for name, n in zip(self.output_names, self.meanings, strict=True) if n == number]
+            if len(merged) > 1:
+                rule = "whichever is the most probable" if self.collapse == "argmax" else "their probabilities added up"
+                rank_zero_info(f"{self.backbone}: {' and '.join(merged)} are {label} here, {rule} (§model.collapse).")
 
     def modules_to_compile(self) -> Sequence[nn.Module]:
         """The modules that a batch passes through, if they are to be compiled; ``configure_model`` has made them."""

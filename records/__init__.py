@@ -1,10 +1,10 @@
 """The ground floor: what goes into a measurement (examples) and what comes out of it (rows, results)."""
 
 from records.composed import EMPTIED, Composed, column
-from records.errors import HeedError, ending_with_its_reader, printable, run_command
+from records.errors import HeedError, ending_with_its_reader, offline_advice, printable, run_command
 from records.example import Changed, Example, Part
 from records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder
-from records.labels import MANY, is_entailment, listing, percent, same_name
+from records.labels import MANY, is_entailment, is_non_entailment, listing, percent, same_name
 from records.numbers.context import Context
 from records.numbers.display import Chart, Line, Section, Shown
 from records.numbers.measurement import Measurement
@@ -55,8 +55,10 @@ __all__ = [
     "generator",
     "integers",
     "is_entailment",
+    "is_non_entailment",
     "keys",
     "listing",
+    "offline_advice",
     "open_file",
     "parts_of",
     "percent",

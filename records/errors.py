@@ -46,6 +46,12 @@ def printable(text: str) -> str:
     )
 
 
+def offline_advice() -> str:
+    """How to go on without a hub that cannot be reached, as the end of a message: nothing where that is set already."""
+    is_set = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
+    return "" if is_set else ", or set HF_HUB_OFFLINE=1 to use only what is cached"
+
+
 @contextmanager
 def ending_with_its_reader() -> Iterator[None]:
     """End the command, without a traceback, when nobody reads its output any more, as behind ``| head -1``."""

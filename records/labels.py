@@ -41,3 +41,13 @@ def is_entailment(label: str) -> bool:
         (True, False)
     """
     return same_name(label) == "entailment"
+
+
+def is_non_entailment(label: str) -> bool:
+    """Whether a label is the absence of entailment, however it is spelled.
+
+    Example:
+        >>> is_non_entailment("not_entailment"), is_non_entailment("Non-Entailment"), is_non_entailment("neutral")
+        (True, True, False)
+    """
+    return same_name(label) in ("notentailment", "nonentailment", "noentailment")

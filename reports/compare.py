@@ -105,7 +105,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation")
     parser.add_argument("--mean", action="store_true", help="the mean of all of them")
     parser.add_argument("--format", choices=list(FORMATS), help="print the table in this format, and nothing else")
-    options = parser.parse_args(arguments)
+    options = parser.parse_intermixed_args(arguments)
     if not options.runs:
         raise HeedError("name the folders of one run or more")
     results = {folder: read_results(folder) for folder in distinct(options.runs)}

@@ -6,6 +6,7 @@ the same settings. The original test is these data; a challenge test is what one
 with the split of its name, and with all of them where there is none.
 """
 
+import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import fill
@@ -162,11 +163,15 @@ def print_comparison(before: Path, after: Path) -> None:
         print(fill(f"outcome {outcome}", 80, initial_indent="  ", subsequent_indent="    "))
 
 
-def main(folders: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Print the comparison of the first folder with each of the others."""
-    if len(folders) < 2:
+    about = "Say what inoculation did to a model: on the original test, and on challenge examples."
+    parser = argparse.ArgumentParser("python -m reports.inoculation", description=about)
+    parser.add_argument("evaluations", nargs="*", metavar="EVALUATION", help="folder: the one before, then those after")
+    chosen = parser.parse_args(arguments)
+    if len(chosen.evaluations) < 2:
         raise HeedError("name the evaluation before inoculation, and one or more after it")
-    before, *others = map(Path, folders)
+    before, *others = map(Path, chosen.evaluations)
     if missing := next((folder for folder in (before, *others) if not folder.is_dir()), None):
         raise HeedError(f"{missing} is no folder.")
     print(f"before: {printable(str(before))}")

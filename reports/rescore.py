@@ -4,6 +4,7 @@ Neither the model nor the data are needed: a rows file holds all that its metric
 writes the same bytes; another one may count otherwise, and then says which metrics differ.
 """
 
+import argparse
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -40,11 +41,15 @@ def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS) -> str
     return results_text(results, {name: file_hash(path) for name, path in files.items()})
 
 
-def main(folders: Sequence[str]) -> None:
+def main(arguments: Sequence[str]) -> None:
     """Write results.json of each folder, and say whether it is what was there."""
-    if not folders:
+    about = "Write results.json anew from the rows files beside it; neither the model nor the data are needed."
+    parser = argparse.ArgumentParser("python -m reports.rescore", description=about)
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation, with rows/")
+    chosen = parser.parse_args(arguments)
+    if not chosen.runs:
         raise HeedError("name the folders of one run or more")
-    for folder in distinct(folders):
+    for folder in distinct(chosen.runs):
         path, text = Path(folder) / RESULTS, rescored(folder)
         before = path.read_text(encoding="utf-8") if path.is_file() else None
         if text == before:

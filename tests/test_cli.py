@@ -190,7 +190,7 @@ TAKEN = ("last", "previous", "interrupted", "damaged")
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["--data.nope", "3"], "--data.nope: there is no such setting."),
+        (["--data.nope", "3"], "--data.nope: there is no such setting; do you mean --data.note?"),
         (["--nope", "3"], "nrecognized arguments: --nope 3; --help lists what there is."),
         (["--trainer.max_epochs", "x"], "--trainer.max_epochs: expected int (got x)."),
         (["--data.augment", "x"], "--data.augment: expected one of ['counterfactual', 'inoculation'] (got x)."),

@@ -167,7 +167,7 @@ def test_a_run_that_the_user_stops_can_be_evaluated(lab, tmp_path):
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--data", "mnli"], ["nyu-mll/glue", "--data.path", "--data planted", "HF_HUB_OFFLINE"]),
+        (["--data", "mnli"], ["nyu-mll/glue", "--data.path", "--data planted)."]),
         (["--model", "bert"], ["google-bert/bert-base-uncased", "--model.backbone", "--model minilm"]),
     ],
 )

@@ -160,6 +160,42 @@ def test_a_mistake_is_one_sentence_and_leaves_no_folder(checkpoint, nlixy, tmp_p
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("rule", ["sum", "argmax"])
+def test_a_run_of_three_classes_is_measured_on_data_of_two(capsys, checkpoint, rte, rule):
+    run_folder, settings = checkpoint.parents[1], [] if rule == "sum" else ["--model.collapse", rule]
+    before = set((run_folder / "evaluations").glob("rte-*"))
+    run(evaluate.main, "--checkpoint", run_folder, "--data", "rte", "--data.path", rte, *settings)
+    (folder,) = set((run_folder / "evaluations").glob("rte-*")) - before
+    rows, meta = read_rows(folder / "rows" / "attentiveness.parquet")
+    assert meta["context"]["labels"] == ["entailment", "not_entailment"]
+    assert meta["context"]["default_label"] == "not_entailment"
+    assert rows.schema.field("p").type.list_size == 2
+    assert set(rows["y"].to_pylist()) <= {"entailment", "not_entailment"}
+    metrics = results_of(folder)["metrics"]
+    assert metrics["accuracy/rte"]["n"] == 3
+    assert "attentiveness/rte/sentence1" in metrics
+    if rule == "sum":
+        argmax = {tuple(row["p"]): row["y"] for row in rows.to_pylist() if row["intervention"] == "base"}
+        assert all(y == ("entailment" if p[0] >= p[1] else "not_entailment") for p, y in argmax.items())
+
+
+def test_a_published_model_of_three_classes_is_measured_on_data_of_two(caplog, monkeypatch, tiny_bert, tmp_path, rte):
+    torch.manual_seed(0)
+    names = dict(enumerate(("CONTRADICTION", "NEUTRAL", "ENTAILMENT")))
+    config = BertConfig.from_pretrained(tiny_bert, id2label=names, label2id={v: k for k, v in names.items()})
+    BertForSequenceClassification(config).save_pretrained(tmp_path / "head")
+    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path / "head")
+    monkeypatch.chdir(tmp_path)
+    with caplog.at_level("INFO"):
+        run(
+            evaluate.main, "--model", tmp_path / "head", "--model.max_length", "64", "--data", "rte", "--data.path", rte
+        )
+    assert any("CONTRADICTION and NEUTRAL are not_entailment here" in line for line in caplog.messages)
+    (folder,) = (tmp_path / "runs" / "rte").glob("*/pretrained/version_0")
+    rows, _ = read_rows(folder / "rows" / "accuracy.parquet")
+    assert rows.schema.field("p").type.list_size == 2
+
+
 BROKEN = {
     "a list": lambda c: [c],
     "no task": lambda c: {name: value for name, value in c.items() if name != "task"},

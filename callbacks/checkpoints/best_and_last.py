@@ -16,7 +16,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
 from callbacks.checkpoints.files import INTERRUPTED, LAST, PREVIOUS, PUT_ASIDE, progress
-from callbacks.engine.engine import Engine
+from callbacks.engine.engine import LOSS, Engine
 from callbacks.engine.stop import is_asked
 from datamodules import PairedData
 from lightning_modules.lightning_internals import (
@@ -107,14 +107,12 @@ class BestCheckpoint(ModelCheckpoint):
         """Refuse to monitor what nobody measures.
 
         Raises:
-            HeedError: No evaluation yields the metric; the message lists what there is.
+            HeedError: No evaluation yields the metric.
         """
         if self.monitor == ACCURACY:
             self.monitor = f"{QUALITY[data.task.kind.name]}/{data.name}"
-        if self.monitor != "loss/train" and not engine.is_known(self.monitor):
-            known = [*engine.headlines, "loss/train"]
-            raise HeedError(f"§checkpoint.monitor {self.monitor}: unknown; there are {', '.join(known)}.")
-        if self.monitor in ("loss/train", str(MetricName("loss", data.name))) and self.mode == "max":
+        engine.require_monitored(self.monitor, "§checkpoint.monitor")
+        if self.monitor in (LOSS, str(MetricName("loss", data.name))) and self.mode == "max":
             raise HeedError(f"§checkpoint.monitor {self.monitor}: the best loss is the lowest: §checkpoint.mode min.")
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:

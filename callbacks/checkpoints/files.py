@@ -146,6 +146,18 @@ def require_of_run(content: Any, named: str) -> None:
         raise HeedError(f"{named} is not a checkpoint that train.py wrote: it lacks {wrong[0]}.")
 
 
+def best_of(run: Path, named: str) -> Path:
+    """The best checkpoint of a run; ``named`` begins the message.
+
+    Raises:
+        HeedError: There is none.
+    """
+    best = run / "checkpoints" / "best.ckpt"
+    if not best.is_file():
+        raise HeedError(f"{named}: there is no {best}; name another checkpoint, or finish the run (train.py §resume).")
+    return best
+
+
 def newest(folder: Path) -> tuple[Path | None, bool]:
     """The newest whole checkpoint to go on from.
 

@@ -25,6 +25,8 @@ from records import NO_LABEL, Chart, Context, HeedError, Measurement, stopping
 from records import rows as r
 from reports.results import Evaluated, score
 
+LOSS = "loss/train"  # which is logged in training
+
 
 class Planned(NamedTuple):
     """An evaluation, what it does, and what its metric needs to know."""
@@ -103,6 +105,15 @@ class Engine(Runner):
         names = [name for chart in self.charts for name in chart.curves.values()]
         known = {str(name._replace(statistic="", slice="") if name.part else name) for name in names}
         return any(metric == name or metric.startswith(f"{name}/") for name in known)
+
+    def require_monitored(self, metric: str, setting: str) -> None:
+        """Refuse to watch what nobody measures.
+
+        Raises:
+            HeedError: No evaluation yields the metric; the message lists what there is.
+        """
+        if metric != LOSS and not self.is_known(metric):
+            raise HeedError(f"{setting} {metric}: unknown; there are {', '.join([*self.headlines, LOSS])}.")
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         super().setup(trainer, pl_module, stage)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,10 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from datamodules.sources.arrow_files import dataset_rows
-from datamodules.sources.readers import SUFFIXES, brief, inside, read, reason
-from records import Examples, ExamplesBuilder, HeedError, listing, require_file
+from datamodules.sources.gold import Gold
+from datamodules.sources.readers import SUFFIXES, TEXT, brief, inside, read, reason
+from records import Examples, ExamplesBuilder, HeedError, offline_advice, require_file
 
-NO_GOLD = ("", "-", "-1", "none", "null", "nan")
+DELIMITED = (".csv", ".tsv", ".txt")
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Columns:
             for its content. Intervals resample the first one as a whole.
         meta: Columns that go along into the rows; they may be empty.
         slices: Those of ``meta`` that are there only because results are broken down by them.
+        several: How several right labels stand in the column of the label, as :class:`Gold` has it.
         kinds: Part to "table" or "picture", where its column holds such a thing and no text.
     """
 
@@ -44,6 +45,7 @@ class Columns:
     meta: Sequence[str] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     slices: Sequence[str] = ()
+    several: str | None = None
 
     def __post_init__(self) -> None:
         for option, names in (("groups", self.groups), ("meta", self.meta)):
@@ -76,10 +78,15 @@ def require_columns(
         HeedError: One is missing.
     """
     if missing := [name for name in wanted if name not in values]:
+        headless = f" If the file has no header, name its columns: §data.columns '[{', '.join(wanted)}]'."
+        may_be = len(missing) == len(wanted) and where.lower().removesuffix(".gz").endswith(DELIMITED)
         columns = f"no column {missing[0]!r}; the columns are {', '.join(map(column_name, values))}."
         if missing[0] in slices:
             raise HeedError(f"§data.slices {missing[0]}: {where} has {columns}")
-        raise HeedError(f"{where}, row {row}: {columns} The data set's YAML says which column is which part.")
+        raise HeedError(
+            f"{where}, row {row}: {columns} The data set's YAML says which column is which part."
+            f"{headless if may_be else ''}"
+        )
 
 
 def to_examples(
@@ -99,25 +106,20 @@ def to_examples(
     Raises:
         HeedError: A missing column, an empty part, an unknown label, or a repeated uid; the message names the row.
     """
-    spellings = columns.spellings()
+    gold = Gold(columns.labels, columns.spellings(), columns.several)
     further = columns.further_groups
     builder = ExamplesBuilder(tuple(columns.parts), further, columns.meta, columns.kinds, *columns.groups[:1])
     wanted = [*columns.parts.values(), columns.label, *further, *columns.meta, *filter(None, [columns.uid])]
     kept, no_gold = array("q"), 0  # the rows that became examples
     for row, values in rows:
         require_columns(wanted, values, where, row, columns.slices)
-        gold = values[columns.label]
-        if not isinstance(gold, str | int | float | None):
-            raise HeedError(f"{where}, row {row}: the label is a {type(gold).__name__} ({brief(gold)}).")
-        nothing = gold is None or gold != gold  # which no label is called, not even "None"
-        label = None if nothing else spellings.get(str(gold).strip()) or spellings.get(_label_text(gold))
-        if columns.labels is None and isinstance(gold, str):
-            label = gold
-        if label is None and _label_text(gold).lower() in NO_GOLD:
+        try:
+            label = gold(values[columns.label])
+        except ValueError as error:
+            raise HeedError(f"{where}, row {row}: {error}.") from None
+        if label is None:
             no_gold += 1
             continue
-        if label is None:
-            raise HeedError(f"{where}, row {row}: unknown label {brief(gold)}; known are {listing(list(spellings))}.")
         parts = [
             values[column] if part in columns.kinds else text_of(values[column], where, row, column)
             for part, column in columns.parts.items()
@@ -153,11 +155,6 @@ def column_name(column: Any) -> str:
     return name if name.isprintable() and len(name) <= 80 else brief(name)
 
 
-def _label_text(gold: Any) -> str:
-    """A label as text: 1.0 is "1", as a column of integers with gaps comes out of many tools."""
-    return re.sub(r"(?<=\d)\.0+$", "", str(gold).strip())
-
-
 def is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value.strip()) or value != value
 
@@ -181,10 +178,16 @@ class Local:
 
     The user names the path and the files in it, which may be symbolic links to wherever large data are kept. Paths
     that stand inside files (those of ``save_to_disk``) may not lead out of the folder: see :func:`inside`.
+
+    Attributes:
+        path: The folder, or the file.
+        quoting: Whether fields of csv and tsv files may stand in double quotes.
+        columns: Names of the columns, of files that do not say them.
     """
 
     path: Path
     quoting: bool = True
+    columns: Sequence[str] = ()
 
     def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
         """(Name for errors, rows) of a split.
@@ -198,21 +201,24 @@ class Local:
         """
         if not self.path.is_dir():
             require_file(self.path, f"§data.path {self.path}")
-            return str(self.path), read(self.path, self.quoting)
+            return str(self.path), read(self.path, self.quoting, self.columns)
         if (self.path / "dataset_dict.json").exists() or (self.path / "dataset_info.json").exists():
             return self._saved(split, aliases)
         names = [split, *aliases]
         files = sorted(f for f in self.path.iterdir() if f.is_file() and f.suffix and not f.name.startswith("."))
         for name in names:
             found = [f for f in files if name.lower() in (f.name.lower(), _stem(f))]
-            found = [f for f in found if f.name.lower().removesuffix(".gz").rsplit(".", 1)[-1] in SUFFIXES]
+            by_suffix = [f.name.lower().removesuffix(".gz").rsplit(".", 1)[-1] for f in found]
+            found = [f for f, end in zip(found, by_suffix, strict=True) if end in SUFFIXES] or [
+                f for f, end in zip(found, by_suffix, strict=True) if end == TEXT
+            ]
             if len(found) > 1:
                 raise HeedError(f"{self.path} has several files for the split {name!r}: {_names(found)}.")
             if found:
-                return str(found[0]), read(found[0], self.quoting)
+                return str(found[0]), read(found[0], self.quoting, self.columns)
         raise HeedError(
             f"{self.path} has no file for the split {split!r} (looked for {', '.join(names)} with the suffixes "
-            f"{', '.join(SUFFIXES)}); it holds {_names(files)}. Name one with §data.splits."
+            f"{', '.join(SUFFIXES)}, {TEXT}); it holds {_names(files)}. Name one with §data.splits{_held_out(names)}."
         )
 
     @property
@@ -230,7 +236,10 @@ class Local:
                 found = [name for name in (split, *aliases) if name in splits]
                 if not found:
                     known = ", ".join(map(column_name, splits))
-                    raise HeedError(f"{folder} has no split {split!r}; it has {known}.")
+                    raise HeedError(
+                        f"{folder} has no split {split!r}; it has {known}. Name one with §data.splits"
+                        f"{_held_out((split, *aliases))}."
+                    )
                 split, folder = found[0], inside(folder, found[0])
             for file in _described(folder / "state.json", "_data_files"):
                 _require_whole(inside(folder, file["filename"]))
@@ -291,13 +300,18 @@ class Hub:
         try:
             found = datasets.load_dataset(id_, subset, split=split, revision=revision)
         except Exception as error:
+            missing = (split, *aliases) if "nknown split" in str(error) else ()
             raise HeedError(
                 f"The data set {id_} could not be loaded from the hub ({reason(error)}). Give local files with "
-                "§data.path DIR, take the embedded data (§data planted), or set HF_HUB_OFFLINE=1 to use only what "
-                "is cached."
+                f"§data.path DIR, take the embedded data (§data planted){offline_advice()}{_held_out(missing)}."
             ) from error
         where = f"{id_} ({split})"
         return where, dataset_rows(found, where)
+
+
+def _held_out(names: Sequence[str]) -> str:
+    """How to do without a split of these names, as the end of a sentence: nothing but for that of validation."""
+    return ", or hold some training examples out with §data.hold_out N" if "validation" in names else ""
 
 
 def _stem(file: Path) -> str:

@@ -34,23 +34,18 @@ class PictureFolder(Local):
     """Local files as :class:`Local` has them, or a folder for each split, with one file of rows beside the pictures.
 
     Such a folder is called as the split, or begins with its name and "_".
-
-    Args:
-        fields: Names of the columns, where the rows of a json file are lists.
     """
-
-    fields: Sequence[str] = ()
 
     def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Rows]:
         if self.path.is_file():
-            return str(self.path), read(self.path, self.quoting, self.fields)
+            return str(self.path), read(self.path, self.quoting, self.columns)
         folders = sorted(f for f in self.path.iterdir() if f.is_dir()) if self.path.is_dir() else []
         for name in (split, *aliases):
             found = [f for f in folders if f.name == name] or [f for f in folders if f.name.startswith(f"{name}_")]
             for folder in found[:1]:
                 files = [f for f in sorted(folder.iterdir()) if f.is_file() and f.name.endswith(tuple(SUFFIXES))]
                 if len(files) == 1:
-                    return str(files[0]), read(files[0], self.quoting, self.fields)
+                    return str(files[0]), read(files[0], self.quoting, self.columns)
         return super().rows(split, aliases)
 
 

@@ -24,6 +24,7 @@ from datamodules.sources.values import (
 from records import HeedError, open_file, require_file
 
 SUFFIXES = ("jsonl", "json", "csv", "tsv", "parquet")
+TEXT = "txt"  # a file as tsv has it, under a name that may stand for anything
 Row = dict[str, Any]
 
 ESCAPED_NUL = "\\u0000"  # how json writes it
@@ -56,26 +57,27 @@ def inside(folder: Path, path: Any) -> Path:
 
 
 def kind(path: Path) -> str:
-    """The format of a file by its name: one of :data:`SUFFIXES`, with or without ``.gz``.
+    """The format of a file by its name: one of :data:`SUFFIXES` or :data:`TEXT`, with or without ``.gz``.
 
     Raises:
         HeedError: The suffix is none of them.
     """
     parts = path.name.lower().removesuffix(".gz").rsplit(".", 1)
-    if len(parts) < 2 or parts[1] not in SUFFIXES:
-        raise HeedError(f"{path} is none of the formats that can be read: {', '.join(SUFFIXES)} (text also as .gz).")
+    if len(parts) < 2 or parts[1] not in (*SUFFIXES, TEXT):
+        known = ", ".join((*SUFFIXES, TEXT))
+        raise HeedError(f"{path} is none of the formats that can be read: {known} (text also as .gz).")
     return parts[1]
 
 
-def read(path: Path, quoting: bool = True, fields: Sequence[str] = ()) -> Iterator[tuple[int, Row]]:
+def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterator[tuple[int, Row]]:
     """Yield (row, columns) of a file; rows count from 1, without the header.
 
     Args:
-        path: A csv or tsv file with a header, a json list of objects (or an object that has it under "data"), json or
-            jsonl with an object in each line, or a parquet file. The first column of a csv or tsv file, and the last
-            ones, are left out if they have no name.
+        path: A csv file, a tsv file (which may be called txt), a json list of objects (or an object that has it under
+            "data"), json or jsonl with an object in each line, or a parquet file. The first column of a csv or tsv
+            file, and the last ones, are left out if they have no name.
         quoting: Whether fields of a csv or tsv file may stand in double quotes. If not, a quote is a character.
-        fields: Names of the columns, where the rows of a json file are lists and no objects.
+        header: Names of the columns, of a csv or tsv file without a header, or of a json file whose rows are lists.
 
     Raises:
         HeedError: The file is missing, empty, not UTF-8, or broken; the message names the row where one is known.
@@ -83,7 +85,7 @@ def read(path: Path, quoting: bool = True, fields: Sequence[str] = ()) -> Iterat
     form = kind(path)
     row = 0
     try:
-        rows = parquet_rows(require_file(path)) if form == "parquet" else _text_file(path, form, quoting, fields)
+        rows = parquet_rows(require_file(path)) if form == "parquet" else _text_file(path, form, quoting, header)
         for row, columns in rows:
             yield row, columns
     except UnicodeDecodeError as error:
@@ -94,14 +96,14 @@ def read(path: Path, quoting: bool = True, fields: Sequence[str] = ()) -> Iterat
         raise HeedError(f"{path} has no rows.")
 
 
-def _text_file(path: Path, form: str, quoting: bool, fields: Sequence[str]) -> Iterator[tuple[int, Row]]:
+def _text_file(path: Path, form: str, quoting: bool, header: Sequence[str]) -> Iterator[tuple[int, Row]]:
     with open_file(path) as packed, gzip.GzipFile(fileobj=packed) if is_gz(path) else packed as file:
         if form == "jsonl":
             yield from _jsonl(file, path)
         elif form == "json":
-            yield from _json(file, path, fields)
+            yield from _json(file, path, header)
         else:
-            yield from _delimited(file, path, "\t" if form == "tsv" else ",", quoting)
+            yield from _delimited(file, path, "," if form == "csv" else "\t", quoting, header)
 
 
 def is_gz(path: Path) -> bool:
@@ -129,7 +131,7 @@ def _jsonl(file: IO[bytes], path: Path) -> Iterator[tuple[int, Row]]:
             yield row, _object(_parsed(line, f"{path}, row {row}:"), path, row, ESCAPED_NUL in line)
 
 
-def _json(file: IO[bytes], path: Path, fields: Sequence[str]) -> Iterator[tuple[int, Row]]:
+def _json(file: IO[bytes], path: Path, header: Sequence[str]) -> Iterator[tuple[int, Row]]:
     most = min(LONGEST_JSON, most_unpacked(path, UNPACKED_WHOLE))
     if _is_object(file.readline(min(most, LONGEST_LINE))) and file.readline(min(most, LONGEST_LINE)).strip():
         file.seek(0)
@@ -151,10 +153,10 @@ def _json(file: IO[bytes], path: Path, fields: Sequence[str]) -> Iterator[tuple[
     if not isinstance(rows, list):
         raise HeedError(f"{path} holds no list of rows but one {type(rows).__name__}; one object a line is .jsonl.")
     for row, columns in enumerate(rows, 1):
-        if fields and isinstance(columns, list):
-            if len(columns) != len(fields):
-                raise HeedError(f"{path}, row {row}: {len(columns)} fields, and §data.fields names {len(fields)}.")
-            columns = dict(zip(fields, columns, strict=True))
+        if header and isinstance(columns, list):
+            if len(columns) != len(header):
+                raise HeedError(f"{path}, row {row}: {len(columns)} fields, and §data.columns names {len(header)}.")
+            columns = dict(zip(header, columns, strict=True))
         yield row, _object(columns, path, row, nul)
 
 
@@ -192,7 +194,9 @@ def _object(columns: Any, path: Path, row: int, nul: bool) -> Row:
     return columns
 
 
-def _delimited(file: IO[bytes], path: Path, delimiter: str, quoting: bool) -> Iterator[tuple[int, Row]]:
+def _delimited(
+    file: IO[bytes], path: Path, delimiter: str, quoting: bool, given: Sequence[str]
+) -> Iterator[tuple[int, Row]]:
     hint = "if its quotes are plain characters, set §data.quoting false"
     style = _Style(path, delimiter, hint) if quoting else None
     taken: list[str] = []  # the lines of the row that is being read
@@ -208,9 +212,12 @@ def _delimited(file: IO[bytes], path: Path, delimiter: str, quoting: bool) -> It
     rows = csv.reader(
         lines(), delimiter=delimiter, strict=True, quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
     )
-    row, header = -1, None
+    before_first = row = -1 if not given else 0
+    header = list(given) or None
+    names, named = header, slice(None)
+    said = "§data.columns names" if given else "the header has"
     try:
-        for row, values in enumerate(rows):  # the header is row 0
+        for row, values in enumerate(rows, before_first + 1):  # a header is row 0
             if style is not None:
                 style.check(row, taken, header or values)
             taken.clear()
@@ -218,12 +225,15 @@ def _delimited(file: IO[bytes], path: Path, delimiter: str, quoting: bool) -> It
                 header, named = values, _named(values)
                 names = header[named]
                 if len(set(names)) < len(names) or not names or not all(names):
-                    raise HeedError(f"{path}: the header {brief(header)} has an empty or a repeated column.")
+                    raise HeedError(
+                        f"{path}: the header {brief(header)} has an empty or a repeated column; if it is a row and no "
+                        "header, name the columns with §data.columns."
+                    )
+            elif values == names and given:
+                raise HeedError(f"{path} begins with a header: leave §data.columns away.")
             elif values:
                 if len(values) != len(header):
-                    raise HeedError(
-                        f"{path}, row {row}: {len(values)} fields where the header has {len(header)} ({hint})."
-                    )
+                    raise HeedError(f"{path}, row {row}: {len(values)} fields where {said} {len(header)} ({hint}).")
                 yield row, dict(zip(names, values[named], strict=True))
     except csv.Error as error:
         raise HeedError(f"{path}, row {row + 1}: {reason(error)} ({hint}).") from None

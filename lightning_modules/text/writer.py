@@ -62,8 +62,8 @@ class Writer(Seq2Seq):
         longest_answer: int = 32,
         **kwargs: Any,
     ) -> None:
-        drop(kwargs, "score", "decoding")
-        super().__init__(backbone, max_length, score="sum", decoding="likelihood", **kwargs)
+        drop(kwargs, "score", "decoding", "collapse")
+        super().__init__(backbone, max_length, score="sum", decoding="likelihood", collapse=None, **kwargs)
         self.no_answer, self.longest_answer = no_answer, longest_answer
 
     def prepare(self, task: Task) -> None:

@@ -217,8 +217,8 @@ class Blip(PictureClassifier):
             is_decoder=False,
         ).last_hidden_state
 
-    def logits(self, inputs: dict[str, Any]) -> Tensor:
-        return self.in_order(self.network.head(self._encoded(inputs)[:, 0]))
+    def scores(self, inputs: dict[str, Any]) -> Tensor:
+        return self.network.head(self._encoded(inputs)[:, 0])
 
 
 def encode_token(tokenizer: PreTrainedTokenizerBase, config: BlipConfig) -> int:

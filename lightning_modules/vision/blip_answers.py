@@ -9,7 +9,7 @@ from transformers import BlipForQuestionAnswering
 from transformers.models.blip.modeling_blip_text import BlipTextSelfAttention
 
 from lightning_modules.pretrained.backbone_config import LEARNED
-from lightning_modules.pretrained.labels import head_order, is_named, match_labels
+from lightning_modules.pretrained.labels import is_named, match_labels, require_head_for
 from lightning_modules.pretrained_classifier import drop
 from lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
 from lightning_modules.vision.blip import Blip
@@ -57,8 +57,8 @@ class BlipAnswers(Blip):
     most_pictures = 1
 
     def __init__(self, backbone: str, rank: int = 128, learning_rate: float = 2e-5, **kwargs: Any) -> None:
-        drop(kwargs, "labels")
-        super().__init__(backbone, learning_rate, labels=None, **kwargs)
+        drop(kwargs, "labels", "collapse")
+        super().__init__(backbone, learning_rate, labels=None, collapse=None, **kwargs)
         if rank < 1:
             raise HeedError(f"§model.rank {rank}: at least one label must be scored.")
         self.rank = rank
@@ -91,7 +91,7 @@ class BlipAnswers(Blip):
 
     def require_head(self) -> None:
         if self.answers:  # else it was not trained to give certain ones
-            head_order(self.outputs, self.task.labels, self.backbone)
+            require_head_for(self.outputs, self.task.labels, self.backbone)
 
     def load_network(self) -> nn.Module:
         return self._fitted(self.config)

@@ -189,14 +189,14 @@ class LateFusion(PictureClassifier):
             {n: v for n, v in state.items() if self.has_head or not n.startswith(LAST)}, strict=False
         )
 
-    def logits(self, inputs: dict[str, Any]) -> Tensor:
+    def scores(self, inputs: dict[str, Any]) -> Tensor:
         text = {name: values for name, values in inputs.items() if name != "pictures"}
         numbers = inputs["pictures"]
         if self.freeze_vision or not self.training:
             features = self._encoded(numbers.ravel())
         else:
             features = self.network.vision(self._read(numbers.ravel().tolist()))
-        return self.in_order(self.network(text, features.view(*numbers.shape, -1)))
+        return self.network(text, features.view(*numbers.shape, -1))
 
     def _read(self, numbers: list[int]) -> Tensor:
         pixels = self.processor.store.pixels(numbers)

@@ -118,7 +118,7 @@ class Vilt(PictureClassifier):
             for config in (self.config, network.config):
                 config.modality_type_vocab_size = len(types)
 
-    def logits(self, inputs: dict[str, Any]) -> Tensor:
+    def scores(self, inputs: dict[str, Any]) -> Tensor:
         text = {name: values for name, values in inputs.items() if name != "pictures"}
         numbers = inputs["pictures"]
         pixels = self.processor.store.pixels(numbers.ravel().tolist())
@@ -126,7 +126,7 @@ class Vilt(PictureClassifier):
         patches, mask = embedded(self.network.vilt.embeddings, pixels, mean, std, longest)
         if self.pictures > 1:
             patches, mask = patches.unflatten(0, numbers.shape), mask.unflatten(0, numbers.shape).unsqueeze(-1)
-        return self.in_order(self.network(**text, image_embeds=patches, pixel_mask=mask).logits)
+        return self.network(**text, image_embeds=patches, pixel_mask=mask).logits
 
 
 def _counted(pictures: int) -> str:

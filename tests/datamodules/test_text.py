@@ -347,7 +347,8 @@ def test_hans_is_read_with_its_heuristics(shared_data: Path) -> None:
     data = from_config("hans", shared_data / "hans", max_train=10, max_validation=10)
     data.setup("fit")
     assert set(data.load("validation").column("meta.heuristic")) == {"lexical_overlap", "subsequence", "constituent"}
-    assert set(data.pool.column("label")) == {"entailment", "neutral"}
+    assert set(data.pool.column("label")) == {"entailment", "non-entailment"}
+    assert (data.task.labels, data.task.default_label) == (("entailment", "non-entailment"), "non-entailment")
 
 
 # columns that results are broken down by

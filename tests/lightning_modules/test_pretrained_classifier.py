@@ -22,25 +22,33 @@ COMMON = ALL | {"max_length": 256, "learning_rate": 5e-5, "weight_decay": 0.01}
 PICTURES = COMMON | {"max_length": 128, "cache": 8.0}
 BLIP = PICTURES | {"learning_rate": 3e-5, "weight_decay": 0.05}
 SETTINGS: dict[str, dict[str, Any]] = {  # beside the backbone
-    "Encoder": COMMON | {"labels": None},
+    "Encoder": COMMON | {"labels": None, "collapse": None},
     "Reader": COMMON | {"max_length": 384, "overlap": 128, "longest_answer": 30, "threshold": 0.0},
-    "Seq2Seq": COMMON | {"learning_rate": 1e-4, "score": "sum", "decoding": "likelihood"},
+    "Seq2Seq": COMMON | {"learning_rate": 1e-4, "score": "sum", "decoding": "likelihood", "collapse": None},
     "Writer": COMMON | {"max_length": 512, "learning_rate": 1e-4, "no_answer": "unanswerable", "longest_answer": 32},
-    "Vilt": PICTURES | {"max_length": 40, "labels": None},
+    "Vilt": PICTURES | {"max_length": 40, "labels": None, "collapse": None},
     "LateFusion": PICTURES
-    | {"labels": None, "vision": "effnet-lite0", "freeze_vision": True, "image_size": None, "hidden": 512},
-    "Blip": BLIP | {"labels": None},
+    | {
+        "labels": None,
+        "collapse": None,
+        "vision": "effnet-lite0",
+        "freeze_vision": True,
+        "image_size": None,
+        "hidden": 512,
+    },
+    "Blip": BLIP | {"labels": None, "collapse": None},
     "BlipAnswers": BLIP | {"learning_rate": 2e-5, "rank": 128},
 }
 OTHER = {
     "labels": ["a", "b"],
+    "collapse": "argmax",
     "compiled": True,
     "freeze_vision": False,
     "image_size": [64, 32],
     "decoding": "greedy",
     "score": "mean",
 }
-FORMER = {"labels": None, "sha256": None, "score": "sum", "decoding": "likelihood"}  # of base classes
+FORMER = {"labels": None, "collapse": None, "sha256": None, "score": "sum", "decoding": "likelihood"}  # of base classes
 
 
 def parser() -> ArgumentParser:

@@ -219,10 +219,29 @@ def test_several_files_for_a_split_are_refused_by_name(tmp_path: Path) -> None:
 
 def test_a_folder_without_the_split_lists_what_there_is(tmp_path: Path) -> None:
     write(tmp_path / "training.jsonl", "a")
-    (tmp_path / "validation.txt").write_text("x")
-    with pytest.raises(HeedError, match="it holds training.jsonl, validation.txt") as caught:
+    (tmp_path / "validation.doc").write_text("x")
+    with pytest.raises(HeedError, match="it holds training.jsonl, validation.doc") as caught:
         Local(tmp_path).rows("validation", ("validation", "dev"))
-    assert "Name one with splits" in str(caught.value)
+    assert "Name one with splits, or hold some training examples out with hold_out N." in str(caught.value)
+    with pytest.raises(HeedError, match="Name one with splits.$"):
+        Local(tmp_path).rows("train", ())
+
+
+def test_a_text_file_is_taken_where_there_is_no_other(tmp_path: Path) -> None:
+    (tmp_path / "train.txt").write_text("premise\tlabel\nt\tx\n")
+    assert texts(Local(tmp_path), "train") == ["t"]
+    write(tmp_path / "train.jsonl", "j")
+    assert texts(Local(tmp_path), "train") == ["j"]
+
+
+def test_a_file_without_a_header_says_how_to_name_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("A dog ran.\tIt ran.\t0\nA cat sat.\tIt ran.\t1\n")
+    where, rows = Local(tmp_path / "a.tsv").rows("train", ())
+    with pytest.raises(HeedError, match=r"no header, name its columns: columns '\[premise, hypothesis, label\]'"):
+        to_examples(rows, where, "d/train", NLI)
+    where, rows = Local(tmp_path / "a.tsv", columns=("premise", "hypothesis", "label")).rows("train", ())
+    examples, _ = to_examples(rows, where, "d/train", NLI)
+    assert list(examples.column("label")) == ["entailment", "neutral"]
 
 
 def test_an_empty_folder_and_a_missing_one_are_refused(tmp_path: Path) -> None:
@@ -440,6 +459,7 @@ def test_a_hub_that_fails_is_one_line_with_what_to_do(monkeypatch: pytest.Monkey
     first = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
     assert first in message
     assert all(way in message for way in ("path", "data planted", "HF_HUB_OFFLINE"))
+    assert ("hold_out N" in message) is isinstance(error, ValueError)
     assert "\n" not in message
     assert ".." not in message.replace("...", "")
 

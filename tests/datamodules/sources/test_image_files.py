@@ -164,10 +164,10 @@ def test_a_folder_for_each_split_holds_its_rows_and_pictures(tmp_path: Path) -> 
     for name, rows in (("train_sample", [["is it?", "yes"]]), ("test", [["was it?", "no"]])):
         (tmp_path / name / "images").mkdir(parents=True)
         (tmp_path / name / "questions.json").write_text(json.dumps(rows))
-    source = PictureFolder(tmp_path, fields=("question", "answer"))
+    source = PictureFolder(tmp_path, columns=("question", "answer"))
     assert list(source.rows("train", ())[1]) == [(1, {"question": "is it?", "answer": "yes"})]
     assert list(source.rows("validation", ("test",))[1]) == [(1, {"question": "was it?", "answer": "no"})]
-    with pytest.raises(HeedError, match="row 1: 2 fields, and fields names 1"):
-        list(PictureFolder(tmp_path, fields=("question",)).rows("train", ())[1])
+    with pytest.raises(HeedError, match="row 1: 2 fields, and columns names 1"):
+        list(PictureFolder(tmp_path, columns=("question",)).rows("train", ())[1])
     with pytest.raises(HeedError, match="has no file for the split 'dev'"):
         source.rows("dev", ())

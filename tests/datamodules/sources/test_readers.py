@@ -245,7 +245,7 @@ def test_a_parquet_file_with_a_repeated_column_is_refused(tmp_path: Path) -> Non
     assert "repeated column" in refused(tmp_path / "a.parquet")
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a", "csv", "a.csv.zip", "a.gz", "a.xlsx"])
+@pytest.mark.parametrize("name", ["a.doc", "a", "csv", "a.csv.zip", "a.gz", "a.xlsx"])
 def test_other_suffixes_are_refused_with_the_list_of_known_ones(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("a\n1\n")
     assert all(suffix in refused(tmp_path / name) for suffix in SUFFIXES)
@@ -338,3 +338,22 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "a.csv").write_text("a\n1\n")
     monkeypatch.setattr("builtins.open", forbidden)
     assert "Permission denied" in refused(tmp_path / "a.csv")
+
+
+HEADLESS = [(1, {"one": "A dog ran .", "two": "It ran .", "gold": "0"}), (2, {"one": "a", "two": "b", "gold": "1"})]
+
+
+@pytest.mark.parametrize(("name", "by"), [("a.txt", "\t"), ("a.tsv", "\t"), ("a.csv", ",")])
+def test_columns_may_be_named_where_no_header_does(tmp_path: Path, name: str, by: str) -> None:
+    lines = [by.join(row.values()) for _, row in HEADLESS]
+    (tmp_path / name).write_text("\n".join(lines) + "\n")
+    assert list(read(tmp_path / name, header=("one", "two", "gold"))) == HEADLESS
+    assert "row 1: 3 fields where columns names 2" in refused(tmp_path / name, header=("one", "two"))
+    (tmp_path / name).write_text("\n".join([by.join(("one", "two", "gold")), *lines]) + "\n")
+    assert list(read(tmp_path / name)) == HEADLESS
+    assert "begins with a header: leave columns away" in refused(tmp_path / name, header=("one", "two", "gold"))
+
+
+def test_a_broken_row_of_a_file_without_a_header_has_its_number(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('a,b\n"c,d\n')
+    assert "row 2:" in refused(tmp_path / "a.csv", header=("x", "y"))

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightning_modules.pretrained.labels import head_order, is_named, match_labels, same_name
-from records import HeedError
+from lightning_modules.pretrained.labels import is_named, is_two_class, match_labels, meanings, require_head_for
+from records import HeedError, same_name
 
 NLI = ("entailment", "neutral", "contradiction")
 
@@ -23,7 +23,8 @@ NLI = ("entailment", "neutral", "contradiction")
 )
 def test_published_orders_are_matched_by_name(head: list[str], order: list[int]) -> None:
     assert match_labels(head, NLI) == order
-    assert head_order(head, NLI, "m") == order
+    assert [meanings(head, NLI).index(i) for i in range(3)] == order
+    require_head_for(head, NLI, "m")
 
 
 @given(order=st.permutations(range(3)), style=st.sampled_from([str.upper, str.title, str.lower]))
@@ -45,7 +46,7 @@ def test_answers_that_differ_in_a_space_are_two() -> None:
 def test_a_message_does_not_list_thousands_of_answers() -> None:
     answers = [f"answer {i}" for i in range(3129)]
     with pytest.raises(HeedError) as caught:
-        head_order(answers, answers[::2], "m")
+        require_head_for(answers, answers[::2], "m")
     assert "answer 4, ... (3,129 in all)" in str(caught.value)
     assert len(str(caught.value)) < 500
 
@@ -64,7 +65,7 @@ def test_other_sets_of_names_do_not_match(head: list[str], says: str) -> None:
     """Naming the outputs can help only where there are as many as labels."""
     assert match_labels(head, NLI) is None
     with pytest.raises(HeedError, match=says) as caught:
-        head_order(head, NLI, "some/model")
+        require_head_for(head, NLI, "some/model")
     assert all(name in str(caught.value) for name in ("some/model", *head, *NLI))
 
 
@@ -85,8 +86,48 @@ def test_numbered_labels_are_no_names(labels: list[str], named: bool) -> None:
 def test_a_head_without_names_needs_model_labels() -> None:
     """Even where the task itself calls its labels so: the order of a head is not known from numbers."""
     with pytest.raises(HeedError) as caught:
-        head_order(["LABEL_0", "LABEL_1", "LABEL_2"], NLI, "some/model")
+        require_head_for(["LABEL_0", "LABEL_1", "LABEL_2"], NLI, "some/model")
     message = str(caught.value)
     assert all(word in message for word in ("some/model", "LABEL_0", "labels '[entailment, neutral"))
     with pytest.raises(HeedError, match="in the model's order with labels, for example"):
-        head_order(["LABEL_0", "LABEL_1"], ["LABEL_0", "LABEL_1"], "m")
+        require_head_for(["LABEL_0", "LABEL_1"], ["LABEL_0", "LABEL_1"], "m")
+
+
+@pytest.mark.parametrize("absent", ["not_entailment", "non-entailment", "Non Entailment", "NOT_ENTAILMENT"])
+@pytest.mark.parametrize(
+    "head", [["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], ["entailment", "neutral", "contradiction"]]
+)
+def test_three_classes_answer_in_two(head: list[str], absent: str) -> None:
+    for task in (["entailment", absent], [absent, "Entailment"]):
+        meant = meanings(head, task)
+        assert [task[k] == absent for k in meant] == [name.lower() != "entailment" for name in head]
+        assert meanings(head, task, merging=False) is None
+        require_head_for(head, task, "m")
+
+
+def test_two_spellings_of_not_entailed_are_one_label() -> None:
+    assert meanings(["not_entailment", "entailment"], ["entailment", "non-entailment"], merging=False) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("head", "task"),
+    [
+        (["entailment", "neutral", "contradiction"], ["duplicate", "not_duplicate"]),
+        (["entailment", "neutral", "contradiction"], ["entailment", "neutral"]),  # contradiction is neither
+        (["yes", "maybe", "no"], ["entailment", "not_entailment"]),
+        (["entailment", "Entailment", "neutral"], ["entailment", "not_entailment"]),
+        (["entailment", "neutral", "neutral"], ["entailment", "not_entailment"]),
+        (["entailment", "not_entailment"], ["entailment", "neutral", "contradiction"]),
+    ],
+)
+def test_labels_that_say_something_else_are_not_merged(head: list[str], task: list[str]) -> None:
+    assert meanings(head, task) is None
+    with pytest.raises(HeedError, match="another question|in the model's order"):
+        require_head_for(head, task, "m")
+
+
+def test_a_head_of_three_without_names_is_to_name_three() -> None:
+    with pytest.raises(HeedError, match=r"labels '\[entailment, neutral, contradiction\]'"):
+        require_head_for(["LABEL_0", "LABEL_1", "LABEL_2"], ["entailment", "not_entailment"], "m")
+    assert is_two_class(["not-entailment", "entailment"])
+    assert not is_two_class(["entailment", "neutral"])

@@ -1,0 +1,62 @@
+"""Gold labels as sources write them: one label, or several that are right."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from datamodules.sources.values import brief
+from records import SOFT, listing
+
+NO_GOLD = ("", "-", "-1", "none", "null", "nan")
+LIST = "list"  # of names, in a column that holds lists
+
+
+class Gold:
+    """Reads gold labels.
+
+    Args:
+        labels: Label name to its spellings (its own name is always one); None where gold is no name of a label but
+            taken as it stands.
+        spellings: Spelling to label name.
+        several: How several right labels stand in the column: "list", or else the text between them; None where one
+            label is right.
+    """
+
+    def __init__(
+        self, labels: Mapping[str, Sequence[str | int]] | None, spellings: Mapping[str, str], several: str | None
+    ) -> None:
+        self.as_it_stands, self.spellings, self.several = labels is None, spellings, several
+
+    def __call__(self, value: Any) -> str | None:
+        """Gold as text, as its kind of task writes it; None for none.
+
+        Raises:
+            ValueError: It is not a label; the message says what it is.
+        """
+        if self.several is None:
+            return self._label(value)
+        if isinstance(value, list) and self.several == LIST:
+            names = value
+        elif isinstance(value, str) and self.several != LIST:
+            names = [name for name in value.split(self.several) if name.strip()]
+        else:
+            names = [value]
+        found = {label: 1.0 for label in map(self._label, names) if label is not None}
+        return SOFT.write_gold(found) if found else None
+
+    def _label(self, value: Any) -> str | None:
+        if not isinstance(value, str | int | float | None):
+            hint = "; several right labels are read with §data.several list" if isinstance(value, list) else ""
+            raise ValueError(f"the label is a {type(value).__name__} ({brief(value)}){hint}")
+        if self.as_it_stands and isinstance(value, str):
+            return value
+        nothing = value is None or value != value  # which no label is called, not even "None"
+        label = None if nothing else self.spellings.get(str(value).strip()) or self.spellings.get(_text(value))
+        if label is None and _text(value).lower() not in NO_GOLD:
+            raise ValueError(f"unknown label {brief(value)}; known are {listing(list(self.spellings))}")
+        return label
+
+
+def _text(value: Any) -> str:
+    """A label as text: 1.0 is "1", as a column of integers with gaps comes out of many tools."""
+    return re.sub(r"(?<=\d)\.0+$", "", str(value).strip())

@@ -1,0 +1,50 @@
+"""Gold labels as sources write them."""
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+
+from datamodules.sources.gold import Gold
+
+LABELS = {"entailment": [0], "neutral": [1, "n"], "contradiction": [2]}
+SPELLINGS = {str(s): name for name, others in LABELS.items() for s in (name, *others)}
+
+
+@pytest.mark.parametrize(
+    ("value", "gold"),
+    [("neutral", "neutral"), (0, "entailment"), ("1.0", "neutral"), (2.0, "contradiction"), ("-", None), (None, None)],
+)
+def test_one_label_is_right(value: object, gold: str | None) -> None:
+    assert Gold(LABELS, SPELLINGS, None)(value) == gold
+
+
+@pytest.mark.parametrize(
+    ("several", "value", "gold"),
+    [
+        ("list", ["neutral", "entailment"], '{"entailment": 1.0, "neutral": 1.0}'),
+        ("list", [0, 2], '{"contradiction": 1.0, "entailment": 1.0}'),
+        ("list", ["n"], '{"neutral": 1.0}'),
+        ("list", "n", '{"neutral": 1.0}'),
+        ("list", [], None),
+        ("list", None, None),
+        (", ", "neutral, entailment", '{"entailment": 1.0, "neutral": 1.0}'),
+        ("|", "0|n|", '{"entailment": 1.0, "neutral": 1.0}'),
+        ("|", "", None),
+    ],
+)
+def test_several_labels_are_right_each_worth_one(several: str, value: object, gold: str | None) -> None:
+    assert Gold(LABELS, SPELLINGS, several)(value) == gold
+
+
+@pytest.mark.parametrize(
+    ("several", "value", "told"),
+    [
+        (None, ["neutral"], "the label is a list .* several right labels are read with §data.several list"),
+        (None, "maybe", "unknown label 'maybe'; known are"),
+        ("list", ["neutral", "maybe"], "unknown label 'maybe'; known are"),
+        (", ", "neutral,entailment", "unknown label 'neutral,entailment'"),
+    ],
+)
+def test_what_is_no_label_is_said(several: str | None, value: object, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        Gold(LABELS, SPELLINGS, several)(value)

@@ -1,0 +1,135 @@
+"""A model for three classes on data of two: several outputs of its head mean one label."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+import torch
+from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
+
+from lightning_modules import Encoder, Seq2Seq
+from records import CLASSIFICATION, SOFT, Example, HeedError, Task
+
+HEAD = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
+PARTS = ("sentence1", "sentence2")
+TWO = Task(CLASSIFICATION, PARTS, ("entailment", "not_entailment"), "not_entailment")
+THREE = Task(CLASSIFICATION, PARTS, ("entailment", "neutral", "contradiction"), "neutral")
+TEXTS = [("the man buys a car .", "the woman buys a car ."), ("the man", "a car ."), ("car", "man")]
+EXAMPLES = [Example(f"t/{i}", dict(zip(PARTS, two, strict=True)), "entailment") for i, two in enumerate(TEXTS)]
+
+
+@pytest.fixture(scope="module")
+def head(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A classifier as the hub has them, of three classes in an order of its own."""
+    folder = tmp_path_factory.mktemp("head")
+    torch.manual_seed(1)
+    names = dict(enumerate(HEAD))
+    config = BertConfig.from_pretrained(tiny_bert, id2label=names, label2id={v: k for k, v in names.items()})
+    network = BertForSequenceClassification(config)
+    torch.nn.init.normal_(network.classifier.weight, std=2.0)
+    network.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def measured(head: Path) -> Callable[..., Encoder]:
+    """Makes a model that is measured as it is."""
+
+    def make(task: Task = TWO, **settings: str) -> Encoder:
+        model = Encoder(str(head), max_length=32, **settings)
+        model.keeps_head = True
+        model.prepare(task)
+        model.require_head()
+        model.configure_model()
+        return model.eval()
+
+    return make
+
+
+def test_probabilities_add_up(measured: Callable[..., Encoder]) -> None:
+    three, two = measured(THREE), measured()
+    inputs = two.processor(EXAMPLES)
+    whole, probs = three.answer(inputs).probs, two.answer(inputs).probs
+    assert probs.shape == (3, 2)
+    torch.testing.assert_close(probs, torch.stack([whole[:, 0], whole[:, 1] + whole[:, 2]], dim=1))
+    assert two.answer(inputs).answers is None, "the label with the larger sum"
+
+
+def test_by_argmax_the_most_probable_of_three_answers(measured: Callable[..., Encoder]) -> None:
+    """Where entailment leads with less than a half, the rules differ."""
+    two, logits = measured(collapse="argmax"), torch.tensor([[0.0, 0.1, 0.3], [2.0, 0.0, 1.0], [0.0, 0.0, 9.0]])
+    two.scores = lambda inputs: logits
+    found = two.answer({})
+    assert found.answers.tolist() == [0, 1, 0]
+    assert found.probs.argmax(dim=1).tolist() == [1, 1, 0]
+    logits[1, 0] = torch.nan
+    assert two.answer({}).answers.tolist() == [0, -2, 0], "a score that is not finite is seen"
+    assert not two.answer({}).probs[1].isfinite().any()
+
+
+def test_soft_labels_are_answered_as_well(measured: Callable[..., Encoder]) -> None:
+    soft = Task(SOFT, PARTS, ("entailment", "not_entailment"), "not_entailment")
+    inputs = measured().processor(EXAMPLES)
+    best = measured().answer(inputs).probs.argmax(dim=1)
+    assert torch.equal(measured(soft).answer(inputs).answers, best)
+    assert measured(soft, collapse="argmax").answer(inputs).probs is None
+
+
+@pytest.mark.parametrize(("settings", "rule"), [({}, "added up"), ({"collapse": "argmax"}, "the most probable")])
+def test_the_rule_is_said(
+    measured: Callable[..., Encoder], caplog: pytest.LogCaptureFixture, settings: dict[str, str], rule: str
+) -> None:
+    with caplog.at_level("INFO"):
+        measured(**settings)
+    (line,) = [line for line in caplog.messages if "not_entailment" in line]
+    assert "CONTRADICTION and NEUTRAL are not_entailment here" in line
+    assert rule in line
+
+
+def test_training_begins_with_a_new_head_of_two_unless_a_rule_is_named(head: Path) -> None:
+    new, kept = Encoder(str(head), max_length=32), Encoder(str(head), max_length=32, collapse="sum")
+    for model in (new, kept):
+        model.prepare(TWO)
+        model.configure_model()
+    assert (new.has_head, new.network.config.num_labels) == (False, 2)
+    assert (kept.has_head, kept.network.config.num_labels) == (True, 3)
+    with pytest.raises(HeedError, match="answers another question"):
+        new.require_head()
+    inputs, gold = kept.processor(EXAMPLES), torch.tensor([0, 1, 1])
+    loss = kept.eval().loss({"inputs": inputs, "labels": gold})
+    probs = kept.answer(inputs).probs
+    torch.testing.assert_close(loss, -probs[torch.arange(3), gold].log().mean())
+
+
+def test_a_checkpoint_says_what_all_outputs_mean(measured: Callable[..., Encoder]) -> None:
+    two = measured()
+    saved: dict[str, object] = {"state_dict": two.state_dict()}
+    two.on_save_checkpoint(saved)
+    assert saved["outputs"] == list(HEAD)
+    measured(THREE).on_load_checkpoint(saved)
+    with pytest.raises(HeedError, match="trained with the outputs ENTAILMENT, NEUTRAL, CONTRADICTION"):
+        two.on_load_checkpoint(saved | {"outputs": list(HEAD)[::-1]})
+
+
+@pytest.mark.parametrize("decoding", ["likelihood", "greedy"])
+def test_a_model_that_writes_three_texts_answers_in_two(tiny_t5: Path, tmp_path: Path, decoding: str) -> None:
+    trained = Seq2Seq(str(tiny_t5), max_length=32)
+    trained.prepare(THREE)
+    trained.configure_model()
+    trained.export(str(tmp_path), weights=True)
+    three, two = Seq2Seq(str(tmp_path), 32), Seq2Seq(str(tmp_path), 32, decoding=decoding)
+    for model, task in ((three, THREE), (two, TWO)):
+        model.keeps_head = True
+        model.prepare(task)
+        model.require_head()
+        model.configure_model()
+        model.eval()
+    two._generated = lambda *_: ["contradiction", "entailment", "something"]
+    inputs = two.processor(EXAMPLES)
+    whole, found = three.answer(inputs).probs, two.answer(inputs)
+    torch.testing.assert_close(found.probs, torch.stack([whole[:, 0], whole[:, 1] + whole[:, 2]], dim=1))
+    if decoding == "greedy":
+        assert found.answers.tolist() == [1, 0, -1]

@@ -1,0 +1,30 @@
+"""Every module that is a command says with --help what it does and what it takes."""
+
+import importlib
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = sorted(
+    ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    for path in (ROOT / "reports").rglob("*.py")
+    if "__main__" in path.read_text()
+)
+
+
+def test_there_are_commands() -> None:
+    assert {"reports.compare", "reports.rescore", "reports.inoculation"} <= set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_says_what_it_does(command: str, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        importlib.import_module(command).main(["--help"])
+    assert stopped.value.code == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"usage: python -m {command} ")
+    assert "[RUN ...]" in told or "[EVALUATION ...]" in told
+    assert len(told.split("\n\n")[1]) > 10, "what it does"

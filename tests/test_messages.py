@@ -1,0 +1,151 @@
+"""What the command line says of mistakes: where they stand, and what to do instead."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+import evaluate
+import train
+from cli.app import HeedCLI
+from cli.messages import of_trainer
+from cli.short_forms import expand
+from lightning_modules.pretrained.backbones import load, resolve
+from records import HeedError
+
+from commands import run
+
+MINE = """\
+# mine
+class_path: datamodules.PairedText
+init_args:
+  name: mine
+  path: mine.tsv
+  parts: {a: one, b: two}
+  labels: {x: [0], z: [1]}
+"""
+
+
+@pytest.fixture
+def refusal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
+    """Writes a file and returns what the command line says of it."""
+
+    def refuse(flag: str, text: str) -> str:
+        (tmp_path / "mine.yaml").write_text(text)
+        monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
+        monkeypatch.setattr(sys, "argv", ["train.py"])
+        with pytest.raises(HeedError) as caught:
+            HeedCLI(False, folder=None, args=expand([flag, str(tmp_path / "mine.yaml")]))
+        return str(caught.value).replace(f"{tmp_path}/", "")
+
+    return refuse
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (MINE.replace("parts:", "part:"), "line 6: there is no setting 'part' here; do you mean 'parts'?"),
+        (MINE + "  max_trian: 5\n", "line 8: there is no setting 'max_trian' here; do you mean 'max_train'?"),
+        (MINE.replace("class_path: datamodules.PairedText\n", ""), "line 1: no class_path says what it is"),
+        (MINE.replace("PairedText", "PairedTexts"), "line 2: there is no datamodules.PairedTexts; do you mean datamod"),
+        (
+            MINE.replace("init_args", "init_arg"),
+            "line 3: there is no setting 'init_arg' here; do you mean 'init_args'?",
+        ),
+        (MINE + "  qwertyuiop: 5\n", "line 8: there is no setting 'qwertyuiop' here; there are "),
+    ],
+)
+def test_a_mistake_in_a_file_of_data_has_its_line(refusal: Callable[..., str], text: str, told: str) -> None:
+    assert f"--data mine.yaml, {told}" in refusal("--data", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("trainer:\n  max_epoch: 3\n", "line 2: there is no setting 'max_epoch' here; do you mean 'max_epochs'?"),
+        ("seed_evrything: 3\n", "line 1: there is no setting 'seed_evrything' here; do you mean 'seed_everything'?"),
+        ("data:\n  init_args:\n    n_trian: 3\n", "line 3: there is no setting 'n_trian' here; do you mean 'n_train'?"),
+        ("attentiveness: {draw: 3}\n", "line 1: there is no setting 'draw' here; do you mean 'draws'?"),
+    ],
+)
+def test_a_mistake_in_a_configuration_has_its_line(refusal: Callable[..., str], text: str, told: str) -> None:
+    assert refusal("--config", text) == f"--config mine.yaml, {told}"
+
+
+@pytest.mark.parametrize(
+    ("flag", "near"),
+    [
+        ("--data.max_trian", "--data.max_train"),
+        ("--model.learing_rate", "--model.learning_rate"),
+        ("--trainer.max_epch", "--trainer.max_epochs"),
+        ("--modle", "--model"),
+    ],
+)
+def test_the_nearest_flag_is_named(monkeypatch: pytest.MonkeyPatch, flag: str, near: str) -> None:
+    monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
+    with pytest.raises(HeedError, match=f"{flag}: there is no such setting; do you mean {near}"):
+        HeedCLI(False, folder=None, args=expand([flag, "5"]))
+
+
+SMALL = ["--model.max_length", "64", "--data.n_train", "32", "--data.n_validation", "9"]
+
+
+def test_what_early_stopping_watches_is_looked_at_before_anything_is_trained(tiny_bert: Path, tmp_path: Path) -> None:
+    stopping = ["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor"]
+    for metric in ("accuracy/mnli", "val_loss"):
+        with pytest.raises(HeedError, match=f"trainer.callbacks.monitor {metric}: unknown; there are accuracy/planted"):
+            run(train.main, "--model.backbone", tiny_bert, *SMALL, *stopping, metric, "--output", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["./nowhere", "runs/x", "here/x", "../x", "a/b/c", "/nowhere", "x/"])
+def test_a_folder_that_does_not_exist_is_called_that(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(HeedError, match=f"backbone {name}: there is no such folder"):
+        resolve(name)
+    assert resolve("org/name") == "org/name"
+    assert resolve("bert-base-uncased") == "bert-base-uncased"
+
+
+def test_a_run_says_where_its_model_is(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints" / "backbone").mkdir(parents=True)
+    (tmp_path / "checkpoints" / "backbone" / "config.json").touch()
+    with pytest.raises(HeedError, match=r"it has no config.json \(that of this run is .*checkpoints/backbone\)"):
+        resolve(str(tmp_path))
+
+
+@pytest.mark.parametrize(("value", "advised"), [("1", False), ("0", True)])
+def test_what_is_set_already_is_not_advised(monkeypatch: pytest.MonkeyPatch, value: str, advised: bool) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", value)
+
+    def fail(*args: str, **kwargs: str) -> None:
+        raise OSError("no such model")
+
+    with pytest.raises(HeedError) as caught:
+        load(fail, "org/name")
+    assert ("HF_HUB_OFFLINE=1" in str(caught.value)) is advised
+
+
+def test_an_evaluation_is_not_told_to_resume(tiny_bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").touch()
+    with pytest.raises(HeedError, match="holds a run already: name another folder.$"):
+        run(evaluate.main, "--model.backbone", tiny_bert, "--output", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "No supported gpu backend found!",
+        "`CUDAAccelerator` can not run on your system since the accelerator is not available. The following",
+    ],
+)
+def test_a_machine_without_a_gpu_is_told_what_to_take(said: str) -> None:
+    assert of_trainer(said).startswith(".accelerator: torch sees no GPU here; take --trainer.accelerator cpu")
+    assert of_trainer(str(MisconfigurationException("One thing. Another `code`."))) == ": One thing."

@@ -1,0 +1,112 @@
+"""A model may be named by its hub id or its folder."""
+
+import json
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+from transformers import PretrainedConfig
+
+from cli.model_forms import FAMILY_OF
+from cli.runs import with_run
+from cli.short_forms import CONFIGS, expand
+from records import HeedError
+
+
+def model_of(*argv: str) -> list[str]:
+    """What the command line says of the model, expanded, without folders of files."""
+    args = expand(list(argv))
+    pairs = [pair for pair in zip(args[::2], args[1::2], strict=True) if pair[0].startswith("--model")]
+    return [value.rsplit("/", 1)[-1] if value.endswith(".yaml") else value for pair in pairs for value in pair]
+
+
+@pytest.fixture
+def folder(tmp_path: Path):
+    """Makes the folder of a model of some type."""
+
+    def make(model_type: str, *architectures: str) -> str:
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": model_type, "architectures": architectures}))
+        return str(tmp_path)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("model_type", "architecture", "family"),
+    [
+        ("bert", "BertForSequenceClassification", "Encoder"),
+        ("bart", "BartForSequenceClassification", "Encoder"),
+        ("t5", "T5ForConditionalGeneration", "Seq2Seq"),
+        ("mt5", "MT5ForConditionalGeneration", "Seq2Seq"),
+        ("t5", "T5ForSequenceClassification", "Encoder"),
+        ("vilt", "ViltForMaskedLM", "Vilt"),
+        ("blip", "BlipForImageTextRetrieval", "Blip"),
+        ("blip", "BlipForQuestionAnswering", "BlipAnswers"),
+    ],
+)
+def test_a_folder_brings_its_family(folder, model_type: str, architecture: str, family: str) -> None:
+    name = folder(model_type, architecture)
+    wanted = ["--model", f"lightning_modules.{family}", "--model.backbone", name]
+    assert model_of("--model", name) == wanted
+    assert model_of("--model.max_length", "9", "--model", name) == [*wanted, "--model.max_length", "9"]
+
+
+def test_data_of_another_kind_bring_their_family(folder) -> None:
+    name = folder("bert", "BertModel")
+    named = model_of("--model", name, "--data", "squad2")
+    assert named == [
+        "--model",
+        "lightning_modules.Encoder",
+        "--model",
+        "lightning_modules.Reader",
+        "--model.backbone",
+        name,
+    ]
+
+
+@pytest.mark.parametrize(("config", "family"), [({"model_type": "t5"}, "Seq2Seq"), ({"model_type": "xyz"}, "Encoder")])
+def test_a_hub_id_brings_its_family(monkeypatch: pytest.MonkeyPatch, config: dict[str, str], family: str) -> None:
+    monkeypatch.setattr(PretrainedConfig, "get_config_dict", lambda name: (config, {}))
+    assert model_of("--model", "org/x") == ["--model", f"lightning_modules.{family}", "--model.backbone", "org/x"]
+
+
+def test_a_hub_id_that_cannot_be_read_is_refused_when_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr(PretrainedConfig, "get_config_dict", fail)
+    assert model_of("--model", "org/x") == ["--model", "lightning_modules.Encoder", "--model.backbone", "org/x"]
+
+
+def test_the_backbone_of_a_named_model_brings_its_settings() -> None:
+    assert model_of("--model", "google/flan-t5-base") == ["--model", "flan-t5.yaml"]
+    assert model_of("--model", "bert") == ["--model", "bert.yaml"]
+    assert model_of("--model", str(CONFIGS / "model" / "bert.yaml")) == ["--model", "bert.yaml"]
+    assert model_of("--model", "lightning_modules.Encoder") == ["--model", "lightning_modules.Encoder"]
+    assert set(FAMILY_OF.values()) == {"Seq2Seq", "Vilt", "Blip"}
+
+
+def test_what_is_no_model_is_called_that(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs" / "x").mkdir(parents=True)
+    for name, told in (
+        ("./nowhere", "there is no such folder"),
+        ("runs/y", "there is no such folder"),
+        ("a/b/c", "there is no such folder"),
+        ("runs/x", "is not the folder of a model"),
+        ("berti", "unknown; known are bert, .* or its hub id, OWNER/NAME"),
+    ):
+        with pytest.raises(HeedError, match=f"--model {name}.*{told}"):
+            expand(["--model", name])
+    (tmp_path / "runs" / "x" / "config.yaml").touch()
+    with pytest.raises(HeedError, match="--model runs/x is a run: use --init_from of train.py, or --checkpoint"):
+        expand(["--model", "runs/x"])
+
+
+def test_a_run_stands_for_its_best_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(HeedError, match=r"is not a run, nor a checkpoint of one"):
+        with_run(["--checkpoint", str(tmp_path)])
+    (tmp_path / "config.yaml").touch()
+    with pytest.raises(HeedError, match=r"there is no .*best.ckpt; name another checkpoint"):
+        with_run([f"--checkpoint={tmp_path}", "--data", "mnli"])
