@@ -1,15 +1,8 @@
 """Pure functions from rows to numbers with error bars; each evaluation has a :class:`~metrics.metric.Metric`."""
 
-from metrics import (
-    accuracy,
-    attentiveness,
-    causal_effects,
-    default_label,
-    naive_partial,
-    reading_comprehension,
-    two_class,
-)
+from metrics import accuracy, attentiveness, default_label, naive_partial, reading_comprehension
 from metrics.metric import Metric
+from metrics.natural_logic import causal_effects, two_class
 from metrics.tables import challenge, counterfactual_tables, evidence, transitions
 
 TABLES = transitions, evidence, challenge, counterfactual_tables

@@ -136,7 +136,7 @@ def test_without_data_the_labels_are_those_of_the_head(monkeypatch, tiny_bert, t
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["--evaluations", "[effects]"], "effects: unknown; known are accuracy, answers, attentiveness, natural_logic"),
+        (["--evaluations", "[effects]"], "effects: unknown; known are accuracy, answers, attentiveness, default_label"),
         (["--evaluations", "[natural_logic]"], "natural_logic needs --natural_logic.path DIR, the folder of NLI-XY"),
         (["--evaluations", "[]"], "--evaluations names none of accuracy"),
         (["--evaluations", "natural_logic, two_class"], "natural_logic needs"),

@@ -12,7 +12,7 @@ from datamodules import load_natural_logic
 from datamodules.natural_logic import has_split
 from interventions import Design, counterparts
 from metrics import METRICS
-from metrics.entailment import disagreements
+from metrics.natural_logic.entailment import disagreements
 from records import BATCH, Context, HeedError
 from records.rows import runs, where
 

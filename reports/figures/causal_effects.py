@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from metrics.causal_effects import NATURAL_LOGIC
+from metrics.natural_logic.causal_effects import NATURAL_LOGIC
 from records import HeedError, MetricName, atomic_path, printable, run_command
 from records.storage.results import distinct, named, read_results
 from reports.terminal.table import different_examples

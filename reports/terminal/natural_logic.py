@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from metrics.causal_effects import NATURAL_LOGIC
+from metrics.natural_logic.causal_effects import NATURAL_LOGIC
 from records import MetricName
 from records.storage.results import named
 

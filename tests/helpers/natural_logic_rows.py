@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from metrics.causal_effects import causal_effects
+from metrics.natural_logic.causal_effects import causal_effects
 from records import Measurement
 from records import rows as r
 

@@ -348,6 +348,10 @@ def features(labels: Sequence[str] | None, *columns: str) -> Features:
 NAMES = ("entailment", "neutral", "contradiction")
 SCHEMAS = {
     "mnli": ("nyu-mll/glue", "mnli", "validation_matched", features(NAMES, "premise", "hypothesis", "idx")),
+    "mnli-mismatched": (
+        *("nyu-mll/glue", "mnli", "validation_mismatched"),
+        features(NAMES, "premise", "hypothesis", "idx"),
+    ),
     "rte": (
         *("nyu-mll/glue", "rte", "validation"),
         features(["entailment", "not_entailment"], "sentence1", "sentence2", "idx"),
@@ -383,6 +387,24 @@ def test_each_config_reads_the_schema_of_its_hub_id(name: str, monkeypatch: pyte
     assert data.counts.no_gold == {"validation": 1}
     assert list(examples[1].parts.values()) == [f"{c} 1" for c in data.full_task.parts]
     assert [e.uid for e in examples] == [f"{name}/validation/{i}" for i in (*range(1, len(names) + 1), len(rows))]
+
+
+def test_the_rounds_of_anli_are_splits(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema, rounds = features(NAMES, "uid", "premise", "hypothesis", "reason"), ("dev_r1", "dev_r2", "dev_r3")
+    rows = {r: [{"premise": f"p {r}", "hypothesis": f"h {i}", "label": i % 3} for i in range(4)] for r in rounds}
+    empty = {"uid": "u", "reason": ""}
+    found = {
+        ("facebook/anli", "plain_text", r): Dataset.from_list([empty | row for row in rows[r]], features=schema)
+        for r in rounds
+    }
+    monkeypatch.setattr(datasets, "load_dataset", FakeHub(found))
+    data = PairedText(**configured("anli"))
+    examples = data.load("validation")
+    assert data.splits_evaluated == rounds
+    assert [e.meta["split"] for e in examples] == [r for r in rounds for _ in range(4)]
+    assert [e.label for e in examples][:4] == [*NAMES, NAMES[0]]
+    assert len(set(examples.column("cluster"))) == 3  # a premise of each round
+    assert data.splits["train"] == "train_r3"
 
 
 def test_wanli_has_gold_as_text_and_no_validation(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,13 @@ from transformers import (
     AutoConfig,
     AutoModelForSequenceClassification,
     AutoTokenizer,
+    BartConfig,
     BertConfig,
     DebertaV2Config,
     DebertaV2Tokenizer,
     ElectraConfig,
     PretrainedConfig,
+    PreTrainedTokenizerBase,
     RobertaConfig,
     RobertaTokenizer,
 )
@@ -31,8 +33,9 @@ from lightning_modules.pretrained.linear import faster_on_cpu
 from records import CLASSIFICATION, Example, HeedError, TableForm, Task
 
 NLI = Task(CLASSIFICATION, ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
-KINDS = ("bert", "roberta", "deberta", "electra")
+KINDS = ("bert", "roberta", "deberta", "electra", "bart")
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+SIDES = {"layers": "num_hidden_layers", "attention_heads": "num_attention_heads", "ffn_dim": "intermediate_size"}
 POSITIONS = 66
 CUT = {"truncation": "longest_first", "max_length": 64, "padding": True, "return_tensors": "pt"}
 PAIRS = Planted(n_validation=12)
@@ -47,7 +50,7 @@ def configs(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
         if kind in ("bert", "electra"):
             tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
         else:
-            blank = RobertaTokenizer() if kind == "roberta" else DebertaV2Tokenizer()
+            blank = DebertaV2Tokenizer() if kind == "deberta" else RobertaTokenizer()
             tokenizer = blank.train_new_from_iterator(sentences, vocab_size=400)
         folder = tmp_path_factory.mktemp(f"{kind}_tokenizer")
         tokenizer.save_pretrained(folder)
@@ -66,9 +69,19 @@ def configs(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
                     position_biased_input=False,
                 ),
                 "electra": lambda s: ElectraConfig(**s, embedding_size=16),
+                "bart": lambda s, tokenizer=tokenizer: bart(tokenizer, **s),
             }[kind](sizes),
         )
     return found
+
+
+def bart(tokenizer: PreTrainedTokenizerBase, **sizes: int) -> BartConfig:
+    """A small BART, whose head reads its decoder at the last end of a text."""
+    both = {f"{side}_{name}": sizes[of] for side in ("encoder", "decoder") for name, of in SIDES.items()}
+    ends = {name: getattr(tokenizer, name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
+    ends |= {"decoder_start_token_id": tokenizer.eos_token_id, "forced_eos_token_id": tokenizer.eos_token_id}
+    known = {"vocab_size": sizes["vocab_size"], "max_position_embeddings": sizes["max_position_embeddings"]}
+    return BartConfig(d_model=sizes["hidden_size"], **known, **both, **ends)
 
 
 @dataclass
@@ -95,7 +108,8 @@ class Saver:
         config.label2id = {label: i for i, label in config.id2label.items()}
         torch.manual_seed(0)
         network = AutoModelForSequenceClassification.from_config(config)
-        head = getattr(network.classifier, "out_proj", network.classifier)
+        head = network.classification_head if kind == "bart" else network.classifier
+        head = getattr(head, "out_proj", head)
         with torch.no_grad():
             head.weight.normal_()
             head.weight.copy_(head.weight[order].clone())

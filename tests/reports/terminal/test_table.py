@@ -9,7 +9,7 @@ from rich.console import Console
 
 from metrics.accuracy import accuracy, noise
 from metrics.attentiveness import attentiveness
-from metrics.causal_effects import causal_effects
+from metrics.natural_logic.causal_effects import causal_effects
 from metrics.tables.challenge import HALF_ERROR, challenge
 from metrics.tables.transitions import invalid_transitions
 from records import Line, Measurement, MetricName, Section, Shown

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metrics.entailment import entailed, entailment_at, gold_entailed, probabilities_of
 from metrics.metric import Metric, Numbers
+from metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of
 from metrics.statistics.bootstrap import Key, measured, share
 from metrics.statistics.majority import majority_flag
 from metrics.statistics.multiway import PER_BASE, Crossed, resample
@@ -174,7 +174,7 @@ def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int =
     """TCE and DCE of the context and of the inserted word pair (section 3.1), with two-way clustered intervals.
 
     Each pair is a row: base example n, changed example n', the partner; ``gold`` is the label of n'. Labels become two
-    classes by the rule "sum" of :func:`~metrics.entailment.entailed`. Base examples share what their pairs keep, a
+    classes by the rule "sum" of :func:`~metrics.natural_logic.entailment.entailed`. Base examples share what their pairs keep, a
     context or a word pair, and pairs share what they lead to, a word pair or a context: intervals resample both
     (:func:`metrics.statistics.multiway.resample`). Left out is that base examples also share what their pairs replace
     (in I1, their own word pair), which leaves intervals somewhat too narrow. ``n`` is the number of base examples with

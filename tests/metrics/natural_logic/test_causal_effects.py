@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.causal_effects import METRIC
-from metrics.entailment import disagreements, entailed
+from metrics.natural_logic.causal_effects import METRIC
+from metrics.natural_logic.entailment import disagreements, entailed
 from records import Context, Section
 from records import rows as r
 

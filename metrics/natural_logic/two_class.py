@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from metrics.entailment import entailed, gold_entailed
 from metrics.metric import Metric, Numbers, lines
+from metrics.natural_logic.entailment import entailed, gold_entailed
 from metrics.statistics.bootstrap import share
 from metrics.statistics.majority import majority_flag
 from records import Context, Measurement, MetricName, Shown
@@ -24,7 +24,7 @@ def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> 
         seed: Keys the bootstrap, which resamples what examples share (``group``), or else examples.
 
     Returns:
-        For each data set ``two_class/<data>``, by the rule "sum" of :func:`~metrics.entailment.entailed`;
+        For each data set ``two_class/<data>``, by the rule "sum" of :func:`~metrics.natural_logic.entailment.entailed`;
         ``two_class/<data>/argmax``, by the other; ``two_class/<data>/majority``, the share of the larger class. An
         accuracy that is not above it is flagged.
     """

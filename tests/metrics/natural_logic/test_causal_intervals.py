@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.entailment import entailed
+from metrics.natural_logic.entailment import entailed
 from records import HeedError
 
 from natural_logic_rows import THREE, base_row, effects, pair_row, table

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.two_class import METRIC, two_class_accuracy
+from metrics.natural_logic.two_class import METRIC, two_class_accuracy
 from records import Context, HeedError
 from records import rows as r
 
