@@ -12,8 +12,9 @@ import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
 from datamodules.images import PairedImages, with_default
-from datamodules.sources.hub_and_local import Local, is_empty, text_of
+from datamodules.sources.hub_and_local import Local
 from datamodules.sources.readers import brief
+from datamodules.sources.values import is_empty, text_of
 from datamodules.sources.vqa_answers import most_frequent, normalised, spelled, worth
 from datamodules.text import Rows
 from records import SOFT, Examples, HeedError

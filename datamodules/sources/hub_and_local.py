@@ -1,7 +1,6 @@
 """Where rows come from: local files, saved data sets, the hub; and how rows become examples."""
 
 import json
-import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 from datamodules.sources.arrow_files import dataset_rows
 from datamodules.sources.gold import Gold
 from datamodules.sources.readers import SUFFIXES, TEXT, brief, inside, read, reason
+from datamodules.sources.values import column_name, is_empty, text_of
 from records import Examples, ExamplesBuilder, HeedError, offline_advice, require_file
 
 DELIMITED = (".csv", ".tsv", ".txt")
@@ -147,29 +147,6 @@ def refuse_repeated(uids: pa.ChunkedArray, rows: Sequence[int], where: str, pref
         first = order.to_numpy()[:-1][same][again.argmin()]
         name = uids[int(again.min())].as_py().removeprefix(f"{prefix}/")
         raise HeedError(f"{where}, row {rows[again.min()]}: the id {brief(name)} stands in row {rows[first]} already.")
-
-
-def column_name(column: Any) -> str:
-    """A column's name as it is, or shortened where it would spoil a message."""
-    name = str(column)
-    return name if name.isprintable() and len(name) <= 80 else brief(name)
-
-
-def is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip()) or value != value
-
-
-def text_of(value: Any, where: str, row: int, column: str) -> str:
-    """Text as it is, and a number as Python writes it; nothing else is made into text."""
-    if is_empty(value):
-        raise HeedError(f"{where}, row {row}: the column {column!r} is empty.")
-    if isinstance(value, bool) or not isinstance(value, str | int | float) or value in (math.inf, -math.inf):
-        found = f"{type(value).__name__} {brief(value)}"
-        raise HeedError(f"{where}, row {row}: the column {column!r} holds no text but {found}.")
-    text = str(value)
-    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise HeedError(f"{where}, row {row}: the column {column!r} holds half of a surrogate pair.")
-    return text
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
-from datamodules.sources.hub_and_local import Columns, is_empty, refuse_repeated, require_columns, text_of
+from datamodules.sources.hub_and_local import Columns, refuse_repeated, require_columns
 from datamodules.sources.readers import Row, brief
+from datamodules.sources.values import is_empty, text_of
 from records import SPAN, Examples, ExamplesBuilder, HeedError
 
 STARTS = "starts"  # meta column: where each gold answer begins in its text, in characters, or null: a JSON list

@@ -1,5 +1,6 @@
 """Values of data files: how large they may be, of which characters, and how a message shows one."""
 
+import math
 import reprlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,3 +59,26 @@ def require_text(columns: Mapping[str, Any], where: str, row: int) -> None:
     for name, value in columns.items():
         if holds_nul(value) or holds_nul(name):
             raise HeedError(f"{where}, row {row}: the column {brief(name)} holds a NUL character, which is not text.")
+
+
+def column_name(column: Any) -> str:
+    """A column's name as it is, or shortened where it would spoil a message."""
+    name = str(column)
+    return name if name.isprintable() and len(name) <= 80 else brief(name)
+
+
+def is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip()) or value != value
+
+
+def text_of(value: Any, where: str, row: int, column: str) -> str:
+    """Text as it is, and a number as Python writes it; nothing else is made into text."""
+    if is_empty(value):
+        raise HeedError(f"{where}, row {row}: the column {column!r} is empty.")
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or value in (math.inf, -math.inf):
+        found = f"{type(value).__name__} {brief(value)}"
+        raise HeedError(f"{where}, row {row}: the column {column!r} holds no text but {found}.")
+    text = str(value)
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise HeedError(f"{where}, row {row}: the column {column!r} holds half of a surrogate pair.")
+    return text
