@@ -22,7 +22,7 @@ from callbacks.engine.engine import Planned
 from callbacks.outputs.board import BoardLogger
 from callbacks.outputs.progress import Progress
 from cli.allowed_classes import require_kinds
-from cli.messages import FLAG, Parser, of_trainer, one_sentence, user_mistake
+from cli.messages import FLAG, Parser, Refusal, of_trainer, one_sentence, user_mistake
 from cli.named_folder import claim_named
 from cli.remedies import remedy
 from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
@@ -87,8 +87,8 @@ class HeedCLI(LightningCLI):
     def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
         try:
             self.config = parser.parse_args(args)
-        except HeedError as error:
-            raise located(error, parser, args) from None
+        except Refusal as refusal:
+            raise located(refusal, parser, args) from None
         require_kinds(self.config)
         if self.config.seed_everything is True:
             self.config.seed_everything = self.config.data.init_args.seed = drawn_seed()

@@ -41,11 +41,15 @@ warnings.filterwarnings("ignore", "Be aware that when using `ckpt_path`, callbac
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 
 
+class Refusal(HeedError):
+    """The parser does not take the command line."""
+
+
 class Parser(LightningArgumentParser):
     """Reports a mistake in one sentence."""
 
     def error(self, message: str, ex: Exception | None = None) -> None:
-        raise HeedError(one_sentence(message))
+        raise Refusal(one_sentence(message))
 
 
 def one_sentence(message: str) -> str:

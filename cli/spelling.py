@@ -38,12 +38,15 @@ def located(error: HeedError, parser: ArgumentParser, args: Sequence[str]) -> He
             for line, said in _faults(root, prefix, groups, named):
                 return HeedError(f"{flag} {path}, line {line}: {said}")
     for arg in args:
-        group, _, name = arg.partition("=")[0].removeprefix("--").replace("init_args.", "").partition(".")
-        known = _settings(named[group]) if group in named else groups.get(group, ())
+        flag = arg.partition("=")[0].removesuffix("+").replace("init_args.", "")
+        group, _, name = flag.removeprefix("--").partition(".")
         name = name.partition(".")[0]
-        if arg.startswith("--") and name and known and name not in known and (near := _nearest(name, known)):
+        if not arg.startswith("--") or (name or group) not in error.args[0]:  # the refusal is about something else
+            continue
+        known = _settings(named[group]) if group in named else groups.get(group, ())
+        if name and known and name not in known and (near := _nearest(name, known)):
             return HeedError(f"--{group}.{name}: there is no such setting; do you mean --{group}.{near}?")
-        if arg.startswith("--") and group not in groups and (near := _nearest(group, groups)):
+        if group not in groups and (near := _nearest(group, groups)):
             return HeedError(f"--{group}: there is no such setting; do you mean --{near}?")
     return error
 

@@ -65,7 +65,7 @@ def test_a_run_leaves_everything_that_it_promises(trained):
     assert (folder / "figures" / "attentiveness.png").stat().st_size > 5000
     assert {p.name for p in (folder / "checkpoints").iterdir()} == {"best.ckpt", "backbone"}
     assert "accuracy" in out
-    assert f"evaluate.py --checkpoint {folder}/checkpoints/best.ckpt" in out
+    assert f"evaluate.py --checkpoint {folder}\n" in out
 
 
 def test_results_say_nothing_of_when_and_where(trained):

@@ -91,6 +91,13 @@ def test_the_nearest_flag_is_named(monkeypatch: pytest.MonkeyPatch, flag: str, n
         HeedCLI(False, folder=None, args=expand([flag, "5"]))
 
 
+@pytest.mark.parametrize("other", [["--print_config"], ["--trainer.callbacks+=ModelSummary"]])
+def test_a_flag_that_is_right_is_not_blamed(monkeypatch: pytest.MonkeyPatch, other: list[str]) -> None:
+    monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
+    with pytest.raises(HeedError, match="--data.max_train: expected int"):
+        HeedCLI(False, folder=None, args=expand(["--data.max_train", "many", *other]))
+
+
 SMALL = ["--model.max_length", "64", "--data.n_train", "32", "--data.n_validation", "9"]
 
 

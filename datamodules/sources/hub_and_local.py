@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from datamodules.sources.arrow_files import dataset_rows
 from datamodules.sources.gold import Gold
 from datamodules.sources.readers import SUFFIXES, TEXT, brief, inside, read, reason
-from datamodules.sources.values import is_empty, text_of
+from datamodules.sources.values import column_name, is_empty, text_of
 from records import Examples, ExamplesBuilder, HeedError, offline_advice, require_file
 
 DELIMITED = (".csv", ".tsv", ".txt")
@@ -147,12 +147,6 @@ def refuse_repeated(uids: pa.ChunkedArray, rows: Sequence[int], where: str, pref
         first = order.to_numpy()[:-1][same][again.argmin()]
         name = uids[int(again.min())].as_py().removeprefix(f"{prefix}/")
         raise HeedError(f"{where}, row {rows[again.min()]}: the id {brief(name)} stands in row {rows[first]} already.")
-
-
-def column_name(column: Any) -> str:
-    """A column's name as it is, or shortened where it would spoil a message."""
-    name = str(column)
-    return name if name.isprintable() and len(name) <= 80 else brief(name)
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,12 @@ def require_text(columns: Mapping[str, Any], where: str, row: int) -> None:
             raise HeedError(f"{where}, row {row}: the column {brief(name)} holds a NUL character, which is not text.")
 
 
+def column_name(column: Any) -> str:
+    """A column's name as it is, or shortened where it would spoil a message."""
+    name = str(column)
+    return name if name.isprintable() and len(name) <= 80 else brief(name)
+
+
 def is_empty(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value.strip()) or value != value
 

@@ -176,9 +176,9 @@ def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int =
     Each pair is a row: base example n, changed example n', the partner; ``gold`` is the label of n'. Labels become two
     classes by the rule "sum" of :func:`~metrics.natural_logic.entailment.entailed`. Base examples share what their
     pairs keep, a context or a word pair, and pairs share what they lead to, a word pair or a context: intervals
-    resample both (:func:`metrics.statistics.multiway.resample`). Left out is that base examples also share what their pairs replace
-    (in I1, their own word pair), which leaves intervals somewhat too narrow. ``n`` is the number of base examples with
-    a pair.
+    resample both (:func:`metrics.statistics.multiway.resample`). Left out is that base examples also share what their
+    pairs replace (in I1, their own word pair), which leaves intervals somewhat too narrow. ``n`` is the number of base
+    examples with a pair.
 
     Args:
         rows: Base rows and the rows of the interventions "I0" to "I3": the TCE is of those that expect a change, the
