@@ -200,9 +200,9 @@ def cells(found: Comparison, names: Sequence[str]) -> list[list[str]]:
 
 
 def _print(found: Comparison, heading: str, names: Sequence[str], console: Console) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for title in HEADER:
-        table.add_column(title, no_wrap=True)
+        table.add_column(title, overflow="fold")  # never cut
     for row in cells(found, names):
         table.add_row(*row)
     u = sum(found.labels.values())

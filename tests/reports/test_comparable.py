@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from metrics.attentiveness import attentiveness
 from records import NO_LABEL, SPAN, Context, HeedError, Measurement, MetricName
@@ -196,6 +197,17 @@ def test_runs_on_several_data_sets_are_compared_within_each(tmp_path, capsys):
     assert [row[0] for row in table[::3]] == ["d, validation: premise swapped", "e, validation: premise swapped"]
     assert [row[0] for row in table if row[0] in folders] == folders
     assert table[1][1:] == ["100.0 [100.0, 100.0]", "2", "100.0 [100.0, 100.0]", "2", "+0.0 [+0.0, +0.0]"]
+
+
+def test_no_number_is_cut_at_80_columns():
+    wide = Measurement(1.0, 30_000, ci95=(1.0, 1.0)), Measurement(-0.105, 30_000, ci95=(-0.123, -0.101))
+    full, less = [wide[0]] * 2, [wide[1]] * 2
+    found = report.Comparison({"entailment": 30_000}, 30_000, full, full, less, {(0, 1): wide[1]})
+    console = Console(file=io.StringIO(), width=80)
+    report._print(found, "hans, evaluation: premise swapped", ["(1)", "(2)"], console)
+    lines = console.file.getvalue().splitlines()
+    row = ["(1)", *["100.0 [100.0, 100.0]", "30000"] * 2, "-10.5 [-12.3, -10.1]"]
+    assert [" ".join(line.split()) for line in lines if line.startswith("(1)")] == [" ".join(row)]
 
 
 def test_mistakes_are_one_sentence(tmp_path):
