@@ -1,7 +1,7 @@
 """The ground floor: what goes into a measurement (examples) and what comes out of it (rows, results)."""
 
 from records.composed import EMPTIED, Composed, column
-from records.errors import HeedError, ending_with_its_reader, offline_advice, printable, run_command
+from records.errors import HeedError, ending_with_its_reader, printable, run_command, without_hub
 from records.example import Changed, Example, Part
 from records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder
 from records.labels import MANY, is_entailment, is_non_entailment, listing, percent, same_name
@@ -58,7 +58,6 @@ __all__ = [
     "is_non_entailment",
     "keys",
     "listing",
-    "offline_advice",
     "open_file",
     "parts_of",
     "percent",
@@ -71,6 +70,7 @@ __all__ = [
     "run_command",
     "same_name",
     "spooling",
+    "without_hub",
     "words_of",
     "write_json",
     "writing",

@@ -46,10 +46,14 @@ def printable(text: str) -> str:
     )
 
 
-def offline_advice() -> str:
-    """How to go on without a hub that cannot be reached, as the end of a message: nothing where that is set already."""
+def without_hub(*ways: str) -> str:
+    """Ways to go on where the hub cannot be reached, joined by commas and "or".
+
+    To use only what is cached is one more, unless HF_HUB_OFFLINE is set already.
+    """
     is_set = os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
-    return "" if is_set else ", or set HF_HUB_OFFLINE=1 to use only what is cached"
+    *others, last = ways if is_set else (*ways, "set HF_HUB_OFFLINE=1 to use only what is cached")
+    return ", or ".join([", ".join(others), last])
 
 
 @contextmanager

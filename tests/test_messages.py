@@ -138,6 +138,7 @@ def test_what_is_set_already_is_not_advised(monkeypatch: pytest.MonkeyPatch, val
     with pytest.raises(HeedError) as caught:
         load(fail, "org/name")
     assert ("HF_HUB_OFFLINE=1" in str(caught.value)) is advised
+    assert str(caught.value).count(", or ") == 1
 
 
 def test_an_evaluation_is_not_told_to_resume(tiny_bert: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from datamodules.sources.arrow_files import dataset_rows
 from datamodules.sources.gold import Gold
 from datamodules.sources.readers import SUFFIXES, TEXT, brief, inside, read, reason
 from datamodules.sources.values import column_name, is_empty, text_of
-from records import Examples, ExamplesBuilder, HeedError, offline_advice, require_file
+from records import Examples, ExamplesBuilder, HeedError, require_file, without_hub
 
 DELIMITED = (".csv", ".tsv", ".txt")
 
@@ -181,7 +181,7 @@ class Local:
             return str(self.path), read(self.path, self.quoting, self.columns)
         if (self.path / "dataset_dict.json").exists() or (self.path / "dataset_info.json").exists():
             return self._saved(split, aliases)
-        names = [split, *aliases]
+        names = list(dict.fromkeys([split, *aliases]))
         files = sorted(f for f in self.path.iterdir() if f.is_file() and f.suffix and not f.name.startswith("."))
         for name in names:
             found = [f for f in files if name.lower() in (f.name.lower(), _stem(f))]
@@ -278,9 +278,9 @@ class Hub:
             found = datasets.load_dataset(id_, subset, split=split, revision=revision)
         except Exception as error:
             missing = (split, *aliases) if "nknown split" in str(error) else ()
+            ways = without_hub("Give local files with §data.path DIR", "take the embedded data (§data planted)")
             raise HeedError(
-                f"The data set {id_} could not be loaded from the hub ({reason(error)}). Give local files with "
-                f"§data.path DIR, take the embedded data (§data planted){offline_advice()}{_held_out(missing)}."
+                f"The data set {id_} could not be loaded from the hub ({reason(error)}). {ways}{_held_out(missing)}."
             ) from error
         where = f"{id_} ({split})"
         return where, dataset_rows(found, where)

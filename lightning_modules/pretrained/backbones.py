@@ -18,7 +18,7 @@ from torch import nn
 from transformers.utils import logging as transformers_logging
 
 from lightning_modules.pretrained.misfits import Shapes, first_names, misfits
-from records import HeedError, offline_advice
+from records import HeedError, without_hub
 
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
 
@@ -114,10 +114,8 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
         raise HeedError(f"The weights of {backbone} hold something else than tensors, which is not loaded.") from error
     except Exception as error:  # of what anybody may have written, any line can be wrong in any way
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise HeedError(
-            f"The model {backbone} could not be loaded ({lines[0].rstrip('.')}). Name a folder with "
-            f"§model.backbone DIR, take the one that needs no hub (§model minilm){offline_advice()}."
-        ) from error
+        ways = without_hub("Name a folder with §model.backbone DIR", "take the one that needs no hub (§model minilm)")
+        raise HeedError(f"The model {backbone} could not be loaded ({lines[0].rstrip('.')}). {ways}.") from error
 
 
 def load_weights(

@@ -112,6 +112,13 @@ def test_a_file_of_the_validation_is_never_taken_for_training(tmp_path: Path) ->
         data.setup("fit")
 
 
+def test_a_missing_split_names_each_file_that_was_looked_for_once(tmp_path: Path) -> None:
+    write(tmp_path / "dev.jsonl", 3)
+    data = PairedText(**NLI, path=str(tmp_path))
+    with pytest.raises(HeedError, match=r"no file for the split 'train' \(looked for train with"):
+        data.setup("fit")
+
+
 def test_of_several_each_goes_by_its_own_name(folder: Path) -> None:
     write(folder / "dev.jsonl", 3)
     with pytest.raises(HeedError, match=r"no file for the split 'validation' \(looked for validation with"):
