@@ -1,12 +1,18 @@
 """The progress bar: Lightning's, with epochs and numbers as figures and tables show them."""
 
+import logging
+import sys
 from typing import Any
 
 from pytorch_lightning import LightningModule, Trainer
 from pytorch_lightning.callbacks.progress.rich_progress import RichProgressBar, RichProgressBarTheme
+from rich.file_proxy import FileProxy
 from rich.progress import BarColumn
 
 from callbacks.engine.engine import Engine
+
+
+LOGGERS = ("pytorch_lightning", "lightning_fabric", "lightning.pytorch", "lightning.fabric")
 
 
 class Progress(RichProgressBar):
@@ -18,6 +24,24 @@ class Progress(RichProgressBar):
 
     def __init__(self) -> None:
         super().__init__(theme=RichProgressBarTheme(metrics_text_delimiter="\n"))
+
+    def _init_progress(self, trainer: Trainer) -> None:
+        """Start the bar, and have Lightning's messages written above it.
+
+        Their handlers hold the terminal itself, so that a message would stand behind the bar's last line, and the next
+        refresh would leave half of the bar above it.
+        """
+        super()._init_progress(trainer)
+        if isinstance(sys.stderr, FileProxy):  # while the bar is in a terminal
+            for handler in _handlers():
+                if handler.stream is sys.stderr.rich_proxied_file and handler.stream.isatty():
+                    handler.setStream(sys.stderr)
+
+    def _stop_progress(self) -> None:
+        super()._stop_progress()
+        for handler in _handlers():
+            if isinstance(handler.stream, FileProxy):
+                handler.setStream(handler.stream.rich_proxied_file)
 
     def get_metrics(self, trainer: Trainer, pl_module: LightningModule) -> dict[str, Any]:
         """The loss, and each headline in percent."""
@@ -42,3 +66,9 @@ class Progress(RichProgressBar):
     def _get_train_description(self, current_epoch: int) -> str:
         of = "" if (self.trainer.max_epochs or -1) < 0 else f"/{self.trainer.max_epochs}"
         return f"Epoch {current_epoch + 1}{of}".ljust(len(self.validation_description))  # else the bars would jump
+
+
+def _handlers() -> list[logging.StreamHandler]:
+    """Those of Lightning's loggers."""
+    handlers = [handler for name in LOGGERS for handler in logging.getLogger(name).handlers]
+    return [handler for handler in handlers if isinstance(handler, logging.StreamHandler)]

@@ -1,11 +1,14 @@
 """The progress bar at 80 columns."""
 
 import io
+import logging
 import re
+import sys
 
 import pytest
 import torch
 from pytorch_lightning import Callback, Trainer
+from pytorch_lightning.callbacks.progress import rich_progress
 from rich import get_console
 from rich.console import Console
 
@@ -58,3 +61,25 @@ def test_epochs_count_from_1_and_each_headline_stands_once(tiny_bert, console):
         patterns = [r"accuracy: [\d.]+%", "attentiveness:", r"premise: [\d.]+%", r"hypothesis: [\d.]+%"]
         assert len(shown) == len(patterns)
         assert all(re.fullmatch(pattern, line) for pattern, line in zip(patterns, shown, strict=True))
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_message_stands_above_the_bar(monkeypatch):
+    terminal, console = Terminal(), Console(file=io.StringIO(), width=80, force_terminal=True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(rich_progress, "get_console", lambda: console)
+    logger, bar = logging.getLogger("pytorch_lightning"), Progress()
+    monkeypatch.setattr(logger, "handlers", [logging.StreamHandler(terminal)])
+    trainer = Trainer(accelerator="cpu", logger=False, enable_checkpointing=False, callbacks=[bar])
+    terminal.truncate(terminal.seek(0))
+    bar.on_train_start(trainer, None)
+    logger.warning("while it runs")
+    bar.teardown(trainer, None, "fit")
+    logger.warning("when it is done")
+    assert terminal.getvalue() == "when it is done\n"
+    assert "while it runs\n" in console.file.getvalue()
+    assert logger.handlers[0].stream is terminal
