@@ -25,10 +25,16 @@ FLAGS = {  # flag: mark in the table, explanation
     "resamples_left_out": ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
     "one_sided": ("h", "all flips end in one label, so that a constant answer is right"),
 }
-TERMS = {  # label of a line: what it means
+TERMS = {  # how the label of a line ends, or begins where dots follow: what it means
     "to_default": "changes to the default label",
     "eligible": "share not predicted as the default label",
     "max_change": "largest change of a probability",
+    "default label ...": "of predictions of the default label, the share that stays",
+    "total_variation": "how far all probabilities move",
+    "default_probability": "how far that of the default label moves",
+    "siblings": "share that changes where the example becomes a sibling of another label",
+    "siblings_gold": "share that becomes the label of the sibling",
+    "default label eligible": "share predicted as the default label",
 }
 TITLE = "% ± std over draws [95 %]"
 Results = Mapping[str, Any]  # the content of a results.json
@@ -132,8 +138,16 @@ def _raised(runs: Sequence[Results], lines: Sequence[Line]) -> list[str]:
 
 def _terms(lines: Sequence[Line]) -> str:
     """Explains the labels that do not explain themselves, in one line."""
-    labels = [label for label in TERMS if any(label in line.label.split() for line in lines)]
-    return "; ".join(f"{label}: {TERMS[label]}" for label in labels) + "." * bool(labels)
+    of_lines = {term for line in lines for term in _terms_of(line.label)}
+    terms = [term for term in TERMS if term in of_lines]
+    return "; ".join(f"{term}: {TERMS[term]}" for term in terms) + "." * bool(terms)
+
+
+def _terms_of(label: str) -> list[str]:
+    """The terms in the label of a line: the longest one that it ends with, and the one that it begins with."""
+    ends = sorted((term for term in TERMS if f" {label}".endswith(f" {term}")), key=len)
+    begins = [term for term in TERMS if "..." in term and label.startswith(term.removesuffix("..."))]
+    return ends[-1:] + begins
 
 
 def _data(runs: Sequence[Results]) -> str:

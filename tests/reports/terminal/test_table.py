@@ -362,6 +362,16 @@ def test_labels_that_do_not_explain_themselves_are_explained_in_one_sentence():
     assert "eligible" not in printed({"a": results((ACCURACY, SCORE))})
 
 
+def test_what_is_eligible_is_explained_for_the_metric_that_it_belongs_to():
+    lines = [Line("default_label/d/premise", "default label premise"), Line("default_label/d/siblings", "siblings", 1)]
+    lines.append(Line("default_label/d/eligible", "default label eligible"))
+    text = words(printed({"a": results(*((line, PLAIN) for line in lines))}).splitlines())
+    assert "not predicted as the default label" not in text
+    assert "default label eligible: share predicted as the default label." in text
+    assert text.count("default label ...: of predictions of the default label, the share that stays") == 1
+    assert "siblings_gold:" not in text
+
+
 def test_a_model_that_is_not_above_the_majority_is_not_to_be_read():
     flagged = dataclasses.replace(SCORE, flags=("not_above_majority",))
     text = words(printed({"a": results((PREMISE, flagged))}).splitlines())
