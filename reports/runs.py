@@ -27,7 +27,7 @@ class Measured:
 
     Attributes:
         folder: As it was named.
-        model: The short name of the model.
+        model: The short name of the model, with the data that it was trained on where they are others.
         regime: How it was trained: "plain", "counterfactual", "partial-hypothesis", ...
         partial: The part that it reads, where it reads one alone.
         data: Name of the data set.
@@ -137,6 +137,8 @@ def _read(folder: str) -> Measured:
         model, data, partial = _model(trained), trained["data"], own["data"].get("partial")
         n = (data.get("inoculation") or {}).get("n", 0)
         regime = regime_name(partial, data.get("augment"), n, data.get("fold"))
+        if (of := data.get("name")) and own["data"].get("name") not in (None, of):
+            model = f"{model} trained on {of}"
     label = model if partial or regime == PLAIN else f"{model} {regime}"
     about = results["data"], results["split"], results["seed"], named(results)
     return Measured(folder, model, regime, partial, *about, label)

@@ -45,6 +45,19 @@ def test_an_evaluation_is_of_the_model_that_its_run_has_trained(tmp_path):
     assert run.label == "minilm counterfactual"
 
 
+def test_a_model_that_was_trained_on_other_data_is_called_that(tmp_path):
+    run = tmp_path / "run"
+    best, exported = run / "checkpoints" / "best.ckpt", run / "checkpoints" / "backbone"
+    configured(run, name="mnli", augment="counterfactual")
+    configured(tmp_path / "same", exported, best, name="mnli")
+    configured(tmp_path / "other", exported, best, name="rte")
+    configured(tmp_path / "tuned", exported, name="rte")
+    runs = measured([str(tmp_path / name) for name in ("same", "other", "tuned")])
+    trained = "minilm trained on mnli"
+    assert [run.model for run in runs] == ["minilm", trained, "minilm"]
+    assert [run.label for run in runs] == ["minilm counterfactual", f"{trained} counterfactual", "minilm"]
+
+
 def test_runs_on_the_same_data_are_told_apart_by_seed_and_then_by_folder(tmp_path):
     for name, seed in (("a", 0), ("b", 1), ("c", 1)):
         configured(tmp_path / name, found=written_results.results(seed=seed))
