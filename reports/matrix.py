@@ -91,7 +91,7 @@ def _print(heading: str, cells: Cells, console: Console) -> None:
     header, rows = table(cells)
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for k, name in enumerate(header):
-        shown.add_column(Text(printable(name)), justify="right" if k else "left")
+        shown.add_column(Text(printable(name)), justify="right" if k else "left", overflow="fold")
     for row in rows:
         shown.add_row(*(Text(printable(cell)) for cell in row))
     console.print(f"\n{heading}, %", style="bold", markup=False)

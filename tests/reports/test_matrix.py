@@ -85,3 +85,10 @@ def test_nothing_to_show_is_said_in_a_sentence(tmp_path):
         report.main([str(written_results.save(tmp_path))])
     with pytest.raises(SystemExit):
         report.main(["--help"])
+
+
+def test_no_name_is_cut_at_80_columns(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    folders = [folder(tmp_path / name, "mnli", 0.8, naive=True) for name in ("first_of_a_long_name", "second")]
+    report.main(folders)
+    assert "\N{HORIZONTAL ELLIPSIS}" not in capsys.readouterr().out
