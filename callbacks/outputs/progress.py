@@ -11,7 +11,6 @@ from rich.progress import BarColumn
 
 from callbacks.engine.engine import Engine
 
-
 LOGGERS = ("pytorch_lightning", "lightning_fabric", "lightning.pytorch", "lightning.fabric")
 
 

@@ -10,13 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from records import Line, MetricName, printable
 
 FLAGS = {  # flag: mark in the table, explanation
-    "not_above_majority": (
-        "a",
-        "accuracy not above the majority share: one-sided test, p >= 0.05. Do not read attentiveness here",
-    ),
+    NOT_ABOVE_MAJORITY: ("a", "accuracy not above the majority share: one-sided test, p >= 0.05"),
     "interval_without_width": ("b", "every resample gave the same value, so the interval has no width"),
     "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
     "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
@@ -25,6 +23,7 @@ FLAGS = {  # flag: mark in the table, explanation
     "resamples_left_out": ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
     "one_sided": ("h", "all flips end in one label, so that a constant answer is right"),
 }
+WARNING = " Do not read attentiveness here."  # where it is flagged so
 TERMS = {  # how the label of a line ends, or begins where dots follow: what it means
     "to_default": "changes to the default label",
     "eligible": "share not predicted as the default label",
@@ -136,6 +135,11 @@ def _raised(runs: Sequence[Results], lines: Sequence[Line]) -> list[str]:
     return sorted(flags & FLAGS.keys(), key=lambda flag: FLAGS[flag][0])
 
 
+def _is_attentiveness(lines: Sequence[Line]) -> bool:
+    """Whether one of these lines shows attentiveness."""
+    return any(line.metric.startswith("attentiveness/") for line in lines)
+
+
 def _terms(lines: Sequence[Line]) -> str:
     """Explains the labels that do not explain themselves, in one line."""
     of_lines = {term for line in lines for term in _terms_of(line.label)}
@@ -194,7 +198,8 @@ def print_table(results: Mapping[str, Results], console: Console | None = None, 
     if terms := _terms(lines):
         console.print(terms, highlight=False, markup=False)
     for flag in _raised(runs, lines):
-        console.print(f"({FLAGS[flag][0]}) {FLAGS[flag][1]}.")
+        warning = WARNING if flag == NOT_ABOVE_MAJORITY and _is_attentiveness(lines) else ""
+        console.print(f"({FLAGS[flag][0]}) {FLAGS[flag][1]}.{warning}")
     if not several and runs[0]["display"]["asides"]:
         console.print(_asides(runs[0]), highlight=False, markup=False)
     for note in dict.fromkeys([*different_examples(runs), *(run.get("note") for run in runs)]):
