@@ -1,7 +1,8 @@
 """Results side by side, for a terminal 80 columns wide: ``python -m reports.compare RUN [RUN ...]``.
 
-With ``--mean`` their mean and its standard deviation over runs, as over seeds or over the folds of cross-validation.
-With ``--format csv``, ``latex`` or ``markdown`` the table alone, for a paper or a spreadsheet.
+Prints every number of one run, or the headlines of several and the paired difference in accuracy of each to the first.
+With --mean it is the mean of each number and its standard deviation over runs, as over seeds or over the folds of
+cross-validation. With --format it is the table alone, for a paper or a spreadsheet.
 """
 
 from argparse import ArgumentParser

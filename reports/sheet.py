@@ -2,8 +2,8 @@
 
 The attentiveness test takes it that a label other than the default one is wrong once a part comes from another
 example (CAT, §4.2 and table 2). A sheet holds 50 swapped inputs with the label that the model had predicted, and asks
-whether it is now wrong; what the model says of the swapped input is not in it. ``python -m reports.sheet --score FILE
-[FILE]`` reads the sheet of one annotator or of two.
+whether it is now wrong; what the model says of the swapped input is not in it. With --score it reads the sheet of one
+annotator or of two.
 """
 
 from argparse import ArgumentParser
@@ -71,7 +71,8 @@ def print_scores(files: Sequence[str], folder: str | None) -> None:
     answers = [answers_of(lines) for lines in sheets]
     shares = [share_wrong(given) for given in answers]
     for file, lines, m in zip(files, sheets, shares, strict=True):
-        print(printable(f"{file}: the label is now wrong in {_told(m)}, n={m.n} of {len(lines)}"))
+        told = m.reason if m.value is None else f"the label is now wrong in {_told(m)}"
+        print(printable(f"{file}: {told}, n={m.n} of {len(lines)}"))
     both = sorted(set.intersection(*map(set, answers)))
     if len(sheets) > 1:
         require_same_sheet(*sheets, files)
@@ -88,10 +89,10 @@ def print_scores(files: Sequence[str], folder: str | None) -> None:
     print(f"attentiveness among the yes{' of both' * (len(sheets) > 1)}: {_told(m)}, n={m.n}")
     if any(m.value is not None and m.ci95[0] < ENOUGH for m in shares):
         worst = min((m for m in shares if m.value is not None), key=lambda m: m.ci95[0])
+        low, high = map(percent, worst.ci95)
         print(
             f"Note for {rows.context.data} (--data.note): an input with a part of another example makes the predicted "
-            f"label wrong in {percent(worst.value)} of {worst.n} cases that people judged, so attentiveness need not "
-            "reach 100 %."
+            f"label wrong in {low} to {high} of cases (people judged {worst.n}), so attentiveness need not reach 100 %."
         )
 
 

@@ -28,3 +28,5 @@ def test_help_says_what_it_does(command: str, capsys: pytest.CaptureFixture) -> 
     assert told.startswith(f"usage: python -m {command} ")
     assert "[RUN ...]" in told or "[EVALUATION ...]" in told
     assert len(told.split("\n\n")[1]) > 10, "what it does"
+    assert "`" not in told, "marks of a docstring are not for a terminal"
+    assert not told.split("\n\n")[1].startswith("With"), "its first words say what it does"

@@ -125,7 +125,9 @@ def test_scores_are_those_of_the_answers_and_of_the_rows(run, capsys):
     assert "the label is now wrong in 66.7 [30.0, 90.3] %, n=6 of 7" in text
     assert "attentiveness among the yes: 0.0 [0.0, 49.0] %, n=4" in text  # the model ignores the premise
     assert "Note for planted (--data.note)" in text
-    assert "67 % of 6 cases" in text
+    assert "wrong in 30 % to 90 % of cases (people judged 6)" in text
+    report.main(["--score", fill(sheet, [""] * 7, "empty.tsv")])
+    assert "empty.tsv: no case was answered, n=0 of 7" in capsys.readouterr().out
 
 
 def test_two_annotators_have_a_kappa_and_are_scored_where_both_say_yes(run, capsys):
