@@ -184,6 +184,16 @@ def test_the_count_of_eligible_examples_is_that_of_the_metric(rows_of, default):
     assert counts["premise"]["eligible"] == round(3 * share)
 
 
+@pytest.mark.parametrize("default", ["neutral", None])
+def test_an_answer_that_is_not_a_label_is_not_counted_as_eligible(rows_of, default):
+    rows = rows_of({"a": ("yes", "yes"), "b": ("yes", NO_LABEL), "c": ("neutral", "neutral")})
+    context = Context("d", labels=("yes", "neutral"), default_label=default, own={"swap": ["premise"]})
+    pool = Examples.of([Example(uid, {"premise": uid, "hypothesis": f"of {uid}"}, "neutral") for uid in "abc"])
+    counts = Attentiveness().counts(Plan(pool, [Swap("premise", default)]), rows, context)
+    share = score(rows, context)["attentiveness/d/premise/eligible"].value
+    assert counts["premise"]["eligible"] == round(3 * share) == (1 if default else 2)
+
+
 def test_an_interval_without_width_is_flagged(rows_of):
     """All change, or there is but one example: no resample differs, and the interval must not look like certainty."""
     base = {f"u{i}": ("entailment", "entailment") for i in range(20)}
