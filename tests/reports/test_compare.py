@@ -242,3 +242,10 @@ def test_a_difference_over_few_groups_is_said_to_be(rows_of, tmp_path, capsys):
         save(tmp_path / name, rows.set_column(rows.column_names.index("group"), "group", group))
     report.main([str(tmp_path / "a"), str(tmp_path / "b")])
     assert "Note: fewer than 30 groups" in capsys.readouterr().out
+
+
+def test_rows_in_another_order_are_not_paired(rows_of, tmp_path):
+    for name, order in (("a", [0, 1, 2]), ("b", [2, 0, 1])):
+        save(tmp_path / name, rows_of({f"u{i}": ("yes", "yes" if i else "no") for i in range(3)}).take(pa.array(order)))
+    with pytest.raises(HeedError, match=r"accuracy.parquet: The rows are not in their order from u0 on"):
+        report.paired_difference(tmp_path / "a", tmp_path / "b")
