@@ -9,7 +9,7 @@ import operator
 import re
 from collections.abc import Callable
 
-from interventions.hypotheses.analysis import SUBORDINATE, SUPERLATIVE
+from interventions.hypotheses.analysis import SUBORDINATE, SUPERLATIVE, before
 from interventions.hypotheses.claim import Claim, Edits
 from interventions.hypotheses.quantities import DURING, YEARS, directly
 from interventions.hypotheses.rules import VAGUE
@@ -62,7 +62,7 @@ def complementary_numbers(claim: Claim) -> list[Edits]:
     tabled = any(DIGIT.search(value) for _, values in claim.table.rows for value in values)
     if len(numbers) != 1 or not tabled or SEVERAL.search(claim.text[: max(0, numbers[0].governor_start)]):
         return []
-    if DURING.search(claim.text[: numbers[0].start].rstrip()):
+    if DURING.search(claim.text[: numbers[0].start].rstrip()) or before(claim.text, numbers[0].governor_start) == "at":
         return []
     return _complement(claim, OF_NUMBERS, "numbers", *numbers[0][:2], *numbers[0][3:])
 
