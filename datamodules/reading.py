@@ -11,6 +11,7 @@ from datamodules.sources.question_files import STARTS, Found, to_questions
 from datamodules.text import ALIASES, PairedText, Rows
 from interventions import Swap
 from records import SPAN, Examples, ExamplesBuilder, HeedError, Task, generator
+from records.rows import SPLIT
 
 ABSENT = "not_in_text"  # no answer stands in the text
 
@@ -70,7 +71,9 @@ class Reading(PairedText):
         return Examples(examples.table.drop_columns([f"meta.{STARTS}"]))  # for training alone
 
     def _partial(self, examples: Examples) -> Examples:
-        examples = without_part(examples, self.partial, self.seed) if self.partial else examples
+        if self.partial:
+            within = SPLIT if self.splits_evaluated and SPLIT in examples.meta else None
+            examples = without_part(examples, self.partial, self.seed, within)
         return self._trainable(examples) if STARTS in examples.meta else examples
 
     def _trainable(self, examples: Examples) -> Examples:
@@ -97,7 +100,7 @@ def known(examples: Examples) -> np.ndarray:
     return np.array([not places or any(place is not None for place in places) for places in starts], dtype=bool)
 
 
-def without_part(examples: Examples, part: str, seed: int) -> Examples:
+def without_part(examples: Examples, part: str, seed: int, within: str | None = None) -> Examples:
     """Questions that one part alone is left of (CAT, footnote 16, after Kaushik and Lipton, 2018).
 
     For the question alone, its first gold answer is put between two words of the text of a random other example, at a
@@ -108,6 +111,7 @@ def without_part(examples: Examples, part: str, seed: int) -> Examples:
         examples: With the parts (text, question), and the meta column ``starts`` or not.
         part: The part that stays.
         seed: The run's seed; what an example becomes depends on it, its uid and the others alone.
+        within: A meta column in which the other is the same (the split, where there are several); None for any.
 
     Raises:
         HeedError: An example has no other, since all are of one group.
@@ -116,7 +120,7 @@ def without_part(examples: Examples, part: str, seed: int) -> Examples:
     other = question if part == text else text
     groups = [group for group in examples.groups if group not in examples.parts]
     builder = ExamplesBuilder(examples.parts, groups, examples.meta)
-    partners = Swap(other, None, name="partial").partners(examples, np.arange(len(examples)), 0, seed)
+    partners = Swap(other, None, name="partial", within=within).partners(examples, np.arange(len(examples)), 0, seed)
     for example, j in zip(examples, partners.tolist(), strict=True):
         if j < 0:
             raise HeedError(f"§partial {part} needs a {other} of another group, and {example.uid} finds none.")

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from interventions.base import Changes, Expectation
-from records import Examples, keys, random_key, words_of
+from records import CLASSIFICATION, Examples, TaskKind, keys, random_key, words_of
 from records.rows import lists_of
 
 
@@ -16,24 +16,35 @@ class Families:
     Args:
         pool: The examples.
         part: A part, or several joined by "+".
-        default_gold: The gold label of unrelated parts, as text; None where there is none.
+        default: The label of unrelated parts; None where there is none.
         within: A meta column in which siblings are the same (the split, where there are several); None for any.
+        kind: Of the task: says whether that label is right.
     """
 
-    def __init__(self, pool: Examples, part: str, default_gold: str | None, within: str | None = None) -> None:
+    def __init__(
+        self,
+        pool: Examples,
+        part: str,
+        default: str | None,
+        within: str | None = None,
+        kind: TaskKind = CLASSIFICATION,
+    ) -> None:
         shared = part.split("+")
         self.others = tuple(name for name in pool.parts if name not in shared)
         self._content = _codes(pool, [f"groups.{name}" for name in self.others])
-        self._gold, self._default = np.array(list(pool.column("label")), dtype=object), default_gold
+        golds = list(pool.column("label"))
+        asks_for_another = [
+            gold is not None and (default is None or not kind.score(default, kind.parse_gold(gold))) for gold in golds
+        ]
+        self._gold, self._is_other = np.array(golds, dtype=object), np.array(asks_for_another, dtype=bool)
         of = _codes(pool, [f"groups.{name}" for name in shared] + ([] if within is None else [f"meta.{within}"]))
         order = np.argsort(of, kind="stable")
         self._of, self._members = of, np.split(order, np.flatnonzero(np.diff(of[order])) + 1)
 
     def siblings(self, i: int) -> np.ndarray:
-        """Examples with another gold label than position ``i``, which is not the default label: int64, ascending."""
+        """Examples with another gold label than position ``i``, by which the default label is wrong: int64."""
         members = self._members[self._of[i]]
-        gold = self._gold[members]
-        other = (gold != self._gold[i]) & (gold != self._default) & np.array([label is not None for label in gold])
+        other = (self._gold[members] != self._gold[i]) & self._is_other[members]
         return members[other & (self._content[members] != self._content[i])]
 
     def count(self) -> int:
@@ -53,7 +64,7 @@ def _codes(pool: Examples, names: list[str]) -> np.ndarray:
 class Siblings:
     """Each example becomes a sibling: it keeps the part that the attentiveness test swaps, and all else is replaced.
 
-    A sibling has the same content in that part and another gold label, which is not the default label either: the
+    A sibling has the same content in that part and another gold label, by which the default label is wrong: the
     three hypotheses of an MNLI premise, say. It is an example of the pool, whose prediction is known already.
 
     Attributes:

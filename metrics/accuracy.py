@@ -13,7 +13,7 @@ from metrics.metric import Metric, Numbers, lines
 from metrics.slices import slices_of
 from metrics.soft_accuracy import soft_accuracy
 from metrics.statistics.bootstrap import share
-from metrics.statistics.clusters import few
+from metrics.statistics.clusters import few, few_among
 from metrics.statistics.majority import NOT_ABOVE_MAJORITY, majority_flag
 from records import MANY, SOFT, Chart, Context, Line, Measurement, MetricName, Shown
 from records.rows import BASE, GROUP, SPLIT, cluster_of, codes, probabilities, same, select, where
@@ -52,7 +52,7 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
         if they are at most :data:`~records.MANY`.
     """
     correct, of_label, cluster = _base(rows)
-    name, flags = MetricName("accuracy", data), few(rows)
+    name = MetricName("accuracy", data)
     if not len(correct):
         return {name: Measurement(None, 0, reason="no example was predicted")}
     key = seed, str(name)
@@ -60,9 +60,8 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
     most = max(int(here.sum()) for here in of_label.values())
     result[name._replace(statistic="majority")] = Measurement(most / len(correct), len(correct))
     for label in sorted(of_label) if len(of_label) <= MANY else ():
-        result[name._replace(slice=label)] = share(
-            correct[of_label[label]], (*key, label), cluster[of_label[label]], flags
-        )
+        hits, of = correct[of_label[label]], cluster[of_label[label]]
+        result[name._replace(slice=label)] = share(hits, (*key, label), of, few_among(rows, of))
     return result
 
 

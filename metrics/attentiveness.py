@@ -16,7 +16,7 @@ from metrics.reading_comprehension import majority_flags as reading_flags
 from metrics.slices import slices_of
 from metrics.soft_accuracy import soft_flags
 from metrics.statistics.bootstrap import Key, numbered, share
-from metrics.statistics.clusters import FEW_CLUSTERS, few
+from metrics.statistics.clusters import FEW_CLUSTERS, few_among
 from records import MANY, NO_LABEL, SOFT, SPAN, Chart, Context, Line, Measurement, MetricName, Shown
 from records.answers import NO_ANSWER
 from records.rows import BASE, cluster_of, runs, same, strings, where
@@ -58,10 +58,9 @@ def mean_over_draws(hit: np.ndarray, of: Swapped, key: Key, flags: tuple[str, ..
     )
 
 
-def _with_few(flags: tuple[str, ...], rows: pa.Table, kept: np.ndarray) -> tuple[str, ...]:
-    """The flags of all rows, but for that of few clusters, which is that of the base rows in ``kept``, bool [rows]."""
-    of_slice = rows.select(["uid", "intervention", "group"]).filter(pa.array(kept))
-    return (*(flag for flag in flags if flag != FEW_CLUSTERS), *few(of_slice))
+def _with_few(flags: tuple[str, ...], rows: pa.Table, of: Swapped) -> tuple[str, ...]:
+    """The flags of all rows, but for that of few clusters, which is that of the changed examples that count."""
+    return (*(flag for flag in flags if flag != FEW_CLUSTERS), *few_among(rows, of.cluster))
 
 
 def _eligible(name: MetricName, eligible: int, n: int) -> Numbers:
@@ -112,11 +111,10 @@ def attentiveness(
     of, valid, changed = Swapped.of(rows, swapped), counts[swapped], ~same(rows, "y", "y2")[swapped]
     eligible = int((base & counts).sum())
 
-    def measure(
-        full: MetricName, hit: np.ndarray, reason: str, kept: np.ndarray, flags: tuple[str, ...] = flags
-    ) -> None:
-        hits = hit[kept].astype(np.float64)
-        result[full] = mean_over_draws(hits, of.where(kept), (seed, str(full)), flags, reason)
+    def measure(full: MetricName, hit: np.ndarray, reason: str, kept: np.ndarray) -> None:
+        hits, counted = hit[kept].astype(np.float64), of.where(kept)
+        noted = _with_few(flags, rows, counted)
+        result[full] = mean_over_draws(hits, counted, (seed, str(full)), noted, reason)
 
     none = "no example has a partner"
     if eligible == 0 and base.any():
@@ -134,8 +132,7 @@ def attentiveness(
             reason = f"no example that was swapped is predicted as {label!r}"
             measure(name._replace(slice=f"from_{label}"), changed, reason, where(rows, y=label)[swapped])
     for text, of_slice in slices_of(rows, slices):
-        kept, full = valid & of_slice[swapped], name._replace(slice=text)
-        measure(full, changed, NOTHING, kept, _with_few(flags, rows, base & of_slice))
+        measure(name._replace(slice=text), changed, NOTHING, valid & of_slice[swapped])
     return result | _eligible(name, eligible, int(base.sum()))
 
 
@@ -166,14 +163,15 @@ def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0, slic
     other = [not SPAN.alike(y, y2) or not y2 for y, y2 in zip(before, after, strict=True)]
     eligible = int((base & answered).sum())
     reason = "no example has a partner" if eligible else "every prediction is no answer"
-    result = {}
+    result, noted = {}, _with_few(flags, rows, of)
     for full, hits in ((name, after == NO_ANSWER), (name._replace(statistic="changed"), np.array(other, dtype=bool))):
-        result[full] = mean_over_draws(hits.astype(np.float64), of, (seed, str(full)), flags, reason)
+        result[full] = mean_over_draws(hits.astype(np.float64), of, (seed, str(full)), noted, reason)
     none = (after == NO_ANSWER).astype(np.float64)
     for text, of_slice in slices_of(rows, slices):
         full, kept = name._replace(slice=text), of_slice[swapped]
-        noted = _with_few(flags, rows, base & of_slice)
-        result[full] = mean_over_draws(none[kept], of.where(kept), (seed, str(full)), noted, NOTHING)
+        counted = of.where(kept)
+        noted = _with_few(flags, rows, counted)
+        result[full] = mean_over_draws(none[kept], counted, (seed, str(full)), noted, NOTHING)
     return result | _eligible(name, eligible, int(base.sum()))
 
 

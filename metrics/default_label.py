@@ -13,7 +13,7 @@ import pyarrow as pa
 from metrics.attentiveness import Swapped, mean_over_draws
 from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import share
-from metrics.statistics.clusters import few
+from metrics.statistics.clusters import few_among
 from records import Context, Measurement, MetricName
 from records.rows import BASE, probabilities, strings, where
 
@@ -57,12 +57,13 @@ def default_label(rows: pa.Table, context: Context) -> Numbers:
     """
     whole, default, result = MetricName(FAMILY, context.data), context.default_label, Numbers()
     base, mine = where(rows, intervention=BASE), where(rows, y=default)
-    eligible, n, flags = int((base & mine).sum()), int(base.sum()), few(rows)
+    eligible, n = int((base & mine).sum()), int(base.sum())
     nobody = "no example was predicted"
     never = f"no prediction is the default label {default!r}" if n else nobody
 
     def measure(name: MetricName, mask: np.ndarray, values_of: Values, reason: str) -> None:
         of, why = Swapped.of(rows, mask), reason if eligible else never
+        flags = few_among(rows, of.cluster)
         for statistic, values in values_of(rows.filter(pa.array(mask)), context).items():
             full = name._replace(statistic=name.statistic + statistic)
             key = context.seed, str(full)

@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import share
-from metrics.statistics.clusters import few
+from metrics.statistics.clusters import few_among
 from records import CLASSIFICATION, MANY, Chart, Context, MetricName, TaskKind
 from records.rows import cluster_of, strings, where
 
@@ -28,9 +28,9 @@ def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, kind: Tas
         predicted as a label, if these are at most :data:`~records.MANY` and labels at all; ``.../accuracy``, the share
         of predictions on the part that are gold, or what they are worth.
     """
-    kept, flags = where(rows, intervention="keep", variant=part), few(rows)
+    kept = where(rows, intervention="keep", variant=part)
     cluster = cluster_of(rows)[kept]
-    rows = rows.select(["y", "y2", "gold"]).filter(pa.array(kept))
+    rows = rows.select(["y", "y2", "gold", "group"]).filter(pa.array(kept))
     before, after = strings(rows, "y"), strings(rows, "y2")
     stays = np.array([kind.alike(y, y2) for y, y2 in zip(before, after, strict=True)], dtype=np.float64)
     name = MetricName("naive_partial", data, part)
@@ -40,7 +40,7 @@ def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, kind: Tas
         here = where(rows, y=label)
         hits[name._replace(slice=f"from_{label}")] = stays[here], cluster[here]
     hits[name._replace(statistic="accuracy")] = kind.scores(after, strings(rows, "gold")), cluster
-    return {full: share(values, (seed, str(full)), of, flags) for full, (values, of) in hits.items()}
+    return {full: share(values, (seed, str(full)), of, few_among(rows, of)) for full, (values, of) in hits.items()}
 
 
 def score(rows: pa.Table, context: Context) -> Numbers:

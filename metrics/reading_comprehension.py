@@ -12,7 +12,7 @@ from metrics.accuracy import noise, noise_chart
 from metrics.metric import Metric, Numbers
 from metrics.slices import slices_of
 from metrics.statistics.bootstrap import share
-from metrics.statistics.clusters import few
+from metrics.statistics.clusters import few, few_among
 from metrics.statistics.majority import majority_flag
 from records import SPAN, Chart, Context, Measurement, MetricName
 from records.answers import NO_ANSWER, exact_match, f1
@@ -46,8 +46,9 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
         values = np.array([rate(answer, gold) for answer, gold in zip(answers, golds, strict=True)])
         result[name] = share(values, (seed, str(name)), cluster, flags)
         for kind, kept in kinds:
-            full = name._replace(slice=kind)
-            result[full] = share(values[kept], (seed, str(full)), cluster[kept], few(base), "there is no such question")
+            full, of = name._replace(slice=kind), cluster[kept]
+            noted = few_among(base, of)
+            result[full] = share(values[kept], (seed, str(full)), of, noted, "there is no such question")
         never = float(np.mean([rate(NO_ANSWER, gold) for gold in golds]))
         result[name._replace(statistic="majority")] = Measurement(never, len(golds))
     return result

@@ -12,7 +12,7 @@ import pyarrow as pa
 from metrics.metric import Numbers
 from metrics.slices import slices_of
 from metrics.statistics.bootstrap import share
-from metrics.statistics.clusters import few
+from metrics.statistics.clusters import few, few_among
 from metrics.statistics.majority import majority_flag
 from records import SOFT, Measurement, MetricName
 from records.rows import BASE, cluster_of, select, strings
@@ -39,12 +39,12 @@ def soft_accuracy(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[str
     base, full = select(rows, intervention=BASE), MetricName("accuracy", data)
     if not base.num_rows:
         return {full: Measurement(None, 0, reason="no example was predicted")}
-    values, cluster, flags = _worth(base), cluster_of(base), few(base)
+    values, cluster = _worth(base), cluster_of(base)
     result = {full: share(values, (seed, str(full)), cluster, soft_flags(rows, seed))}
     result[full._replace(statistic="majority")] = Measurement(float(_best_answer(base).mean()), len(values))
     for text, kept in slices_of(base, slices):
-        part = full._replace(slice=text)
-        result[part] = share(values[kept], (seed, str(part)), cluster[kept], flags)
+        part, of = full._replace(slice=text), cluster[kept]
+        result[part] = share(values[kept], (seed, str(part)), of, few_among(base, of))
     return result
 
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from metrics.statistics.bootstrap import Key, difference, estimate
-from metrics.statistics.clusters import few
+from metrics.statistics.clusters import few_among
 from metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from records import MANY, NO_LABEL, SPAN, Context, HeedError, Measurement, MetricName, percent, printable, run_command
 from records.answers import NO_ANSWER, normalised
@@ -157,7 +157,7 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
         part: The part that was swapped.
     """
     of_runs = [Swaps.of(rows, part, context) for rows in tables]
-    clusters, flags = cluster_of(tables[0])[where(tables[0], intervention=BASE)], few(tables[0])
+    clusters = cluster_of(tables[0])[where(tables[0], intervention=BASE)]
     in_u = np.logical_and.reduce([s.eligible & (s.answers == of_runs[0].answers) for s in of_runs])
     agreed = of_runs[0].answers[in_u]
     found, count = np.unique(agreed.astype(str), return_counts=True)
@@ -166,7 +166,9 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
     key: Key = (context.seed, "comparable", context.data, part)
 
     def scored(columns: Sequence[np.ndarray], mask: np.ndarray, reason: str, n: int, **how) -> Measurement:
-        return estimate([column[mask] for column in columns], clusters[mask], key, n, reason, flags=flags, **how)
+        of = clusters[mask]
+        flags = few_among(tables[0], of)
+        return estimate([column[mask] for column in columns], of, key, n, reason, flags=flags, **how)
 
     n = int(in_u.sum())
     return Comparison(
@@ -214,7 +216,7 @@ def _print(found: Comparison, heading: str, names: Sequence[str], console: Conso
     console.print(table)
     if not u:
         console.print(f"Undefined: {found.on_u[0].reason}.", markup=False, highlight=False)
-    for flag in dict.fromkeys(flag for m in (*found.on_u, *found.less) for flag in m.flags):
+    for flag in dict.fromkeys(flag for m in (*found.on_u, *found.own, *found.less) for flag in m.flags):
         console.print(f"Note: {FLAGS[flag][1]}.", markup=False, highlight=False)
     for (i, j), m in found.pairs.items() if u else ():
         console.print(f"on U, {names[j]} - {names[i]}: {shown(m, '+')}", markup=False, highlight=False)

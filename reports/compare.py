@@ -19,7 +19,7 @@ from records.rows import BASE, cluster_of, contents, difference, select, strings
 from records.storage.results import distinct, named, read_evaluation, read_results, rows_file
 from reports.tables import FORMATS, table_text
 from reports.terminal.natural_logic import print_categories
-from reports.terminal.table import TITLE, merged, print_table, table_cells
+from reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
 
 ACCURACY = "accuracy"
 
@@ -134,6 +134,8 @@ def main(arguments: list[str]) -> None:
         return
     low, high = (100 * bound for bound in change.ci95)
     print(f"accuracy (2) - (1): {100 * change.value:+.2f} points, paired 95 % interval [{low:+.2f}, {high:+.2f}]")
+    for flag in change.flags:
+        print(f"Note: {FLAGS[flag][1]}.")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from callbacks.engine.evaluation import Evaluation, Plan, Setting
 from interventions import Swap
 from metrics import METRICS
-from records import Context, HeedError
+from records import NO_LABEL, Context, HeedError
 from records.rows import BASE, MOST_DRAWS, SPLIT, where
 
 
@@ -38,7 +38,7 @@ class Attentiveness(Evaluation):
         return Plan(data.pool, swaps, {"swap": list(data.swap)})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        base, pool = where(rows, intervention=BASE), plan.pool
+        base, pool = where(rows, intervention=BASE) & ~where(rows, y=NO_LABEL), plan.pool
         if context.default_label is not None:
             base &= ~where(rows, y=context.default_label)
         counts = {}

@@ -9,7 +9,7 @@ import operator
 import re
 from collections.abc import Callable
 
-from interventions.hypotheses.analysis import SUBORDINATE, SUPERLATIVE
+from interventions.hypotheses.analysis import SUBORDINATE, SUPERLATIVE, before
 from interventions.hypotheses.claim import Claim, Edits
 from interventions.hypotheses.quantities import DURING, YEARS, directly
 from interventions.hypotheses.rules import VAGUE
@@ -20,14 +20,26 @@ from records.word_lists import word_lists
 WORDS = word_lists(__file__)
 OF_NUMBERS: dict[str, str] = WORDS["numbers"]
 OF_YEARS: dict[str, str] = WORDS["years"]
-JOINED = re.compile(r"[,;:()/&]|\b(?:and|or|but|nor|plus|so|either|both|with|non|through\w*)\b", re.IGNORECASE)
+JOINED = re.compile(  # "is Spanish. It is tall" says two things
+    r"[,;:()/&—]|\s[-–]\s|(?-i:[^\WA-Z]\W?)[.!?]\W*\s\W*\w|[.!?]\s+(?:it|he|she|they|this|there)\b"
+    r"|\b(?:and|or|but|nor|plus|so|either|both|with|non|through\w*)\b",
+    re.IGNORECASE,
+)
 SCOPE = re.compile(rf"\b(?:{'|'.join(WORDS['scope'])})\b", re.IGNORECASE)
-LASTING = re.compile(r"\b(?:for|during|from|in) (?:\S+ )*(?:years?|months?|weeks?|days?|decades|long)\b", re.IGNORECASE)
+LASTING = re.compile(
+    r"\b(?:for|during|from|in) (?:\S+ )*(?:years?|months?|weeks?|days?|decades|long)\b"
+    r"|\bfor (?:\S+ )*(?:decade|centur\w+)\b",
+    re.IGNORECASE,
+)
 DIGIT = re.compile(r"\d")
 QUANTIFIED = re.compile(r"\b(?:all|every|each|most|many|one)\b", re.IGNORECASE)
 # what else may be false: another name than the title's; and how long ago depends on when it is read
 ELSEWHERE = re.compile(r"(?<!^)\b[A-Z]\w+|\bago\b")
-SUBJECT = re.compile(r"(?:the (?:\w+ ){0,2})?_+|it|he|she|the [a-z]+", re.IGNORECASE)  # _ is a title expression
+# one thing: of several, some may be as the sentence says; _ is a title expression
+ONE = rf"(?!(?:{'|'.join(WORDS['several'])})\b)\w*(?:[^\Ws]|ss|us|is|series)"
+SUBJECT = re.compile(rf"(?:the (?:{ONE} ){{0,2}})?_+|it|he|she|the {ONE}", re.IGNORECASE)
+SEVERAL = re.compile(rf"(?<!there )\b(?:are|were)\s*$|\b(?:{'|'.join(WORDS['several'])})\s*$", re.IGNORECASE)
+SURE = re.compile(rf"\b(?:{'|'.join(WORDS['sure'])})\b", re.IGNORECASE)
 
 
 def negated(claim: Claim) -> list[Edits]:
@@ -43,11 +55,14 @@ def negated(claim: Claim) -> list[Edits]:
 def complementary_numbers(claim: Claim) -> list[Edits]:
     """The words that govern the only number as those that are true of all other numbers: "over" as "at most".
 
-    The table has to have numbers, or it would not say how many.
+    The table has to have numbers, or it would not say how many. "The bells are over 50 tons" is about each of several,
+    and "for people over 50" about some.
     """
     numbers = claim.found.numbers
     tabled = any(DIGIT.search(value) for _, values in claim.table.rows for value in values)
-    if len(numbers) != 1 or not tabled or DURING.search(claim.text[: numbers[0].start].rstrip()):
+    if len(numbers) != 1 or not tabled or SEVERAL.search(claim.text[: max(0, numbers[0].governor_start)]):
+        return []
+    if DURING.search(claim.text[: numbers[0].start].rstrip()) or before(claim.text, numbers[0].governor_start) == "at":
         return []
     return _complement(claim, OF_NUMBERS, "numbers", *numbers[0][:2], *numbers[0][3:])
 
@@ -55,9 +70,10 @@ def complementary_numbers(claim: Claim) -> list[Edits]:
 def complementary_years(claim: Claim) -> list[Edits]:
     """The words that govern the only year as those that are true of all other years: "before" as "in or after".
 
-    The table has to have a year of which they are true.
+    The table has to have a year of which they are true, and the sentence to be about what has happened to all that
+    there is: it was built or born. It need not have closed or died.
     """
-    if len(claim.found.dates) != 1 or claim.found.dates[0].unit != "year":
+    if len(claim.found.dates) != 1 or claim.found.dates[0].unit != "year" or not SURE.search(claim.text):
         return []
     start, end, _, year, governor, governor_start = claim.found.dates[0]
     content = " ".join(value for _, values in claim.table.rows for value in values)

@@ -29,7 +29,8 @@ GAMES = re.compile(r"\s(?:\w+ )?(?:olympics|olympiad|games|season)\b", re.IGNORE
 LATEST = 2020  # no year after this is made up
 YEARS = re.compile(r"(?<![\d,.])(?:1\d{3}|20\d\d)(?!\d|[,.]\d)")
 SPAN = re.compile(
-    r"(?<![\d,.])(1\d{3}|20\d\d)\)?\s?(?:-|–|—|to|until)\s?(?:(\d{4})|(\d\d)(?!\d)|(?=present|now|current))", re.I
+    r"(?<![\d,.])(1\d{3}|20\d\d)\)?\s?(?:-|–|—|to|until)\s?(?:(?:\w+\.?,?\s){0,2}(\d{4})|(\d\d)(?!\d)|(?=present|now|current))",
+    re.IGNORECASE,
 )
 NEAREST, FARTHEST = 5, 40  # years between a year and the one that is made of it
 OPEN_ENDED = frozenset("or to until till through by".split())  # an earlier year may be true as well

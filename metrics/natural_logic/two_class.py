@@ -10,6 +10,7 @@ import pyarrow as pa
 from metrics.metric import Metric, Numbers, lines
 from metrics.natural_logic.entailment import entailed, gold_entailed
 from metrics.statistics.bootstrap import share
+from metrics.statistics.clusters import few_among
 from metrics.statistics.majority import majority_flag
 from records import Context, Measurement, MetricName, Shown
 from records.rows import BASE, cluster_of, select, strings
@@ -26,7 +27,7 @@ def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> 
     Returns:
         For each data set ``two_class/<data>``, by the rule "sum" of :func:`~metrics.natural_logic.entailment.entailed`;
         ``two_class/<data>/argmax``, by the other; ``two_class/<data>/majority``, the share of the larger class. An
-        accuracy that is not above it is flagged.
+        accuracy that is not above it is flagged, and one of fewer than 30 groups.
     """
     base = select(rows, intervention=BASE)
     gold = gold_entailed(base)
@@ -37,12 +38,11 @@ def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> 
     for data in sorted(set(of_data)):
         here, name = of_data == data, MetricName("two_class", data)
         positive, n = float(gold[here].mean()), int(here.sum())
-        most = gold[here] == (positive >= 0.5)  # where the larger class is right
+        most, of = gold[here] == (positive >= 0.5), cluster[here]  # where the larger class is right
         for rule, full in (("sum", name), ("argmax", name._replace(statistic="argmax"))):
             hits = right[rule][here]
-            result[full] = share(
-                hits, (seed, str(full)), cluster[here], majority_flag(hits, most, cluster[here], (seed, data))
-            )
+            flags = majority_flag(hits, most, of, (seed, data)) + few_among(base, of)
+            result[full] = share(hits, (seed, str(full)), of, flags)
         result[name._replace(statistic="majority")] = Measurement(float(most.mean()), n)
     return result
 

@@ -21,6 +21,16 @@ def few(rows: pa.Table) -> tuple[str, ...]:
     return few_of(pc.count_distinct(pc.coalesce(rows["group"], rows["uid"]).filter(base)).as_py())
 
 
+def few_among(rows: pa.Table, clusters: np.ndarray) -> tuple[str, ...]:
+    """The flag of an interval that resamples fewer than 30 groups, or nothing; also where the data name no group.
+
+    Args:
+        rows: The rows that the interval is made of, or more of them.
+        clusters: The cluster of each entry, int [entries], as :func:`~records.rows.cluster_of` numbers them.
+    """
+    return few_of(len(np.unique(clusters))) if is_grouped(rows) and len(clusters) else ()
+
+
 def few_of(clusters: int) -> tuple[str, ...]:
     """The flag of an interval that resamples so many clusters, or nothing."""
     return (FEW_CLUSTERS,) if clusters < FEW else ()

@@ -15,6 +15,7 @@ from interventions.tables.allowed_transitions import LABELS, RELEVANCE, Rule, al
 from metrics.metric import Metric, Numbers
 from metrics.statistics.bootstrap import Key, left_out, measured, ratio, resample
 from metrics.statistics.bootstrap import share as share_of
+from metrics.statistics.clusters import few_of
 from records import NO_LABEL, Chart, Context, HeedError, Line, Measurement, MetricName, Shown
 from records.rows import SPLIT, codes, sliced, where
 
@@ -130,14 +131,15 @@ def _of_split(share: _Share, changes: Changes, split: int, seed: int) -> Measure
     """A share within one split, with an interval that resamples tables."""
     mine = share.here & (changes.split == split)
     hit, before, table = share.hit[mine], changes.before[mine], changes.table[mine]
+    flags = few_of(len(np.unique(table))) if len(table) else ()
     if share.label is not None:
-        return share_of(hit, share.key(seed), table, reason=_missing(share.label))
+        return share_of(hit, share.key(seed), table, flags, _missing(share.label))
     if not len(hit):
         return Measurement(None, 0, reason="no table could be edited this way")
     if missing := [label for b, label in enumerate(LABELS) if b not in before]:
         return Measurement(None, len(hit), reason=_missing(missing[0]))
     value = float(np.mean([hit[before == b].mean() for b in range(len(LABELS))]))
-    return measured(value, len(hit), _averages(hit, before, len(LABELS), table, share.key(seed)))
+    return measured(value, len(hit), _averages(hit, before, len(LABELS), table, share.key(seed)), flags)
 
 
 def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement], seed: int) -> Measurement:
@@ -155,7 +157,7 @@ def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measuremen
     cell = changes.split[share.here] * labels + (changes.before[share.here] if share.label is None else 0)
     cells, table = len(of_split) * labels, changes.table[share.here]
     averages = _averages(share.hit[share.here], cell, cells, table, share.key(seed))
-    return measured(value, n, averages, left_out(averages))
+    return measured(value, n, averages, few_of(len(np.unique(table))) + left_out(averages))
 
 
 def _averages(hit: np.ndarray, cell: np.ndarray, cells: int, table: np.ndarray, key: Key) -> np.ndarray:

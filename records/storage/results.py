@@ -13,7 +13,7 @@ import pyarrow as pa
 from records.errors import HeedError
 from records.numbers.display import Line
 from records.numbers.metric_name import MetricName
-from records.rows import read_rows, require_format, save_rows
+from records.rows import read_rows, require_canonical, require_format, save_rows
 from records.storage.files import as_json, atomic_path, open_file, read_json
 
 RESULTS = "results.json"
@@ -106,7 +106,8 @@ def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict
     """The rows of an evaluation and their metadata, checked as by :func:`read_results`; None where it did not run.
 
     Raises:
-        HeedError: As :func:`read_results` and :func:`records.rows.read_rows`.
+        HeedError: As :func:`read_results` and :func:`records.rows.read_rows`; or rows are not in their canonical order,
+            by which those of two runs are paired.
     """
     found, file = read_results(folder), rows_file(folder, evaluation)
     if evaluation not in found["rows"]:
@@ -117,6 +118,10 @@ def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict
     for key in ("data", "seed", "manifest", "context"):
         if key not in metadata:
             raise HeedError(f"{file} is damaged: it does not say its {key!r}; evaluate again.")
+    try:
+        require_canonical(rows)
+    except HeedError as error:
+        raise HeedError(f"{file}: {error}") from None
     return rows, metadata
 
 

@@ -325,3 +325,15 @@ def test_holding_out_takes_whole_articles(tmp_path: Path, write_squad: Callable[
         HeedError, match=r"hold_out 31 leaves nothing to train on, since no group \(the first of groups\) is split"
     ):
         squad(file, hold_out=31).setup("fit")
+
+
+@pytest.mark.parametrize("part", ["context", "question"])
+def test_of_several_splits_one_part_alone_meets_the_other_of_its_own_split(tmp_path: Path, part: str) -> None:
+    """As if each were evaluated alone."""
+    for name in ("one", "two"):
+        rows = [row(f"{name} {i}", [], id=f"{i}", title=f"{name} {i}", question=f"{name} ? {i}") for i in range(12)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    data = squad(tmp_path, splits={"train": "one", "validation": ["one", "two"]}, partial=part)
+    data.setup("validate")
+    for example in data.pool:
+        assert {text.split()[0] for text in example.parts.values()} == {example.meta["split"]}

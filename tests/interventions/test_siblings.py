@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interventions import Families, Null, PredictedAs, Siblings, Swap, manifest_hash
-from records import Example, Examples
+from records import SOFT, Example, Examples
 
 LABELS = ("entailment", "neutral", "contradiction")
 
@@ -89,3 +89,15 @@ def test_examples_that_are_known_keep_their_columns_together():
     assert kept.partner.to_pylist() == ["d/v/3"] * 2
     assert [c[0] for c in kept.clusters.to_pylist()] == ["d/v/0", "d/v/1"]
     assert made.take(np.ones(len(made), dtype=bool)) is made
+
+
+def test_where_several_labels_are_right_the_default_label_is_none_of_those_of_a_sibling():
+    """A model may then say the default label of both, and be right."""
+    golds = {"a": ["neutral"], "b": ["entailment", "neutral"], "c": ["entailment"]}
+    pool = Examples.of(
+        [
+            Example(uid, {"premise": "p", "hypothesis": uid}, SOFT.write_gold(dict.fromkeys(gold, 1.0)))
+            for uid, gold in golds.items()
+        ]
+    )
+    assert Families(pool, "premise", "neutral", kind=SOFT).siblings(0).tolist() == [2]

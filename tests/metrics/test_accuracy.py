@@ -321,3 +321,11 @@ def test_rows_in_another_order_are_refused(rows_of, order):
             METRIC.score(shuffled, context)
     with pytest.raises(HeedError, match="or stand there twice: sort them by uid, intervention, part, variant, draw"):
         METRIC.score(pa.concat_tables([rows, rows]), context)
+
+
+def test_few_groups_are_those_that_an_interval_resamples(rows_of):
+    """Of 40 texts one has the label "no"; its recall rests on that one."""
+    pairs = [("no", "no") if i >= 78 else ("yes", "yes" if i % 3 else "no") for i in range(80)]
+    found = accuracy(grouped(rows_of(base_of(pairs)), [f"text {i // 2}" for i in range(80)]), "d")
+    few = {name for name, m in found.items() if "few_clusters" in m.flags}
+    assert few == {"accuracy/d/no"}

@@ -184,6 +184,16 @@ def test_the_count_of_eligible_examples_is_that_of_the_metric(rows_of, default):
     assert counts["premise"]["eligible"] == round(3 * share)
 
 
+@pytest.mark.parametrize("default", ["neutral", None])
+def test_an_answer_that_is_not_a_label_is_not_counted_as_eligible(rows_of, default):
+    rows = rows_of({"a": ("yes", "yes"), "b": ("yes", NO_LABEL), "c": ("neutral", "neutral")})
+    context = Context("d", labels=("yes", "neutral"), default_label=default, own={"swap": ["premise"]})
+    pool = Examples.of([Example(uid, {"premise": uid, "hypothesis": f"of {uid}"}, "neutral") for uid in "abc"])
+    counts = Attentiveness().counts(Plan(pool, [Swap("premise", default)]), rows, context)
+    share = score(rows, context)["attentiveness/d/premise/eligible"].value
+    assert counts["premise"]["eligible"] == round(3 * share) == (1 if default else 2)
+
+
 def test_an_interval_without_width_is_flagged(rows_of):
     """All change, or there is but one example: no resample differs, and the interval must not look like certainty."""
     base = {f"u{i}": ("entailment", "entailment") for i in range(20)}
@@ -316,3 +326,19 @@ def test_the_interval_resamples_what_examples_share(rows_of):
     (low, high), (lower, upper) = alone[name].ci95, shared[name].ci95
     assert (shared[name].value, shared[name].n) == (alone[name].value, 240)
     assert (upper - lower) / (high - low) == pytest.approx(6**0.5, rel=0.1)
+
+
+def test_few_groups_are_those_of_the_examples_that_count(rows_of):
+    """Of 80 texts two have a prediction that counts, so the score rests on two."""
+    base = {f"u{i:03}": ("entailment", "entailment" if i < 4 else "neutral") for i in range(160)}
+    changed = [{"uid": f"u{i:03}", "y2": LABELS[i % 3]} for i in range(4)]
+    rows = rows_of(base, changed)
+    group = pa.array([f"text {int(uid[1:]) // 2}" for uid in rows["uid"].to_pylist()])
+    name = "attentiveness/d/premise"
+    assert "few_clusters" not in attentiveness(rows, "d", "premise", "neutral", LABELS)[name].flags
+    found = attentiveness(rows.set_column(1, "group", group), "d", "premise", "neutral", LABELS)
+    assert {n for n, m in found.items() if "few_clusters" in m.flags} == {
+        name,
+        f"{name}/to_default",
+        f"{name}/from_entailment",
+    }

@@ -1,5 +1,6 @@
 """Agreement on one part alone against a plain count."""
 
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,3 +58,12 @@ def test_the_evaluation_is_about_each_side_and_draws_a_curve_for_it(rows_of):
     assert set(chart.curves.values()) <= set(found)
     lines = [(line.level, line.label, line.beside) for line in METRIC.show(found, context, {}).lines]
     assert lines[3:] == [(0, "naive partial b+c", True), (1, "from_x", False), (1, "accuracy", False)]
+
+
+def test_few_groups_are_those_that_an_interval_resamples(rows_of):
+    base = {f"u{i:02}": ("yes", "no" if i < 4 else "yes") for i in range(80)}
+    keep = {"intervention": "keep", "variant": "a", "part": "", "draw": -1}
+    rows = rows_of(base, [{"uid": uid, "y2": "yes", **keep} for uid in base])
+    group = pa.array([f"text {int(uid[1:]) // 2}" for uid in rows["uid"].to_pylist()])
+    found = naive_partial(rows.set_column(1, "group", group), "d", "a")
+    assert {n for n, m in found.items() if "few_clusters" in m.flags} == {"naive_partial/d/a/from_no"}

@@ -165,3 +165,13 @@ def test_the_evaluations_of_spans() -> None:
     assert (first.title, first.figure, noise.figure) == ("F1 and exact match", "attentiveness", "")
     assert {k: str(name) for k, name in first.curves.items()} == {"F1": "f1/d", "exact match": "exact_match/d"}
     assert [chart.title for chart in attentiveness.charts(context)] == ["attentiveness"]
+
+
+def test_few_texts_are_those_that_an_interval_resamples() -> None:
+    """Of 40 texts one has questions without an answer; one has an answer in the model's eyes."""
+    questions = [(i, [] if i == 0 else ["Rome"], "Rome" if i == 1 else "", ["", "Rome"]) for i in range(40)]
+    rows = rows_of(questions)
+    found = {str(name): m for name, m in reading_scores(rows, "d").items()}
+    assert {n for n, m in found.items() if "few_clusters" in m.flags} == {"exact_match/d/no_answer", "f1/d/no_answer"}
+    scored = {str(name): m for name, m in span_attentiveness(rows, "d", "context").items()}
+    assert "few_clusters" in scored["attentiveness/d/context"].flags

@@ -145,3 +145,10 @@ def test_the_evaluations_of_soft_labels(rows_of):
     assert by_text(METRICS["accuracy"].score)(rows, context) == soft_accuracy(rows, "d", 3)
     swapped = by_text(METRICS["attentiveness"].score)(rows, context)
     assert swapped == attentiveness(rows, "d", "image", None, ("yes", "no"), 3, soft_flags(rows, 3))
+
+
+def test_a_slice_of_few_pictures_is_said_to_be(rows_of):
+    kinds = ["x"] * 10 + ["y"] * 40
+    rows = rows_with(rows_of, [({"yes": 1.0}, "yes" if i % 3 else "no", i) for i in range(50)], kind=kinds)
+    found = soft_accuracy(rows, "d", slices=["kind"])
+    assert {name for name, m in found.items() if "few_clusters" in m.flags} == {"accuracy/d/kind=x"}

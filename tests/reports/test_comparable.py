@@ -222,3 +222,13 @@ def test_mistakes_are_one_sentence(tmp_path):
     with pytest.raises(SystemExit) as asked:
         report.main(["--help"])
     assert asked.value.code == 0
+
+
+def test_few_groups_are_those_of_the_examples_on_which_models_agree(tmp_path, capsys):
+    examples = [
+        ("entailment" if i < 4 else "neutral", ["neutral" if i % 2 else "entailment"] * DRAWS) for i in range(80)
+    ]
+    rows = rows_of(examples)
+    groups = pa.array([f"g{int(uid[1:]) // 2}" for uid in rows["uid"].to_pylist()])
+    rows = rows.set_column(rows.schema.get_field_index("group"), "group", groups)
+    assert "few_clusters" in report.comparison([rows, rows], CONTEXT, "premise").on_u[0].flags

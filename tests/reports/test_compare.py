@@ -233,3 +233,19 @@ def test_a_format_is_the_table_alone(two_runs, capsys, form, begins):
     header, row = capsys.readouterr().out.splitlines()
     assert header.split(",")[-2:] == [str(a), str(b)]
     assert row.startswith("accuracy/d,")
+
+
+def test_a_difference_over_few_groups_is_said_to_be(rows_of, tmp_path, capsys):
+    for name, every in (("a", 2), ("b", 3)):
+        rows = rows_of({f"u{i:02}": ("yes", "yes" if i % every else "no") for i in range(40)})
+        group = pa.array([f"text {i // 2}" for i in range(40)])
+        save(tmp_path / name, rows.set_column(rows.column_names.index("group"), "group", group))
+    report.main([str(tmp_path / "a"), str(tmp_path / "b")])
+    assert "Note: fewer than 30 groups" in capsys.readouterr().out
+
+
+def test_rows_in_another_order_are_not_paired(rows_of, tmp_path):
+    for name, order in (("a", [0, 1, 2]), ("b", [2, 0, 1])):
+        save(tmp_path / name, rows_of({f"u{i}": ("yes", "yes" if i else "no") for i in range(3)}).take(pa.array(order)))
+    with pytest.raises(HeedError, match=r"accuracy.parquet: The rows are not in their order from u0 on"):
+        report.paired_difference(tmp_path / "a", tmp_path / "b")

@@ -64,6 +64,8 @@ def test_of_each_year_either_the_year_or_its_complement_is_true(word, year, valu
         ("The tower was built in Spain.", "negation", "The tower was not built in Spain."),
         ("It has 3 bells.", "negation", "It does not have 3 bells."),
         ("The monument is Spanish.", "negation", "The monument is not Spanish."),
+        ("The mess was made in the U.S. Army.", "negation", "The mess was not made in the U.S. Army."),
+        ("There are over 50 bells.", "numbers", "There are at most 50 bells."),
         ("Over 50 people work at the tower.", "numbers", "At most 50 people work at the tower."),
         ("The tower was built after the year 1950.", "dates", "The tower was built in or before the year 1950."),
     ],
@@ -89,6 +91,13 @@ def test_a_plain_clause_becomes_what_it_denies(text, kind, made):
         "A tower was built in Spain.",
         "There are 5 bells in the tower.",
         "People went where the tower was built.",
+        "The bells were made in Spain.",  # some of them may be
+        "The people are Spanish.",
+        "The tower was built in Spain. It is tall.",  # one of the two may be true
+        "It was built in the U.S. It is tall.",
+        "The tower was built in Spain - it is tall.",
+        "The tower has been closed for a decade.",
+        "The tower has been closed for a century.",
     ],
 )
 def test_other_sentences_are_not_negated(text):
@@ -111,6 +120,12 @@ def test_other_sentences_are_not_negated(text):
         "It was built shortly after 1950.",
         "It was built after the 1950s.",
         "It was built within 50 days.",
+        "Its bells are over 50 tons.",  # some of them may be
+        "It is open for people over 18.",
+        "It was closed at over 50 degrees.",  # "at at most"
+        "It is over 50 metres tall. It is closed.",
+        "The tower closed before 1910.",  # it may be open
+        "The tower was visited by the king before 1910.",
     ],
 )
 def test_other_quantities_have_no_complement(text):

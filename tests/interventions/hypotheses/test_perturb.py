@@ -133,6 +133,16 @@ def test_another_year_is_near_and_outside_of_all_years_and_spans_of_the_table(ve
     assert dates(claim(text, True, table), False, generator(seed, "test")) == []
 
 
+@pytest.mark.parametrize("value", ["May 1967 – 4 June 1990", "4 May 1967 - June 4, 1990", "May 1967 to Sept. 1990"])
+def test_a_year_between_two_days_is_one_of_the_table(value):
+    """It was built in any of them."""
+    table = Table("The tower", (("Construction", (value,)),))
+    for text in ("It was built in 1967.", "It was built in 1990."):
+        made = {dates(claim(text, True, table), True, generator(i, ""))[0][0].new for i in range(200)}
+        assert made
+        assert not made & {str(year) for year in range(1967, 1991)}
+
+
 def test_another_decade_holds_no_year_of_the_table():
     table = Table("The tower", (("Opened", ("4 May 1967",)), ("Closed", ("1981-95",))))
     made = {dates(claim("It opened in the 1960s.", True, table), True, generator(i, ""))[0][0].new for i in range(300)}

@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,3 +90,12 @@ def test_the_evaluation_shows_each_data_set():
         ("two_class/mnli/majority", 1, "majority", False),
         ("two_class/rte", 0, "two-class accuracy rte", True),
     ]
+
+
+def test_few_groups_are_said_to_be_few():
+    entries = [(f"rte/validation/{i:02}", "entailment", [0, 1, 0] if i % 3 else [1, 0, 0]) for i in range(40)]
+    rows = rows_of(entries)
+    for size, flagged in ((2, True), (1, False)):
+        group = pa.array([f"text {i // size}" for i in range(40)])
+        flags = two_class_accuracy(rows.set_column(rows.column_names.index("group"), "group", group), LABELS)
+        assert ("few_clusters" in flags["two_class/rte"].flags) == flagged

@@ -228,7 +228,7 @@ def test_resamples_without_one_of_the_splits_are_left_out_and_flagged(rows_of):
     rows = [(f"{split}.u", split, "entailment", "neutral", "", "unknown") for split in "ab"]  # a table each
     found = compute(table_of(rows_of, "delete", rows), "d", ["delete"], splits=["a", "b"])
     m = found["transitions/d/delete/from_entailment/to_neutral"]
-    assert (m.value, m.ci95, m.flags) == (1, (1, 1), ("resamples_left_out", "interval_without_width"))
+    assert (m.value, m.ci95, m.flags) == (1, (1, 1), ("few_clusters", "resamples_left_out", "interval_without_width"))
 
 
 def test_rows_of_an_unknown_split_are_refused(rows_of):
@@ -288,3 +288,11 @@ def test_the_curve_is_of_the_first_operation():
         "invalid: insert": "transitions/d/insert/invalid"
     }
     assert (chart.title, chart.figure) == ("invalid", "table_rows")
+
+
+def test_few_tables_are_said_to_be_few(rows_of):
+    rows = [(f"u{i:03}", f"{i // 3}", LABELS[i % 3], LABELS[i % 2], "", "unknown") for i in range(120)]
+    for some, flagged in ((rows, False), (rows[:60], True)):
+        found = compute(table_of(rows_of, "delete", some), "d", ["delete"])
+        for name in ("invalid", "invalid/from_entailment"):
+            assert ("few_clusters" in found[f"transitions/d/delete/{name}"].flags) == flagged
