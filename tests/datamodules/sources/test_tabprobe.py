@@ -89,7 +89,7 @@ def test_perturbed_hypotheses_of_the_training_set_inoculate(shared_data: Path) -
         base = train[e.uid.removesuffix("#perturbed")]
         assert e.parts["premise"] == base.parts["premise"]
         assert e.parts["hypothesis"] != base.parts["hypothesis"]
-        assert (base.label, e.label) in [*zip(FLIP, FLIP, strict=True), ("entailment", "contradiction")]
+        assert {base.label, e.label} <= {"entailment", "contradiction"}
     assert len({e.uid for e in chosen[30]}) == 30
     assert {e.label == train[e.uid.removesuffix("#perturbed")].label for e in chosen[30]} == {True, False}
 
