@@ -76,9 +76,7 @@ def correlations(points: Sequence[Point]) -> dict[str, str]:
     if len(of_data) > 1:
         found[WITHIN] = spearman_within(above), len(above)
         found |= {data: (spearman(some), len(some)) for data, some in of_data.items() if len(some) > 2}
-    return {
-        name: f"{'undefined' if rho is None else format(rho, '+.2f')} ({n} points)" for name, (rho, n) in found.items()
-    }
+    return {name: f"{'undefined' if rho is None else format(rho, '+.2f')} (n={n})" for name, (rho, n) in found.items()}
 
 
 def _print(points: Sequence[Point]) -> None:

@@ -61,8 +61,8 @@ def test_clusters_of_data_sets_mislead():
     assert spearman(points) < 0
     assert spearman_within(points) == pytest.approx(1)
     told = report.correlations([*points, point("b", 0.5, 0.0, above=False)])
-    assert told["within data sets"] == "+1.00 (6 points)"
-    assert told["a"] == "+1.00 (3 points)"
+    assert told["within data sets"] == "+1.00 (n=6)"
+    assert told["a"] == "+1.00 (n=3)"
 
 
 def save(folder, score, attention=None, flags=(), data="d", reason=None, **settings):
@@ -111,7 +111,7 @@ def test_a_run_is_matched_with_the_model_of_the_parts_that_stay(runs):
 
 def test_the_figure_shows_each_point_with_bars_both_ways(runs):
     points, _ = report.points_of(measured(runs))
-    (axes,) = figure(points, {"over all": "+0.50 (2 points)", "d: premise": "+1.00"}).axes
+    (axes,) = figure(points, {"over all": "+0.50 (n=2)", "d: premise": "+1.00"}).axes
     drawn = list(axes.containers)
     assert [(round(c[0].get_xdata()[0], 6), round(c[0].get_ydata()[0], 6)) for c in drawn] == [
         (20, 70),
@@ -120,7 +120,7 @@ def test_the_figure_shows_each_point_with_bars_both_ways(runs):
     ]
     assert [c[0].get_markerfacecolor() for c in drawn] == [COLORS[0], COLORS[0], "white"]
     assert all(c.has_xerr and c.has_yerr for c in drawn)
-    assert axes.get_title("left") == "Spearman over all: +0.50 (2 points)"
+    assert axes.get_title("left") == "Spearman over all: +0.50 (n=2)"
     labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     assert labels == ["d: premise\nSpearman +1.00", "e: premise", "not above majority"]
 
@@ -132,7 +132,7 @@ def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, ca
         assert (tmp_path / f"f.{suffix}").stat().st_size > 1000
     text = capsys.readouterr().out
     assert "+20.0 [+15.0, +25.0]" in text
-    assert "Spearman over all: undefined (2 points)" in text
+    assert "Spearman over all: undefined (n=2)" in text
     assert "--partial hypothesis" in text
 
 
