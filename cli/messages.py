@@ -9,11 +9,13 @@ import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import torchvision_fix  # noqa: F401
 
 import pytorch_lightning
+import yaml
+from jsonargparse import get_loader, set_loader
 from pytorch_lightning.cli import LightningArgumentParser
 from pytorch_lightning.utilities import rank_zero_only
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -21,6 +23,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from records import HeedError, ending_with_its_reader, printable, stopping
 from records.errors import SETTING
 from records.storage.claim import release
+from records.storage.yaml_files import examine
 
 FLAG = r"--\1"  # of a setting that a message names
 
@@ -43,6 +46,20 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 
 class Refusal(HeedError):
     """The parser does not take the command line."""
+
+
+def _bounded(text: str) -> Any:
+    """Load YAML for the parser, from files and from single values, once it was looked through."""
+    try:
+        examine(text)
+    except HeedError as error:
+        start = text if len(text) <= 40 else f"{text[:40]}..."
+        raise HeedError(f"The YAML {start!r} {error}, as no sound settings do.") from None
+    return _usual(text)
+
+
+_usual = get_loader("yaml")
+set_loader("yaml", _bounded, (yaml.YAMLError,))
 
 
 class Parser(LightningArgumentParser):

@@ -16,10 +16,10 @@ from pytorch_lightning.utilities import rank_zero_info, rank_zero_only
 
 from callbacks.checkpoints.files import LAST, best_of, newest, progress, remove_states, require_whole
 from callbacks.outputs.run_folder import is_finished
-from cli.yaml_files import read_yaml
 from lightning_modules.pretrained.backbones import allowed_packages, has_weights
 from records import HeedError
 from records.storage.results import read_results
+from records.storage.yaml_files import read_yaml
 from reports.terminal.table import print_table
 
 TEMPORARY = re.compile(r"\..+\.(ckpt|json|md|parquet|png|yaml)\.\w{8}")  # what a process was writing when it ended

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cli.model_forms import backbone_form
-from cli.yaml_files import parse_yaml, read_yaml
 from records import HeedError, require_file
+from records.storage.yaml_files import parse_yaml, read_yaml
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from interventions.base import Changes, Expectation
-from records import CLASSIFICATION, Examples, TaskKind, keys, random_key, words_of
+from records import CLASSIFICATION, Examples, TaskKind, random_key, words_of
+from records.pool.groups import numbered
 from records.rows import lists_of
 
 
@@ -31,13 +32,13 @@ class Families:
     ) -> None:
         shared = part.split("+")
         self.others = tuple(name for name in pool.parts if name not in shared)
-        self._content = _codes(pool, [f"groups.{name}" for name in self.others])
+        self._content = numbered(pool.table, [f"groups.{name}" for name in self.others])
         golds = list(pool.column("label"))
         asks_for_another = [
             gold is not None and (default is None or not kind.score(default, kind.parse_gold(gold))) for gold in golds
         ]
         self._gold, self._is_other = np.array(golds, dtype=object), np.array(asks_for_another, dtype=bool)
-        of = _codes(pool, [f"groups.{name}" for name in shared] + ([] if within is None else [f"meta.{within}"]))
+        of = numbered(pool.table, [f"groups.{name}" for name in shared] + [f"meta.{within}"] * (within is not None))
         order = np.argsort(of, kind="stable")
         self._of, self._members = of, np.split(order, np.flatnonzero(np.diff(of[order])) + 1)
 
@@ -50,14 +51,6 @@ class Families:
     def count(self) -> int:
         """How many examples have a sibling."""
         return sum(len(self.siblings(i)) > 0 for i in range(len(self._of)))
-
-
-def _codes(pool: Examples, names: list[str]) -> np.ndarray:
-    """Numbers from 0 that are equal where all of these columns are: int64 [examples]."""
-    if not names:
-        return np.zeros(len(pool), dtype=np.int64)
-    columns = zip(*(pool.column(name) for name in names), strict=True)
-    return np.unique(keys(map(repr, columns)), return_inverse=True)[1]
 
 
 @dataclass(frozen=True)

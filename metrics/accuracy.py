@@ -52,17 +52,24 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
         if they are at most :data:`~records.MANY`.
     """
     correct, of_label, cluster = _base(rows)
+    name, result = MetricName("accuracy", data), _of_all(rows, data, seed)
+    for label in sorted(of_label) if len(of_label) <= MANY else ():
+        hits, of = correct[of_label[label]], cluster[of_label[label]]
+        result[name._replace(slice=label)] = share(hits, (seed, str(name), label), of, few_among(rows, of))
+    return result
+
+
+def _of_all(rows: pa.Table, data: str, seed: int) -> Numbers:
+    """Accuracy and the share of the most frequent gold label."""
+    correct, of_label, cluster = _base(rows)
     name = MetricName("accuracy", data)
     if not len(correct):
         return {name: Measurement(None, 0, reason="no example was predicted")}
-    key = seed, str(name)
-    result = {name: share(correct, key, cluster, majority_flags(rows, seed))}
     most = max(int(here.sum()) for here in of_label.values())
-    result[name._replace(statistic="majority")] = Measurement(most / len(correct), len(correct))
-    for label in sorted(of_label) if len(of_label) <= MANY else ():
-        hits, of = correct[of_label[label]], cluster[of_label[label]]
-        result[name._replace(slice=label)] = share(hits, (*key, label), of, few_among(rows, of))
-    return result
+    return {
+        name: share(correct, (seed, str(name)), cluster, majority_flags(rows, seed)),
+        name._replace(statistic="majority"): Measurement(most / len(correct), len(correct)),
+    }
 
 
 def accuracy_by_slice(rows: pa.Table, data: str, columns: Sequence[str], seed: int = 0) -> Numbers:
@@ -82,7 +89,7 @@ def accuracy_by_slice(rows: pa.Table, data: str, columns: Sequence[str], seed: i
     base, name, result = select(rows, intervention=BASE), MetricName("accuracy", data), {}
     for text, kept in slices_of(base, columns):
         alone = base.filter(pa.array(kept))
-        numbers, labels = accuracy(alone, data, seed), len(pc.unique(alone["gold"]))
+        numbers, labels = _of_all(alone, data, seed), len(pc.unique(alone["gold"]))
         flags = tuple(flag for flag in numbers[name].flags if labels > 1 or flag != NOT_ABOVE_MAJORITY)
         result[name._replace(slice=text)] = replace(numbers[name], flags=flags)
         if labels > 1:

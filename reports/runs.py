@@ -9,14 +9,14 @@ from typing import Any
 import yaml
 
 from metrics.statistics.majority import NOT_ABOVE_MAJORITY
-from records import HeedError, MetricName, open_file
+from records import HeedError, MetricName
 from records.storage.regime import regime_name
 from records.storage.results import distinct, named, read_results
+from records.storage.yaml_files import read_yaml
 
 MODELS = Path(__file__).parents[1] / "configs" / "model"
 CONFIG, EXPORTED = "config.yaml", ("checkpoints", "backbone")
 PLAIN = "plain"
-LARGEST = 2**22  # bytes of a file of settings
 DEEPEST = 9  # runs that began with the weights of each other
 Numbers = Mapping[MetricName, Mapping[str, Any]]
 
@@ -107,14 +107,12 @@ def settings(folder: Path) -> dict[str, Any]:
     path = folder / CONFIG
     if not path.is_file():
         return {}
-    with open_file(path) as file:
-        text = file.read(LARGEST)
+    whole = read_yaml(str(path), str(path))
     try:
-        whole = yaml.safe_load(text)
         found = {
             kind: whole[kind]["init_args"] | {"class_path": whole[kind]["class_path"]} for kind in ("model", "data")
         }
-    except (yaml.YAMLError, ValueError, RecursionError, KeyError, TypeError):
+    except (KeyError, TypeError):
         raise HeedError(f"{path} is damaged: train.py wrote no such configuration.") from None
     checkpoint = whole.get("checkpoint")  # of a run, settings of how they are kept
     return {**found, "checkpoint": checkpoint if isinstance(checkpoint, str) else None}

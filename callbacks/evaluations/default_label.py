@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
@@ -46,9 +47,9 @@ class DefaultLabel(Evaluation):
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         example = runs(rows, "uid")
+        changed = [(part, "swap", part) for part in context.own["swap"]]
+        changed += [(part, "sibling", others) for part, others in context.own["siblings"].items()]
         return {
-            f"{part}/{name}": len(set(example[where(rows, intervention=name, part=of)].tolist()))
-            for name, parts in (("swap", dict(zip(*[context.own["swap"]] * 2, strict=True))),
-                                ("sibling", context.own["siblings"]))
-            for part, of in parts.items()
-        }  # fmt: skip
+            f"{part}/{name}": len(np.unique(example[where(rows, intervention=name, part=of)]))
+            for part, name, of in changed
+        }

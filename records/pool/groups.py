@@ -20,7 +20,7 @@ def related(table: pa.Table, within: str | None = None) -> Related:
     groups, parts = (_names(table, kind) for kind in ("groups", "parts"))
     contents = [group for group in groups if group in parts]
     further = [[group] for group in groups if group not in contents]
-    apart = None if within is None else _numbered([_keys(table[f"meta.{within}"])])
+    apart = None if within is None else numbered(table, [f"meta.{within}"])
     return Related([_group_keys(table, names) for names in (contents, *further) if names], apart)
 
 
@@ -34,7 +34,7 @@ def partners(table: pa.Table, parts: Sequence[str], among: Related) -> Partners:
     """
     everything = _names(table, "parts")
     kept = [part for part in everything if part not in parts] or everything  # all are lent: no pair comes of it
-    return Partners(among, *(_numbered(list(_group_keys(table, names))) for names in (kept, parts)))
+    return Partners(among, *(numbered(table, [f"groups.{name}" for name in names]) for names in (kept, parts)))
 
 
 def _names(table: pa.Table, kind: str) -> list[str]:
@@ -56,9 +56,10 @@ def _keys(column: pa.ChunkedArray) -> np.ndarray:
     return keys(text for chunk in column.chunks for text in chunk.to_pylist())
 
 
-def _numbered(columns: Sequence[np.ndarray]) -> np.ndarray:
-    """Numbers that are equal where all columns, uint64 [examples] each, are: int64 [examples]."""
-    joined = np.zeros(len(columns[0]), dtype=np.uint64)
-    for column in columns:
-        joined = joined * ODD + column
+def numbered(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
+    """Numbers from 0 that are equal where all of some columns are: int64 [examples]."""
+    joined = np.zeros(table.num_rows, dtype=np.uint64)
+    for name in columns:
+        digits = digest_keys(table[name])
+        joined = joined * ODD + (_keys(table[name]) if digits is None else digits)
     return np.unique(joined, return_inverse=True)[1].astype(np.int64)

@@ -30,7 +30,7 @@ class Partners:
     def admits(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         """Whether positions ``j`` may lend to positions ``i``: bool [positions]."""
         admitted = ~self.related.share(i, j)
-        asked = np.flatnonzero(admitted & self._is_shared[i])  # others have a kept part that nobody shares
+        asked = np.flatnonzero(admitted & self._is_shared[i])  # where nobody else has the kept part, no pair is real
         if len(asked):
             pairs = self._kept[i[asked]] * self._width + self._lent[j[asked]]
             places = np.minimum(np.searchsorted(self._real, pairs), len(self._real) - 1)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.yaml_files import examine
+from records.storage.yaml_files import examine
 from records.word_lists import word_lists
 
 ROOT = Path(__file__).parents[2]

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
-from jsonargparse import get_loader, set_loader
 
-from records import HeedError, open_file
+from records.errors import HeedError
+from records.storage.files import open_file
 
 LARGEST = 2**22  # bytes of a file of settings
 MOST_VALUES = 100_000  # aliases written out
@@ -109,17 +109,3 @@ def _first(error: Exception) -> str:
     problem, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)
     said = problem or (str(error).splitlines() or [type(error).__name__])[0]
     return f"{said} (line {mark.line + 1})" if mark is not None else said
-
-
-def _bounded(text: str) -> Any:
-    """Load YAML for the parser of the command line, from files and from single values."""
-    try:
-        examine(text)
-    except HeedError as error:
-        start = text if len(text) <= 40 else f"{text[:40]}..."
-        raise HeedError(f"The YAML {start!r} {error}, as no sound settings do.") from None
-    return _usual(text)
-
-
-_usual = get_loader("yaml")
-set_loader("yaml", _bounded, (yaml.YAMLError,))

@@ -12,8 +12,8 @@ import yaml
 from cli import messages as mistakes
 from cli.app import HeedCLI
 from cli.short_forms import expand
-from cli.yaml_files import LARGEST, MOST_VALUES, parse_yaml, read_yaml
 from records import HeedError
+from records.storage.yaml_files import LARGEST, MOST_VALUES, parse_yaml, read_yaml
 
 LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 60))
 MERGES = "a0: &a0 {x: 1}\n" + "".join(f"a{i}: &a{i} {{<<: *a{i - 1}, k{i}: {{<<: *a{i - 1}}}}}\n" for i in range(1, 40))
