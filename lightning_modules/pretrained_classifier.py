@@ -216,6 +216,12 @@ class PretrainedClassifier(Classifier, ABC):
                 rule = "whichever is the most probable" if self.collapse == "argmax" else "their probabilities added up"
                 rank_zero_info(f"{self.backbone}: {' and '.join(merged)} are {label} here, {rule} (§model.collapse).")
 
+    @property
+    def embeddings(self) -> nn.Module:
+        """The module that maps token ids to the vectors that a text model begins with."""
+        reader = self.network.get_encoder() if self.config.is_encoder_decoder else self.network
+        return reader.get_input_embeddings()
+
     def modules_to_compile(self) -> Sequence[nn.Module]:
         """The modules that a batch passes through, if they are to be compiled; ``configure_model`` has made them."""
         return (self.network,)

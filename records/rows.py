@@ -187,9 +187,10 @@ def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
     Returns:
         The sha256 of the file.
     """
-    entry = json.dumps({"format": FORMAT, **metadata}, sort_keys=True)
+    entry = json.dumps({"format": FORMAT, "columns": rows.schema.names, **metadata}, sort_keys=True)
     rows = rows.replace_schema_metadata({"heed": entry})
-    repeated = [*(name for name in STRINGS if name != "partner"), "version", "draw", "slices.list.element"]
+    repeated = [name for name in (*STRINGS, "version", "draw") if name != "partner" and name in rows.schema.names]
+    repeated.append("slices.list.element")
     pq.write_table(rows, path, compression="zstd", row_group_size=GROUP, use_dictionary=repeated)
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -214,7 +215,7 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     if not isinstance(entry, dict) or "format" not in entry:
         raise HeedError(f"{path} was not written by Heed: it holds no rows of format {FORMAT}.")
     require_format(entry["format"], str(path))
-    missing = [name for name in schema(1).names if name not in rows.schema.names]
+    missing = [name for name in entry.pop("columns", schema(1).names) if name not in rows.schema.names]
     if missing:
         raise HeedError(f"{path} is damaged: it has no column {missing[0]!r}; evaluate again.")
     return rows, entry

@@ -11,6 +11,7 @@ from pytorch_lightning.callbacks import EarlyStopping
 
 from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Runner, Setting
 from callbacks.engine.experiment import Experiment, gather_predictions
+from callbacks.engine.inquiry import inquire
 from callbacks.engine.pace import Pace
 from callbacks.engine.predictions import Collector, Predictions
 from callbacks.engine.stop import stop_if_asked
@@ -184,17 +185,20 @@ class Engine(Runner):
             base: The predictions on the pool; None where it is not that of the data module.
         """
         data, pool = trainer.datamodule, together[0].plan.pool
-        changes = {p.evaluation.name: list(p.plan.interventions) for p in together}
-        manifests = {name: manifest_hash(plan, pool, data.seed) for name, plan in changes.items()}
-        require_alike(manifests, f"examples of the evaluations {', '.join(changes)}")
+        inquiries = {p.evaluation.name: p.plan.inquiry for p in together if p.plan.inquiry is not None}
+        changes = {p.evaluation.name: list(p.plan.interventions) for p in together if p.plan.inquiry is None}
+        asked = changes | {name: [inquiry] for name, inquiry in inquiries.items()}
+        manifests = {name: manifest_hash(plan, pool, data.seed) for name, plan in asked.items()}
+        require_alike(manifests, f"examples of the evaluations {', '.join(asked)}")
         experiment = Experiment(trainer, module, data, pool, base)
-        rows_of = experiment.rows(changes)
-        by_first(lambda: self._keep(together, rows_of, manifests, run, experiment if base is None else None))
+        evaluated = {name: (rows, {}) for name, rows in (experiment.rows(changes) if changes else {}).items()}
+        evaluated |= {name: inquire(experiment, inquiry) for name, inquiry in inquiries.items()}
+        by_first(lambda: self._keep(together, evaluated, manifests, run, experiment if base is None else None))
 
     def _keep(
         self,
         together: Sequence[Planned],
-        rows_of: Mapping[str, pa.Table],
+        evaluated: Mapping[str, tuple[pa.Table, Mapping[str, int]]],
         manifests: Mapping[str, str],
         run: dict[str, Any],
         predicting: Experiment | None,
@@ -203,15 +207,15 @@ class Engine(Runner):
 
         Args:
             together: The evaluations.
-            rows_of: Evaluation name to rows.
+            evaluated: Evaluation name to its rows, and what was counted when they were made.
             manifests: Evaluation name to the identity of its changes.
             run: What is said of the run in each rows file.
             predicting: The experiment, if it has predicted the examples, too.
         """
         for evaluation, plan, context in together:
-            rows = rows_of[evaluation.name]
-            without = r.where(rows, y2=NO_LABEL)
-            counts = {**plan.counts, **evaluation.counts(plan, rows, context)}
+            rows, counted = evaluated[evaluation.name]
+            counts = {**plan.counts, **counted, **evaluation.counts(plan, rows, context)}
+            without = r.where(rows, **{"y" if plan.inquiry else "y2": NO_LABEL})
             if predicting is not None:
                 without |= r.where(rows, y=NO_LABEL, intervention=r.BASE)
                 counts |= {"examples": len(predicting.pool), "truncated": predicting.truncated}

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pytorch_lightning import Callback, LightningModule, Trainer
 
+from callbacks.engine.inquiry import Inquiry
 from datamodules import PairedData
 from interventions import Intervention
 from metrics import Metric
@@ -49,6 +50,7 @@ class Plan:
     interventions: Sequence[Intervention] = ()
     context: Mapping[str, Any] = field(default_factory=dict)
     counts: Mapping[str, Any] = field(default_factory=dict)
+    inquiry: Inquiry | None = None
 
 
 @dataclass(frozen=True)

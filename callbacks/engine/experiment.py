@@ -1,8 +1,10 @@
 """One experiment on one pool: base examples, what becomes of them when they are changed, and the rows of both."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +23,15 @@ from interventions import Intervention, within_limit
 from records import Composed, Examples, HeedError, Spool, stopping
 from records import rows as r
 
+InputsOf = Callable[[Sequence[np.ndarray]], Iterator[dict[str, Any]]]  # batches of positions to inputs of the model
 
-def gather_predictions(predicted: Predictions) -> Predictions:
-    """The base predictions of all processes, by ascending position, on every process.
+
+def gather_predictions(predicted: Predictions, what: str = "the examples themselves") -> Predictions:
+    """The predictions of all processes, by ascending position, on every process.
+
+    Args:
+        predicted: Those of this process.
+        what: What was predicted, for the message.
 
     Raises:
         Stopped: SIGTERM came to one of them, which may lack predictions; all raise it together.
@@ -36,7 +44,7 @@ def gather_predictions(predicted: Predictions) -> Predictions:
     repeated = int((np.diff(base.positions) == 0).sum())
     if repeated:
         raise HeedError(f"{repeated} examples were predicted twice.")
-    require_finite(int(base.broken.sum()), len(base), "the examples themselves")
+    require_finite(int(base.broken.sum()), len(base), what)
     return base
 
 
@@ -81,6 +89,7 @@ class Experiment:
         base: Predictions | None = None,
     ) -> None:
         self.trainer, self.module, self.pool = trainer, module, pool
+        self.rank, self.world = trainer.global_rank, trainer.world_size
         self.task, self.parts, self.seed = data.task, data.full_task.parts, data.seed
         self.batch_size = data.eval_batch_size
         self.truncated = 0
@@ -94,36 +103,65 @@ class Experiment:
             self.module.require_known(f"{self.pool[0].uid} and the other examples with it")
         batches = evaluation_batches(lengths, np.argsort(self.pool.uid_order), self.batch_size)
         pace = Pace("Base examples", -(-len(self.pool) // self.trainer.world_size))
-        return gather_predictions(self._predict(examples, batches, "Base examples", pace))
+        make = partial(self.module.processor.batches, examples)
+        return gather_predictions(self._predict(make, batches, "Base examples", pace))
 
     def _predict(
-        self, examples: Composed, batches: Sequence[np.ndarray], what: str, pace: Pace | None = None
+        self, make: InputsOf, batches: Sequence[np.ndarray], what: str, pace: Pace | None = None
     ) -> Predictions:
-        """The predictions for this process's share of the batches; positions are those within ``examples``."""
-        trainer, collector = self.trainer, Collector(self.task)
-        shown = trainer.progress_bar_callback is not None and trainer.is_global_zero
-        mine = batches[trainer.global_rank :: trainer.world_size]
-        pairs = zip(mine, self._inputs(examples, mine), strict=True)
-        with trainer.precision_plugin.val_step_context():  # once: autocast keeps the weights that it has cast
-            for positions, inputs in track(pairs, what, len(mine), transient=True, disable=not shown):
-                if stopping.requested():
-                    break  # to where the processes meet
+        """The predictions for this process's share of the batches; positions are those within the batches."""
+        collector = Collector(self.task)
+        with self.trainer.precision_plugin.val_step_context():  # once: autocast keeps the weights that it has cast
+            for positions, inputs in self.shared(make, batches, what):
                 collector.add(positions, self.module.predict({"inputs": inputs, "size": len(positions)}))
                 if pace is not None:
                     pace.advance(len(positions))
         return collector.predictions()
+
+    def shared(
+        self, make: InputsOf, batches: Sequence[np.ndarray], what: str
+    ) -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
+        """This process's share of the batches, with their inputs on the device; it ends early where SIGTERM came.
+
+        Args:
+            make: Makes the inputs of several batches.
+            batches: int64 [inputs of the batch] each; batch j goes whole to rank j mod world.
+            what: What is shown beside the progress bar.
+        """
+        shown = self.trainer.progress_bar_callback is not None and self.trainer.is_global_zero
+        mine = batches[self.rank :: self.world]
+        pairs = zip(mine, self._inputs(make, mine), strict=True)
+        for positions, inputs in track(pairs, what, len(mine), transient=True, disable=not shown):
+            if stopping.requested():
+                break  # to where the processes meet
+            yield positions, inputs
 
     @property
     def _works_ahead(self) -> bool:
         """Whether threads make what comes next while the device computes; on the CPU they would only take turns."""
         return self.module.device.type != "cpu"
 
-    def _inputs(self, examples: Composed, batches: Sequence[np.ndarray]) -> Iterator[dict]:
+    def _inputs(self, make: InputsOf, batches: Sequence[np.ndarray]) -> Iterator[dict]:
         """The inputs of each batch, on the device."""
-        inputs = self.module.processor.batches(examples, batches)
+        inputs = make(batches)
         if not self._works_ahead:
             return inputs
         return map(self.trainer.strategy.batch_to_device, ahead(inputs, pin=self.module.device.type == "cuda"))
+
+    def predict_everywhere(self, make: InputsOf, lengths: np.ndarray, what: str) -> Predictions:
+        """The predictions for some inputs, by ascending position, on every process.
+
+        Args:
+            make: Makes the inputs of several batches.
+            lengths: int [inputs], in tokens.
+            what: What they are, for messages and the progress bar.
+
+        Raises:
+            Stopped: SIGTERM came to a process; all raise it together.
+            HeedError: The model's outputs are not finite. Every process raises it.
+        """
+        batches = evaluation_batches(lengths, np.arange(len(lengths)), self.batch_size)
+        return gather_predictions(self._predict(make, batches, what), what)
 
     def rows(self, plans: Mapping[str, Sequence[Intervention]]) -> dict[str, pa.Table]:
         """The rows of each evaluation, in their canonical order, on the first process; none on the others.
@@ -189,7 +227,7 @@ class Experiment:
         # the first batch is cut short, which shifts all others: an unchanged example meets other companions
         first = max(1, min(math.ceil(self.batch_size / 2), len(examples) // 2))
         batches = evaluation_batches(lengths, np.arange(len(examples)), self.batch_size, first)
-        mine = self._predict(examples, batches, "Changed examples")
+        mine = self._predict(partial(self.module.processor.batches, examples), batches, "Changed examples")
         broken = np.bincount(block.interventions[mine.positions[mine.broken]], minlength=len(plan))
         told = gather(None if stopping.requested() else broken)
         if any(counts is None for counts in told):

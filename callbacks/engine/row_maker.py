@@ -66,7 +66,7 @@ class RowMaker:
         after = concatenated([own, *predicted]).take(order)
         columns = {
             "uid": pool.uids.take(positions),
-            "group": self._groups(positions),
+            "group": groups_of(pool, positions),
             "intervention": spread(names),
             "part": spread(parts),
             "variant": spread(variants),
@@ -82,7 +82,7 @@ class RowMaker:
             "p": r.vectors(before.probs, self.schema.field("p").type, np.zeros(len(order), dtype=bool)),
             "p2": r.vectors(after.probs, self.schema.field("p2").type, unchanged),
             "clusters": self._clusters(block, changes).take(order),
-            "slices": self._slices(block).take(ranks),
+            "slices": slices_of(pool, block.positions).take(ranks),
         }
         return pa.table([pa.array(columns[name]) for name in self.schema.names], schema=self.schema)
 
@@ -100,25 +100,22 @@ class RowMaker:
                 texts.append(self.pool.texts("label", c.positions if c.known is None else c.known))
         return spread(texts)
 
-    def _groups(self, positions: np.ndarray) -> pa.Array:
-        """What intervals resample each example with; null where it is alone."""
-        return self.pool.texts(CLUSTER, positions) if self.pool.has_clusters else pa.nulls(len(positions), pa.string())
-
     def _clusters(self, block: Block, changes: Sequence[Changes]) -> pa.ListArray:
         base = r.lists_of(self.pool.uids.take(block.positions))
         return pa.concat_arrays([base, *(c.clusters for c in changes)])
 
-    def _slices(self, block: Block) -> pa.ListArray:
-        """Of each example of a block "name=value" for its meta columns."""
-        texts = [
-            pc.binary_join_element_wise(name, self.pool.texts(f"meta.{name}", block.positions), "=")
-            for name in self.pool.meta
-        ]
-        if not texts:
-            return pa.ListArray.from_arrays(
-                np.zeros(len(block.positions) + 1, dtype=np.int32), pa.array([], pa.string())
-            )
-        return r.lists_of(*texts)
+
+def groups_of(pool: Examples, positions: np.ndarray) -> pa.Array:
+    """What intervals resample each example with, texts [positions]; null where it is alone."""
+    return pool.texts(CLUSTER, positions) if pool.has_clusters else pa.nulls(len(positions), pa.string())
+
+
+def slices_of(pool: Examples, positions: np.ndarray) -> pa.ListArray:
+    """Of each example "name=value" for its meta columns: lists of texts [positions]."""
+    texts = [pc.binary_join_element_wise(name, pool.texts(f"meta.{name}", positions), "=") for name in pool.meta]
+    if not texts:
+        return pa.ListArray.from_arrays(np.zeros(len(positions) + 1, dtype=np.int32), pa.array([], pa.string()))
+    return r.lists_of(*texts)
 
 
 def _spread(texts: Texts, group: np.ndarray, order: np.ndarray) -> pa.Array:

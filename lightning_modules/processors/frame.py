@@ -49,18 +49,24 @@ class Frame:
         stretches: What stands before, between and after the parts: one more than there are parts.
         part_types: The token type of each part.
         pad_id: The token id of padding.
+
+    Attributes:
+        around: int64 [pieces], the ids of the frame's tokens in their order, with a 0 for each part, and the padding.
+        behind: int64 [pieces], the part that each token of the frame stands behind; -1 before the first, and for pieces
+            that are no such token.
     """
 
     def __init__(self, stretches: Sequence[Stretch], part_types: Sequence[int], pad_id: int) -> None:
         self.sizes = [len(ids) for ids, _ in stretches]
         self.size = sum(self.sizes)
-        ids, types, self._part_pieces = [], [], []
+        ids, types, behind, self._part_pieces = [], [], [], []
         for i, (tokens, token_types) in enumerate(stretches):
-            ids, types = [*ids, *tokens], [*types, *token_types]
+            ids, types, behind = [*ids, *tokens], [*types, *token_types], [*behind, *[i - 1] * len(tokens)]
             if i < len(part_types):
                 self._part_pieces.append(len(ids))
-                ids, types = [*ids, 0], [*types, part_types[i]]
-        self._ids, self._types = np.array([*ids, pad_id], np.int64), np.array([*types, 0], np.int64)
+                ids, types, behind = [*ids, 0], [*types, part_types[i]], [*behind, -1]
+        self.around, self._types = np.array([*ids, pad_id], np.int64), np.array([*types, 0], np.int64)
+        self.behind = np.array([*behind, -1], np.int64)
 
     def batches(
         self,
@@ -70,6 +76,7 @@ class Frame:
         batches: Sequence[np.ndarray],
         pad_to: int = 1,
         most: int = 0,
+        around: np.ndarray | None = None,
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Token ids, masks and token types of each batch, padded to its longest input: int64 [inputs, tokens] each.
 
@@ -80,6 +87,7 @@ class Frame:
             batches: The inputs of each batch.
             pad_to: What the width of a batch is a multiple of.
             most: Where the next multiple is wider than this, the width is this, or that of the longest input.
+            around: int64 [inputs, pieces], other tokens of the frame for each input.
         """
         lengths = counts.sum(axis=0) + self.size
         group: list[np.ndarray] = []
@@ -89,13 +97,13 @@ class Frame:
             width = int(lengths[batch].max(initial=0))
             width = max(width, min(-(-width // pad_to) * pad_to, most))
             if group and padded + width * len(batch) > GROUP:
-                yield from self._group(tokens, starts, counts, group, widths)
+                yield from self._group(tokens, starts, counts, group, widths, around)
                 group, widths, padded = [], [], 0
             group.append(batch)
             widths.append(width)
             padded += width * len(batch)
         if group:
-            yield from self._group(tokens, starts, counts, group, widths)
+            yield from self._group(tokens, starts, counts, group, widths, around)
 
     def _group(
         self,
@@ -104,16 +112,18 @@ class Frame:
         counts: np.ndarray,
         batches: Sequence[np.ndarray],
         widths: Sequence[int],
+        around: np.ndarray | None,
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """As :meth:`batches`, for batches that are put together in one step."""
         sizes, rows = [len(batch) for batch in batches], np.concatenate(batches)
         starts, counts = starts[:, rows].T, counts[:, rows].T
         lengths, width = counts.sum(axis=1) + self.size, np.repeat(widths, sizes)
         # of an input a piece for each token of the frame, for each part, and for the padding
-        pieces = np.ones((len(rows), len(self._ids)), dtype=np.int64)
+        pieces = np.ones((len(rows), len(self.around)), dtype=np.int64)
         pieces[:, self._part_pieces], pieces[:, -1] = counts, width - lengths
         ends = np.cumsum(pieces).reshape(pieces.shape)
-        ids, types = (np.repeat(np.tile(values, len(rows)), pieces.ravel()) for values in (self._ids, self._types))
+        around = np.tile(self.around, len(rows)) if around is None else around[rows].ravel()
+        ids, types = (np.repeat(values, pieces.ravel()) for values in (around, np.tile(self._types, len(rows))))
         mask = np.repeat(np.tile([1, 0], len(rows)), np.stack([lengths, width - lengths], axis=1).ravel())
         places, counts = (ends - pieces)[:, self._part_pieces].ravel(), counts.ravel()
         ids[ranges(places, counts)] = tokens[ranges(starts.ravel(), counts)]

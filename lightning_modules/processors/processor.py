@@ -7,7 +7,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from records import EMPTIED, Composed, Example, Examples, emptied
+from lightning_modules.processors.hiding import HiddenWords
+from records import EMPTIED, Composed, Example, Examples, HeedError, emptied
 
 
 class Processor(ABC):
@@ -41,6 +42,18 @@ class Processor(ABC):
             batches: int64 [examples of the batch] each, positions into ``examples``.
         """
         return (self(examples.take(batch)) for batch in batches)
+
+    def hiding(self, examples: Sequence[Example], delete: bool = False) -> HiddenWords:
+        """Make the inputs in which some words of these examples are hidden.
+
+        Args:
+            examples: Texts alone.
+            delete: Whether hidden words are left out; otherwise the mask token stands in place of each of their tokens.
+
+        Raises:
+            HeedError: The model reads something else than texts, or its tokenizer has no token to hide them by.
+        """
+        raise HeedError("Words can be hidden from models that read one or two texts and nothing else.")
 
 
 class NumberProcessor(Processor):

@@ -54,11 +54,11 @@ class TemplateProcessor(TextProcessor):
         stretches[-1] = stretches[-1] + ids[last:]
         return Frame([(tokens, [0] * len(tokens)) for tokens in stretches], [0] * len(self.parts), self.pad_id)
 
-    def _texts(self, parts: Sequence[Part]) -> Sequence[str]:
+    def texts(self, parts: Sequence[Part]) -> Sequence[str]:
         """The parts of an example as text, each with the space before it, by which some tokenizers know a word."""
         return [
             f" {text}" if words[-1:].isspace() else text
-            for words, text in zip(self._words, super()._texts(parts), strict=False)
+            for words, text in zip(self._words, super().texts(parts), strict=False)
         ]
 
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:

@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from lightning_modules.processors.frame import Frame, share_budget
+from lightning_modules.processors.hiding import HiddenWords
 from lightning_modules.processors.processor import NumberProcessor
 from lightning_modules.processors.token_store import TokenStore
 from records import BATCH, Composed, Example, HeedError, Part, TableForm, column
@@ -81,7 +82,7 @@ class TextProcessor(NumberProcessor):
 
     def _check_frame(self) -> None:
         for texts in self._probes():
-            numbers = self.store.numbers(self._texts(texts))[:, None]
+            numbers = self.store.numbers(self.texts(texts))[:, None]
             starts, counts = self.store.starts(numbers), self.store.lengths(numbers)
             ((ids, _, types),) = self.frame.batches(self.store.tokens, starts, counts, [np.arange(1)])
             encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
@@ -111,13 +112,13 @@ class TextProcessor(NumberProcessor):
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
         rows = zip(*(column(examples, f"parts.{part}") for part in self.parts), strict=True)
         blocks = [np.zeros((len(self.parts), 0), dtype=np.int32)]
-        while texts := [self._texts(parts) for parts in islice(rows, BATCH)]:
+        while texts := [self.texts(parts) for parts in islice(rows, BATCH)]:
             numbers = self.store.numbers(list(chain.from_iterable(texts)))
             blocks.append(numbers.reshape(len(texts), len(self.parts)).T)
         return np.concatenate(blocks, axis=1)
 
-    def _texts(self, parts: Sequence[Part]) -> Sequence[str]:
-        """The parts of an example as text."""
+    def texts(self, parts: Sequence[Part]) -> Sequence[str]:
+        """The parts of an example as text, as they are tokenised."""
         texts = [part for part in parts if isinstance(part, str)]
         if len(texts) == len(parts):
             return parts
@@ -145,7 +146,21 @@ class TextProcessor(NumberProcessor):
         self, starts: np.ndarray, counts: np.ndarray, batches: Sequence[np.ndarray]
     ) -> Iterator[dict[str, Tensor]]:
         """Inputs of the model, of which each part is ``counts`` tokens from ``starts``: int64 [parts, inputs] both."""
+        return self.framed(self.store.tokens, starts, counts, batches)
+
+    def framed(
+        self,
+        tokens: np.ndarray,
+        starts: np.ndarray,
+        counts: np.ndarray,
+        batches: Sequence[np.ndarray],
+        around: np.ndarray | None = None,
+    ) -> Iterator[dict[str, Tensor]]:
+        """Inputs of the model with the special tokens; the arguments are as for :meth:`Frame.batches`."""
         widths = self.pad_to, self.max_length
-        for ids, mask, types in self.frame.batches(self.store.tokens, starts, counts, batches, *widths):
+        for ids, mask, types in self.frame.batches(tokens, starts, counts, batches, *widths, around):
             batch = {"input_ids": ids, "attention_mask": mask} | ({"token_type_ids": types} if self.token_types else {})
             yield {name: torch.from_numpy(values) for name, values in batch.items()}
+
+    def hiding(self, examples: Sequence[Example], delete: bool = False) -> HiddenWords:
+        return HiddenWords(self, examples, delete)

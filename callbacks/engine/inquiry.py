@@ -1,0 +1,161 @@
+"""Inquiries: evaluations that ask the model in rounds, where what is asked next depends on the answers so far."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from callbacks.engine.experiment import Experiment, require_finite
+from callbacks.engine.predictions import Predictions
+from datamodules.base.processes import gather, is_first
+from datamodules.base.sampler import evaluation_batches
+from lightning_modules.gradients import Scale, integrated_gradients
+from lightning_modules.processors.hiding import HiddenWords
+from records import Composed, Examples, Spool, stopping
+
+Subwords = Literal["sum", "mean", "first"]
+
+
+class Ask:
+    """The model, for inquiries. Every process asks the same, each predicts its share, and all get all answers.
+
+    Args:
+        experiment: Predicts.
+
+    Attributes:
+        labels: The labels, in the order of the probabilities.
+        parts: Names of all parts of the data, of which the model may read fewer.
+        counts: How many inputs were predicted, and what else an inquiry counts.
+    """
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self.labels, self.parts = experiment.task.distribution, experiment.parts
+        self.counts: Counter[str] = Counter()
+
+    def words(self, examples: Composed, delete: bool) -> HiddenWords:
+        """The words of examples, to be hidden; the arguments are as for ``Processor.hiding``."""
+        return self._experiment.module.processor.hiding(examples, delete)
+
+    def hidden(self, words: HiddenWords, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+        """Predict inputs in which words are hidden.
+
+        Args:
+            words: The words of the examples.
+            examples: int64 [inputs], the example that each input is made of.
+            hidden: bool [inputs, features].
+
+        Returns:
+            Probabilities of the labels, float64 [inputs, labels].
+        """
+        self.counts["inputs"] += len(examples)
+        make = partial(words.inputs, examples, hidden)
+        predicted = self._experiment.predict_everywhere(make, words.lengths(examples, hidden), "inputs without words")
+        return predicted.probs.astype(np.float64)
+
+    def gradients(
+        self, words: HiddenWords, examples: np.ndarray, labels: np.ndarray, steps: int, scale: Scale, subwords: Subwords
+    ) -> np.ndarray:
+        """Integrated gradients from the input in which everything is hidden.
+
+        Args:
+            words: The words of the examples.
+            examples: int64 [inputs].
+            labels: int64 [inputs], the label whose probability is explained.
+            steps: Points on the way.
+            scale: Whether the probability is explained, or its log-odds.
+            subwords: What a word gets of its tokens.
+
+        Returns:
+            float64 [inputs, features].
+        """
+        experiment, width = self._experiment, int(words.features.max(initial=0))
+        nothing = np.zeros((len(examples), width), dtype=bool)
+        size = max(1, experiment.batch_size // steps)
+        batches = evaluation_batches(words.lengths(examples, nothing), np.arange(len(examples)), size)
+
+        def make(several: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+            whole, hidden = (words.inputs(examples, which, several) for which in (nothing, ~nothing))
+            for batch, inputs, baseline in zip(several, whole, hidden, strict=True):
+                yield {"inputs": inputs, "from": baseline["input_ids"], "labels": torch.from_numpy(labels[batch])}
+
+        sums = np.zeros((len(examples), width))
+        of_tokens = words.features_of_tokens(examples, batches[experiment.rank :: experiment.world])
+        for (batch, given), features in zip(
+            experiment.shared(make, batches, "integrated gradients"), of_tokens, strict=False
+        ):
+            module, most = experiment.module, experiment.batch_size
+            tokens = integrated_gradients(module, given["inputs"], given["from"], given["labels"], steps, most, scale)
+            sums[batch] = of_words(tokens.cpu().numpy(), features, width, subwords)
+        self.counts["gradients"] += len(examples) * steps
+        several = gather(None if stopping.requested() else sums)
+        if any(one is None for one in several):
+            raise stopping.Stopped
+        phi = sum(several)  # each example is one process's, and 0 for the others
+        require_finite(int((~np.isfinite(phi)).any(axis=1).sum()), len(phi), "integrated gradients")
+        return phi
+
+
+def of_words(tokens: np.ndarray, features: np.ndarray, width: int, subwords: Subwords) -> np.ndarray:
+    """What each feature gets of its tokens: float64 [inputs, width].
+
+    Args:
+        tokens: float64 [inputs, tokens].
+        features: int64 [inputs, tokens], the feature of each token; -1 for none.
+        width: Most features of an input.
+        subwords: Their sum, their mean, or the first alone.
+
+    Example:
+        >>> of_words(np.array([[1.0, 3.0, 5.0, 9.0]]), np.array([[0, 0, 1, -1]]), 2, "mean").tolist()
+        [[2.0, 5.0]]
+    """
+    taken = features >= 0
+    if subwords == "first":
+        taken &= np.diff(features, axis=1, prepend=-2) != 0
+    rows, columns = np.nonzero(taken)
+    places, shape = rows * width + features[rows, columns], (len(tokens), width)
+    sums = np.bincount(places, tokens[rows, columns], minlength=len(tokens) * width).reshape(shape)
+    if subwords == "mean":
+        sums /= np.maximum(1, np.bincount(places, minlength=len(tokens) * width).reshape(shape))
+    return sums
+
+
+class Inquiry(Protocol):
+    """An evaluation that asks the model in rounds, and makes rows of its own form.
+
+    Attributes:
+        name: Its name in the manifest, with what follows; all as for an :class:`~interventions.Intervention`.
+        schema: The columns of its rows; the key of rows is among them.
+    """
+
+    name: str
+    version: int
+    parts: tuple[str, ...]
+    draws: int
+    limit: int | None
+    settings: tuple[str | int | bool, ...]
+    schema: pa.Schema
+
+    def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
+        """The rows, in their canonical order, some at a time.
+
+        Args:
+            pool: The examples.
+            base: Their predictions.
+            ask: The model.
+            seed: The run's seed.
+        """
+        ...
+
+
+def inquire(experiment: Experiment, inquiry: Inquiry) -> tuple[pa.Table, dict[str, int]]:
+    """The rows of an inquiry, on the first process, and what was counted; of other processes no rows."""
+    ask, spool = Ask(experiment), Spool(inquiry.schema) if is_first() else None
+    for table in inquiry.rows(experiment.pool, experiment.base, ask, experiment.seed):
+        if spool is not None:
+            spool.write(table)
+    return inquiry.schema.empty_table() if spool is None else spool.finish(), dict(ask.counts)

@@ -1,0 +1,81 @@
+"""Attributions of words (OOD performance from few examples, section 3) as an evaluation."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from callbacks.engine.inquiry import Subwords
+from callbacks.evaluations.attributions.explanations import Explanations
+from lightning_modules.gradients import Scale
+from metrics import METRICS
+from metrics.attributions.methods import GRADIENTS, METHODS
+from records import HeedError
+
+
+class Attributions(Evaluation):
+    """What each word adds to the probability of the prediction, by masking words or by gradients.
+
+    It runs where ``--evaluations`` names it. Examples are chosen by a hash of their uid, the same for every model.
+
+    Args:
+        methods: Of lime, shap, owen, permutation and gradients.
+        samples: Masks for each example and method, at most.
+        examples: Explain so many; null for all.
+        steps: Points of the integral for gradients, each a pass forward and backward.
+        explain: Explain the probability of the prediction, or of the gold label.
+        scale: Explain a probability, or its log-odds.
+        hide: A masked word becomes the mask token in every subword (mask), or is left out (delete).
+        subwords: What a word gets of the gradients at its subwords.
+        factors: Factors to compute besides those that the data suggest: names, or MODULE:FUNCTION of your own.
+        shown: Of so many examples also explain a version with a swapped part, and draw both.
+    """
+
+    metric = METRICS["attributions"]
+    by_default = False
+
+    def __init__(
+        self,
+        methods: Sequence[str] = ("shap",),
+        samples: int = 256,
+        examples: int | None = 100,
+        steps: int = 32,
+        explain: Literal["prediction", "gold"] = "prediction",
+        scale: Scale = "probability",
+        hide: Literal["mask", "delete"] = "mask",
+        subwords: Subwords = "sum",
+        factors: Sequence[str] = (),
+        shown: int = 10,
+    ) -> None:
+        known = (*METHODS, GRADIENTS)
+        if unknown := [name for name in methods if name not in known]:
+            raise HeedError(f"§attributions.methods {unknown[0]}: unknown; known are {', '.join(known)}.")
+        if not methods or len(set(methods)) < len(methods):
+            raise HeedError(f"§attributions.methods should name some of {', '.join(known)}, each once.")
+        for flag, n, least in (("samples", samples, 2), ("examples", examples, 1), ("steps", steps, 1)):
+            if n is not None and n < least:
+                raise HeedError(f"§attributions.{flag} {n} must be at least {least}.")
+        if shown < 0:
+            raise HeedError(f"§attributions.shown {shown} must not be negative.")
+        self.methods, self.samples, self.examples, self.steps = tuple(methods), samples, examples, steps
+        self.explain, self.scale, self.hide, self.subwords = explain, scale, hide, subwords
+        self.factors, self.shown = tuple(factors), shown
+
+    def plan(self, setting: Setting) -> Plan | Nothing:
+        data = setting.data
+        if not (data.task.kind.has_labels and data.task.kind.exclusive) or data.task.pictures:
+            return Nothing("explains classifiers of texts")
+        swap = [part for part in data.swap if part in data.task.parts]
+        inquiry = Explanations(
+            self.methods,
+            self.samples,
+            self.steps,
+            self.examples,
+            self.shown if swap else 0,
+            swap,
+            data.default_label,
+            self.explain == "gold",
+            self.scale,
+            self.hide == "delete",
+            self.subwords,
+        )
+        return Plan(data.pool, context={"factors": list(self.factors), "scale": self.scale}, inquiry=inquiry)

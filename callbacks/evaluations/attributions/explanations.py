@@ -1,0 +1,222 @@
+"""Explanations of predictions: the attributions of words, by several methods, as one inquiry."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from callbacks.engine.inquiry import Ask, Subwords
+from callbacks.engine.predictions import Predictions
+from callbacks.engine.row_maker import groups_of, slices_of
+from interventions import Swap, within_limit
+from lightning_modules.gradients import Scale
+from lightning_modules.processors.hiding import HiddenWords
+from metrics.attributions.attribution import SCHEMA, SEPARATOR
+from metrics.attributions.lockstep import Game, Solution, solve
+from metrics.attributions.methods import GRADIENTS, METHODS
+from records import Composed, Examples
+
+TOGETHER = 64  # examples whose masks are predicted together
+VERSIONS = {name: method.VERSION for name, method in METHODS.items()} | {GRADIENTS: 1}
+Solved = Mapping[str, Sequence[tuple[float, float, Solution]]]
+
+
+@dataclass(frozen=True)
+class Explained:
+    """Examples that are explained, some of them once more with a part from another example.
+
+    Attributes:
+        examples: These, by uid and variant.
+        positions: int64 [explained], in the pool.
+        labels: int64 [explained], the label whose probability is explained.
+        variants: "" for the example itself, or how it was changed.
+    """
+
+    examples: Composed
+    positions: np.ndarray
+    labels: np.ndarray
+    variants: Sequence[str]
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Some at a time, int64; all variants of an example together."""
+        ends = np.append(np.flatnonzero(np.diff(self.positions)) + 1, len(self.positions))
+        begin = 0
+        while begin < len(self.positions):
+            end = int(ends[min(np.searchsorted(ends, begin + TOGETHER), len(ends) - 1)])
+            yield np.arange(begin, end)
+            begin = end
+
+
+class Explanations:
+    """Asks a model what each word adds to the probability of its answer.
+
+    Args:
+        methods: Names of methods.
+        samples: Masks for each example and method, at most.
+        steps: Points of the integral, for gradients.
+        limit: Examples to explain.
+        shown: Of so many of them also a version in which a part is another example's.
+        swap: Parts that are swapped there.
+        default_label: Of the data, for the swaps.
+        gold: Whether the probability of the gold label is explained, and not that of the prediction.
+        scale: Whether the probability is explained, or its log-odds.
+        delete: Whether hidden words are left out, and not masked.
+        subwords: What a word gets of the gradients at its tokens.
+    """
+
+    name, version, draws, schema = "explanations", 1, 0, SCHEMA
+
+    def __init__(
+        self,
+        methods: Sequence[str],
+        samples: int,
+        steps: int,
+        limit: int,
+        shown: int = 0,
+        swap: Sequence[str] = (),
+        default_label: str | None = None,
+        gold: bool = False,
+        scale: Scale = "probability",
+        delete: bool = False,
+        subwords: Subwords = "sum",
+    ) -> None:
+        self.methods, self.samples, self.steps, self.limit = tuple(sorted(methods)), samples, steps, limit
+        self.shown, self.parts, self.default_label = shown, tuple(swap), default_label
+        self.gold, self.scale, self.delete, self.subwords = gold, scale, delete, subwords
+        versions = tuple(VERSIONS[name] for name in self.methods)
+        self.settings = (*self.methods, *versions, samples, steps, shown, gold, scale, delete, subwords)
+
+    def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
+        """The rows, block by block; see :class:`~callbacks.engine.inquiry.Inquiry`."""
+        explained = self._explained(pool, base, ask, seed)
+        for block in explained.blocks():
+            yield self._block(explained, block, base, ask, seed)
+
+    def _explained(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Explained:
+        """Choose the examples: those of a smaller limit are among those of a larger one, whatever the model."""
+        names = ask.labels
+        answers = pool.texts("label", base.positions) if self.gold else base.texts
+        known = pc.is_in(answers, value_set=pa.array(names)).to_numpy(zero_copy_only=False)
+        ask.counts["without_label"] += int((~known).sum())
+        of_pool = np.full(len(pool), -1, dtype=np.int64)
+        of_pool[base.positions[known]] = pc.index_in(answers.filter(known), pa.array(names)).to_numpy()
+        chosen = within_limit(self, pool, base.positions[known], seed)
+        entries = [("", chosen, {})] + [
+            ("swap " + part, *self._swapped(pool, chosen, part, seed)) for part in self.parts
+        ]
+        positions = np.concatenate([own for _, own, _ in entries])
+        variants = np.repeat([variant for variant, _, _ in entries], [len(own) for _, own, _ in entries])
+        parts = dict.fromkeys(part for _, _, lenders in entries for part in lenders)
+        lenders = {part: np.concatenate([lent.get(part, own) for _, own, lent in entries]) for part in parts}
+        rank = np.empty(len(pool), dtype=np.int64)
+        rank[pool.uid_order] = np.arange(len(pool))
+        order = np.lexsort([variants, rank[positions]])
+        examples = Composed(pool, positions, lenders).take(order)
+        return Explained(examples, examples.positions, of_pool[examples.positions], variants[order].tolist())
+
+    def _swapped(self, pool: Examples, chosen: np.ndarray, part: str, seed: int) -> tuple[np.ndarray, Mapping]:
+        """Some of the examples, and the position of the one that lends a part."""
+        if not self.shown:
+            return np.zeros(0, dtype=np.int64), {}
+        limited = Explanations(self.methods, self.samples, self.steps, self.shown)
+        changes = Swap(part, self.default_label, 1).changes(pool, within_limit(limited, pool, chosen, seed), seed)
+        return changes.positions, changes.lenders
+
+    def _block(self, explained: Explained, block: np.ndarray, base: Predictions, ask: Ask, seed: int) -> pa.Table:
+        examples, labels = explained.examples.take(block), explained.labels[block]
+        words = ask.words(examples, self.delete)
+        here = np.arange(len(block))
+
+        def value(of: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+            return scaled(ask.hidden(words, of, hidden), labels[of], self.scale)
+
+        ends = np.repeat([False, True], len(block))[:, None] & (np.arange(words.features.max()) >= 0)
+        full, nothing = value(np.tile(here, 2), ends).reshape(2, -1)
+        uids = examples.pool.uids.take(examples.positions).to_pylist()
+        games = [
+            Game(uid, variant, tuple(sizes), f, none)
+            for uid, variant, sizes, f, none in zip(
+                uids, (explained.variants[i] for i in block), words.segments.T.tolist(), full, nothing, strict=True
+            )
+        ]
+        solved = solve([name for name in self.methods if name != GRADIENTS], games, self.samples, seed, value)
+        if GRADIENTS in self.methods:
+            phi = ask.gradients(words, here, labels, self.steps, self.scale, self.subwords)
+            missing = np.full(phi.shape[1], np.nan)
+            solved[GRADIENTS] = [
+                Solution(own[:n], missing[:n], self.steps) for own, n in zip(phi, words.features.tolist(), strict=True)
+            ]
+        together = {
+            method: [(game.full, game.nothing, solution) for game, solution in zip(games, solutions, strict=True)]
+            for method, solutions in sorted(solved.items())
+        }
+        return _table(explained, block, words, together, self._about(explained, block, ask))
+
+    @staticmethod
+    def _about(explained: Explained, block: np.ndarray, ask: Ask) -> pa.Table:
+        """The texts about each example that all of its rows have."""
+        pool, positions = explained.examples.pool, explained.positions[block]
+        is_changed = pa.array([explained.variants[i] != "" for i in block])
+        return pa.table(
+            {
+                "uid": pool.uids.take(positions),
+                "group": groups_of(pool, positions),
+                "content": pool.contents(ask.parts).take(positions),
+                "gold": pc.if_else(is_changed, pa.scalar(None, pa.string()), pool.texts("label", positions)),
+                "y": pa.array([ask.labels[label] for label in explained.labels[block]], pa.string()),
+                "slices": slices_of(pool, positions),
+            }
+        )
+
+
+def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
+    """The probability of a label, or its log-odds: float64 [inputs].
+
+    Args:
+        probs: float64 [inputs, labels].
+        labels: int64 [inputs].
+        scale: Which of both.
+    """
+    own = probs[np.arange(len(probs)), labels]
+    if scale == "probability":
+        return own
+    others = probs.sum(axis=1) - own
+    return np.log(own) - np.log(others)
+
+
+def _table(explained: Explained, block: np.ndarray, words: HiddenWords, solved: Solved, about: pa.Table) -> pa.Table:
+    """The rows of a block in their canonical order.
+
+    Args:
+        explained: The examples.
+        block: int64, which of them.
+        words: Their words.
+        solved: Method to the value of everything, of nothing, and the solution, for each.
+        about: Texts about each example.
+    """
+    segments = sorted([(SEPARATOR, -1), *((part, p) for p, part in enumerate(explained.examples.pool.parts))])
+    starts = np.concatenate([np.zeros((1, len(block)), np.int64), np.cumsum(words.segments, axis=0)])
+    rows: list[tuple] = []
+    for together in np.split(np.arange(len(block)), np.flatnonzero(np.diff(explained.positions[block])) + 1):
+        for method, solutions in solved.items():
+            for part, p in segments:
+                for i in together.tolist():
+                    full, nothing, solution = solutions[i]
+                    places = starts[1:, i] - 1 if p < 0 else np.arange(starts[p, i], starts[p + 1, i] - 1)
+                    delta = full - nothing - float(solution.phi.sum())
+                    same = method, part, explained.variants[block[i]], full, nothing, delta, solution.masks, i
+                    texts = words.separators if p < 0 else words.words[i][p]
+                    rows += [
+                        (*same, number, text, phi, None if np.isnan(error) else error)
+                        for number, (text, phi, error) in enumerate(
+                            zip(texts, solution.phi[places].tolist(), solution.error[places].tolist(), strict=True)
+                        )
+                    ]
+    names = "intervention", "part", "variant", "full", "nothing", "delta", "masks", "example", "draw", "word", "phi"
+    columns = dict(zip((*names, "error"), zip(*rows, strict=True), strict=True))
+    copied = about.take(pa.array(columns.pop("example"), pa.int64()))
+    columns["version"] = [VERSIONS[method] for method in columns["intervention"]]
+    columns |= {name: copied[name].combine_chunks() for name in copied.column_names}
+    return pa.table([pa.array(columns[field.name], field.type) for field in SCHEMA], schema=SCHEMA)

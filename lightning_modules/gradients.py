@@ -1,0 +1,101 @@
+"""Integrated gradients over the embeddings of tokens (Sundararajan et al. 2017)."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from lightning_modules.pretrained_classifier import PretrainedClassifier
+from records import HeedError
+
+Scale = Literal["probability", "logit"]
+
+
+def integrated_gradients(
+    module: PretrainedClassifier,
+    inputs: Mapping[str, Tensor],
+    baseline: Tensor,
+    labels: Tensor,
+    steps: int,
+    at_once: int,
+    scale: Scale = "probability",
+) -> Tensor:
+    """What each token adds to the probability of a label, on the straight way from a baseline.
+
+    The integral is taken by the Gauss-Legendre rule, of which ``steps`` points need as many passes forward and backward.
+
+    Args:
+        module: A model that reads texts, in eval mode.
+        inputs: As its processor makes them: ``input_ids`` int64 [inputs, tokens], and what goes with them.
+        baseline: The ids that the way begins at: int64 [inputs, tokens].
+        labels: Numbers of the labels whose probability is explained: int64 [inputs].
+        steps: Points of the way.
+        at_once: Most inputs of one pass.
+        scale: Whether the probability is explained, or its log-odds.
+
+    Returns:
+        float64 [inputs, tokens]; the sum over tokens is about the probability of the input less that of the baseline.
+
+    Raises:
+        HeedError: The model does not take embeddings in place of ids.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(steps)
+    # predictions are made in inference mode, whose tensors take no part in gradients: these are copies
+    with torch.inference_mode(False), torch.enable_grad(), _frozen(module):
+        given = {name: values.clone() for name, values in inputs.items()}
+        embed = module.embeddings
+        with torch.no_grad():
+            end, start = embed(given.pop("input_ids")), embed(baseline.clone())
+        total = torch.zeros_like(end)
+        n, step = len(end), max(1, at_once // len(end))
+        for begin in range(0, steps, step):
+            at = torch.tensor((nodes[begin : begin + step] + 1) / 2, dtype=end.dtype, device=end.device)
+            weight = torch.tensor(weights[begin : begin + step] / 2, dtype=end.dtype, device=end.device)
+            way = (start + at[:, None, None, None] * (end - start)).flatten(0, 1).requires_grad_()
+            beside = {name: values.repeat(len(at), *[1] * (values.dim() - 1)) for name, values in given.items()}
+            scores = _scores(module, {"inputs_embeds": way, **beside})
+            (gradient,) = torch.autograd.grad(explained(scores, labels.repeat(len(at)), scale).sum(), way)
+            total += torch.einsum("k,kntw->ntw", weight, gradient.view(len(at), n, *gradient.shape[1:]))
+        return ((end - start) * total).double().sum(dim=-1).detach()
+
+
+def explained(scores: Tensor, labels: Tensor, scale: Scale) -> Tensor:
+    """The probability of a label, or its log-odds, from the scores of all: float32 [inputs].
+
+    Args:
+        scores: float [inputs, labels].
+        labels: int64 [inputs].
+        scale: Which of both.
+    """
+    log_probs = scores.float().log_softmax(dim=-1)
+    own = log_probs.gather(1, labels[:, None])
+    if scale == "probability":
+        return own[:, 0].exp()
+    others = log_probs.scatter(1, labels[:, None], -torch.inf).logsumexp(dim=-1)
+    return own[:, 0] - others
+
+
+def _scores(module: PretrainedClassifier, inputs: dict[str, Tensor]) -> Tensor:
+    try:
+        return module.logits(inputs)
+    except (NotImplementedError, TypeError, ValueError) as error:
+        raise HeedError(
+            f"§attributions.methods gradients: {module.description} does not take embeddings in place of tokens "
+            f"({str(error).rstrip('.')}): leave gradients away."
+        ) from error
+
+
+@contextmanager
+def _frozen(module: torch.nn.Module) -> Iterator[None]:
+    """Compute no gradients of weights."""
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    for parameter in trained:
+        parameter.requires_grad_(False)
+    try:
+        yield
+    finally:
+        for parameter in trained:
+            parameter.requires_grad_(True)
