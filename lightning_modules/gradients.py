@@ -25,7 +25,7 @@ def integrated_gradients(
 ) -> Tensor:
     """What each token adds to the probability of a label, on the straight way from a baseline.
 
-    The integral is taken by the Gauss-Legendre rule, of which ``steps`` points need as many passes forward and backward.
+    The integral is taken by the Gauss-Legendre rule, whose ``steps`` points are passes forward and backward.
 
     Args:
         module: A model that reads texts, in eval mode.

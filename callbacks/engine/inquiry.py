@@ -38,8 +38,8 @@ class Ask:
         self.counts: Counter[str] = Counter()
 
     def words(self, examples: Composed, delete: bool) -> HiddenWords:
-        """The words of examples, to be hidden; the arguments are as for ``Processor.hiding``."""
-        return self._experiment.module.processor.hiding(examples, delete)
+        """The words of examples, to be hidden; see ``Processor.hiding``. Features stand in the order of the data."""
+        return self._experiment.module.processor.hiding(examples, examples.pool.parts, delete)
 
     def hidden(self, words: HiddenWords, examples: np.ndarray, hidden: np.ndarray) -> np.ndarray:
         """Predict inputs in which words are hidden.

@@ -46,6 +46,7 @@ class HiddenWords:
     Args:
         processor: Of the model.
         examples: The examples, whose parts are texts or tables.
+        parts: In which order their features stand; by default the one in which the model reads them.
         delete: Whether hidden words are left out of the input; otherwise the mask token stands in place of each of
             their tokens. A hidden separator is always masked.
 
@@ -53,27 +54,30 @@ class HiddenWords:
         HeedError: The tokenizer has no token that can stand for a hidden one.
 
     Attributes:
+        parts: Names of the parts, in the order of the features.
         words: Of each example the words of each part.
         separators: What stands behind each part, as text.
         truncated: How many examples are longer than the model reads.
     """
 
-    def __init__(self, processor: TextInputs, examples: Sequence[Example], delete: bool = False) -> None:
+    def __init__(
+        self, processor: TextInputs, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False
+    ) -> None:
         self.processor, self.delete = processor, delete
+        self.parts = tuple(parts) or processor.parts
+        self._segment = [self.parts.index(part) for part in processor.parts]  # of each part that the model reads
         self.mask_id = mask_id(processor.tokenizer)
         columns = [column(examples, f"parts.{part}") for part in processor.parts]
         texts = [processor.texts(parts) for parts in zip(*columns, strict=True)]
         spans = [[word_spans(text) for text in several] for several in texts]
+        frame, decode, order = processor.frame, processor.tokenizer.decode, np.argsort(self._segment).tolist()
         self.words = [
-            [[text[start:end] for start, end in own.tolist()] for text, own in zip(several, of, strict=True)]
+            [[several[q][start:end] for start, end in of[q].tolist()] for q in order]
             for several, of in zip(texts, spans, strict=True)
         ]
-        frame, decode = processor.frame, processor.tokenizer.decode
-        self.separators = [
-            decode(frame.around[frame.behind == part].tolist()).strip() for part in range(len(processor.parts))
-        ]
+        self.separators = [decode(frame.around[frame.behind == q].tolist()).strip() for q in order]
         # the first feature of each part of each example, then how many there are: int64 [parts + 1, examples]
-        sizes = np.array([[len(own) + 1 for own in of] for of in spans], dtype=np.int64).reshape(len(texts), -1).T
+        sizes = np.array([[len(own) + 1 for own in of] for of in self.words], dtype=np.int64).reshape(-1, len(order)).T
         self._columns = np.concatenate([np.zeros((1, len(texts)), dtype=np.int64), np.cumsum(sizes, axis=0)])
         self._tokenise(list(chain.from_iterable(texts)), list(chain.from_iterable(spans)))
 
@@ -87,7 +91,7 @@ class HiddenWords:
         offsets = [np.array(own, dtype=np.int64).reshape(-1, 2) for own in encoded["offset_mapping"]]
         words = [_words_of_tokens(own, of) for own, of in zip(offsets, spans, strict=True)]
         self._first, self._last = np.concatenate(words, axis=1) if words else np.zeros((2, 0), dtype=np.int64)
-        shape = -1, len(self.processor.parts)
+        shape = -1, len(self.parts)
         self._starts = (np.cumsum(lengths) - lengths).reshape(shape).T
         counts = lengths.reshape(shape).T
         self._counts = share_budget(counts, self.processor.budget)
@@ -118,11 +122,11 @@ class HiddenWords:
         """
         sums = np.concatenate([np.zeros((len(hidden), 1), np.int32), np.cumsum(hidden, axis=1, dtype=np.int32)], axis=1)
         tokens, counts = [], []
-        for part in range(len(self.processor.parts)):
-            own = self._counts[part, examples]
-            at = ranges(self._starts[part, examples], own)
+        for q, segment in enumerate(self._segment):
+            own = self._counts[q, examples]
+            at = ranges(self._starts[q, examples], own)
             rows = np.repeat(np.arange(len(examples)), own)
-            first = self._columns[part, examples][rows]
+            first = self._columns[segment, examples][rows]
             is_hidden = sums[rows, first + self._last[at] + 1] > sums[rows, first + self._first[at]]
             if self.delete:
                 tokens.append(self._tokens[at[~is_hidden]])
@@ -150,9 +154,9 @@ class HiddenWords:
         """
         frame = self.processor.frame
         around = np.tile(frame.around, (len(examples), 1))
-        for part in range(len(self.processor.parts)):
-            is_hidden = hidden[np.arange(len(examples)), self._columns[part + 1, examples] - 1]
-            around[np.ix_(is_hidden, frame.behind == part)] = self.mask_id
+        for q, segment in enumerate(self._segment):
+            is_hidden = hidden[np.arange(len(examples)), self._columns[segment + 1, examples] - 1]
+            around[np.ix_(is_hidden, frame.behind == q)] = self.mask_id
         return self.processor.framed(*self._hidden(examples, hidden), batches, around)
 
     def features_of_tokens(self, examples: np.ndarray, batches: Sequence[np.ndarray]) -> Iterator[np.ndarray]:
@@ -163,10 +167,10 @@ class HiddenWords:
         frame, starts, counts = self.processor.frame, self._starts[:, examples], self._counts[:, examples]
         around = np.full((len(examples), len(frame.around)), -1, dtype=np.int64)
         features = np.zeros(len(self._tokens), dtype=np.int64)
-        for part in range(len(self.processor.parts)):
-            around[:, frame.behind == part] = self._columns[part + 1, examples, None] - 1
-            at = ranges(self._starts[part], self._counts[part])
-            features[at] = np.repeat(self._columns[part], self._counts[part]) + self._first[at]
+        for q, segment in enumerate(self._segment):
+            around[:, frame.behind == q] = self._columns[segment + 1, examples, None] - 1
+            at = ranges(self._starts[q], self._counts[q])
+            features[at] = np.repeat(self._columns[segment], self._counts[q]) + self._first[at]
         for batch in self.processor.framed(features, starts, counts, batches, around):
             yield batch["input_ids"].numpy()
 

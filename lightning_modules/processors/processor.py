@@ -43,11 +43,12 @@ class Processor(ABC):
         """
         return (self(examples.take(batch)) for batch in batches)
 
-    def hiding(self, examples: Sequence[Example], delete: bool = False) -> HiddenWords:
+    def hiding(self, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False) -> HiddenWords:
         """Make the inputs in which some words of these examples are hidden.
 
         Args:
             examples: Texts alone.
+            parts: In which order their features stand.
             delete: Whether hidden words are left out; otherwise the mask token stands in place of each of their tokens.
 
         Raises:

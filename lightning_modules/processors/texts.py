@@ -162,5 +162,5 @@ class TextProcessor(NumberProcessor):
             batch = {"input_ids": ids, "attention_mask": mask} | ({"token_type_ids": types} if self.token_types else {})
             yield {name: torch.from_numpy(values) for name, values in batch.items()}
 
-    def hiding(self, examples: Sequence[Example], delete: bool = False) -> HiddenWords:
-        return HiddenWords(self, examples, delete)
+    def hiding(self, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False) -> HiddenWords:
+        return HiddenWords(self, examples, parts, delete)

@@ -1,11 +1,12 @@
 """Methods that mask words, for many examples at once: their rounds run side by side, so that batches are full."""
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from metrics.attributions.method import Rounds
 from metrics.attributions.methods import METHODS
 from records import generator
 
@@ -49,7 +50,7 @@ Value = Callable[[np.ndarray, np.ndarray], np.ndarray]  # game int64 [inputs], h
 class _Running:
     """A method at work on one game."""
 
-    def __init__(self, game: int, rounds: Generator[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]) -> None:
+    def __init__(self, game: int, rounds: Rounds) -> None:
         self.game, self.rounds, self.asked = game, rounds, 0
         self.solution: Solution | None = None
         self.masks = np.zeros((0, 0), dtype=bool)
@@ -92,7 +93,8 @@ def solve(
     for name in methods:
         for number, game in enumerate(games):
             rng = generator(seed, name, METHODS[name].VERSION, game.uid, game.variant)
-            rounds = METHODS[name].explain(game.segments, game.full, game.nothing, samples, rng)
+            n = sum(game.segments)
+            rounds = METHODS[name].explain(n, game.full, game.nothing, samples, rng, game.segments)
             running[name].append(_Running(number, rounds))
     while waiting := [one for several in running.values() for one in several if one.solution is None]:
         asked = [(one, one.keys) for one in waiting]

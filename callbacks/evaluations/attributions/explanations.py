@@ -196,7 +196,7 @@ def _table(explained: Explained, block: np.ndarray, words: HiddenWords, solved: 
         solved: Method to the value of everything, of nothing, and the solution, for each.
         about: Texts about each example.
     """
-    segments = sorted([(SEPARATOR, -1), *((part, p) for p, part in enumerate(explained.examples.pool.parts))])
+    segments = sorted([(SEPARATOR, -1), *((part, p) for p, part in enumerate(words.parts))])
     starts = np.concatenate([np.zeros((1, len(block)), np.int64), np.cumsum(words.segments, axis=0)])
     rows: list[tuple] = []
     for together in np.split(np.arange(len(block)), np.flatnonzero(np.diff(explained.positions[block])) + 1):

@@ -11,7 +11,8 @@ import torch
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import AutoTokenizer, PreTrainedTokenizerBase, RobertaTokenizer, T5Tokenizer
+from sentences import IN_TEMPLATES
+from transformers import PreTrainedTokenizerBase
 
 from datamodules import PairedText
 from lightning_modules import TemplateProcessor
@@ -19,31 +20,13 @@ from records import Example, HeedError, Table, TableForm
 
 CONFIGS = Path(__file__).parents[3] / "configs" / "data"
 MNLI = "mnli hypothesis: {hypothesis} premise: {premise}"
-SENTENCES = [
-    "The dog's 2nd walk (today)!",
-    "È vero — 100 % sicuro, disse l'uomo.",
-    "Every old carpenter in the village apparently bought two hammers on Monday.",
-    "mnli hypothesis: premise: Genre: Length: Title:",
-    "猫が好きです。 🙂 naïve café",
-]
 KINDS = ("t5", "bart")
 ODD = ["</s>", "<unk>", "  ", "\n", "\u200b", "{premise}"]
-WORDS = st.sampled_from([w for s in SENTENCES for w in s.split()] + ODD)
+WORDS = st.sampled_from([w for s in IN_TEMPLATES for w in s.split()] + ODD)
 TEXT = st.one_of(
     st.lists(WORDS, min_size=1, max_size=30).map(" ".join),
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30),
 )
-
-
-@pytest.fixture(scope="session")
-def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, PreTrainedTokenizerBase]:
-    """Of T5 (Unigram, words begin with a mark) and of BART (bytes, words begin with their space), saved and loaded."""
-    found = {}
-    for kind, blank in {"t5": T5Tokenizer(extra_ids=0), "bart": RobertaTokenizer()}.items():
-        folder = tmp_path_factory.mktemp(kind)
-        blank.train_new_from_iterator(SENTENCES * 20, vocab_size=400, show_progress=False).save_pretrained(folder)
-        found[kind] = AutoTokenizer.from_pretrained(folder)
-    return found
 
 
 def pairs(*rows: tuple[str, str]) -> list[Example]:
@@ -62,9 +45,9 @@ def tokens(processor: TemplateProcessor, example: Example) -> list[int]:
 @pytest.mark.parametrize("kind", KINDS)
 @given(rows=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=4))
 def test_a_filled_template_is_encoded_as_by_the_tokenizer(
-    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, rows: list[tuple[str, str]]
+    writers: dict[str, PreTrainedTokenizerBase], kind: str, rows: list[tuple[str, str]]
 ) -> None:
-    tokenizer = tokenizers[kind]
+    tokenizer = writers[kind]
     found = TemplateProcessor(tokenizer, MNLI, 10_000)(pairs(*rows))
     whole = [f"mnli hypothesis: {h} premise: {p}" for p, h in rows]
     expected = tokenizer(whole, padding=True, return_tensors="pt")
@@ -82,11 +65,11 @@ def test_a_filled_template_is_encoded_as_by_the_tokenizer(
     ],
 )
 def test_what_is_read_of_each_task_is_what_t5_was_trained_on(
-    tokenizers: dict[str, PreTrainedTokenizerBase], name: str, parts: dict[str, str], text: str
+    writers: dict[str, PreTrainedTokenizerBase], name: str, parts: dict[str, str], text: str
 ) -> None:
     """The inputs of t5/data/preprocessors.py, written out."""
     data = PairedText(**yaml.safe_load((CONFIGS / f"{name}.yaml").read_text())["init_args"])
-    for tokenizer in tokenizers.values():
+    for tokenizer in writers.values():
         processor = TemplateProcessor(tokenizer, data.task.wording, 128)
         assert tokens(processor, Example("e", parts)) == tokenizer(text)["input_ids"]
 
@@ -94,9 +77,9 @@ def test_what_is_read_of_each_task_is_what_t5_was_trained_on(
 @pytest.mark.parametrize("kind", KINDS)
 @given(rows=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=6), room=st.integers(2, 12))
 def test_the_words_of_the_template_stay_and_the_longest_part_is_cut(
-    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, rows: list[tuple[str, str]], room: int
+    writers: dict[str, PreTrainedTokenizerBase], kind: str, rows: list[tuple[str, str]], room: int
 ) -> None:
-    tokenizer = tokenizers[kind]
+    tokenizer = writers[kind]
     words = len(tokenizer("mnli hypothesis: premise:")["input_ids"])
     processor, whole = TemplateProcessor(tokenizer, MNLI, words + room), TemplateProcessor(tokenizer, MNLI, 10_000)
     pool = pairs(*rows)
@@ -116,8 +99,8 @@ def test_the_words_of_the_template_stay_and_the_longest_part_is_cut(
         assert batch["input_ids"][i, : lengths[i]].tolist() == expected
 
 
-def test_a_part_alone_a_third_part_and_tables(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
-    tokenizer = tokenizers["t5"]
+def test_a_part_alone_a_third_part_and_tables(writers: dict[str, PreTrainedTokenizerBase]) -> None:
+    tokenizer = writers["t5"]
     alone = TemplateProcessor(tokenizer, "mnli hypothesis: {hypothesis}", 64)
     assert tokens(alone, pairs(("A cat.", "A dog."))[0]) == tokenizer("mnli hypothesis: A dog.")["input_ids"]
     three = TemplateProcessor(tokenizer, "x {c} and {a} or {b} ?", 64)
@@ -134,37 +117,37 @@ def test_a_part_alone_a_third_part_and_tables(tokenizers: dict[str, PreTrainedTo
     "template", ['say "{premise}" {hypothesis}', "{premise}{hypothesis}", "x {premise} {hypothesis}?"]
 )
 def test_a_part_that_is_glued_to_a_word_is_refused(
-    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, template: str
+    writers: dict[str, PreTrainedTokenizerBase], kind: str, template: str
 ) -> None:
     with pytest.raises(HeedError, match="put spaces around the braces"):
-        TemplateProcessor(tokenizers[kind], template, 64)
+        TemplateProcessor(writers[kind], template, 64)
 
 
-def test_every_part_has_room_for_a_token(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
-    words = len(tokenizers["t5"]("mnli hypothesis: premise:")["input_ids"])
-    assert TemplateProcessor(tokenizers["t5"], MNLI, words + 2).budget == 2
+def test_every_part_has_room_for_a_token(writers: dict[str, PreTrainedTokenizerBase]) -> None:
+    words = len(writers["t5"]("mnli hypothesis: premise:")["input_ids"])
+    assert TemplateProcessor(writers["t5"], MNLI, words + 2).budget == 2
     with pytest.raises(HeedError, match=rf"max_length {words + 1} leaves no room"):
-        TemplateProcessor(tokenizers["t5"], MNLI, words + 1)
+        TemplateProcessor(writers["t5"], MNLI, words + 1)
 
 
 def test_a_processor_survives_pickling_and_a_batch_may_be_empty(
-    tokenizers: dict[str, PreTrainedTokenizerBase],
+    writers: dict[str, PreTrainedTokenizerBase],
 ) -> None:
-    processor = TemplateProcessor(tokenizers["t5"], MNLI, 32)
-    pool = pairs(*((s, t) for s in SENTENCES for t in SENTENCES))
+    processor = TemplateProcessor(writers["t5"], MNLI, 32)
+    pool = pairs(*((s, t) for s in IN_TEMPLATES for t in IN_TEMPLATES))
     copy = pickle.loads(pickle.dumps(processor))
     for name, tensor in processor(pool).items():
         assert torch.equal(copy(pool)[name], tensor)
     assert {name: len(tensor) for name, tensor in processor([]).items()} == {"input_ids": 0, "attention_mask": 0}
 
 
-def test_many_parts_are_checked_in_time_that_grows_with_their_number(tokenizers: dict) -> None:
+def test_many_parts_are_checked_in_time_that_grows_with_their_number(writers: dict) -> None:
     """Any two neighbours meet in all pairs of probes; of all combinations there would be 3 to the power of 12."""
     parts = [f"p{i}" for i in range(12)]
-    processor = TemplateProcessor(tokenizers["t5"], " ".join(f"{p}: {{{p}}}" for p in parts), 512)
+    processor = TemplateProcessor(writers["t5"], " ".join(f"{p}: {{{p}}}" for p in parts), 512)
     probes = processor._probes()
     assert len(probes) == 9
     for left, right in pairwise(range(12)):
         assert len({(texts[left], texts[right]) for texts in probes}) == 9
-    two = TemplateProcessor(tokenizers["t5"], "{a} and {b}", 64)
+    two = TemplateProcessor(writers["t5"], "{a} and {b}", 64)
     assert two._probes() == set(product(two.PROBES, repeat=2))

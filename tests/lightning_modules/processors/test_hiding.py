@@ -1,0 +1,198 @@
+"""Hidden words: the right tokens, and none of another part, in the tokenizers of all kinds of models."""
+
+import re
+
+import torchvision_fix  # noqa: F401
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sentences import IN_TEMPLATES, SENTENCES
+from transformers import PreTrainedTokenizerBase
+
+from lightning_modules import TemplateProcessor, TextProcessor
+from lightning_modules.processors.hiding import HiddenWords, mask_id
+from records import Example, HeedError
+
+PARTS = ("premise", "hypothesis")
+ODD = ["[SEP]", "</s>", "  ", "\n", "\u200b", "...", "isn't", "!?", ""]
+WORD = st.sampled_from([w for s in (*SENTENCES, *IN_TEMPLATES) for w in s.split()] + ODD)
+TEXT = st.lists(WORD, min_size=1, max_size=8).map(" ".join)
+ROWS = st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=3)
+SEEDS = st.integers(0, 1000)
+TEMPLATE = "mnli hypothesis: {hypothesis} premise: {premise}"
+
+
+def examples(rows: list[tuple[str, ...]]) -> list[Example]:
+    return [Example(f"e/{i}", dict(zip(PARTS, row, strict=False))) for i, row in enumerate(rows)]
+
+
+def inputs(words: HiddenWords, hidden: np.ndarray) -> tuple[list[list[int]], np.ndarray]:
+    """The tokens of each example with its own hidden words, without padding; and their lengths."""
+    every = np.arange(len(words))
+    (batch,) = words.inputs(every, hidden, [every])
+    ids = [row[mask.bool()].tolist() for row, mask in zip(batch["input_ids"], batch["attention_mask"], strict=True)]
+    return ids, words.lengths(every, hidden)
+
+
+def drawn(words: HiddenWords, seed: int) -> np.ndarray:
+    """Random features to hide."""
+    return np.random.default_rng(seed).random((len(words), words.features.max())) < 0.4
+
+
+def expected(
+    tokenizer: PreTrainedTokenizerBase, text: tuple[str, ...], where: list[str | None], hidden: list[list[bool]]
+) -> list[int]:
+    """The tokens of an example, of which the hidden ones are masked: one after the other, by the characters of each.
+
+    Args:
+        tokenizer: Encodes the texts whole.
+        text: Its arguments.
+        where: For each of its tokens the part that it is of, or "" and the part that it stands behind, or None.
+        hidden: For each part whether each word is hidden, and last the separator.
+    """
+    encoded = tokenizer(*text, return_offsets_mapping=True)
+    ids = []
+    for token, (start, end), place in zip(encoded["input_ids"], encoded["offset_mapping"], where, strict=True):
+        is_hidden = False
+        if place is not None:
+            (part, string, begin, behind) = place
+            spans = [m.span() for m in re.finditer(r"\w+(?:['’\-]\w+)*|[^\w\s]+", string)]
+            own = [k for k, (a, b) in enumerate(spans) if a < end - begin and start - begin < b]
+            if not own:  # a token of no word: the next one, or the last
+                own = [k for k, (a, _) in enumerate(spans) if a >= start - begin][:1] or [max(len(spans) - 1, 0)]
+            is_hidden = hidden[part][-1] if behind else any(hidden[part][k] for k in own)
+        ids.append(mask_id(tokenizer) if is_hidden else token)
+    return ids
+
+
+def by_part(words: HiddenWords, row: int, hidden: np.ndarray) -> list[list[bool]]:
+    ends = np.cumsum([len(own) + 1 for own in words.words[row]])
+    return [own.tolist() for own in np.split(hidden[row, : ends[-1]], ends[:-1])]
+
+
+@pytest.mark.parametrize("kind", ["word", "minilm", "roberta", "deberta", "deberta_v3", "electra"])
+@given(rows=ROWS, seed=SEEDS)
+def test_words_of_pairs(
+    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, rows: list[tuple[str, str]], seed: int
+) -> None:
+    tokenizer = tokenizers[kind]
+    words = TextProcessor(tokenizer, PARTS, 256).hiding(examples(rows))
+    hidden = drawn(words, seed)
+    made, lengths = inputs(words, hidden)
+    for i, row in enumerate(rows):
+        sequence, where, last = tokenizer(*row).sequence_ids(0), [], None
+        counts = [len(tokenizer(text, add_special_tokens=False)["input_ids"]) for text in row]
+        for part in sequence:
+            if part is None:
+                where.append(None if last is None else (last, "", 0, True))
+            else:
+                last = part
+                where.append((part, row[part], 0, False))
+            if last == 0 and sum(place is not None and not place[3] for place in where) == counts[0] + counts[1]:
+                last = 1  # an empty second part: what follows stands behind both
+        if min(counts):
+            assert made[i] == expected(tokenizer, row, where, by_part(words, i, hidden))
+        assert len(made[i]) == lengths[i] == len(sequence)
+
+
+@pytest.mark.parametrize("kind", ["t5", "bart"])
+@given(rows=ROWS, seed=SEEDS)
+def test_words_of_templates(
+    writers: dict[str, PreTrainedTokenizerBase], kind: str, rows: list[tuple[str, str]], seed: int
+) -> None:
+    """Features stand in the order of the data, whatever the order in the template."""
+    tokenizer = writers[kind]
+    processor = TemplateProcessor(tokenizer, TEMPLATE, 256)
+    words = processor.hiding(examples(rows), PARTS)
+    hidden = drawn(words, seed)
+    made, _ = inputs(words, hidden)
+    for i, (premise, hypothesis) in enumerate(rows):
+        whole = TEMPLATE.format(premise=premise, hypothesis=hypothesis)
+        first = len("mnli hypothesis:")
+        second = first + 1 + len(hypothesis) + len(" premise:")
+        encoded = tokenizer(whole, return_offsets_mapping=True)
+        pieces = [
+            len(tokenizer(text, add_special_tokens=False)["input_ids"])
+            for text in ("mnli hypothesis:", f" {hypothesis}", " premise:", f" {premise}")
+        ]
+        ends = np.cumsum(pieces)
+        shift = encoded.sequence_ids(0).index(0)
+        where: list = []
+        for k in range(len(encoded["input_ids"])):
+            at = k - shift
+            if at < ends[0]:
+                where.append(None)
+            elif at < ends[1]:
+                where.append((1, f" {hypothesis}", first, False))
+            elif at < ends[2]:
+                where.append((1, "", 0, True))
+            elif at < ends[3]:
+                where.append((0, f" {premise}", second, False))
+            else:
+                where.append((0, "", 0, True))
+        assert made[i] == expected(tokenizer, (whole,), where, by_part(words, i, hidden))
+
+
+@pytest.mark.parametrize("kind", ["minilm", "roberta"])
+@given(rows=ROWS, seed=SEEDS, delete=st.booleans())
+def test_nothing_crosses_from_part_to_part(
+    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, rows: list[tuple[str, str]], seed: int, delete: bool
+) -> None:
+    """Whatever is hidden of one part, the tokens of the other are the same."""
+    processor = TextProcessor(tokenizers[kind], PARTS, 256)
+    words = processor.hiding(examples(rows), delete=delete)
+    hidden = drawn(words, seed)
+    for i in range(len(rows)):
+        hidden[i, len(words.words[i][0]) :] = False  # the separator and the hypothesis stay
+    made, lengths = inputs(words, hidden)
+    plain, _ = inputs(words, np.zeros_like(hidden))
+    for i, (_, hypothesis) in enumerate(rows):
+        own = len(tokenizers[kind](hypothesis, add_special_tokens=False)["input_ids"])
+        behind = own + processor.frame.sizes[1] + processor.frame.sizes[2]
+        assert made[i][-behind:] == plain[i][-behind:]
+        assert len(made[i]) == lengths[i]
+        assert delete or len(made[i]) == len(plain[i])
+
+
+PLAIN = st.lists(st.sampled_from([w for s in SENTENCES[:5] for w in s.split()]), min_size=1, max_size=8).map(" ".join)
+
+
+@given(rows=st.lists(st.tuples(PLAIN, PLAIN), min_size=1, max_size=2))
+def test_tokens_say_which_word_they_belong_to(
+    tokenizers: dict[str, PreTrainedTokenizerBase], rows: list[tuple[str, str]]
+) -> None:
+    """Hiding one feature masks the tokens that are said to be its own; here no token has several words."""
+    words = TextProcessor(tokenizers["minilm"], PARTS, 256).hiding(examples(rows))
+    every = np.arange(len(rows))
+    (of,) = words.features_of_tokens(every, [every])
+    for i in range(len(rows)):
+        for feature in range(int(words.features[i])):
+            hidden = np.zeros((1, words.features.max()), dtype=bool)
+            hidden[0, feature] = True
+            (batch,) = words.inputs(np.array([i]), hidden, [np.arange(1)])
+            masked = np.flatnonzero(batch["input_ids"][0] == words.mask_id)
+            assert masked.tolist() == np.flatnonzero(of[i] == feature).tolist()
+
+
+def test_what_is_too_long_is_cut_as_always(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
+    processor = TextProcessor(tokenizers["minilm"], PARTS, 12)
+    rows = examples([("the dog walks and walks and walks and walks", "a cat sat on the mat"), ("a", "b")])
+    words = processor.hiding(rows)
+    made, _ = inputs(words, np.zeros((2, words.features.max()), dtype=bool))
+    encoded = processor(rows)
+    assert words.truncated == 1
+    assert made[0] == encoded["input_ids"][0].tolist()
+
+
+def test_a_mask_needs_a_token(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
+    class Without:
+        mask_token_id = unk_token_id = None
+
+        def get_vocab(self) -> dict[str, int]:
+            return {}
+
+    with pytest.raises(HeedError, match="Without has no mask token"):
+        mask_id(Without())
+    assert mask_id(tokenizers["minilm"]) == tokenizers["minilm"].mask_token_id
