@@ -15,6 +15,7 @@ from records import Context
 from records.rows import ABOUT, strings
 
 SEPARATOR = ""  # the segment of what stands behind the parts
+GRADIENTS = "gradients"  # the method that masks nothing
 SCHEMA = pa.schema(
     [(name, pa.string()) for name in (*ABOUT, "intervention", "part", "variant", "word", "gold", "y")]
     + [("draw", pa.int16()), ("version", pa.int16()), ("masks", pa.int32())]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from metrics.attributions.method import Rounds
-from metrics.attributions.methods import METHODS
+from metrics.attributions import METHODS
 from records import generator
 
 

@@ -37,7 +37,7 @@ def encoder(tiny_bert: Path) -> Classifier:
 
 @pytest.fixture
 def writer(tiny_t5: Path) -> Classifier:
-    return model_of(Seq2Seq, tiny_t5, times=1.5)
+    return model_of(Seq2Seq, tiny_t5, times=1.0)
 
 
 def ends(model: Classifier) -> tuple[dict[str, torch.Tensor], torch.Tensor]:

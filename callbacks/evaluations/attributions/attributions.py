@@ -8,7 +8,8 @@ from callbacks.engine.inquiry import Subwords
 from callbacks.evaluations.attributions.explanations import Explanations
 from lightning_modules.gradients import Scale
 from metrics import METRICS
-from metrics.attributions.methods import GRADIENTS, METHODS
+from metrics.attributions import METHODS
+from metrics.attributions.attribution import GRADIENTS
 from records import HeedError
 
 

@@ -15,7 +15,8 @@ from lightning_modules.gradients import Scale
 from lightning_modules.processors.hiding import HiddenWords
 from metrics.attributions.attribution import SCHEMA, SEPARATOR
 from metrics.attributions.lockstep import Game, Solution, solve
-from metrics.attributions.methods import GRADIENTS, METHODS
+from metrics.attributions import METHODS
+from metrics.attributions.attribution import GRADIENTS
 from records import Composed, Examples
 
 TOGETHER = 64  # examples whose masks are predicted together
