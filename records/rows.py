@@ -30,6 +30,8 @@ MOST_DRAWS = 2**15 - 1  # a draw has 16 bits, one of them for its sign
 GROUP = 65_536  # rows of a Parquet row group
 KEY = ("uid", "intervention", "part", "variant", "draw")
 ABOUT = "uid", "group", "content"  # texts about the base example
+ANY = (*KEY, "group", "content", "gold", "y", "version", "slices")  # columns of rows of any kind
+PHI = "phi"  # a column that only rows of words have
 STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
 
 
@@ -214,7 +216,8 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     if not isinstance(entry, dict) or "format" not in entry:
         raise HeedError(f"{path} was not written by Heed: it holds no rows of format {FORMAT}.")
     require_format(entry["format"], str(path))
-    missing = [name for name in schema(1).names if name not in rows.schema.names]
+    wanted = ANY if PHI in rows.schema.names else schema(1).names
+    missing = [name for name in wanted if name not in rows.schema.names]
     if missing:
         raise HeedError(f"{path} is damaged: it has no column {missing[0]!r}; evaluate again.")
     return rows, entry
