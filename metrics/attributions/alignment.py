@@ -1,6 +1,7 @@
 """Words that two segments share: in the same order, or in another one."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,22 +20,27 @@ def aligned(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
         >>> aligned(["The", "cat", "saw", "it"], ["it", "saw", "the", "cat"]).tolist()
         [[0, 2], [1, 3]]
     """
-    a, b = ([word.lower() for word in words] for words in (first, second))
-    longest = np.zeros((len(a) + 1, len(b) + 1), dtype=np.int64)  # of what stands from there on
+    pairs = _aligned(*(tuple(word.lower() for word in words) for words in (first, second)))
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+@lru_cache(maxsize=2**14)  # several factors of several models ask for the same words
+def _aligned(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
+    longest = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]  # of what stands from there on
     for i in reversed(range(len(a))):
         for j in reversed(range(len(b))):
-            skipped = max(longest[i + 1, j], longest[i, j + 1])
-            longest[i, j] = longest[i + 1, j + 1] + 1 if a[i] == b[j] else skipped
+            skipped = max(longest[i + 1][j], longest[i][j + 1])
+            longest[i][j] = longest[i + 1][j + 1] + 1 if a[i] == b[j] else skipped
     pairs, i, j = [], 0, 0
     while i < len(a) and j < len(b):
         if a[i] == b[j]:
             pairs.append((i, j))
             i, j = i + 1, j + 1
-        elif longest[i + 1, j] >= longest[i, j + 1]:
+        elif longest[i + 1][j] >= longest[i][j + 1]:
             i += 1
         else:
             j += 1
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return tuple(pairs)
 
 
 def shared(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
