@@ -3,6 +3,7 @@
 from callbacks.evaluations.accuracy import Accuracy
 from callbacks.evaluations.answers import Answers
 from callbacks.evaluations.attentiveness import Attentiveness
+from callbacks.evaluations.attributions.attributions import Attributions
 from callbacks.evaluations.default_label import DefaultLabel
 from callbacks.evaluations.naive_partial import NaivePartial
 from callbacks.evaluations.natural_logic import NaturalLogic
@@ -26,5 +27,6 @@ EVALUATIONS = {  # by name, in the order in which they run
         Challenge,
         CounterfactualTables,
         TwoClass,
+        Attributions,
     )
 }

@@ -27,7 +27,6 @@ class Attributions(Evaluation):
         scale: Explain a probability, or its log-odds.
         hide: A masked word becomes the mask token in every subword (mask), or is left out (delete).
         subwords: What a word gets of the gradients at its subwords.
-        factors: Factors to compute besides those that the data suggest: names, or MODULE:FUNCTION of your own.
         shown: Of so many examples also explain a version with a swapped part, and draw both.
     """
 
@@ -44,7 +43,6 @@ class Attributions(Evaluation):
         scale: Scale = "probability",
         hide: Literal["mask", "delete"] = "mask",
         subwords: Subwords = "sum",
-        factors: Sequence[str] = (),
         shown: int = 10,
     ) -> None:
         known = (*METHODS, GRADIENTS)
@@ -59,7 +57,7 @@ class Attributions(Evaluation):
             raise HeedError(f"§attributions.shown {shown} must not be negative.")
         self.methods, self.samples, self.examples, self.steps = tuple(methods), samples, examples, steps
         self.explain, self.scale, self.hide, self.subwords = explain, scale, hide, subwords
-        self.factors, self.shown = tuple(factors), shown
+        self.shown = shown
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
@@ -79,4 +77,4 @@ class Attributions(Evaluation):
             self.hide == "delete",
             self.subwords,
         )
-        return Plan(data.pool, context={"factors": list(self.factors), "scale": self.scale}, inquiry=inquiry)
+        return Plan(data.pool, context={"scale": self.scale}, inquiry=inquiry)

@@ -1,0 +1,1 @@
+"""Rankings of models by a few examples, against their accuracy on many."""

@@ -1,0 +1,1 @@
+"""What ``python -m reports.ranking`` reads, computes and prints."""
