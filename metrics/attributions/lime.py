@@ -6,7 +6,7 @@ import numpy as np
 
 from interventions.masks import neighbours
 from metrics.attributions.method import Rounds, demand
-from metrics.attributions.sandwich import drawn_error
+from metrics.attributions.regression import drawn_error, inverse, normal_equations, product
 
 NAME, VERSION = "lime", 1
 WIDTH, ALPHA = 25.0, 1.0  # of the kernel, and of the ridge
@@ -48,13 +48,16 @@ def coefficients(present: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, n
         phi and their errors, float64 [n] each.
     """
     weights = kernel(present)
-    x = present - weights @ present / weights.sum()
-    bread = np.linalg.inv((x * weights[:, None]).T @ x + ALPHA * np.eye(x.shape[1]))
-    y = values - weights @ values / weights.sum()
-    phi = bread @ (x.T @ (weights * y))
-    leverage = weights * (1 / weights.sum() + np.einsum("ij,jk,ik->i", x, bread, x))
-    scores = x * (weights * (y - x @ phi) / (1 - leverage))[:, None]
-    return phi, drawn_error(bread, scores[1:], np.ones(len(x) - 1, dtype=np.int64))
+    shares = weights / weights.sum()
+    x = present - product(shares, present.astype(np.float64))
+    y = values - product(shares, values)
+    inverted, _ = inverse(normal_equations(x, weights) + ALPHA * np.eye(x.shape[1]))
+    unit = product(x, inverted)  # how a residual of 1 would move phi, but for its weight
+    phi = product(weights * y, unit)
+    leverage = shares + weights * (unit * x).sum(axis=1)
+    drawn = slice(1, None)
+    influence = unit[drawn] * (weights * (y - product(x, phi)))[drawn, None] / (1 - leverage[drawn, None])
+    return phi, drawn_error(influence, np.ones(len(influence), dtype=np.int64))
 
 
 def kernel(present: np.ndarray) -> np.ndarray:

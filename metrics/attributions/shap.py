@@ -6,12 +6,12 @@ import numpy as np
 
 from interventions.masks import Coalitions, coalitions
 from metrics.attributions.method import Rounds, demand
-from metrics.attributions.sandwich import drawn_error
+from metrics.attributions.regression import drawn_error, inverse, normal_equations, product
 
 NAME, VERSION = "shap", 1
 RIDGE = 0.1  # where coalitions are fewer than unknowns; z has variance 1 or so, and weights sum to 1
 FEWEST = 0.25  # of the features: so many pairs have to be drawn, or their scatter says nothing of the sizes not drawn
-RANK = 1e-9  # an eigenvalue below this share of the largest one is 0
+RANK = 1e-9  # a pivot below this share of the diagonal is 0
 
 
 def explain(
@@ -56,20 +56,21 @@ def shapley(chosen: Coalitions, values: np.ndarray, full: float, nothing: float)
     z = np.where(chosen.half, 1.0, -1.0)
     share = (full - nothing) / n
     target = values[::2] - values[1::2] - z.sum(axis=1) * share
-    z -= z.mean(axis=1, keepdims=True)  # a direction that the sum leaves free
-    normal = (z * weights[:, None]).T @ z
-    eigenvalues, vectors = np.linalg.eigh(normal)
-    is_scarce = eigenvalues[1] <= RANK * eigenvalues[-1] or (not chosen.complete and len(z) < n)
-    vectors, eigenvalues = vectors[:, 1:], eigenvalues[1:]  # the first one is the sum, with eigenvalue 0
-    bread = vectors / (eigenvalues + is_scarce * RIDGE) @ vectors.T
-    apart = bread @ (z.T @ (weights * target))
+    z -= z.mean(axis=1, keepdims=True)  # the sum is given: it takes no part
+    normal = normal_equations(z, weights) + 1 / n  # which has an inverse, for all that the sum takes no part
+    inverted, pivot = inverse(normal)
+    is_scarce = pivot < RANK or (not chosen.complete and len(z) < n)
+    if is_scarce:
+        inverted, _ = inverse(normal + RIDGE * np.eye(n))
+    unit = product(z, inverted)  # how a residual of 1 would move phi, but for its weight
+    apart = product(weights * target, unit)
+    phi = share + apart
     if chosen.complete:
-        return share + apart, np.zeros(n)
+        return phi, np.zeros(n)
     if is_scarce or chosen.draws.sum() < FEWEST * n:
-        return share + apart, np.full(n, np.nan)
+        return phi, np.full(n, np.nan)
     drawn = chosen.draws > 0
-    z, draws, residuals = z[drawn], chosen.draws[drawn], (target - z @ apart)[drawn]
-    each = weights[drawn] / draws  # the weight of a single draw
-    leverage = each * np.einsum("ij,jk,ik->i", z, bread, z)
-    scores = z * (each * residuals / (1 - leverage))[:, None]
-    return share + apart, drawn_error(bread, scores, draws)
+    each = weights[drawn] / chosen.draws[drawn]  # the weight of a single draw
+    leverage = each * (unit * z).sum(axis=1)[drawn]
+    residuals = (target - product(z, apart))[drawn]
+    return phi, drawn_error(unit[drawn] * (each * residuals / (1 - leverage))[:, None], chosen.draws[drawn])

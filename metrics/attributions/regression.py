@@ -1,0 +1,65 @@
+"""Weighted regression on masks, and the standard error that comes of drawing them.
+
+No BLAS or LAPACK: from some 90 features on, the last bits of their results depend on the number of threads.
+"""
+
+import numpy as np
+
+
+def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The matrix product, float64; either may be a vector."""
+    left, right = "ij"[2 - a.ndim :], "jk"[: b.ndim]
+    return np.einsum(f"{left},{right}->{left[:-1]}{right[1:]}", a, b)
+
+
+def normal_equations(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """``x.T @ diag(weights) @ x``: float64 [n, n].
+
+    Args:
+        x: float64 [rows, n].
+        weights: float64 [rows].
+    """
+    return product((x * weights[:, None]).T, x)
+
+
+def inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
+    """Invert a symmetric matrix that is positive definite, by Gauss and Jordan, who need no pivoting there.
+
+    Returns:
+        float64 [n, n]; and the smallest pivot, as a share of the largest number on the diagonal. Where that is not
+        above 0, but for rounding, the matrix has no inverse, and what is returned is none.
+    """
+    matrix, largest, smallest = matrix.copy(), matrix.diagonal().max(), np.inf
+    for k in range(len(matrix)):
+        pivot, column = matrix[k, k], matrix[:, k].copy()
+        smallest = min(smallest, pivot)
+        if smallest <= 0:
+            break
+        row = matrix[k] / pivot
+        matrix -= np.multiply.outer(column, row)
+        matrix[k], matrix[:, k] = row, -column / pivot
+        matrix[k, k] = 1 / pivot
+    return matrix, float(smallest / largest)
+
+
+def drawn_error(influence: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """Sandwich estimate of how far coefficients would scatter if the masks were drawn again: float64 [n].
+
+    Independent draws add up, so that the variance of their sum is that of one, times their number. It needs no model of
+    noise: f is not random, only the masks are. With residuals divided by one minus the leverage of their draw (HC3) it
+    is nearly a jackknife, which rather overstates the error where draws are few.
+
+    Source: White 1980; MacKinnon and White 1985 for HC3.
+
+    Args:
+        influence: What one draw adds to the coefficients, float64 [distinct draws, n].
+        draws: How often each was drawn, int64 [distinct draws].
+
+    Returns:
+        nan for fewer than two draws.
+    """
+    count = draws.sum()
+    if count < 2:
+        return np.full(influence.shape[1], np.nan)
+    centred = influence - product(draws / count, influence)
+    return np.sqrt(product(draws * (count / (count - 1)), centred**2))

@@ -1,0 +1,124 @@
+"""Models that see masks alone, references for their attributions, and the methods played on them."""
+
+from itertools import permutations, product
+from math import factorial
+from typing import NamedTuple
+
+import numpy as np
+
+from metrics.attributions import METHODS
+
+
+class Played(NamedTuple):
+    """What a method says of a game, and the masks that it asked for, round by round."""
+
+    phi: np.ndarray
+    error: np.ndarray
+    rounds: list[np.ndarray]
+
+    @property
+    def masks(self):
+        return np.concatenate(self.rounds) if self.rounds else np.zeros((0, len(self.phi)), dtype=bool)
+
+
+def ends(game, n):
+    """f of all features and of none."""
+    return float(game(np.ones((1, n), dtype=bool))[0]), float(game(np.zeros((1, n), dtype=bool))[0])
+
+
+def play(method, game, segments, budget, seed=0):
+    """Drive a method as the evaluation does, and see that it keeps to its contract."""
+    n = sum(segments)
+    full, nothing = ends(game, n)
+    asking = METHODS[method].explain(n, full, nothing, budget, np.random.default_rng(seed), segments)
+    rounds = []
+    try:
+        masks = next(asking)
+        while True:
+            assert masks.dtype == bool
+            assert masks.shape[1] == n
+            assert len(masks)
+            assert masks.any(axis=1).all()
+            assert not masks.all(axis=1).any()
+            rounds.append(masks.copy())
+            masks = asking.send(game(masks))
+    except StopIteration as end:
+        phi, error = end.value
+    assert phi.shape == error.shape == (n,)
+    assert phi.dtype == error.dtype == np.float64
+    assert sum(map(len, rounds)) <= budget
+    return Played(phi, error, rounds)
+
+
+def table_game(n, seed, ignored=()):
+    """A game of 2**n random values, which some features have no part in."""
+    values = np.random.default_rng(seed).normal(size=2**n)
+    powers = 2 ** np.arange(n)
+    powers[list(ignored)] = 0
+    return lambda masks: values[masks @ powers]
+
+
+def pairwise_game(n, seed):
+    """A game without interactions of three features."""
+    rng = np.random.default_rng(seed)
+    single, pairs = rng.normal(size=n), rng.normal(size=(n, n))
+    return lambda masks: 0.3 + masks @ single + np.einsum("mi,ij,mj->m", masks, pairs, masks)
+
+
+def planted_game(word):
+    """A model that reads one word."""
+    return lambda masks: np.where(masks[:, word], 0.9, 0.2)
+
+
+def smooth_game(n, seed):
+    """A probability with some words that matter, and interactions of two and three."""
+    rng = np.random.default_rng(seed)
+    single = rng.normal(size=n) * np.where(np.arange(n) % 3, 0.2, 1.5)
+    together = [rng.choice(n, size=min(n, 2 + i % 2), replace=False) for i in range(n)]
+    weights = rng.normal(size=n)
+
+    def game(masks):
+        total = (masks * single).sum(axis=1) - 0.5
+        for features, weight in zip(together, weights, strict=True):
+            total += weight * masks[:, features].all(axis=1)
+        return 1 / (1 + np.exp(-total))
+
+    return game
+
+
+def of_sets(game, n):
+    """f of each set of features, by their tuple."""
+    every = np.array(list(product([False, True], repeat=n)))
+    return {tuple(np.flatnonzero(mask)): float(value) for mask, value in zip(every, game(every), strict=True)}
+
+
+def shapley_by_subsets(game, n):
+    """Shapley 1953: what a feature adds to each set without it, weighted by the share of orders that begin so."""
+    f, phi = of_sets(game, n), np.zeros(n)
+    for members in f:
+        for i in set(range(n)) - set(members):
+            share = factorial(len(members)) * factorial(n - len(members) - 1) / factorial(n)
+            phi[i] += share * (f[tuple(sorted((*members, i)))] - f[members])
+    return phi
+
+
+def mean_over_orders(game, n, orders):
+    """What each feature adds to those before it, on average over all orders given."""
+    f, phi = of_sets(game, n), np.zeros(n)
+    for order in orders:
+        for place, i in enumerate(order):
+            phi[i] += f[tuple(sorted(order[: place + 1]))] - f[tuple(sorted(order[:place]))]
+    return phi / len(orders)
+
+
+def orders_of_tree(tree):
+    """All orders that keep each subtree together; a tree is a number or a pair of trees."""
+    if not isinstance(tree, tuple):
+        return [(tree,)]
+    return [
+        first + second for swapped in (tree, tree[::-1]) for first, second in product(*map(orders_of_tree, swapped))
+    ]
+
+
+def all_orders(n):
+    return list(permutations(range(n)))

@@ -1,0 +1,109 @@
+"""LIME against the lime package.
+
+lime_package.json was written once by ``LimeTextExplainer(bow=False, mask_string="MASK", split_expression=" ",
+feature_selection="none", random_state=seed).explain_instance(text, f, labels=(1,), num_features=n, num_samples=S)`` of
+lime 0.2.0.1 for n, S, seed = (1, 8, 0), (4, 30, 1), (12, 40, 2), (25, 64, 3), where the words of a text are w0, w1, ...
+and f is a logistic function of them with two interactions; ``LimeBase.explain_instance_with_data`` was wrapped to
+record the masks and the outputs that it is given.
+"""
+
+import doctest
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metrics.attributions import lime
+from metrics.attributions.lime import coefficients, kernel
+from records import HeedError
+
+from word_games import planted_game, play, smooth_game, table_game
+
+CASES = json.loads(Path(__file__).with_name("lime_package.json").read_text())["cases"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{len(case['coefficients'])} words")
+def test_the_packages_own_masks_and_outputs_give_its_coefficients(case):
+    present = np.array([[bit == "1" for bit in mask] for mask in case["masks"]])
+    phi, _ = coefficients(present, np.array(case["values"]))
+    assert phi == pytest.approx(case["coefficients"], rel=0, abs=1e-8)
+
+
+def weight(mask):
+    """The kernel of the package, in its own steps."""
+    ones = np.ones(len(mask))
+    cosine = mask @ ones / (np.linalg.norm(mask) * np.linalg.norm(ones)) if mask.any() else 0.0
+    return np.sqrt(np.exp(-((100 * (1 - cosine)) ** 2) / 25**2))
+
+
+def ridge(x, y, weights):
+    """Coefficients by least squares with a row for each penalty and a column for the intercept."""
+    n = x.shape[1]
+    root = np.sqrt(weights)
+    rows = np.vstack([root[:, None] * np.column_stack([np.ones(len(x)), x]), np.eye(n, n + 1, 1)])
+    return np.linalg.lstsq(rows, np.concatenate([root * y, np.zeros(n)]), rcond=None)[0][1:]
+
+
+def instances(n, budget, seed=0):
+    game = smooth_game(n, seed)
+    asked = play("lime", game, [n], budget, seed).masks
+    present = np.concatenate([np.ones((1, n), dtype=bool), asked])
+    return present, game(present)
+
+
+def test_the_kernel():
+    present, _ = instances(9, 40)
+    assert kernel(present) == pytest.approx([weight(mask) for mask in present.astype(float)])
+
+
+@pytest.mark.parametrize(("n", "budget"), [(1, 6), (2, 10), (7, 40), (20, 15)])
+def test_ridge_regression_with_an_intercept(n, budget):
+    present, values = instances(n, budget)
+    expected = ridge(present.astype(float), values, kernel(present))
+    assert coefficients(present, values)[0] == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_error_is_the_scatter_of_what_leaving_out_each_drawn_mask_changes():
+    present, values = instances(6, 40)
+    phi, error = coefficients(present, values)
+    x, weights = present.astype(float), kernel(present)
+    changes = np.array(
+        [phi - ridge(*(np.delete(column, i, axis=0) for column in (x, values, weights))) for i in range(1, len(x))]
+    )
+    count = len(changes)
+    assert error == pytest.approx(np.sqrt(count) * changes.std(axis=0, ddof=1), rel=1e-7)
+
+
+def test_the_unmasked_example_counts_as_one_of_the_samples():
+    played = play("lime", table_game(5, 0), [5], 100)
+    assert len(played.rounds) == 1
+    hidden = 99 - len(played.masks)  # masks that hide everything are known beforehand
+    assert 5 <= hidden <= 40
+
+
+def test_a_planted_word_has_all_but_what_the_ridge_takes():
+    """Alpha shrinks the phi of the word by some 5 % with 255 masks, and leaves next to nothing on the others."""
+    phi, error, _ = play("lime", planted_game(4), [6, 6], 256)
+    assert 0.9 * 0.7 < phi[4] < 0.7
+    assert np.abs(np.delete(phi, 4)).max() < 0.02
+    assert error.max() < 0.02
+
+
+def test_one_word_is_mostly_shrunk():
+    """The only mask of one word hides everything, and weighs next to nothing: as the package has it."""
+    phi, error, rounds = play("lime", planted_game(0), [1], 64)
+    assert 0 < phi[0] < 0.1 * 0.7
+    assert error == pytest.approx([0.0], abs=1e-9)  # whatever is drawn, it is this mask
+    assert rounds == []
+
+
+def test_less_than_two_samples_are_refused():
+    with pytest.raises(HeedError, match=r"samples is 1, but lime needs 2 or more for an example of 5 words"):
+        play("lime", table_game(5, 0), [5], 1)
+
+
+def test_the_example_of_the_kernel():
+    failed, tried = doctest.testmod(lime)
+    assert tried
+    assert not failed

@@ -1,0 +1,170 @@
+"""All methods that see a model through masks alone, on the same games."""
+
+import ast
+import inspect
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from metrics.attributions import METHODS, lime, regression, shap
+from metrics.attributions.method import demand
+from metrics.attributions.regression import inverse
+from records import HeedError
+
+from word_games import ends, planted_game, play, smooth_game, table_game
+
+SUMS, DRAWS = ("shap", "permutation", "owen"), ("lime", "shap", "permutation")
+BLAS = {"linalg", "dot", "matmul", "vdot", "inner", "tensordot"}
+
+
+def test_each_method_has_its_name_and_a_version():
+    assert list(METHODS) == ["lime", "shap", "permutation", "owen"]
+    assert all(name == method.NAME and method.VERSION >= 1 for name, method in METHODS.items())
+
+
+@pytest.mark.parametrize("method", SUMS)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=3), st.integers(0, 300), st.integers(0, 50))
+@settings(max_examples=50, deadline=None, derandomize=True)
+def test_phi_sum_to_what_the_words_do_together(method, segments, more, seed):
+    n = sum(segments)
+    game = smooth_game(n, seed)
+    full, nothing = ends(game, n)
+    phi = play(method, game, segments, max(2, 2 * (n - 1)) + more, seed).phi
+    assert phi.sum() == pytest.approx(full - nothing, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", SUMS)
+@pytest.mark.parametrize("word", [0, 5, 11])
+def test_a_model_that_reads_one_word_has_all_of_its_phi_there(method, word):
+    phi, error, _ = play(method, planted_game(word), [7, 5], 256)
+    assert phi == pytest.approx([0.7 * (i == word) for i in range(12)], abs=1e-9)
+    assert np.nan_to_num(error) == pytest.approx(np.zeros(12), abs=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_generator_gives_the_same_masks_and_phi(method):
+    first, second, other = (play(method, smooth_game(20, 0), [10, 10], 100, seed) for seed in (7, 7, 8))
+    assert (first.masks == second.masks).all()
+    assert first.phi.tobytes() == second.phi.tobytes()
+    assert (first.masks.tobytes() == other.masks.tobytes()) == (method == "owen")  # which draws nothing
+
+
+@pytest.mark.parametrize("method", DRAWS)
+def test_masks_do_not_depend_on_the_model(method):
+    first, second = (play(method, smooth_game(20, seed), [10, 10], 100, 7) for seed in (0, 1))
+    assert (first.masks == second.masks).all()
+
+
+@pytest.mark.parametrize("method", SUMS)
+def test_a_single_feature_has_everything_and_nothing_is_asked(method):
+    phi, error, rounds = play(method, planted_game(0), [1], 256)
+    assert phi == pytest.approx([0.7])
+    assert np.nan_to_num(error).tolist() == [0.0]
+    assert rounds == []
+
+
+@pytest.mark.parametrize("method", SUMS)
+def test_two_features(method):
+    game = table_game(2, 5)
+    full, nothing = ends(game, 2)
+    first, second = game(np.eye(2, dtype=bool))
+    expected = [(first - nothing + full - second) / 2, (second - nothing + full - first) / 2]
+    assert play(method, game, [1, 1], 2).phi == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("method", ["lime", "shap", "owen"])
+@pytest.mark.parametrize("budget", [2, 9, 30])
+def test_budgets_below_the_number_of_words(method, budget):
+    phi = play(method, smooth_game(40, 0), [20, 20], budget).phi
+    assert np.isfinite(phi).all()
+    assert np.abs(phi).max() < 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_model_of_one_answer_has_no_phi(method):
+    phi, error, _ = play(method, lambda masks: np.full(len(masks), 0.4), [5, 5], 100)
+    assert phi == pytest.approx(np.zeros(10), abs=1e-12)
+    assert np.nan_to_num(error) == pytest.approx(np.zeros(10), abs=1e-12)
+
+
+def scatter(method, game, segments, budget, times=150):
+    """How far phi scatters over generators, and the error that is reported: each the root of the mean square."""
+    every = [play(method, game, segments, budget, seed) for seed in range(times)]
+    phi, errors = np.array([played.phi for played in every]), np.array([played.error for played in every])
+    return float(np.sqrt(phi.var(axis=0, ddof=1).mean())), float(np.sqrt((errors**2).mean()))
+
+
+@pytest.mark.parametrize("method", DRAWS)
+@pytest.mark.parametrize(("segments", "budget"), [((5, 4), 60), ((8, 8), 128), ((15, 15), 256)])
+def test_the_error_is_how_far_phi_scatters(method, segments, budget):
+    """Never understated by more than a tenth; overstated, where a budget is small for its words, by less than half."""
+    true, reported = scatter(method, smooth_game(sum(segments), 1), list(segments), budget)
+    assert 0.9 < reported / true < 1.5
+
+
+@pytest.mark.parametrize("method", DRAWS)
+def test_the_error_falls_as_the_budget_grows(method):
+    """By half for four times the masks, and more where coalitions become complete."""
+    few, more, many = (scatter(method, smooth_game(14, 2), [7, 7], budget, 10)[1] for budget in (128, 512, 2048))
+    assert few > 1.7 * more > 1.7**2 * many
+
+
+def test_the_refusal_names_the_setting():
+    with pytest.raises(HeedError) as refusal:
+        demand("shap", 1, 2, 9)
+    refusal.value.name_settings(r"--\1")
+    assert str(refusal.value).startswith("--attributions.samples is 1, but shap needs 2 or more")
+
+
+@given(st.integers(1, 30), st.integers(0, 1000))
+@settings(max_examples=50, deadline=None, derandomize=True)
+def test_inverse(n, seed):
+    x = np.random.default_rng(seed).normal(size=(2 * n, n))
+    matrix = x.T @ x + np.eye(n)
+    inverted, pivot = inverse(matrix)
+    assert inverted @ matrix == pytest.approx(np.eye(n), abs=1e-9)
+    assert 0 < pivot <= 1
+
+
+def test_inverse_shows_a_matrix_that_has_none():
+    x = np.random.default_rng(0).normal(size=(3, 5))
+    assert inverse(x.T @ x)[1] < 1e-9
+
+
+def test_the_solvers_use_no_blas():
+    """Its last bits depend on the number of threads: see the slow test below."""
+    for module in (lime, shap, regression):
+        tree = ast.parse(inspect.getsource(module))
+        assert not [node for node in ast.walk(tree) if isinstance(node, ast.MatMult)]
+        assert not {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} & BLAS
+
+
+BITS = """
+import sys, numpy as np
+sys.path.insert(0, "tests/helpers")
+from word_games import play, smooth_game
+for method in ("lime", "shap"):
+    print(*(play(method, smooth_game(n, 0), [n], 256).phi.tobytes().hex() for n in (30, 110)))
+"""
+
+
+@pytest.mark.slow
+def test_the_number_of_threads_changes_no_bit(pytestconfig):
+    """With the products of a BLAS it would, from some 90 words on."""
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", BITS],
+            cwd=pytestconfig.rootpath,
+            env={**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for threads in ("1", "2")
+    ]
+    assert runs[0] == runs[1] != ""

@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from records import HeedError
+
+from word_games import ends, mean_over_orders, orders_of_tree, planted_game, play, smooth_game, table_game
+
+TREES = {
+    (1,): 0,
+    (2,): (0, 1),
+    (5,): ((0, 1), (2, (3, 4))),
+    (1, 1): (0, 1),
+    (3, 2): ((0, (1, 2)), (3, 4)),
+    (4, 4): (((0, 1), (2, 3)), ((4, 5), (6, 7))),
+    (3, 1, 2): ((0, (1, 2)), (3, (4, 5))),
+    (5, 4): (((0, 1), (2, (3, 4))), ((5, 6), (7, 8))),
+}
+
+
+def features(tree):
+    return sum(map(features, tree), ()) if isinstance(tree, tuple) else (tree,)
+
+
+def splits(tree):
+    return 1 + 2 * sum(map(splits, tree)) if isinstance(tree, tuple) else 0
+
+
+@pytest.mark.parametrize("segments", TREES, ids=str)
+def test_all_splits_give_the_mean_over_all_orders_that_the_tree_allows(segments):
+    tree, n = TREES[segments], sum(segments)
+    game = table_game(n, n)
+    phi, error, rounds = play("owen", game, list(segments), 1000)
+    assert phi == pytest.approx(mean_over_orders(game, n, orders_of_tree(tree)))
+    assert np.isnan(error).all()
+    assert sum(map(len, rounds)) == 2 * splits(tree)
+    masks = np.concatenate([*rounds, np.zeros((0, n), dtype=bool)])
+    assert len(np.unique(masks, axis=0)) == len(masks)
+
+
+def one_after_the_other(tree, game, budget):
+    """The node with the most at stake is split, then again; what is left is shared."""
+    n = len(features(tree))
+    full, nothing = ends(game, n)
+
+    def f(members):
+        return float(game(np.isin(np.arange(n), sorted(members))[None])[0])
+
+    phi, asked = np.zeros(n), []
+    queue = [(tree, frozenset(), nothing, full, 1.0)]
+
+    def rank(entry):
+        node, context, low, high, weight = entry
+        inside = features(node)
+        return -abs(high - low) * weight, inside[0], inside[-1], sum(2**i for i in context)
+
+    while len(asked) + 2 <= budget and any(isinstance(entry[0], tuple) for entry in queue):
+        entry = min((entry for entry in queue if isinstance(entry[0], tuple)), key=rank)
+        queue.remove(entry)
+        (left, right), context, low, high, weight = entry
+        with_left, with_right = context | set(features(left)), context | set(features(right))
+        of_left, of_right = f(with_left), f(with_right)
+        asked += [with_left, with_right]
+        queue += [
+            (left, context, low, of_left, weight / 2),
+            (left, with_right, of_right, high, weight / 2),
+            (right, context, low, of_right, weight / 2),
+            (right, with_left, of_left, high, weight / 2),
+        ]
+    for node, _, low, high, weight in queue:
+        phi[list(features(node))] += (high - low) * weight / len(features(node))
+    return phi, set(asked)
+
+
+def halved(start, stop):
+    middle = (start + stop) // 2
+    return start if stop - start == 1 else (halved(start, middle), halved(middle, stop))
+
+
+@given(st.integers(1, 10), st.integers(1, 10), st.integers(2, 150), st.integers(0, 50), st.booleans())
+@settings(max_examples=50, deadline=None, derandomize=True)
+def test_rounds_give_what_splitting_one_node_after_the_other_gives(first, second, budget, seed, smooth):
+    n = first + second
+    game = smooth_game(n, seed) if smooth else table_game(n, seed)
+    phi, asked = one_after_the_other((halved(0, first), halved(first, n)), game, budget)
+    played = play("owen", game, [first, second], budget)
+    assert played.phi == pytest.approx(phi, abs=1e-12)
+    assert {frozenset(np.flatnonzero(mask).tolist()) for mask in played.masks} == asked
+
+
+def test_ties_go_by_position():
+    """A game of one value, but for the ends: all nodes that do not hold the end have nothing at stake."""
+
+    def game(masks):
+        return masks.all(axis=1) * 1.0
+
+    phi, asked = one_after_the_other(halved(0, 12), game, 40)
+    played = play("owen", game, [12], 40)
+    assert played.phi == pytest.approx(phi, abs=1e-12)
+    assert {frozenset(np.flatnonzero(mask).tolist()) for mask in played.masks} == asked
+
+
+@given(st.lists(st.integers(1, 8), min_size=2, max_size=4), st.integers(2, 200), st.integers(0, 50))
+@settings(max_examples=50, deadline=None, derandomize=True)
+def test_a_mask_of_words_of_two_segments_holds_whole_segments_only_but_one(segments, budget, seed):
+    """No group joins words of two segments: all segments but one are there as a whole or not at all."""
+    edges = np.cumsum(segments)[:-1]
+    for mask in play("owen", smooth_game(sum(segments), seed), segments, budget).masks:
+        broken = [part for part in np.split(mask, edges) if part.any() and not part.all()]
+        assert len(broken) <= 1
+
+
+def test_what_the_budget_leaves_on_a_node_is_shared_equally():
+    phi = play("owen", planted_game(2), [4, 4], 2).phi
+    assert phi == pytest.approx([0.175] * 4 + [0.0] * 4)
+
+
+def test_a_planted_word_is_found_along_its_branch():
+    """A word of 32 takes 1 + 2 + 4 + 8 + 16 splits, in every context of the groups around it."""
+    for word in (0, 13, 31):
+        assert play("owen", planted_game(word), [16, 16], 62).phi == pytest.approx(
+            [0.7 * (i == word) for i in range(32)]
+        )
+
+
+def test_rounds_are_few():
+    """Nodes that are sure to be split are asked for together: 128 splits take far fewer rounds."""
+    assert max(len(play("owen", smooth_game(12, seed), [6, 6], 256).rounds) for seed in range(5)) == 4
+    assert max(len(play("owen", smooth_game(30, seed), [15, 15], 256).rounds) for seed in range(5)) <= 20
+    assert max(len(play("owen", smooth_game(60, seed), [30, 30], 256).rounds) for seed in range(5)) <= 40
+
+
+def test_less_than_a_split_is_refused():
+    with pytest.raises(HeedError, match="samples is 1, but owen needs 2 or more for an example of 8 words"):
+        play("owen", planted_game(0), [4, 4], 1)

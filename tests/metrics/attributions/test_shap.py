@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from interventions.masks import Coalitions, coalitions
+from metrics.attributions.shap import shapley
+from records import HeedError
+
+from word_games import ends, pairwise_game, planted_game, play, shapley_by_subsets, smooth_game, table_game
+
+
+@pytest.mark.parametrize("n", range(1, 13))
+def test_over_all_subsets_it_is_the_shapley_value(n):
+    game = table_game(n, n)
+    phi, error, rounds = play("shap", game, [n], 2**n)
+    assert phi == pytest.approx(shapley_by_subsets(game, n), rel=0, abs=1e-6)
+    assert error.tolist() == [0.0] * n
+    assert sum(map(len, rounds)) == 2**n - 2
+
+
+@given(st.integers(2, 25), st.integers(0, 100), st.integers(0, 300))
+@settings(max_examples=50, deadline=None, derandomize=True)
+def test_a_pairwise_game_is_explained_exactly_where_each_word_stands_alone_once(n, seed, more):
+    """A pair of complements shows such a game's Shapley values: f(S) - f(complement) is linear in them."""
+    game = pairwise_game(n, seed)
+    played = play("shap", game, [n], 2 * n + more, seed)
+    single, alone = np.eye(n, dtype=bool), np.zeros((1, n), dtype=bool)
+    worth = game(single) - game(alone)
+    both = np.array([[game((single[i] | single[j])[None])[0] for j in range(n)] for i in range(n)])
+    joint = both - both.diagonal()[:, None] - both.diagonal() + game(alone)
+    np.fill_diagonal(joint, 0.0)
+    assert played.phi == pytest.approx(worth + joint.sum(axis=1) / 2, abs=1e-8)
+    assert np.nan_to_num(played.error).max() < 1e-8
+
+
+def by_conditions(chosen, game):
+    """The same minimum with a Lagrange multiplier, over masks one by one; and over draws less one, each in turn."""
+    n = chosen.half.shape[1]
+    full, nothing = ends(game, n)
+
+    def solve(weights):
+        x, w = chosen.present.astype(float), np.repeat(weights, 2)
+        y = game(chosen.present) - nothing
+        system = np.block([[(x * w[:, None]).T @ x, np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+        return np.linalg.solve(system, [*(x.T @ (w * y)), full - nothing])[:n]
+
+    phi, without = solve(chosen.weights), []
+    for pair, draws in enumerate(chosen.draws.tolist()):
+        less = chosen.weights.copy()
+        less[pair] -= chosen.weights[pair] / max(draws, 1)
+        without += draws * [solve(less)] if draws else []
+    return phi, phi - np.array(without)
+
+
+@pytest.mark.parametrize(("n", "budget"), [(5, 24), (8, 60), (12, 200)])
+def test_constrained_least_squares_and_the_scatter_of_what_leaving_out_a_drawn_pair_changes(n, budget):
+    chosen, game = coalitions(n, budget, np.random.default_rng(3)), smooth_game(n, 0)
+    phi, error = shapley(chosen, game(chosen.present), *ends(game, n))
+    expected, changes = by_conditions(chosen, game)
+    assert phi == pytest.approx(expected, abs=1e-9)
+    assert len(changes) == chosen.draws.sum()
+    assert error == pytest.approx(np.sqrt(len(changes)) * changes.std(axis=0, ddof=1), rel=1e-6)
+
+
+@pytest.mark.parametrize("budget", [2, 7, 20, 39])
+def test_fewer_pairs_than_words_keep_the_sum_say_that_errors_are_unknown_and_do_not_explode(budget):
+    for seed in range(20):
+        game = smooth_game(20, seed)
+        full, nothing = ends(game, 20)
+        phi, error, _ = play("shap", game, [20], budget, seed)
+        assert phi.sum() == pytest.approx(full - nothing)
+        assert np.isnan(error).all()
+        assert np.abs(phi).max() < 1
+
+
+def test_fewer_pairs_than_words_draw_towards_equal_shares():
+    shrunk, determined = (play("shap", planted_game(3), [20], budget).phi for budget in (36, 40))
+    assert determined == pytest.approx([0.7 * (i == 3) for i in range(20)], abs=1e-9)
+    assert shrunk.argmax() == 3
+    assert 0.2 < shrunk[3] < 0.69
+
+
+def test_a_design_that_does_not_determine_phi_is_seen_though_it_has_pairs_enough():
+    together = np.eye(5, dtype=bool)
+    together[:, 4] = together[:, 3]  # the last two words are never apart
+    chosen = Coalitions(together[[0, 1, 2, 0, 1]], np.full(5, 0.2), np.ones(5, dtype=np.int64), False)
+    phi, error = shapley(chosen, planted_game(1)(chosen.present), 0.9, 0.2)
+    assert phi[3] == pytest.approx(phi[4])
+    assert phi.sum() == pytest.approx(0.7)
+    assert np.isnan(error).all()
+
+
+def test_errors_are_unknown_where_hardly_a_pair_is_drawn():
+    assert np.isnan(play("shap", smooth_game(20, 0), [20], 40).error).all()
+    assert np.isnan(play("shap", smooth_game(20, 0), [20], 48).error).all()
+    assert np.isfinite(play("shap", smooth_game(20, 0), [20], 50).error).all()
+
+
+def test_words_without_a_part_in_the_game_have_nothing():
+    game = table_game(8, 1, ignored=(2, 5))
+    phi = play("shap", game, [4, 4], 254).phi
+    assert phi[[2, 5]] == pytest.approx([0, 0], abs=1e-10)
+
+
+def test_a_single_mask_is_no_pair():
+    with pytest.raises(HeedError, match="samples is 1, but shap needs 2 or more for an example of 3 words"):
+        play("shap", table_game(3, 0), [3], 1)
