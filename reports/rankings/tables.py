@@ -145,13 +145,14 @@ def pooled(suites: Sequence[Suite], method: str, n: int, results: Results) -> Ce
     guessed = guess(named)
     best = max(guessed, key=guessed.__getitem__)
     at = sum(row[0] in BASELINES for row in rows)
-    made = [set_dependent(suite, method, each) for suite, each in zip(suites, of, strict=True)]
-    mean = np.mean([each.rankings[name].few_shot for name, each in zip(made, of, strict=True) if name])
     rows[at:at] = [
         [f"guess, best candidate ({best})", percents(guessed[best])],
         ["guess, mean of candidates", percents(np.mean(list(guessed.values())))],
-        *([[f"{SET_DEPENDENT} ({', '.join(dict.fromkeys(filter(None, made)))})", percents(mean)]] if any(made) else []),
     ]
+    made = [set_dependent(suite, method, each) for suite, each in zip(suites, of, strict=True)]
+    if all(made):
+        mean = np.mean([each.rankings[name].few_shot for name, each in zip(made, of, strict=True)])
+        rows.insert(at + 2, [f"{SET_DEPENDENT} ({', '.join(dict.fromkeys(made))})", percents(mean)])
     several = f"{len(suites)} sets" if len(suites) > 1 else suites[0].name
     return Cells(f"Pooled few-shot accuracy, {several}, {method}, n = {n} (table 3), %", ["ranker", "mean"], rows)
 

@@ -69,7 +69,9 @@ def save(
     methods: Sequence[str] = ("shap",),
     content: str = "",
     first: int = 0,
-    own: Mapping | None = None,
+    manifest: str = "m",
+    truthful: bool = False,
+    probabilities: bool = True,
     **meta: str,
 ) -> str:
     """Write the results of one model that is right with the chance ``quality``; returns the folder.
@@ -83,7 +85,9 @@ def save(
         methods: How.
         content: What the content of each example is called, before its uid.
         first: The first example that is explained.
-        own: What the evaluation of attributions was told.
+        manifest: Identity of the masks.
+        truthful: Whether f(x) is the quality.
+        probabilities: Whether predictions have any.
         **meta: Meta columns of all examples.
     """
     gold = np.random.default_rng(9).integers(0, 2, size=examples)
@@ -93,15 +97,14 @@ def save(
     probs = np.where(gold[:, None] == np.arange(2), of_gold[:, None], 1 - of_gold[:, None])
     context = Context(data, parts=PARTS, labels=LABELS)
     words = explained(probs, gold, range(first, first + population), data, methods, meta)
-    rows = {
-        "accuracy": (base_rows(probs, gold, data, content), context),
-        "attributions": (word_rows(words, content=content), replace(context, own=own or {})),
-    }
+    words = [replace(of, full=quality) for of in words] if truthful else words
+    base = base_rows(probs, gold, data, content)
+    if not probabilities:
+        base = base.set_column(base.schema.get_field_index("p"), "p", pa.nulls(examples, base.schema.field("p").type))
+    rows = {"accuracy": base, "attributions": word_rows(words, content=content)}
     run = {"data": data, "split": "test", "seed": 0, "note": None, "counts": {}}
-    evaluated = {
-        name: (table, {"context": of.as_dict(), "counts": {}, "run": run, "data": data, "seed": 0, "manifest": "m"})
-        for name, (table, of) in rows.items()
-    }
+    about = {"context": context.as_dict(), "counts": {}, "run": run, "data": data, "seed": 0, "manifest": manifest}
+    evaluated = {name: (table, about) for name, table in rows.items()}
     write_results(folder, score(run, evaluated).results, evaluated)
     return str(folder)
 
