@@ -15,6 +15,7 @@ from records.word_lists import word_lists
 
 CONTROL = word_lists(__file__)
 SUBCASE, TARGET = "subcase", "target"  # meta columns
+FEATURES = "irregular_form", "syntactic_category", "main_verb"  # as the tasks of MSGS call them
 WINDOW = 2  # words on either side of the target
 Factor = Callable[[Attribution], float | None]
 
@@ -164,19 +165,53 @@ def swap_max_diff(of: Attribution) -> float | None:
     return float(of_a[np.abs(of_a).argmax()] - of_b[np.abs(of_b).argmax()]) if len(of_a) else 0.0
 
 
-def around_target(of: Attribution) -> float | None:
-    """IRREG, ADJ and VERB: minus the sum of phi over the target word and two words on either side of it.
-
-    The meta column "target" is the number of the word among those of the first part: of the irregular form, of the
-    adjective, or of the main verb. The window ends where the sentence does.
+def irreg(of: Attribution) -> float | None:
+    """IRREG: minus the sum of phi over the irregular form and two words on either side of it (:func:`around_target`).
 
     Example:
         >>> from metrics.attributions.sample import example
-        >>> around_target(example("a b c d e f", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], target="1"))
+        >>> irreg(example("a b c d e f", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], target="1"))
         -15.0
     """
-    text = of.meta.get(TARGET, "")
-    phi = next(iter(of.phi.values()))
+    return around_target(of, "irregular_form")
+
+
+def adj(of: Attribution) -> float | None:
+    """ADJ: minus the sum of phi over the adjective and two words on either side of it (:func:`around_target`).
+
+    Example:
+        >>> from metrics.attributions.sample import example
+        >>> adj(example("a b c d e f", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], target="3"))
+        -62.0
+    """
+    return around_target(of, "syntactic_category")
+
+
+def verb(of: Attribution) -> float | None:
+    """VERB: minus the sum of phi over the main verb and two words on either side of it (:func:`around_target`).
+
+    Example:
+        >>> from metrics.attributions.sample import example
+        >>> verb(example("a b c d e f", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], target="5"))
+        -56.0
+    """
+    return around_target(of, "main_verb")
+
+
+def around_target(of: Attribution, feature: str) -> float | None:
+    """Minus the sum of phi over a window of words around the target, which ends where the sentence does.
+
+    The meta column "target" is the number of the word among those of the first part. The three factors differ only in
+    the data that they are made for: in a task of MSGS that is named after the feature of another one they are None.
+
+    Args:
+        of: The attribution.
+        feature: One of :data:`FEATURES`.
+    """
+    data = of.uid.partition("/")[0]
+    if feature not in data and any(other in data for other in FEATURES):
+        return None
+    text, phi = of.meta.get(TARGET, ""), next(iter(of.phi.values()))
     if not text.isdecimal() or int(text) >= len(phi):
         return None
     target = int(text)
@@ -191,9 +226,9 @@ FACTORS: dict[str, Factor] = {
     "const": const,
     "swap_avg": swap_avg,
     "swap_max_diff": swap_max_diff,
-    "irreg": around_target,
-    "adj": around_target,
-    "verb": around_target,
+    "irreg": irreg,
+    "adj": adj,
+    "verb": verb,
 }
 VARIANTS: dict[str, Factor] = {  # by name alone
     "index_diff_mean": partial(index_diff, mean=True),

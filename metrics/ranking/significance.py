@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from metrics.ranking.protocol import drawn, ordered_pairs, sample_means, successes
+from metrics.ranking.protocol import drawn, ordered_pairs, pairwise, sample_means
 from metrics.statistics.bootstrap import Key, interval, ratio, resample
 from records import Measurement, generator
 
@@ -68,6 +68,11 @@ def over_examples_and_models(
     times, and a pair of two different models weighs v_i v_j. All rankers see the same draws. The truth stays as it is:
     it rests on many more examples.
 
+    The test is conservative. Of two rankers that are equally good, with 4 to 10 models and 100 to 150 examples, it
+    found one better at p < 0.05 in none of 150 simulations to 3 % of them, the most where models differ in how they are
+    seen, and not only examples: what is due to an example and a model together counts about three times, as in
+    :mod:`metrics.statistics.multiway`.
+
     Args:
         values: Ranker to its value for each model and example, float64 [models, population]; higher is better.
         truth: float64 [models].
@@ -88,6 +93,5 @@ def over_examples_and_models(
         times = rng.multinomial(len(truth), np.full(len(truth), 1 / len(truth)))
         weight = times[pairs[:, 0]] * times[pairs[:, 1]]
         scores = sample_means(stacked, population[drawn(choices, len(population))])
-        pairwise = successes(scores, pairs).mean(axis=-1)
-        found[r] = pairwise @ weight / weight.sum() if weight.sum() else np.nan
+        found[r] = pairwise(scores, pairs) @ weight / weight.sum() if weight.sum() else np.nan
     return dict(zip(values, found.T, strict=True))

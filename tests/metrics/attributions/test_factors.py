@@ -5,6 +5,7 @@ import gzip
 import json
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from metrics.attributions import alignment, choice, factors, sample
 from metrics.attributions.choice import factors_named, value_of
-from metrics.attributions.factors import FACTORS, VARIANTS, around_target, control_words, has_swapped_words
+from metrics.attributions.factors import FACTORS, VARIANTS, control_words, has_swapped_words
 from metrics.attributions.sample import example
 from records import HeedError
 from records.parts.words import words as words_of
@@ -77,7 +78,17 @@ def test_the_window_is_two_words_on_either_side_of_the_target(words, target):
     of = example(" ".join(w for w, _ in words), [x for _, x in words], target=str(target))
     near = [x for i, (_, x) in enumerate(words) if abs(i - target) <= 2]
     expected = None if target >= len(words) else -sum(near)
-    assert around_target(of) == (None if expected is None else pytest.approx(expected))
+    for factor in (FACTORS[name] for name in ("irreg", "adj", "verb")):
+        assert factor(of) == (None if expected is None else pytest.approx(expected))
+
+
+@pytest.mark.parametrize(
+    ("task", "own"), [("irregular_form", "irreg"), ("syntactic_category", "adj"), ("main_verb", "verb")]
+)
+def test_a_task_of_msgs_has_the_factor_of_its_own_feature(task, own):
+    of = replace(example("it ran", [1, 2], target="0"), uid=f"msgs-{task}_lexical_content_the/test/7")
+    values = {name: FACTORS[name](of) for name in ("irreg", "adj", "verb")}
+    assert values == dict.fromkeys(values) | {own: -3}
 
 
 def test_factors_of_two_segments_are_not_defined_for_one():

@@ -1,0 +1,116 @@
+"""Folders of results of several models on one OOD set, with accuracy and attributions, written by the real writers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from metrics.attributions.attribution import Attribution
+from metrics.attributions.sample import example
+from records import Context
+from records.rows import BASE, NO_DRAW, schema
+from records.storage.results import write_results
+from reports.results import score
+
+from attribution_rows import word_rows
+from python_rows import make_rows, sort_rows
+
+LABELS = ("no", "yes")
+PARTS = ("a", "b")
+WORDS = ("good", "bad", "dog", "cat", "saw", "the")
+
+
+def base_rows(probs: np.ndarray, gold: Sequence[int], data: str, content: str = "") -> pa.Table:
+    """Base rows of one model, which answers what is most probable.
+
+    Args:
+        probs: float [examples, labels].
+        gold: The numbers of the gold labels.
+        data: Begins the uids.
+        content: What the content of each example is called, before its uid.
+    """
+    uids = [f"{data}/test/{k:04d}" for k in range(len(gold))]
+    entry = {
+        "uid": uids, "content": [content + uid for uid in uids], "gold": [LABELS[k] for k in gold],
+        "y": [LABELS[k] for k in probs.argmax(axis=1)], "p": list(probs.astype(np.float32)),
+        "clusters": [[uid] for uid in uids], "slices": [[] for _ in uids],
+    }  # fmt: skip
+    same = {"group": None, "intervention": BASE, "draw": NO_DRAW, "y2": None, "p2": None, "version": 1}
+    columns = {name: [same.get(name, "")] * len(uids) for name in schema(2).names} | entry
+    return sort_rows(make_rows(columns, 2))
+
+
+def explained(
+    probs: np.ndarray, gold: Sequence[int], places: Sequence[int], data: str, methods: Sequence[str], meta: Mapping
+) -> list[Attribution]:
+    """Attributions whose words are the same in all models: what is wrong of a model stands on the words of a."""
+    made = []
+    for k in places:
+        rng = np.random.default_rng(k)
+        a = rng.choice(WORDS, size=5)
+        b = a[rng.permutation(5)] if k % 4 else a
+        for method in methods:
+            noise = np.random.default_rng([k, len(method), int(1e6 * probs[k, 0])]).normal(0, 0.05, size=10)
+            phi = noise + np.repeat([1 - probs[k, gold[k]], probs[k, gold[k]]], 5) / 5
+            of = example(" ".join(a), phi[:5], " ".join(b), phi[5:], separators=[noise[0], 0.0], **meta)
+            y = LABELS[probs[k].argmax()]
+            made.append(replace(of, uid=f"{data}/test/{k:04d}", method=method, y=y, gold=LABELS[gold[k]]))
+    return made
+
+
+def save(
+    folder: Path,
+    quality: float,
+    data: str = "ood",
+    examples: int = 200,
+    population: int = 40,
+    methods: Sequence[str] = ("shap",),
+    content: str = "",
+    first: int = 0,
+    manifest: str = "m",
+    truthful: bool = False,
+    probabilities: bool = True,
+    **meta: str,
+) -> str:
+    """Write the results of one model that is right with the chance ``quality``; returns the folder.
+
+    Args:
+        folder: Where.
+        quality: From 0 to 1.
+        data: Name of the data set.
+        examples: Of the OOD set.
+        population: How many of them are explained.
+        methods: How.
+        content: What the content of each example is called, before its uid.
+        first: The first example that is explained.
+        manifest: Identity of the masks.
+        truthful: Whether f(x) is the quality.
+        probabilities: Whether predictions have any.
+        **meta: Meta columns of all examples.
+    """
+    gold = np.random.default_rng(9).integers(0, 2, size=examples)
+    rng = np.random.default_rng(int(1000 * quality))
+    right, sure = rng.random(examples) < quality, rng.uniform(0.55, 0.99, size=examples)
+    of_gold = np.where(right, sure, 1 - sure)
+    probs = np.where(gold[:, None] == np.arange(2), of_gold[:, None], 1 - of_gold[:, None])
+    context = Context(data, parts=PARTS, labels=LABELS)
+    words = explained(probs, gold, range(first, first + population), data, methods, meta)
+    words = [replace(of, full=quality) for of in words] if truthful else words
+    base = base_rows(probs, gold, data, content)
+    if not probabilities:
+        base = base.set_column(base.schema.get_field_index("p"), "p", pa.nulls(examples, base.schema.field("p").type))
+    rows = {"accuracy": base, "attributions": word_rows(words, content=content)}
+    run = {"data": data, "split": "test", "seed": 0, "note": None, "counts": {}}
+    about = {"context": context.as_dict(), "counts": {}, "run": run, "data": data, "seed": 0, "manifest": manifest}
+    evaluated = {name: (table, about) for name, table in rows.items()}
+    write_results(folder, score(run, evaluated).results, evaluated)
+    return str(folder)
+
+
+def suite(folder: Path, qualities: Mapping[str, float], **settings) -> str:
+    """A folder with the results of several models, by name; returns it."""
+    for name, quality in qualities.items():
+        save(folder / name, quality, **settings)
+    return str(folder)

@@ -1,0 +1,148 @@
+"""Both tests against loops, Holm's correction by hand, and false alarms in simulations."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics.ranking.protocol import drawn, ordered_pairs, sample_means, successes, uniforms
+from metrics.ranking.ranked import ranked
+from metrics.ranking.significance import holm, over_examples_and_models, over_samples, two_sided
+from records import generator
+
+
+@pytest.mark.parametrize(
+    ("p", "adjusted"),
+    [
+        ([0.01, 0.04, 0.03], [0.03, 0.06, 0.06]),
+        ([0.005, 0.011, 0.02, 0.04, 0.13], [0.025, 0.044, 0.06, 0.08, 0.13]),
+        ([0.6, 0.5], [1.0, 1.0]),
+        ([0.2], [0.2]),
+        ([], []),
+    ],
+)
+def test_holm_by_hand(p, adjusted):
+    assert holm(p) == pytest.approx(adjusted)
+
+
+@given(st.lists(st.floats(0, 1), max_size=6))
+def test_holm_rejects_what_the_steps_of_its_definition_reject(p):
+    order, rejected = sorted(range(len(p)), key=lambda k: p[k]), set()
+    for rank, k in enumerate(order):
+        if (len(p) - rank) * p[k] >= 0.05:
+            break
+        rejected.add(k)
+    assert {k for k, x in enumerate(holm(p)) if x < 0.05} == rejected
+
+
+def test_a_p_value_is_twice_the_smaller_side():
+    assert two_sided(np.array([1.0] * 97 + [-1.0] * 2)) == pytest.approx(2 * 3 / 100)
+    assert two_sided(np.array([-1.0] * 99)) == pytest.approx(2 / 100)
+    assert two_sided(np.array([np.nan] * 50 + [1.0] * 99)) == pytest.approx(2 / 100)
+    assert two_sided(np.zeros(99)) == 1
+
+
+def test_the_bootstrap_over_samples_is_a_naive_one():
+    rng = np.random.default_rng(0)
+    success, other = (rng.choice([0, 0.5, 1], size=(3, 80), p=p) for p in ((0.3, 0.1, 0.6), (0.4, 0.2, 0.4)))
+    m, p = over_samples(success, other, (0,))
+    less = (success - other).mean(axis=0)
+    naive = np.array([less[rng.integers(80, size=80)].mean() for _ in range(5_000)])
+    assert m.value == pytest.approx(success.mean() - other.mean())
+    assert m.ci95 == pytest.approx(np.quantile(naive, [0.025, 0.975]), abs=0.005)
+    assert p == pytest.approx(2 * (naive <= 0).mean(), abs=0.005)
+    assert over_samples(success, success, (0,))[1] == 1
+
+
+def test_resamples_of_examples_and_models_are_those_of_loops():
+    rng = np.random.default_rng(0)
+    truth, clusters = np.array([0.9, 0.5, 0.7, 0.5]), np.array([0, 0, 1, 2, 2, 2, 3])
+    values = {"f": rng.choice([0.0, 0.5, 1.0], size=(4, 7)), "acc": rng.choice([0.0, 1.0], size=(4, 7))}
+    values["f"][1, 2] = np.nan
+    choices = uniforms(3, 11, 0)
+    found, again = (
+        over_examples_and_models(values, truth, choices, clusters, (5,), 30),
+        generator("examples and models", 5),
+    )
+    for r in range(30):
+        population = [k for c in again.integers(4, size=4) for k in range(7) if clusters[k] == c]
+        times = again.multinomial(4, [0.25] * 4)
+        for name, of in values.items():
+            total, weight = 0.0, 0
+            for i in range(4):
+                for j in range(4):
+                    if truth[i] <= truth[j]:
+                        continue
+                    right = []
+                    for sample in choices:
+                        examples = [population[int(u * len(population))] for u in sample]
+                        means = [np.nanmean([of[k][e] for e in examples] + [np.nan]) if
+                                 not all(np.isnan(of[k][e]) for e in examples) else np.nan for k in (i, j)]  # fmt: skip
+                        right.append(1.0 if means[0] > means[1] else 0.0 if means[0] < means[1] else 0.5)
+                    total += times[i] * times[j] * sum(right) / len(right)
+                    weight += times[i] * times[j]
+            assert found[name][r] == pytest.approx(total / weight if weight else np.nan, nan_ok=True)
+
+
+def test_clusters_come_and_go_together():
+    """Thirty examples ten times over say as much as thirty."""
+    rng, truth = np.random.default_rng(0), np.arange(5.0)
+    few = 0.3 * truth[:, None] + rng.normal(size=(5, 30))
+    values, clusters = {"f": np.repeat(few, 10, axis=1)}, np.repeat(np.arange(30), 10)
+    choices = uniforms(20, 100, 0)
+    alone = over_examples_and_models({"f": few}, truth, choices, np.arange(30), (0,), 300)["f"]
+    together = over_examples_and_models(values, truth, choices, clusters, (0,), 300)["f"]
+    assert np.nanstd(together) == pytest.approx(np.nanstd(alone), rel=0.15)
+
+
+def made(rng, models, examples, bias=1.0):
+    """ACC and a factor that see the truth through noise of examples and, if there is a bias, of models."""
+    truth = rng.normal(size=models)
+    return truth, {
+        name: truth[:, None] + bias * rng.normal(size=(models, 1)) + 2 * rng.normal(size=(models, examples))
+        for name in ("acc", "f")
+    }
+
+
+def test_a_factor_that_is_plainly_better_is_found():
+    rng = np.random.default_rng(1)
+    truth = rng.normal(size=10)
+    acc, f, g, h = (scale * truth[:, None] + rng.normal(size=(10, 100)) for scale in (0.3, 9, -9, 0.3))
+    values = {"acc": acc, "f": f, "g": g, "h": h}
+    found = ranked(values, ("f", "g", "h"), truth, np.arange(100), 10, 100, resamples=400)
+    better, worse, nothing = (found.tests[name] for name in "fgh")
+    assert better.is_better
+    assert better.is_better_by_samples
+    assert better.p < better.p_holm < 0.05
+    assert better.own.ci95[0] > 0
+    assert not worse.is_better
+    assert not worse.is_better_by_samples
+    assert not nothing.is_better
+    assert worse.own.value < 0
+    assert set(found.rankings) == {"acc", "f", "g", "h", "random"}
+    assert found.few_shot["random"].ci95 is None
+
+
+def test_few_shot_accuracies_and_their_differences_are_those_of_the_protocol():
+    rng = np.random.default_rng(2)
+    truth, values = made(rng, 5, 40)
+    found = ranked(values, ("f",), truth, np.arange(40), 10, 60, resamples=50)
+    samples, pairs = drawn(uniforms(10, 60, 0), 40), ordered_pairs(truth)
+    expected = {name: successes(sample_means(of, samples), pairs).mean() for name, of in values.items()}
+    assert {name: found.few_shot[name].value for name in values} == {k: pytest.approx(x) for k, x in expected.items()}
+    assert found.tests["f"].own.value == pytest.approx(expected["f"] - expected["acc"])
+    assert found.tests["f"].p_holm == found.tests["f"].p
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bias", [0.0, 1.0])
+def test_false_alarms_are_no_more_than_promised(bias):
+    """A factor as good as ACC: Heed's test finds a difference in at most one of twenty; the paper's in many more."""
+    own, by_samples = [], []
+    for k in range(200):
+        truth, values = made(np.random.default_rng([k, int(bias)]), 6, 100, bias=bias)
+        found = ranked(values, ("f",), truth, np.arange(100), 10, 100, seed=k, resamples=300)
+        own.append(found.tests["f"].p < 0.05)
+        by_samples.append(found.tests["f"].p_samples < 0.05)
+    assert np.mean(own) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 200)
+    assert np.mean(by_samples) > 0.25

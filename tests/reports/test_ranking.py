@@ -1,0 +1,259 @@
+"""Rankings from folders of results: against loops over their rows, what is printed, and what is refused."""
+
+import csv
+import io
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metrics.ranking.protocol import drawn, uniforms
+from metrics.ranking.ranked import ranked
+from records import HeedError
+from records.storage.results import read_evaluation, read_results, rows_file, write_results
+from reports import ranking as report
+from reports.rankings.folders import sets_of
+
+from ranking_suites import save, suite
+
+QUALITIES = {"step-5": 0.55, "step-25": 0.6, "step-100": 0.85}
+SIZES = {"examples": 120, "population": 30}
+
+
+@pytest.fixture(autouse=True)
+def few_resamples(monkeypatch):
+    monkeypatch.setattr(report, "ranked", partial(ranked, resamples=25))
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    return suite(tmp_path_factory.mktemp("three") / "hans", QUALITIES, methods=("lime", "shap"), **SIZES)
+
+
+def blocks(text):
+    """Heading to rows, of tables as CSV."""
+    found = {}
+    for block in text.split("\n\n"):
+        (heading, *header), *rows = csv.reader(io.StringIO(block))
+        found[heading] = {row[0]: dict(zip(header, row[1:], strict=True)) for row in rows}
+    return found
+
+
+def tables(capsys, *arguments):
+    report.main([*arguments, "--format", "csv"])
+    return blocks(capsys.readouterr().out)
+
+
+def test_few_shot_accuracy_is_that_of_loops_over_the_rows(three, capsys):
+    """ACC, CONF, CONF-GT and SUM-DIFF, from the rows of both files."""
+    numbers = {}
+    for name in QUALITIES:
+        base = read_evaluation(f"{three}/{name}", "accuracy")[0].to_pylist()
+        words = read_evaluation(f"{three}/{name}", "attributions")[0].to_pylist()
+        of = {row["uid"]: row for row in base}
+        uids = sorted({row["uid"] for row in words})
+        sums = dict.fromkeys(uids, 0.0)
+        for row in words:
+            if row["intervention"] == "shap" and row["part"]:
+                sums[row["uid"]] += row["phi"] if row["part"] == "a" else -row["phi"]
+        numbers[name] = {
+            "truth": np.mean([row["y"] == row["gold"] for row in base]),
+            "acc": [float(of[uid]["y"] == of[uid]["gold"]) for uid in uids],
+            "conf": [max(of[uid]["p"]) for uid in uids],
+            "conf_gt": [of[uid]["p"][("no", "yes").index(of[uid]["gold"])] for uid in uids],
+            "conf_gt reversed": [-of[uid]["p"][("no", "yes").index(of[uid]["gold"])] for uid in uids],
+            "sum_diff": [-sums[uid] for uid in uids],
+        }
+    samples = drawn(uniforms(10, 50, 0), 30)
+    found = tables(capsys, three, "--samples", "50", "--method", "shap")
+    shown = found["Few-shot accuracy [95 %], shap, n = 10 (tables 2, 7, 8), %"]
+    pairwise = found["Pairwise accuracy, hans, shap, n = 10 (table 4), %"]
+    for ranker in ("acc", "conf", "conf_gt", "conf_gt reversed", "sum_diff"):
+        of_pairs = []
+        for one, other in combinations(QUALITIES, 2):
+            better, worse = (one, other) if numbers[one]["truth"] > numbers[other]["truth"] else (other, one)
+            right = []
+            for sample in samples:
+                a, b = (np.mean([numbers[name][ranker][k] for k in sample]) for name in (better, worse))
+                right.append(0.5 if a == b else float(a > b))
+            of_pairs.append(np.mean(right))
+            column = next(name for name in pairwise[ranker] if name.rstrip("*") == f"{better} > {worse}")
+            assert float(pairwise[ranker][column]) == pytest.approx(100 * of_pairs[-1], abs=0.051)
+        assert float(shown[ranker]["hans"].split()[0]) == pytest.approx(100 * np.mean(of_pairs), abs=0.051)
+    truth = found["Accuracy of each model (tables 5 and 6), %"]
+    assert {name: float(row["hans"]) for name, row in truth.items()} == {
+        name: pytest.approx(100 * of["truth"], abs=0.051) for name, of in numbers.items()
+    }
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """Factors that know the truth, its reverse, and nothing; the sum of all phi says which model it is."""
+    (tmp_path / "oracles.py").write_text(
+        "def best(of):\n    return -of.full\n"
+        "def worst(of):\n    return of.full\n"
+        "def constant(of):\n    return 0.1\n"
+        "def sometimes(of):\n    return None if of.uid.endswith('3') else 0.5\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def test_oracles_of_ones_own(own, tmp_path, capsys):
+    qualities = {"good": 1.0, "bad": 0.0}  # whose f(x) is that of gold, or of the other label
+    folder = suite(tmp_path / "two", qualities, truthful=True, **SIZES)
+    names = [f"oracles:{name}" for name in ("best", "worst", "constant", "sometimes")]
+    found = tables(capsys, folder, "--factors", ",".join(names))
+    rankings = found["Rankings, two, shap, n = 10; tau and %"]
+    assert {name: tuple(rankings[name].values()) for name in names} == {
+        "oracles:best": ("100.0", "0.0", "+1.00", "0.0"),
+        "oracles:worst": ("0.0", "0.0", "-1.00", "100.0"),
+        "oracles:constant": ("50.0", "100.0", "+0.00", "50.0"),
+        "oracles:sometimes": ("50.0", "100.0", "+0.00", "50.0"),
+    }
+    report.main([folder, "--factors", ",".join(names)])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "two, shap: oracles:sometimes is not defined for 3 of 30 examples, which do not count." in text
+
+
+def test_all_tables_of_the_paper_are_there_for_each_method(three, capsys):
+    found = tables(capsys, three, "--n", "5,10,20", "--samples", "20")
+    headings = list(found)
+    counts = {"(tables 5 and 6)": 1, "(tables 2, 7, 8)": 6, "(table 1)": 1, "(table 3)": 2}
+    counts |= {"(table 4)": 2, "Factors less ACC": 2, "Rankings": 2, "Sizes (table 9)": 1, "(table 9)": 1}
+    assert {part: sum(part in heading for heading in headings) for part in counts} == counts
+    assert len(headings) == 17
+    assert headings[0] == "Sizes (table 9); 20 samples of 5, 10, 20"
+    assert list(found[headings[0]]["hans"].values())[:4] == ["120", "30", "3", "3"]
+    assert list(found["Accuracy of each model (tables 5 and 6), %"]) == list(QUALITIES)
+    pooled = found["Pooled few-shot accuracy, hans, shap, n = 10 (table 3), %"]
+    assert pooled["guess, best candidate (step-100)"]["mean"] == "83.3"
+    assert pooled["guess, mean of candidates"]["mean"] == "50.0"
+    assert any(name.startswith("set-dependent (swap_avg)") for name in pooled)
+
+
+def test_sets_of_two_models_that_are_named_alike_are_pooled(three, tmp_path, capsys):
+    con = suite(tmp_path / "con", {"step-5": 0.8, "step-100": 0.5, "other": 0.7}, data="con", **SIZES)
+    found = tables(capsys, three, con, "--method", "shap", "--samples", "20")
+    shown = found["Few-shot accuracy [95 %], shap, n = 10 (tables 2, 7, 8), %"]
+    assert list(shown["acc"]) == ["hans", "con"]
+    assert found["Accuracy of each model (tables 5 and 6), %"]["step-25"]["con"] == "-"
+    (heading,) = (heading for heading in found if "(table 3)" in heading)
+    assert heading.startswith("Pooled few-shot accuracy, 2 sets")
+    mean = np.mean([float(shown["index_diff"][name].split()[0]) for name in ("hans", "con")])
+    assert float(found[heading]["index_diff"]["mean"]) == pytest.approx(mean, abs=0.11)
+
+
+def test_sets_can_be_named_and_are_else_those_of_the_data(three, tmp_path, capsys):
+    runs = [f"{three}/{name}" for name in QUALITIES]
+    found = tables(capsys, *runs, "--method", "lime")
+    assert list(found["Sizes (table 9); 500 samples of 10"]) == ["ood"]
+    found = tables(capsys, "--set", f"x={','.join(runs[:2])}", "--set", f"y={','.join(runs[1:])}", "--method", "lime")
+    assert list(found["Sizes (table 9); 500 samples of 10"]) == ["x", "y"]
+
+
+def test_the_terminal_has_80_columns_and_figures_are_drawn(three, tmp_path, capsys):
+    report.main(
+        [three, "--figures", str(tmp_path / "figures"), "--n", "5", "--factors", "max_diff,swap_avg,verb,const"]
+    )
+    text = capsys.readouterr().out
+    lines = [line for line in text.splitlines() if str(tmp_path.parent) not in line and three not in line]
+    assert max(map(len, lines)) <= 80
+    assert f"hans step-25: {three}/step-25" in text
+    assert "hans, lime, shap: not defined for any example, and left out: verb, const." in text
+    assert "have no swapped words" in text
+    files = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    assert files == [f"ranking-{m}-{name}.png" for m in ("lime", "shap") for name in ("against-acc", "pairwise")]
+    for file in files:
+        assert (tmp_path / "figures" / file).read_bytes().startswith(b"\x89PNG")
+        assert f"in {tmp_path}/figures/{file}" in text
+
+
+def test_near_pairs_are_marked(tmp_path, capsys):
+    folder = suite(tmp_path / "near", {"a": 0.7, "b": 0.705, "c": 0.2}, **SIZES)
+    header = tables(capsys, folder)["Pairwise accuracy, near, shap, n = 10 (table 4), %"]["acc"]
+    assert [name.endswith("*") for name in header] == [
+        {*name.rstrip("*").split(" > ")} == {"a", "b"} for name in header
+    ]
+    assert any(name.endswith("*") for name in header)
+
+
+def test_latex_and_markdown_are_tables_alone(three, capsys):
+    for form, start in (("latex", "\\begin{tabular}{lrrrrr}"), ("markdown", "| Sizes (table 9); 500 samples of 10 |")):
+        report.main([three, "--format", form, "--method", "lime"])
+        text = capsys.readouterr().out
+        assert text.startswith(start)
+        assert "better than ACC" not in text
+
+
+def refused(tmp_path, *arguments):
+    with pytest.raises(HeedError) as error:
+        report.main([str(tmp_path / argument) if not argument.startswith("-") else argument for argument in arguments])
+    message = str(error.value)
+    assert "\n" not in message
+    return message.replace(str(tmp_path), "")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"content": "x"}, "/a and /b were evaluated on different examples: 120 of 120 have another text or label"),
+        ({"examples": 90}, "/a and /b were evaluated on different examples: 30 are in one of them only"),
+        ({"population": 20}, "/a and /b explain different examples: 10 are in one of them only"),
+        ({"first": 5}, "/a and /b explain different examples: 10 are in one of them only"),
+        ({"manifest": "n"}, "/a and /b were not explained alike (their manifests differ)"),
+        ({"methods": ("lime",)}, "ood: no method explains all of these models"),
+        ({"quality": 0.6}, "ood: all models have the same accuracy, so there is no order to predict."),
+        ({"data": "other"}, "The set ood has the results of one model alone"),
+    ],
+)
+def test_mixtures_are_refused_in_one_sentence(tmp_path, settings, message):
+    save(tmp_path / "a", **{"quality": 0.6, **SIZES})
+    save(tmp_path / "b", **{"quality": 0.8, **SIZES, **settings})
+    assert refused(tmp_path, "a", "b").startswith(message)
+
+
+def test_what_is_missing_is_named(tmp_path):
+    save(tmp_path / "a", 0.6, **SIZES)
+    save(tmp_path / "b", 0.8, **SIZES)
+    assert refused(tmp_path, "a", "b", "--method=owen") == "ood: not all models were explained by owen; there is shap."
+    assert refused(tmp_path, "a", "gone") == "/gone/results.json does not exist."
+    assert refused(tmp_path, "a", "b", "--n=5,x") == "--n 5,x: write the numbers of examples, such as 5,10,20."
+    assert refused(tmp_path, "a", "b", "--n=0").startswith("--n 0:")
+    assert refused(tmp_path, "a", "b", "--samples=0").startswith("--samples 0:")
+    assert refused(tmp_path, "a", "b", "--set=x").startswith("--set x: write NAME=FOLDER")
+    assert refused(tmp_path, "a", "b", "--factors=nope").startswith("factors: there is no factor 'nope'")
+    assert refused(tmp_path) == "name the folders of two evaluations or more, or a folder that holds them"
+
+
+def test_a_folder_without_attributions_is_named(tmp_path):
+    save(tmp_path / "a", 0.6, **SIZES)
+    save(tmp_path / "b", 0.8, **SIZES)
+    results, rows = read_results(tmp_path / "b"), read_evaluation(tmp_path / "b", "accuracy")
+    write_results(tmp_path / "b", results, {"accuracy": rows})
+    told = refused(tmp_path, "a", "b")
+    assert told == "/b has no rows of attributions: evaluate it with accuracy and attributions among --evaluations."
+    assert not rows_file(tmp_path / "b", "attributions").exists()
+
+
+def test_models_without_probabilities_have_no_confidence(tmp_path, capsys):
+    for name, quality in QUALITIES.items():
+        save(tmp_path / "s" / name, quality, probabilities=False, **SIZES)
+    found = tables(capsys, str(tmp_path / "s"))
+    shown = found["Few-shot accuracy [95 %], shap, n = 10 (tables 2, 7, 8), %"]
+    assert list(shown)[:3] == ["acc", "random", "max_diff"]
+
+
+def test_folders_are_in_the_order_of_their_numbers(three):
+    assert [Path(folder).name for folder in sets_of([three])["hans"]] == ["step-5", "step-25", "step-100"]
+
+
+def test_pairs_of_equal_models_are_left_out_and_the_rest_is_ranked(tmp_path, capsys):
+    """Two of three models have one accuracy: their pair has no right order."""
+    for name, quality in {"a": 0.6, "b": 0.6, "c": 0.9}.items():
+        save(tmp_path / "s" / name, quality, **SIZES)
+    found = tables(capsys, str(tmp_path / "s"))
+    assert list(found["Sizes (table 9); 500 samples of 10"]["s"].values())[2:4] == ["3", "2"]
