@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from cli.suite.plan import Suite
+from cli.suite.plan import EVALUATIONS, Suite
 from cli.suite.running import run
 from records import HeedError, run_command, stopping
 from records.storage.claim import claim
@@ -41,7 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data_path", help="folder of all data, $DATA in the file")
     parser.add_argument("--output", help="folder of the suite; by default runs/suites/NAME")
     parser.add_argument("--only", help="some steps: train, evaluate, rank, or names of sets and models, with commas")
-    parser.add_argument("--evaluations", help="these evaluations alone; without attributions nothing is ranked")
+    parser.add_argument(
+        "--evaluations", default=EVALUATIONS, help="by default %(default)s; without attributions nothing is ranked"
+    )
     return parser
 
 

@@ -4,7 +4,7 @@ A suite trains models, measures all of them on the same sets of examples, and ra
 
     train: settings of train.py for every model
     evaluate: settings of evaluate.py for every set
-    attributions: further ones, for the attributions
+    attributions: further ones, where attributions are among the evaluations
     ranking: settings of reports.ranking
     models: name to the settings of train.py, or {from: another model, train: settings}
     sets: name to {evaluate: settings}, or {train: settings, evaluate: settings}, whose models are trained for it alone
@@ -24,7 +24,7 @@ from records.storage.yaml_files import read_yaml
 
 KEYS = ("train", "evaluate", "attributions", "ranking", "models", "sets")
 MODELS = "models"  # the folder of the trained models beside those of the sets
-ATTRIBUTIONS = "attributions"
+EVALUATIONS = "accuracy,attributions"  # by default
 QUIET = ("--trainer.enable_progress_bar", "false")
 TRAIN, EVALUATE, RANK = "train", "evaluate", "rank"  # kinds of steps
 
@@ -137,21 +137,21 @@ class Suite:
                 passed.append(before)
                 model = self.models[before]
 
-    def steps(self, output: Path, evaluations: str | None = None) -> list[Step]:
+    def steps(self, output: Path, evaluations: str = EVALUATIONS) -> list[Step]:
         """The steps in their order: each model before those that begin from it, and the ranking last.
 
         Args:
             output: The folder of the suite.
-            evaluations: These evaluations alone; without attributions, nothing is ranked.
+            evaluations: The evaluations of each model; without attributions, nothing is ranked.
         """
         steps: dict[Path, Step] = {}
-        attributed = evaluations is None or ATTRIBUTIONS in re.split(r"[\s,]+", evaluations)
+        attributed = "attributions" in re.split(r"[\s,]+", evaluations)
         for of_set, settings in self.sets.items():
             for name in self.models:
                 run = self._trained(steps, output, of_set, name)
                 measured = [*self.common[EVALUATE], *settings.get(EVALUATE, ())]
                 measured += self.common[ATTRIBUTIONS] if attributed else ()
-                measured += ["--evaluations", evaluations] if evaluations is not None else []
+                measured += ["--evaluations", evaluations]
                 tags, folder = frozenset({EVALUATE, of_set, name}), output / of_set / name
                 steps[folder] = Step(EVALUATE, f"{of_set}/{name}", tags, (*measured, *QUIET), folder, run)
         ranking = Step(RANK, self.name, frozenset({RANK}), self.common["ranking"], output)

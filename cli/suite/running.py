@@ -54,8 +54,7 @@ def _about(folder: Path) -> dict:
 
 def _require_same(step: Step, command: Sequence[str]) -> None:
     """Refuse what other settings have left in the folder of a step."""
-    before, now = ([text for flag in _flags(given) for text in flag] for given in (command, _settings(step)))
-    for old, new in zip_longest(_flags(before), _flags(now)):
+    for old, new in zip_longest(_flags(command), _flags(_settings(step))):
         if old != new:
             raise HeedError(
                 f"{step.folder} was made with {_said(old)}, and the suite has {_said(new)}: move the folder away, or "
@@ -166,8 +165,8 @@ def _wait(command: list[str], step: Step, log: Path) -> None:
             raise
     if status:
         raise HeedError(
-            f"{step.kind} {step.name} ended with status {status} ({_last_line(log)}); all that it said is in {log}, and "
-            "the same command goes on from there."
+            f"{step.kind} {step.name} ended with status {status} ({_last_line(log)}); all that it said is in {log}, "
+            "and the same command goes on from there."
         )
 
 
