@@ -150,7 +150,7 @@ class Suite:
             for name in self.models:
                 run = self._trained(steps, output, of_set, name)
                 measured = [*self.common[EVALUATE], *settings.get(EVALUATE, ())]
-                measured += self.common[ATTRIBUTIONS] if attributed else ()
+                measured += self.common["attributions"] if attributed else ()
                 measured += ["--evaluations", evaluations]
                 tags, folder = frozenset({EVALUATE, of_set, name}), output / of_set / name
                 steps[folder] = Step(EVALUATE, f"{of_set}/{name}", tags, (*measured, *QUIET), folder, run)
