@@ -90,7 +90,7 @@ class Msgs(PairedText):
             raise HeedError(f"§data.task {task!r} should be the name of a folder, such as main_verb_control.")
         label = SURFACE if label == LINGUISTIC and task in SURFACE_ALONE else label
         super().__init__(f"{name}-{task}", label=label, **kwargs)
-        self.msgs_task = task
+        self.msgs_task, self.control = task, control
 
     def _source(self, path: str | None) -> Local | Hub:
         if path is None:

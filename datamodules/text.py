@@ -14,6 +14,7 @@ from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
 from datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter, conditions_of
 from records import SOFT, SPAN, Examples, HeedError
 from records.rows import SPLIT
+from records.storage.regime import regime_name
 
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
@@ -102,12 +103,18 @@ class PairedText(PairedData):
             conditions_of(self.where, split)
         self._check_mixture()
         self.validate_on_train = validate_on_train
+        self.control: str | None = None  # the short form of the mixture, where there is one
         self._halves: tuple[Examples, Examples] | None = None
         self.splits = {"train": "train", "validation": "validation"} | (splits or {})
         for split, names in self.splits.items():
             if not isinstance(names, str):
                 self._check_several(split, names)
                 self.splits[split] = names if len(names) > 1 else names[0]
+
+    @property
+    def regime(self) -> str:
+        settings = self.partial, self.augment, self.inoculation.n, self.fold
+        return regime_name(*settings, bool(self.mixture), self.control)
 
     @property
     def evaluated(self) -> str:

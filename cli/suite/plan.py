@@ -79,7 +79,9 @@ class Suite:
         self.sets = {
             self._name(name): {
                 key: self._settings(value, f"sets: {name}: {key}")
-                for key, value in self._mapping(given, f"sets: {name}", (TRAIN, EVALUATE)).items()
+                for key, value in self._mapping(
+                    {} if given is None else given, f"sets: {name}", (TRAIN, EVALUATE)
+                ).items()
             }
             for name, given in sets.items()
         }
