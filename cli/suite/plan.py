@@ -23,7 +23,7 @@ from records import HeedError
 from records.storage.yaml_files import read_yaml
 
 KEYS = ("train", "evaluate", "attributions", "ranking", "models", "sets")
-MODELS = "models"  # the folder of the trained models beside those of the sets
+MODELS, FIGURES = "models", "figures"  # folders beside those of the sets
 EVALUATIONS = "accuracy,attributions"  # by default
 QUIET = ("--trainer.enable_progress_bar", "false")
 TRAIN, EVALUATE, RANK = "train", "evaluate", "rank"  # kinds of steps
@@ -87,8 +87,8 @@ class Suite:
         }
         if not self.models or not self.sets:
             raise HeedError(f"{path} names no {'sets' if self.models else 'models'}.")
-        if MODELS in self.sets:
-            raise HeedError(f"{path}: a set may not be called {MODELS!r}, which is the folder of the models.")
+        if taken := {MODELS, FIGURES} & set(self.sets):
+            raise HeedError(f"{path}: a set may not be called {taken.pop()!r}, which is another folder of the suite.")
         self._require_beginnings()
 
     @property
@@ -116,7 +116,7 @@ class Suite:
         if self.data is None and "$DATA" in given:
             raise HeedError(f"{self.path} reads data: name their folder with --data_path DIR (or make ... DATA=DIR).")
         try:
-            return tuple(setting.replace("$DATA", self.data or "") for setting in shlex.split(given, comments=True))
+            return tuple(setting.replace("$DATA", self.data or "") for setting in shlex.split(given))
         except ValueError as error:
             raise HeedError(f"{self.path}: {where}: {error}.") from None
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
-from cli.suite.plan import EVALUATE, RANK, TRAIN, Step
+from cli.suite.plan import EVALUATE, FIGURES, RANK, TRAIN, Step
 from records import HeedError, MetricName, read_json, stopping
 from records.storage.results import read_results
 
@@ -133,7 +133,8 @@ def _run(step: Step, all_steps: Sequence[Step]) -> None:
         begun.replace(step.folder)
     else:
         log.unlink(missing_ok=True)
-        _wait(["-m", "reports.ranking", *step.settings, *_sets(all_steps)], step, log)
+        figures = ["--figures", str(step.folder / FIGURES)]
+        _wait(["-m", "reports.ranking", *step.settings, *figures, *_sets(all_steps)], step, log)
         print(f"\n\n{log.read_text(encoding='utf-8')}", end="")
 
 

@@ -167,7 +167,7 @@ def test_the_ranking_reads_all_sets(lab, tmp_path, capfd):
         lab(f"ranking: --n 5\n{SUITE}", "--evaluations", "accuracy,attributions")
     out = tmp_path / "out"
     sets = [f"{name}={out / name / 'base'},{out / name / 'more'}" for name in ("one", "two")]
-    ranked = f"RANKED --n 5 --set {sets[0]} --set {sets[1]}\n"
+    ranked = f"RANKED --n 5 --figures {out / 'figures'} --set {sets[0]} --set {sets[1]}\n"
     assert ranked in capfd.readouterr().out
     assert (out / "ranking.txt").read_text() == ranked
 
