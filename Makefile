@@ -3,11 +3,12 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || echo python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := runs/demo
+DATA ?= data
 
-.PHONY: help install demo test lint format clean
+.PHONY: help install demo test suite-msgs suite-hans suite-paws lint format clean
 
 help:  ## Show what there is
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
 
 install: $(VENV)/installed  ## Create .venv and install the lock
 
@@ -26,6 +27,12 @@ demo: install  ## Train MiniLM twice on the embedded data, plainly and with coun
 
 test: install  ## Run the tests
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+suite-msgs:  ## Train, attribute and rank models of MSGS: make suite-msgs DATA=DIR; a stopped one goes on
+suite-hans:  ## The same of HANS
+suite-paws:  ## The same of PAWS
+suite-msgs suite-hans suite-paws: install
+	$(BIN)/python -m cli.suite configs/suite/$(@:suite-%=%).yaml --data_path $(DATA)
 
 lint: install  ## Check style
 	$(BIN)/ruff check .

@@ -234,7 +234,7 @@ def show_if_finished(config: Namespace, parser: ArgumentParser) -> bool:
 def with_run(argv: Sequence[str]) -> list[str]:
     """Take the model, and the data if they are not named, from the run that ``--checkpoint`` names, or lies in.
 
-    Of a run, ``best.ckpt`` is taken.
+    Of a run, ``best.ckpt`` is taken, or ``last.ckpt`` if it kept no best.
 
     Raises:
         HeedError: The checkpoint does not exist, is damaged or lies in no run folder.
@@ -244,7 +244,8 @@ def with_run(argv: Sequence[str]) -> list[str]:
         return list(argv)
     checkpoint = Path(given)
     if checkpoint.is_dir():
-        checkpoint = best_of(config_of(checkpoint, f"--checkpoint {given}").parent, f"--checkpoint {given}")
+        run = config_of(checkpoint, f"--checkpoint {given}").parent
+        checkpoint = best_of(run, f"--checkpoint {given}", is_finished(run))
         argv = [*rest, "--checkpoint", str(checkpoint)]
     require_whole(checkpoint, f"--checkpoint {given}")
     run = checkpoint.absolute().parent.parent

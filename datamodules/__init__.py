@@ -4,6 +4,7 @@ import torchvision_fix  # noqa: F401
 
 from datamodules.base.paired_data import PairedData
 from datamodules.images import PairedImages
+from datamodules.msgs import Msgs
 from datamodules.natural_logic import NaturalLogic, load_natural_logic
 from datamodules.planted import Planted
 from datamodules.reading import Reading
@@ -13,6 +14,7 @@ from datamodules.text import PairedText
 from datamodules.vqa import VisualQuestions
 
 __all__ = [
+    "Msgs",
     "NaturalLogic",
     "PairedData",
     "PairedImages",

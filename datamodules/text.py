@@ -2,15 +2,19 @@
 
 import filecmp
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from datamodules.base.inoculation import Challenges
 from datamodules.base.paired_data import PairedData
 from datamodules.base.splits import hold_out
+from datamodules.mixture import Mixture, mixed, require_mixture
 from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
-from records import SOFT, Examples, HeedError
+from datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter, conditions_of
+from records import SOFT, SPAN, Examples, HeedError
 from records.rows import SPLIT
+from records.storage.regime import regime_name
 
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
@@ -39,6 +43,9 @@ class PairedText(PairedData):
             lists.
         several: Several labels of an example may be right, and each is worth 1: "list" where the column of the label
             holds lists of names, else the text that stands between them, such as ", ".
+        where: Column to the value or the list of values of the rows to read, as {heuristic: subsequence}; the others
+            are left out and counted. {train: {...}} and {validation: {...}} hold for that split alone.
+        mixture: Other rows that replace a share of the training examples, as [{path: FILE, share: 0.02}].
         **kwargs: As for :class:`PairedData`.
 
     Attributes:
@@ -64,6 +71,8 @@ class PairedText(PairedData):
         quoting: bool = True,
         columns: Sequence[str] = (),
         several: str | None = None,
+        where: Mapping[str, Any] | None = None,
+        mixture: Sequence[Mixture] = (),
         **kwargs: Any,
     ) -> None:
         if several is not None:
@@ -89,7 +98,12 @@ class PairedText(PairedData):
         )
         self.hub, self.path, self.hold_out, self.quoting = hub, path, hold_out, quoting
         self.header = tuple(columns)
+        self.where, self.mixture = dict(where or {}), tuple(mixture)
+        for split in SPLITS:
+            conditions_of(self.where, split)
+        self._check_mixture()
         self.validate_on_train = validate_on_train
+        self.control: str | None = None  # the short form of the mixture, where there is one
         self._halves: tuple[Examples, Examples] | None = None
         self.splits = {"train": "train", "validation": "validation"} | (splits or {})
         for split, names in self.splits.items():
@@ -98,12 +112,26 @@ class PairedText(PairedData):
                 self.splits[split] = names if len(names) > 1 else names[0]
 
     @property
+    def regime(self) -> str:
+        settings = self.partial, self.augment, self.inoculation.n, self.fold
+        return regime_name(*settings, bool(self.mixture), self.control)
+
+    @property
     def evaluated(self) -> str:
         if self.fold is not None:
             return f"fold-{self.fold}"
         if self.hold_out is not None:
             return "validation"
         return "+".join(self.splits_evaluated) or Path(self.splits["validation"]).stem
+
+    def _check_mixture(self) -> None:
+        if not self.mixture:
+            return
+        if self.kind is SPAN or self.pictures:
+            raise HeedError(f"§data.mixture mixes texts that have labels, and {self.name} has others.")
+        if self.augment is not None:
+            raise HeedError(f"§data.mixture and §augment {self.augment} both change the training set: use either.")
+        require_mixture(self.mixture, self.full_task.parts, self.full_task.labels)
 
     @property
     def splits_evaluated(self) -> tuple[str, ...]:
@@ -135,7 +163,7 @@ class PairedText(PairedData):
             return self._read(split)
         if self._halves is None:
             self._halves = hold_out(self._read("train"), self.hold_out, seed=0)  # the same in every run
-            self.counts.no_gold["validation"] = self.counts.no_gold["train"]  # of the file that both come from
+            self.counts.take_over()
         return self._halves[split == "validation"]
 
     @property
@@ -144,7 +172,7 @@ class PairedText(PairedData):
 
     def _challenge(self, path: str) -> Examples:
         where, rows = self._source(path).rows("train", self.aliases["train"])
-        return self._examples(rows, where, f"{self.name}/challenge", "train")
+        return self._examples(self._asked(rows, where, "train"), where, f"{self.name}/challenge", "train")
 
     def setup(self, stage: str) -> None:
         kept_apart = self.hold_out is not None or self.folds is not None or self.augment == "inoculation"
@@ -200,7 +228,7 @@ class PairedText(PairedData):
 
     def _read(self, split: Literal["train", "validation"]) -> Examples:
         names, source = self.splits[split], self._source(self.path)
-        self.counts.no_gold[split] = 0
+        self.counts.begin(split)
         if isinstance(names, str):
             return self._read_one(source, split, names, self._aliases(split))
         if isinstance(source, Local) and source.path.exists() and not source.has_splits:
@@ -215,7 +243,35 @@ class PairedText(PairedData):
     ) -> Examples:
         """The examples of a split, or of one of several, by its name in the source."""
         where, rows = source.rows(name, aliases)
-        return self._examples(rows, where, f"{self.name}/{self._called(split, name)}", split)
+        return self._examples(self._asked(rows, where, split), where, f"{self.name}/{self._called(split, name)}", split)
+
+    def _asked(self, rows: Rows, where: str, split: Literal["train", "validation"]) -> Rows:
+        """The rows that §data.where asks for; the others are counted."""
+        asked = RowFilter(conditions_of(self.where, split))
+        yield from asked.rows(rows, where)
+        self.counts.add_filtered(split, asked.left_out, asked.seen)
+
+    def _training_examples(self) -> Examples:
+        examples = super()._training_examples()
+        if not self.mixture:
+            return examples
+        places: dict[str, str] = {}
+        examples, self.counts.mixed = mixed(examples, self.mixture, partial(self._ingredient, places), self.seed)
+        return examples
+
+    def _ingredient(self, places: dict[str, str], mixture: Mixture) -> Examples:
+        """All examples that a mixture takes some from; ``places`` are those of the mixtures before, by their names."""
+        where, rows = self._source(mixture.path or self.path).rows(mixture.split, _aliases_of(mixture.split))
+        if places.setdefault(mixture.called, where) != where:
+            raise HeedError(
+                f"§data.mixture: {where} and {places[mixture.called]} are both called {mixture.called}: give one of "
+                "them another name."
+            )
+        rows = RowFilter(conditions_of(mixture.where, ANY_SPLIT)).rows(rows, where)
+        prefix = f"{self.name}/train+{mixture.called}"
+        examples, no_gold = to_examples(rows, where, prefix, mixture.columns(self.columns))
+        self.counts.add_no_gold("train", no_gold)
+        return examples
 
     def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
         """Make examples of rows, and count what is left out; the arguments are as for :func:`to_examples`."""
@@ -226,6 +282,11 @@ class PairedText(PairedData):
 
 def _listed(names: str | list[str]) -> list[str]:
     return [names] if isinstance(names, str) else names
+
+
+def _aliases_of(split: str) -> Sequence[str]:
+    """Other names of a split; a file that has a name of its own has none."""
+    return next((names for names in ALIASES.values() if split in names), ())
 
 
 def _same(first: str, second: str) -> bool:

@@ -97,7 +97,7 @@ class VisualQuestions(PairedImages):
             where, rows = source.rows(split, self.aliases["train"])
         except HeedError:
             raise HeedError(refused + FROM_A_RUN) from None
-        for row, values in rows:
+        for row, values in self._asked(rows, where, "train"):
             self.counted[self._frequent(values, where, row)] += 1
         self._label()
 

@@ -134,7 +134,8 @@ def _read(folder: str) -> Measured:
             trained = settings(run) or settings(Path(folder).resolve().parents[1]) or own
         model, data, partial = _model(trained), trained["data"], own["data"].get("partial")
         n = (data.get("inoculation") or {}).get("n", 0)
-        regime = regime_name(partial, data.get("augment"), n, data.get("fold"))
+        mixed = bool(data.get("mixture")), data.get("control")
+        regime = regime_name(partial, data.get("augment"), n, data.get("fold"), *mixed)
         if (of := data.get("name")) and own["data"].get("name") not in (None, of):
             model = f"{model} trained on {of}"
     label = model if partial or regime == PLAIN else f"{model} {regime}"

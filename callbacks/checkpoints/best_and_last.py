@@ -65,7 +65,7 @@ class BestCheckpoint(ModelCheckpoint):
             raise HeedError(f"§checkpoint.last_every_n_steps {last_every_n_steps} must be at least 1, or null.")
         self.last_every_n_steps = last_every_n_steps
         self._last_step = 0  # of last.ckpt
-        self._stopping = self._rewound = False
+        self._stopping = self._rewound = self._at_last_step = False
         self._metrics: dict[str, Tensor] = {}
         super().__init__(
             monitor=monitor or ACCURACY,
@@ -127,6 +127,8 @@ class BestCheckpoint(ModelCheckpoint):
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
+        if trainer.global_step == trainer.max_steps and not accumulates(trainer):
+            self._at_last_step = trainer.should_stop = True  # Lightning validates a run that is to stop, as it is now
         if accumulates(trainer) or not trains_next(trainer):
             return
         self._stopping = is_asked(trainer)
@@ -158,7 +160,7 @@ class BestCheckpoint(ModelCheckpoint):
         self.save_weights_only = before
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
-        checkpoint["should_stop"] = trainer.should_stop
+        checkpoint["should_stop"] = trainer.should_stop and not self._at_last_step  # more steps may be asked for
         if self._rewound:
             rewind_validation(checkpoint["loops"])
             checkpoint["metrics"] = dict(trainer.callback_metrics)  # the validation may be about those of training

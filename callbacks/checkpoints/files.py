@@ -146,13 +146,20 @@ def require_of_run(content: Any, named: str) -> None:
         raise HeedError(f"{named} is not a checkpoint that train.py wrote: it lacks {wrong[0]}.")
 
 
-def best_of(run: Path, named: str) -> Path:
-    """The best checkpoint of a run; ``named`` begins the message.
+def best_of(run: Path, named: str, finished: bool) -> Path:
+    """The best checkpoint of a run, or the last one of a finished run that was to keep no best.
+
+    Args:
+        run: The folder of the run.
+        named: Begins the message.
+        finished: Whether the run is finished.
 
     Raises:
         HeedError: There is none.
     """
-    best = run / "checkpoints" / "best.ckpt"
+    best, last = (run / "checkpoints" / name for name in ("best.ckpt", LAST))
+    if not best.is_file() and finished and last.is_file():
+        return last
     if not best.is_file():
         raise HeedError(f"{named}: there is no {best}; name another checkpoint, or finish the run (train.py §resume).")
     return best

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from callbacks.engine.evaluation import Evaluation, Plan, Setting
+from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from interventions import Swap
 from metrics import METRICS
 from records import NO_LABEL, Context, HeedError
@@ -31,7 +31,9 @@ class Attentiveness(Evaluation):
             raise HeedError(f"§attentiveness.draws {draws} should be at most {MOST_DRAWS:,}.")
         self.draws, self.max_examples = draws, max_examples
 
-    def plan(self, setting: Setting) -> Plan:
+    def plan(self, setting: Setting) -> Plan | Nothing:
+        if not setting.data.swap:
+            return Nothing("needs a part to swap, and a model that reads another one beside it")
         data, limit = setting.data, self.max_examples if setting.monitoring else None
         within = SPLIT if data.splits_evaluated else None
         swaps = [Swap(part, data.default_label, self.draws, limit=limit, within=within) for part in data.swap]

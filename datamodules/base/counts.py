@@ -1,14 +1,18 @@
-"""How many examples a data module left out, cut or found twice."""
+"""How many examples a data module left out, cut, mixed in or found twice."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass
 class Counts:
-    """How many examples were left out or shortened.
+    """How many examples were left out, shortened or mixed in.
 
     Attributes:
         no_gold: Split to number of rows without a gold label.
+        filtered: Split to number of rows that a condition leaves out.
+        of_rows: Split to number of rows that were looked at for conditions.
+        mixed: Name of what is mixed into the training examples to (examples taken, examples there).
+        without: Split to what examples lack ("a target", ...) and how many do.
         truncated: Validation examples that are longer than the model reads.
         shortened: Split to number of tables that lose rows.
         hopeless: Reason why no answer can be right to the number of validation examples.
@@ -17,20 +21,46 @@ class Counts:
     """
 
     no_gold: dict[str, int] = field(default_factory=dict)
+    filtered: dict[str, int] = field(default_factory=dict)
+    of_rows: dict[str, int] = field(default_factory=dict)
+    mixed: dict[str, tuple[int, int]] = field(default_factory=dict)
+    without: dict[str, dict[str, int]] = field(default_factory=dict)
     truncated: int = 0
     shortened: dict[str, int] = field(default_factory=dict)
     hopeless: dict[str, int] = field(default_factory=dict)
     of: int = 0
     seen: int = 0
 
+    def begin(self, split: str) -> None:
+        """Forget what was counted in the rows of a split, which are read anew."""
+        self.no_gold[split] = self.filtered[split] = self.of_rows[split] = 0
+
+    def take_over(self) -> None:
+        """Say of the validation examples what was counted in the rows of the training split, which both come from."""
+        for counts in (self.no_gold, self.filtered, self.of_rows):
+            counts["validation"] = counts.get("train", 0)
+
     def add_no_gold(self, split: str, rows: int) -> None:
         """Count rows of a split that have no gold label."""
         self.no_gold[split] = self.no_gold.get(split, 0) + rows
 
+    def add_filtered(self, split: str, rows: int, of: int) -> None:
+        """Count rows of a split that a condition leaves out, and all that it was asked of."""
+        self.filtered[split] = self.filtered.get(split, 0) + rows
+        self.of_rows[split] = self.of_rows.get(split, 0) + of
+
     def asides(self, split: str) -> str:
         """The text that a message about the examples of a split adds."""
-        no_gold = self.no_gold.get(split, 0)
-        text = f" {no_gold:,} rows without a gold label were left out." if no_gold else ""
+        text = ""
+        if split == "train":
+            for name, (taken, there) in self.mixed.items():
+                text += f" {taken:,} of them are mixed in, of {there:,} of {name}."
+        if filtered := self.filtered.get(split, 0):
+            text += f" {filtered:,} of {self.of_rows[split]:,} rows are not what is asked for, and were left out."
+        if no_gold := self.no_gold.get(split, 0):
+            text += f" {no_gold:,} rows without a gold label were left out."
+        for name, examples in self.without.get(split, {}).items():
+            text += f" {examples:,} of them have no {name}." if examples else ""
         if split == "validation" and self.seen:
             text += f" {self.seen:,} of them stand among the training examples as well."
         return text

@@ -122,7 +122,7 @@ class PairedData(pl.LightningDataModule):
         require_names(parts, labels)
         self._parts, self._words = tuple(parts), checked_words(name, template, verbalisers, parts, labels)
         self.settle_labels(labels, default_label)
-        swap = list(parts[:1]) if swap is None else swap
+        swap = list(parts[:1] if len(parts) > 1 else ()) if swap is None else swap
         require_regime(name, parts, swap, partial, augment, folds, fold)
         self.swap = [] if partial else swap
         self.counts = Counts()
@@ -241,7 +241,7 @@ class PairedData(pl.LightningDataModule):
     def _fold(self, split: Literal["train", "validation"]) -> Examples:
         if self._folded is None:
             self._folded = fold_out(self.load("train"), self.folds, self.fold)
-            self.counts.no_gold["validation"] = self.counts.no_gold.get("train", 0)  # of the file that both come from
+            self.counts.take_over()
         return self._folded[split == "validation"]
 
     def training_set(self, draw: int = 0) -> Composed:

@@ -19,6 +19,9 @@ def require_regime(
     Raises:
         HeedError: Two of them exclude each other, one needs another, or one names a part that is not there.
     """
+    if len(parts) == 1 and (swap or augment == "counterfactual"):
+        option = f"§data.swap {swap[0]}" if swap else "§augment counterfactual"
+        raise HeedError(f"{option}: {name} has one part, {parts[0]}, so that there is nothing to swap.")
     for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
         if unknown := [part for joined in named for part in joined.split("+") if part not in parts]:
             raise HeedError(f"§data.{option} {unknown[0]}: {name} has the parts {', '.join(parts)}.")

@@ -1,10 +1,9 @@
 """Gold labels as sources write them: one label, or several that are right."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datamodules.sources.values import brief
+from datamodules.sources.values import brief, plain
 from records import SOFT, listing
 
 NO_GOLD = ("", "-", "-1", "none", "null", "nan")
@@ -51,12 +50,7 @@ class Gold:
         if self.as_it_stands and isinstance(value, str):
             return value
         nothing = value is None or value != value  # which no label is called, not even "None"
-        label = None if nothing else self.spellings.get(str(value).strip()) or self.spellings.get(_text(value))
-        if label is None and _text(value).lower() not in NO_GOLD:
+        label = None if nothing else self.spellings.get(str(value).strip()) or self.spellings.get(plain(value))
+        if label is None and plain(value).lower() not in NO_GOLD:
             raise ValueError(f"unknown label {brief(value)}; known are {listing(list(self.spellings))}")
         return label
-
-
-def _text(value: Any) -> str:
-    """A label as text: 1.0 is "1", as a column of integers with gaps comes out of many tools."""
-    return re.sub(r"(?<=\d)\.0+$", "", str(value).strip())

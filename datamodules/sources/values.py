@@ -1,6 +1,7 @@
 """Values of data files: how large they may be, of which characters, and how a message shows one."""
 
 import math
+import re
 import reprlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -59,6 +60,11 @@ def require_text(columns: Mapping[str, Any], where: str, row: int) -> None:
     for name, value in columns.items():
         if holds_nul(value) or holds_nul(name):
             raise HeedError(f"{where}, row {row}: the column {brief(name)} holds a NUL character, which is not text.")
+
+
+def plain(value: Any) -> str:
+    """A value as text: 1.0 is "1", as a column of integers with gaps comes out of many tools."""
+    return re.sub(r"(?<=\d)\.0+$", "", str(value).strip())
 
 
 def column_name(column: Any) -> str:

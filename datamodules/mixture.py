@@ -1,0 +1,132 @@
+"""Training sets that are mixed: a share of the examples gives way to examples from elsewhere.
+
+Source: inoculation by a mixture ("Assessing Out-of-Domain Language Model Performance from Few Examples", appendix A):
+2 % of the rows of MSGS's ambiguous training set are unambiguous, 2 % of QQP's are PAWS's. The paper does not say
+whether they are added. Here they replace others, so that all mixtures have as many examples, and as many steps in an
+epoch.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from datamodules.base.splits import by_hash
+from datamodules.sources.hub_and_local import Columns
+from datamodules.sources.row_filter import ANY_SPLIT, conditions_of
+from records import Examples, HeedError
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Examples that are mixed into the training set.
+
+    Attributes:
+        share: How large a part of the training set they are, as 0.02.
+        split: The split, or the file in a folder, that they are read from.
+        path: Where it lies; by default, where the data themselves lie.
+        name: What they are called in uids and messages; by default the split.
+        parts: Part to column, where columns have other names there.
+        label: Column of the label, where that is another.
+        labels: Label to its spellings, where these are others; the names are those of the data.
+        where: Column to the value or values of the rows to take from.
+    """
+
+    share: float
+    split: str = "train"
+    path: str | None = None
+    name: str | None = None
+    parts: dict[str, str] | None = None
+    label: str | None = None
+    labels: dict[str, list[str | int]] | None = None
+    where: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def called(self) -> str:
+        """The name in uids and messages."""
+        return self.name or self.split
+
+    def columns(self, of_data: Columns) -> Columns:
+        """How its rows become examples, given how those of the data do: rows are numbered, and have no meta columns."""
+        return replace(
+            of_data,
+            parts={part: (self.parts or of_data.parts)[part] for part in of_data.parts},
+            label=self.label or of_data.label,
+            labels=of_data.labels if self.labels is None else self.labels,
+            uid=None,
+            groups=[group for group in of_data.groups if group in of_data.parts],
+            meta=(),
+            slices=(),
+        )
+
+
+def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Sequence[str]) -> None:
+    """Check the settings of mixtures against those of the data.
+
+    Raises:
+        HeedError: Shares are none, or leave nothing; or parts or labels are not those of the data.
+    """
+    for each in mixture:
+        if not 0 < each.share < 1:
+            raise HeedError(f"§data.mixture: the share {each.share} of {each.called} should lie between 0 and 1.")
+        if each.parts is not None and sorted(each.parts) != sorted(parts):
+            raise HeedError(
+                f"§data.mixture: the parts of {each.called} should be those of the data, {', '.join(parts)}, each with "
+                f"its column, and not {', '.join(each.parts) or 'none'}."
+            )
+        if unknown := [label for label in each.labels or () if label not in labels]:
+            raise HeedError(
+                f"§data.mixture: {each.called} has the label {unknown[0]!r}; those of the data are {', '.join(labels)}."
+            )
+        if not each.called or "/" in each.called:
+            raise HeedError(f"§data.mixture: {each.called!r} stands in uids: give it a name without a slash.")
+        conditions_of(each.where, ANY_SPLIT)
+    if (total := sum(each.share for each in mixture)) >= 1:
+        raise HeedError(f"§data.mixture: the shares add up to {total:g}, which leaves nothing of the training set.")
+
+
+def mixed(
+    examples: Examples, mixture: Sequence[Mixture], read: Callable[[Mixture], Examples], seed: int
+) -> tuple[Examples, Mapping[str, tuple[int, int]]]:
+    """Replace some of the examples by those of mixtures.
+
+    Both those that give way and those that come are chosen by (seed, uid): those of a smaller share are among those of
+    a larger one. Two mixtures from the same rows, with other labels, share no row.
+
+    Args:
+        examples: The training set.
+        mixture: What is mixed into it.
+        read: Reads all examples that a mixture takes some from.
+        seed: The run's seed.
+
+    Returns:
+        As many examples; and the name of each mixture to (how many were taken, of how many).
+
+    Raises:
+        HeedError: A mixture has too few examples, or its share is less than one example.
+    """
+    taken: list[Examples] = []
+    counts: dict[str, tuple[int, int]] = {}
+    used: set[str] = set()
+    for each in mixture:
+        pool, n = read(each), round(each.share * len(examples))
+        free = [position for position, uid in enumerate(pool.column("uid")) if uid not in used]
+        if not 1 <= n <= len(free):
+            problem = f"and there are {len(free):,} to take" if n else "which is none"
+            raise HeedError(
+                f"§data.mixture: the share {each.share:g} of {len(examples):,} training examples is {n:,} of "
+                f"{each.called}, {problem}: take another share."
+            )
+        pool = pool.take(free)
+        taken.append(pool.take(np.sort(by_hash(pool, seed, "mixture")[:n])))
+        used.update(taken[-1].column("uid"))
+        counts[_described(each, counts)] = n, len(free)
+    kept = by_hash(examples, seed, "mixed into")[sum(map(len, taken)) :]
+    return Examples.concatenate([examples.take(np.sort(kept)), *taken]), counts
+
+
+def _described(mixture: Mixture, others: Mapping[str, Any]) -> str:
+    """What a message calls a mixture: its name, its label, and its number where that is not enough."""
+    name = mixture.called + (f" with {mixture.label}" if mixture.label else "")
+    return name if name not in others else f"{name} ({len(others) + 1})"

@@ -1,0 +1,128 @@
+"""MSGS (Warstadt et al., 2020): sentences that a linguistic and a surface feature label alike, or not."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from datamodules.mixture import Mixture
+from datamodules.paradigms import TASKS_WITH_TARGETS, targets
+from datamodules.sources.hub_and_local import Hub, Local
+from datamodules.text import PairedText
+from records import HeedError
+
+LINGUISTIC, SURFACE = "linguistic_feature_label", "surface_feature_label"
+CONTROL = "control_train"  # the file of rows whose two labels differ
+TARGET = "target"  # the meta column that says where the word stands that decides the linguistic label
+SURFACE_ALONE = ("lexical_content_the_control", "relative_position_control")  # tasks without a linguistic label
+FOLLOWING = {"L": LINGUISTIC, "S": SURFACE}
+
+
+@dataclass(frozen=True)
+class Paradigms(Local):
+    """The folder of one task, with a file for each split; rows have the column ``target`` as well.
+
+    Attributes:
+        task: The name of the task.
+    """
+
+    task: str = ""
+
+    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
+        """(File, rows) of a split, as :class:`Local` has them.
+
+        Raises:
+            HeedError: There is no such file, or a row lacks a column that says which sentences are siblings.
+        """
+        where, rows = super().rows(split, aliases)
+        return where, self._with_targets(list(rows), where)
+
+    def _with_targets(
+        self, rows: list[tuple[int, Mapping[str, Any]]], where: str
+    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        needed = ("sentence", "paradigmID", "condition", LINGUISTIC)
+        for row, columns in rows:
+            if missing := [name for name in needed if name not in columns]:
+                there = ", ".join(columns)
+                raise HeedError(
+                    f"{where}, row {row}: no column {missing[0]!r}; the columns are {there}. §data.path should name "
+                    "the folder of all tasks of MSGS."
+                )
+        sentences = [
+            (
+                f"{columns['paradigmID']} {columns['condition']}",
+                str(columns["sentence"]),
+                str(columns[LINGUISTIC]) == "1",
+            )
+            for _, columns in rows
+        ]
+        for (row, columns), place in zip(rows, targets(self.task, sentences), strict=True):
+            yield row, {**columns, TARGET: "" if place is None else str(place)}
+
+
+class Msgs(PairedText):
+    """A task of MSGS: it is trained where both features agree, and evaluated where they do not.
+
+    Gold is the linguistic label, or the surface label of a task that has no other. A model that follows the surface
+    feature has an accuracy of 0 on the rows of the condition "test", where the surface label is always the other one.
+
+    The meta column ``target`` says which word decides the linguistic label: see :mod:`datamodules.paradigms`. It is the
+    number of the word, from 0, as :func:`records.parts.words.words` has them; empty where none can be told.
+
+    Args:
+        task: Which of the tasks, by the name of its folder; its examples are called ``msgs-<task>``.
+        control: Percent of control rows among the training examples, with the linguistic label (L) or the surface label
+            (S): "2L", "1L2S". None for none. (Attribution factors, appendix A.)
+        name: Name of the data set.
+        label: Column of the label.
+        **kwargs: As for :class:`PairedText`; ``path`` names the folder of all tasks.
+    """
+
+    def __init__(
+        self, task: str, control: str | None = None, name: str = "msgs", label: str = LINGUISTIC, **kwargs: Any
+    ) -> None:
+        if control is not None:
+            if kwargs.get("mixture"):
+                raise HeedError("§data.control and §data.mixture both say what is mixed in: use either.")
+            kwargs["mixture"] = regime_of(control)
+        if not re.fullmatch(r"\w+", task):
+            raise HeedError(f"§data.task {task!r} should be the name of a folder, such as main_verb_control.")
+        label = SURFACE if label == LINGUISTIC and task in SURFACE_ALONE else label
+        super().__init__(f"{name}-{task}", label=label, **kwargs)
+        self.msgs_task, self.control = task, control
+
+    def _source(self, path: str | None) -> Local | Hub:
+        if path is None:
+            raise HeedError(f"{self.name} is not on the hub: name the folder of all tasks with §data.path.")
+        tasks = Path(path)
+        if not (tasks / self.msgs_task).is_dir():
+            there = sorted(folder.name for folder in tasks.iterdir() if folder.is_dir()) if tasks.is_dir() else []
+            known = f"it has {', '.join(there)}" if there else "it should be the folder of all tasks, a folder for each"
+            raise HeedError(f"§data.path {path} has no task {self.msgs_task!r}: {known}.")
+        return Paradigms(tasks / self.msgs_task, task=self.msgs_task)
+
+    def setup(self, stage: str) -> None:
+        super().setup(stage)
+        if self.msgs_task in TASKS_WITH_TARGETS and self.pool is not None and TARGET in self.pool.meta:
+            empty = sum(not value for value in self.pool.column(f"meta.{TARGET}"))
+            self.counts.without["validation"] = {"target word that can be told": empty}
+
+
+def regime_of(control: str) -> tuple[Mixture, ...]:
+    """The mixtures that a short form names.
+
+    Example:
+        >>> [(mixture.share, mixture.label) for mixture in regime_of("2L1S")]
+        [(0.02, 'linguistic_feature_label'), (0.01, 'surface_feature_label')]
+
+    Raises:
+        HeedError: It is not of the form.
+    """
+    number = r"(\d+(?:\.\d+)?)"
+    if not (read := re.fullmatch(rf"(?:{number}L)?(?:{number}S)?", control)) or not any(read.groups()):
+        raise HeedError(
+            f"§data.control {control!r} should be percent of control rows by label, such as 2L, 2S or 1L2S."
+        )
+    percents = zip(FOLLOWING.values(), read.groups(), strict=True)
+    return tuple(Mixture(float(n) / 100, CONTROL, label=label) for label, n in percents if n is not None)

@@ -1,0 +1,106 @@
+"""A choice among the rows of a source by what stands in their columns."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from datamodules.sources.values import brief, column_name, is_empty, plain
+from records import HeedError
+
+MOST_NAMED = 10  # values of a column that a message lists
+MOST_KEPT = 1000  # values of a column that are remembered for it
+
+SPLITS = ("train", "validation")
+ANY_SPLIT = ""  # of what has no splits of its own
+
+
+def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, ...]]:
+    """The conditions on the rows of a split: column to the values that it may have, as text.
+
+    Args:
+        where: Column to a value or a list of values; or a split to such conditions, which hold for that split alone.
+        split: "train", "validation" or :data:`ANY_SPLIT`.
+
+    Raises:
+        HeedError: A condition names no value, or something that is not a value.
+    """
+    conditions = {}
+    for column, values in where.items():
+        if isinstance(values, Mapping):
+            if column not in SPLITS:
+                raise HeedError(
+                    f"§data.where: {brief(column)} has conditions of its own, which only a split may have: train or "
+                    "validation."
+                )
+            conditions |= conditions_of(values, ANY_SPLIT) if column == split else {}
+            continue
+        several = list(values) if isinstance(values, list | tuple) else [values]
+        if not several or not all(isinstance(value, str | int | float | None) for value in several):
+            raise HeedError(
+                f"§data.where: {brief(column)} should have a value or a list of values, not {brief(values)}."
+            )
+        conditions[column] = tuple(dict.fromkeys(map(_text, several)))
+    return conditions
+
+
+class RowFilter:
+    """Lets rows through whose columns have one of the values that are asked for, and counts the others.
+
+    Args:
+        conditions: As :func:`conditions_of` returns them.
+
+    Attributes:
+        seen: How many rows came.
+        left_out: How many of them were left out.
+    """
+
+    def __init__(self, conditions: Mapping[str, tuple[str, ...]]) -> None:
+        self.conditions = conditions
+        self.seen = self.left_out = 0
+
+    def rows(
+        self, rows: Iterator[tuple[int, Mapping[str, Any]]], where: str
+    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """Yield those of the rows that are kept, with their numbers.
+
+        Args:
+            rows: (row, columns) pairs.
+            where: What to call the source in an error.
+
+        Raises:
+            HeedError: A column is missing, a value that is asked for does not occur, or no row is left.
+        """
+        values: dict[str, Counter[str]] = {column: Counter() for column in self.conditions}
+        for row, columns in rows:
+            self.seen += 1
+            for column, counts in values.items():
+                if column not in columns:
+                    there = ", ".join(map(column_name, columns))
+                    raise HeedError(
+                        f"§data.where: {where}, row {row}, has no column {column!r}; the columns are {there}."
+                    )
+                value = _text(columns[column])
+                if value in counts or len(counts) < MOST_KEPT or value in self.conditions[column]:
+                    counts[value] += 1
+            if all(_text(columns[column]) in wanted for column, wanted in self.conditions.items()):
+                yield row, columns
+            else:
+                self.left_out += 1
+        for column, wanted in self.conditions.items():
+            if absent := [value for value in wanted if value not in values[column]]:
+                there = [column_name(value) for value, _ in values[column].most_common(MOST_NAMED)]
+                more = ", ..." if len(values[column]) > MOST_NAMED else ""
+                raise HeedError(
+                    f"§data.where: the column {column!r} of {where} never has the value {brief(absent[0])}; it has "
+                    f"{', '.join(there)}{more}."
+                )
+        if self.seen and self.left_out == self.seen:
+            raise HeedError(f"§data.where: no row of {where} has all of what is asked for ({self}).")
+
+    def __str__(self) -> str:
+        return "; ".join(f"{column} is {' or '.join(wanted)}" for column, wanted in self.conditions.items())
+
+
+def _text(value: Any) -> str:
+    """A value as it is compared: an empty one is no text."""
+    return "" if is_empty(value) else plain(value)

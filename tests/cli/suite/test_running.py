@@ -1,0 +1,196 @@
+"""Suites that run: what is finished is not done again, what differs is refused, what fails or is stopped says so.
+
+train.py, evaluate.py and the ranking are stand-ins that write what the real ones leave, so that a step takes no time.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cli.suite import __main__ as command
+from cli.suite import running
+from records import HeedError
+
+ROOT = Path(__file__).parents[3]
+SUITE = """
+train: --lr 1
+evaluate: --data d
+sets:
+  one: {}
+  two: {evaluate: --where x}
+models:
+  base: --steps 0
+  more: {from: base, train: --steps 2}
+"""
+SCRIPT = """
+import json, sys, time
+from pathlib import Path
+argv = sys.argv[1:]
+folder = Path(argv[argv.index("--output") + 1])
+print("said by", Path(sys.argv[0]).name, flush=True)
+here = Path(sys.argv[0]).parent
+with (here / "calls").open("a") as calls:
+    print(Path(sys.argv[0]).stem, folder.name, file=calls)
+folder.mkdir(parents=True, exist_ok=True)
+now = f"2030-01-01T00:00:{len((here / 'calls').read_text().splitlines()):02}"
+about = {"command": [Path(sys.argv[0]).name, *argv], "started": now}
+if not (folder / "run.json").exists():
+    (folder / "run.json").write_text(json.dumps(about))
+if "slow" in argv:
+    time.sleep(60)
+if "fails" in argv:
+    print("it does not work.")
+    sys.exit(3)
+(folder / "run.json").write_text(json.dumps(json.loads((folder / "run.json").read_text()) | {"finished": now}))
+"""
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """Runs the suite in a folder with stand-ins; returns what was called."""
+    for name in ("train", "evaluate"):
+        (tmp_path / f"{name}.py").write_text(SCRIPT)
+    monkeypatch.setattr(running, "ROOT", tmp_path)
+
+    def run(text=SUITE, *argv):
+        (tmp_path / "own.yaml").write_text(text)
+        (tmp_path / "calls").write_text("")
+        argv = (*argv, "--evaluations", "accuracy") if "--evaluations" not in argv else argv
+        command.main([str(tmp_path / "own.yaml"), "--output", str(tmp_path / "out"), *argv])
+        return (tmp_path / "calls").read_text().splitlines()
+
+    return run
+
+
+ALL = ["train base", "evaluate .base", "train more", "evaluate .more", "evaluate .base", "evaluate .more"]
+
+
+def test_what_is_finished_is_not_done_again(lab, tmp_path, capsys):
+    assert lab() == ALL
+    said = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in said[:3]] == [
+        "[1/6] train base",
+        "[2/6] evaluate one/base",
+        "[3/6] train more",
+    ]
+    out = tmp_path / "out"
+    assert {path.name for path in (out / "one").iterdir()} == {"base", "more", "base.log", "more.log"}
+    assert (out / "models" / "more.log").read_text() == "said by train.py\n"
+    written = json.loads((out / "models" / "more" / "run.json").read_text())["command"]
+    assert written[1:3] == ["--init_from", str(out / "models" / "base")]
+    assert lab() == []
+    assert "[6/6] evaluate two/more: done before" in capsys.readouterr().out
+
+
+def test_what_is_not_finished_goes_on(lab, tmp_path):
+    lab()
+    out = tmp_path / "out"
+    about = json.loads((out / "models" / "more" / "run.json").read_text())
+    del about["finished"]
+    (out / "models" / "more" / "run.json").write_text(json.dumps(about))
+    for name in ("one", "two"):
+        (out / name / "more").rename(out / name / ".more")  # as a killed evaluation leaves it
+    assert lab() == ["train more", "evaluate .more", "evaluate .more"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("--steps 2", "--steps 3", "models/more was made with --steps 2, and the suite has --steps 3"),
+        ("--where x", "--where y", "two/base was made with --where x, and the suite has --where y"),
+        ("--lr 1", "", "models/base was made with --lr 1, and the suite has --steps 0"),
+        ("--where x", "--where x --more", "made with --evaluations accuracy, and the suite has --more"),
+        ("{from: base, train: --steps 2}", "--steps 2", "made with --init_from .*, and the suite has --lr 1"),
+    ],
+)
+def test_other_settings_are_refused_before_anything_runs(lab, tmp_path, old, new, said):
+    lab()
+    with pytest.raises(HeedError, match=said):
+        lab(SUITE.replace(old, new))
+    assert (tmp_path / "calls").read_text() == ""
+
+
+def test_results_of_another_model_are_refused(lab, tmp_path):
+    lab()
+    run = tmp_path / "out" / "models" / "base" / "run.json"
+    run.write_text(json.dumps(json.loads(run.read_text()) | {"finished": "2031-01-01T00:00:00"}))
+    with pytest.raises(HeedError, match=r"one/base was measured before its model was trained"):
+        lab()
+
+
+def test_only_some_steps(lab):
+    assert lab(SUITE, "--only", "base") == ["train base", "evaluate .base", "evaluate .base"]
+    assert lab(SUITE, "--only", "train") == ["train more"]
+    assert lab(SUITE, "--only", "two") == ["evaluate .more"]
+    with pytest.raises(HeedError, match=r"--only three: there is no such step, set or model; there are base, evaluate"):
+        lab(SUITE, "--only", "three")
+
+
+def test_a_model_that_is_not_trained_is_not_measured(lab):
+    with pytest.raises(HeedError, match=r"evaluate one/base needs the model .*base, which is not trained yet"):
+        lab(SUITE, "--only", "evaluate")
+
+
+def test_a_step_that_fails_ends_the_suite(lab, tmp_path):
+    with pytest.raises(
+        HeedError, match=r"train more ended with status 3 \(it does not work\); .*models/more.log"
+    ) as error:
+        lab(SUITE.replace("--steps 2", "--steps fails"))
+    assert "the same command goes on from there" in str(error.value)
+    assert (tmp_path / "calls").read_text().splitlines() == ALL[:3]
+
+
+def test_the_accuracy_is_shown(lab, tmp_path, capsys):
+    lab()
+    measurement = {"value": 0.625}
+    results = {"data": "d", "metrics": {"accuracy/d": measurement}}
+    (tmp_path / "out" / "one" / "base" / "results.json").write_text(json.dumps(results))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running, "read_results", lambda folder: results)
+        lab()
+    assert "one/base: done before, accuracy 62.50 %" in capsys.readouterr().out
+
+
+def test_the_ranking_reads_all_sets(lab, tmp_path, capfd):
+    package = tmp_path / "reports"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "ranking.py").write_text("import sys; print('RANKED', *sys.argv[1:])")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        lab(f"ranking: --n 5\n{SUITE}", "--evaluations", "accuracy,attributions")
+    out = tmp_path / "out"
+    sets = [f"{name}={out / name / 'base'},{out / name / 'more'}" for name in ("one", "two")]
+    ranked = f"RANKED --n 5 --figures {out / 'figures'} --set {sets[0]} --set {sets[1]}\n"
+    assert ranked in capfd.readouterr().out
+    assert (out / "ranking.txt").read_text() == ranked
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "name"), [(signal.SIGINT, 130, "Ctrl-C"), (signal.SIGTERM, 143, "SIGTERM")]
+)
+def test_a_signal_ends_the_step_and_then_the_suite(tmp_path, number, status, name):
+    for script in ("train", "evaluate"):
+        (tmp_path / f"{script}.py").write_text(SCRIPT)
+    (tmp_path / "own.yaml").write_text(SUITE.replace("--steps 0", "--steps slow"))
+    main = (
+        f"import sys; from pathlib import Path; from cli.suite import running; running.ROOT = Path({str(tmp_path)!r})"
+    )
+    main += "; import runpy; runpy.run_module('cli.suite', run_name='__main__')"
+    argv = [sys.executable, "-c", main, str(tmp_path / "own.yaml"), "--output", str(tmp_path / "out")]
+    with subprocess.Popen(argv, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as suite:
+        log = tmp_path / "out" / "models" / "base.log"
+        while not (log.is_file() and log.read_text()):
+            assert suite.poll() is None
+            time.sleep(0.01)
+        os.kill(suite.pid, number)
+        _, err = suite.communicate(timeout=30)
+    assert suite.returncode == status
+    assert err.strip() == f"suite: stopped by {name}: the same command goes on."
+    assert "Traceback" not in err
