@@ -5,7 +5,6 @@ from pathlib import Path
 import torchvision_fix  # noqa: F401
 
 import pytest
-from sentences import IN_TEMPLATES, SENTENCES
 from transformers import (
     AutoTokenizer,
     DebertaV2Tokenizer,
@@ -16,6 +15,8 @@ from transformers import (
 )
 
 from lightning_modules.pretrained.backbones import resolve
+
+from sentences import IN_TEMPLATES, SENTENCES
 
 
 @pytest.fixture(scope="session")

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sentences import IN_TEMPLATES, SENTENCES
 from transformers import PreTrainedTokenizerBase
 
 from lightning_modules import TemplateProcessor, TextProcessor
 from lightning_modules.processors.hiding import HiddenWords, mask_id
 from records import Example, HeedError
+
+from sentences import IN_TEMPLATES, SENTENCES
 
 PARTS = ("premise", "hypothesis")
 ODD = ["[SEP]", "</s>", "  ", "\n", "\u200b", "...", "isn't", "!?", ""]

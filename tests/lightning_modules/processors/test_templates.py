@@ -11,12 +11,13 @@ import torch
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from sentences import IN_TEMPLATES
 from transformers import PreTrainedTokenizerBase
 
 from datamodules import PairedText
 from lightning_modules import TemplateProcessor
 from records import Example, HeedError, Table, TableForm
+
+from sentences import IN_TEMPLATES
 
 CONFIGS = Path(__file__).parents[3] / "configs" / "data"
 MNLI = "mnli hypothesis: {hypothesis} premise: {premise}"

@@ -13,7 +13,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sentences import SENTENCES
 from transformers import (
     AutoTokenizer,
     PreTrainedTokenizerBase,
@@ -22,6 +21,8 @@ from transformers import (
 from lightning_modules import TextProcessor
 from lightning_modules.processors.token_store import TokenStore
 from records import Example, Examples, HeedError
+
+from sentences import SENTENCES
 
 PARTS = ("premise", "hypothesis")
 KINDS = ("word", "minilm", "roberta", "deberta", "deberta_v3", "electra")
