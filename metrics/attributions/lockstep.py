@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metrics.attributions import METHODS
-from metrics.attributions.method import Rounds
+from metrics.attributions.methods import METHODS
+from metrics.attributions.methods.method import Rounds
 from records import generator
 
 

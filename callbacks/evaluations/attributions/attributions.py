@@ -8,8 +8,8 @@ from callbacks.engine.inquiry import Subwords
 from callbacks.evaluations.attributions.explanations import Explanations
 from lightning_modules.gradients import Scale
 from metrics import METRICS
-from metrics.attributions import METHODS
 from metrics.attributions.attribution import GRADIENTS
+from metrics.attributions.methods import METHODS
 from records import HeedError
 
 

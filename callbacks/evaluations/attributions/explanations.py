@@ -13,9 +13,9 @@ from callbacks.engine.row_maker import groups_of, slices_of
 from interventions import Swap, within_limit
 from lightning_modules.gradients import Scale
 from lightning_modules.processors.hiding import HiddenWords
-from metrics.attributions import METHODS
 from metrics.attributions.attribution import GRADIENTS, SCHEMA, SEPARATOR
 from metrics.attributions.lockstep import Game, Solution, solve
+from metrics.attributions.methods import METHODS
 from records import Composed, Examples
 
 TOGETHER = 64  # examples whose masks are predicted together

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from interventions.masks import antithetic_orders, prefixes
-from metrics.attributions.method import Rounds, demand
+from metrics.attributions.methods.method import Rounds, demand
 
 NAME, VERSION = "permutation", 1
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.attributions import METHODS, lime, regression, shap
-from metrics.attributions.method import demand
-from metrics.attributions.regression import inverse
+from metrics.attributions.methods import METHODS, lime, regression, shap
+from metrics.attributions.methods.method import demand
+from metrics.attributions.methods.regression import inverse
 from records import HeedError
 
 from word_games import ends, planted_game, play, smooth_game, table_game

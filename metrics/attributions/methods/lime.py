@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from interventions.masks import neighbours
-from metrics.attributions.method import Rounds, demand
-from metrics.attributions.regression import drawn_error, inverse, normal_equations, product
+from metrics.attributions.methods.method import Rounds, demand
+from metrics.attributions.methods.regression import drawn_error, inverse, normal_equations, product
 
 NAME, VERSION = "lime", 1
 WIDTH, ALPHA = 25.0, 1.0  # of the kernel, and of the ridge

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metrics.attributions import lime
-from metrics.attributions.lime import coefficients, kernel
+from metrics.attributions.methods import lime
+from metrics.attributions.methods.lime import coefficients, kernel
 from records import HeedError
 
 from word_games import planted_game, play, smooth_game, table_game

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interventions.masks import antithetic_orders, prefixes
-from metrics.attributions.permutation import mean_contributions
+from metrics.attributions.methods.permutation import mean_contributions
 from records import HeedError
 
 from word_games import all_orders, mean_over_orders, pairwise_game, play, shapley_by_subsets, smooth_game, table_game

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from interventions.masks import Node, partition
-from metrics.attributions.method import Rounds, demand
+from metrics.attributions.methods.method import Rounds, demand
 
 NAME, VERSION = "owen", 1
 

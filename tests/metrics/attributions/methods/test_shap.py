@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interventions.masks import Coalitions, coalitions
-from metrics.attributions.shap import shapley
+from metrics.attributions.methods.shap import shapley
 from records import HeedError
 
 from word_games import ends, pairwise_game, planted_game, play, shapley_by_subsets, smooth_game, table_game

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from interventions.masks import Coalitions, coalitions
-from metrics.attributions.method import Rounds, demand
-from metrics.attributions.regression import drawn_error, inverse, normal_equations, product
+from metrics.attributions.methods.method import Rounds, demand
+from metrics.attributions.methods.regression import drawn_error, inverse, normal_equations, product
 
 NAME, VERSION = "shap", 1
 RIDGE = 0.1  # where coalitions are fewer than unknowns; z has variance 1 or so, and weights sum to 1
