@@ -23,11 +23,11 @@ def normal_equations(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
-    """Invert a symmetric matrix that is positive definite, by Gauss and Jordan, who need no pivoting there.
+    """Invert a symmetric positive definite matrix by Gauss-Jordan elimination, which needs no pivoting there.
 
     Returns:
-        float64 [n, n]; and the smallest pivot, as a share of the largest number on the diagonal. Where that is not
-        above 0, but for rounding, the matrix has no inverse, and what is returned is none.
+        float64 [n, n]; and the smallest pivot, as a share of the largest number on the diagonal. Where that is 0 but
+        for rounding, or below, the matrix has no inverse, and the first result is not one.
     """
     matrix, largest, smallest = matrix.copy(), matrix.diagonal().max(), np.inf
     for k in range(len(matrix)):
@@ -45,9 +45,10 @@ def inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
 def drawn_error(influence: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """Sandwich estimate of how far coefficients would scatter if the masks were drawn again: float64 [n].
 
-    Independent draws add up, so that the variance of their sum is that of one, times their number. It needs no model of
-    noise: f is not random, only the masks are. With residuals divided by one minus the leverage of their draw (HC3) it
-    is nearly a jackknife, which rather overstates the error where draws are few.
+    The variance of a sum of independent draws is that of one draw, times their number. No noise is assumed: f is not
+    random, only the masks are. Where residuals are divided by one minus the leverage of their draw (HC3), the influence
+    of a draw is how the coefficients change without it, and the error is too large rather than too small where draws
+    are few.
 
     Source: White 1980; MacKinnon and White 1985 for HC3.
 

@@ -107,3 +107,8 @@ def test_the_example_of_the_kernel():
     failed, tried = doctest.testmod(lime)
     assert tried
     assert not failed
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_error_of_a_single_drawn_mask_is_unknown():
+    assert np.isnan(play("lime", smooth_game(5, 0), [5], 2, seed=1).error).all()
