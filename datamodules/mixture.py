@@ -23,7 +23,7 @@ class Mixture:
     """Examples that are mixed into the training set.
 
     Attributes:
-        share: How large a part of the training set they are, as 0.02.
+        share: How large a part of the training set they are, as 0.02; it must be named.
         split: The split, or the file in a folder, that they are read from.
         path: Where it lies; by default, where the data themselves lie.
         name: What they are called in uids and messages; by default the split.
@@ -33,7 +33,7 @@ class Mixture:
         where: Column to the value or values of the rows to take from.
     """
 
-    share: float
+    share: float = 0.0
     split: str = "train"
     path: str | None = None
     name: str | None = None

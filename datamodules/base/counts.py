@@ -54,7 +54,7 @@ class Counts:
         text = ""
         if split == "train":
             for name, (taken, there) in self.mixed.items():
-                text += f" {taken:,} of them are mixed in, of {there:,} of {name}."
+                text += f" {taken:,} of the {there:,} examples of {name} are mixed in."
         if filtered := self.filtered.get(split, 0):
             text += f" {filtered:,} of {self.of_rows[split]:,} rows are not what is asked for, and were left out."
         if no_gold := self.no_gold.get(split, 0):

@@ -74,7 +74,7 @@ def test_a_share_of_the_examples_gives_way(folder: Path) -> None:
         stem = "more" if "+more" in example.uid else "train"
         assert dict(example.parts) == {"first": f"{stem} {row}", "second": f"s {row}"}
         assert example.label == ("same" if row % 2 else "other")
-    assert data.counts.asides("train") == " 20 of them are mixed in, of 100 of more."
+    assert data.counts.asides("train") == " 20 of the 100 examples of more are mixed in."
     assert uids(data.pool) == {f"own/validation/{i}" for i in range(1, 31)}
 
 
