@@ -51,7 +51,8 @@ def _own(name: str) -> Factor:
         ) from error
     factor = getattr(of, function, None)
     if not callable(factor):
-        raise HeedError(f"§factors {name}: {of.__name__} has no function {function!r}.")
+        at = getattr(of, "__file__", None) or "built in"  # perhaps another module of the same name
+        raise HeedError(f"§factors {name}: {of.__name__} ({at}) has no function {function!r}.")
     return factor
 
 

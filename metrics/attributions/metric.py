@@ -16,6 +16,7 @@ from records import Context, Line, Measurement, MetricName, Shown
 from records.rows import cluster_of
 
 FAMILY = "attributions"
+PROBABILITY = "probability"  # the scale of phi, unless the context says another
 DELTA, ERROR, UNSWAPPED = "delta", "error", "without_swapped_words"
 LABELS = {DELTA: "mean |delta|", ERROR: "mean error of a phi", UNSWAPPED: "without swapped words"}
 
@@ -84,13 +85,14 @@ def _means(
 
 
 def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
-    """Show each method as a heading with its numbers below, as plain numbers; shares in percent."""
+    """Show each method as a heading with its numbers below: phi of probabilities and shares in percent, others plain."""
     lines: list[Line] = []
+    unit = "percent" if context.own.get("scale", PROBABILITY) == PROBABILITY else "ratio"
     for name in numbers:
         if not any(line.metric == str(name._replace(statistic="")) for line in lines):
             lines.append(_heading(name, numbers))
         label = LABELS.get(name.statistic, name.statistic)
-        lines.append(Line(str(name), label, level=1, unit="percent" if name.statistic == UNSWAPPED else "ratio"))
+        lines.append(Line(str(name), label, level=1, unit="percent" if name.statistic == UNSWAPPED else unit))
     return Shown(lines)
 
 

@@ -15,6 +15,7 @@ from records import HeedError
 from records.storage.results import read_evaluation, read_results, rows_file, write_results
 from reports import ranking as report
 from reports.rankings.folders import sets_of
+from reports.rescore import rescored
 
 from ranking_suites import save, suite
 
@@ -92,7 +93,7 @@ def test_few_shot_accuracy_is_that_of_loops_over_the_rows(three, capsys):
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """Factors that know the truth, its reverse, and nothing; the sum of all phi says which model it is."""
-    (tmp_path / "oracles.py").write_text(
+    (tmp_path / "ranking_oracles.py").write_text(
         "def best(of):\n    return -of.full\n"
         "def worst(of):\n    return of.full\n"
         "def constant(of):\n    return 0.1\n"
@@ -105,18 +106,18 @@ def own(tmp_path, monkeypatch):
 def test_oracles_of_ones_own(own, tmp_path, capsys):
     qualities = {"good": 1.0, "bad": 0.0}  # whose f(x) is that of gold, or of the other label
     folder = suite(tmp_path / "two", qualities, truthful=True, **SIZES)
-    names = [f"oracles:{name}" for name in ("best", "worst", "constant", "sometimes")]
+    names = [f"ranking_oracles:{name}" for name in ("best", "worst", "constant", "sometimes")]
     found = tables(capsys, folder, "--factors", ",".join(names))
     rankings = found["Rankings, two, shap, n = 10; tau and %"]
     assert {name: tuple(rankings[name].values()) for name in names} == {
-        "oracles:best": ("100.0", "0.0", "+1.00", "0.0"),
-        "oracles:worst": ("0.0", "0.0", "-1.00", "100.0"),
-        "oracles:constant": ("50.0", "100.0", "+0.00", "50.0"),
-        "oracles:sometimes": ("50.0", "100.0", "+0.00", "50.0"),
+        "ranking_oracles:best": ("100.0", "0.0", "+1.00", "0.0"),
+        "ranking_oracles:worst": ("0.0", "0.0", "-1.00", "100.0"),
+        "ranking_oracles:constant": ("50.0", "100.0", "+0.00", "50.0"),
+        "ranking_oracles:sometimes": ("50.0", "100.0", "+0.00", "50.0"),
     }
     report.main([folder, "--factors", ",".join(names)])
     text = " ".join(capsys.readouterr().out.split())
-    assert "two, shap: oracles:sometimes is not defined for 3 of 30 examples, which do not count." in text
+    assert "two, shap: ranking_oracles:sometimes is not defined for 3 of 30 examples, which do not count." in text
 
 
 def test_all_tables_of_the_paper_are_there_for_each_method(three, capsys):
@@ -187,6 +188,13 @@ def test_latex_and_markdown_are_tables_alone(three, capsys):
         text = capsys.readouterr().out
         assert text.startswith(start)
         assert "better than ACC" not in text
+
+
+def test_results_with_attributions_are_made_of_rows_alone(three):
+    for name in QUALITIES:
+        folder = Path(three) / name
+        assert rescored(folder) == (folder / "results.json").read_text()
+        assert "attributions/ood/shap/index_diff" in read_results(folder)["metrics"]
 
 
 def refused(tmp_path, *arguments):

@@ -84,7 +84,7 @@ def made(request, tmp_path, write_nlixy):
     }[request.param]()
 
 
-ELSEWHERE = {"answers"}  # with the runs of a reader
+ELSEWHERE = {"answers", "attributions"}  # with the runs of a reader, and with rankings
 
 
 @pytest.mark.parametrize("made", sorted(METRICS.keys() - ELSEWHERE), indirect=True)

@@ -180,8 +180,8 @@ def test_a_factor_of_ones_own_is_a_function_by_its_name(own):
         ("maxdiff", "there is no factor 'maxdiff'; there are max_diff, sum_diff"),
         ("no_such_file:f", "no_such_file cannot be imported from .*ModuleNotFoundError"),
         ("my_broken:f", "my_broken cannot be imported from .*no_such_module_here"),
-        ("my_factors:f", "my_factors has no function 'f'"),
-        ("my_factors:longest", "my_factors has no function 'longest'"),
+        ("my_factors:f", "my_factors .*my_factors.py. has no function 'f'"),
+        ("my_factors:longest", "my_factors .* has no function 'longest'"),
         (":f", "cannot be imported"),
     ],
 )

@@ -106,3 +106,12 @@ def test_a_method_is_a_heading_with_its_factors_below():
     assert below == ["max_diff", "sum_diff", "index_diff", "first_tok", "const", "swap_avg", "swap_max_diff"]
     assert len(shown.lines) == len(numbers) + 2
     assert max(len(line.label) for line in shown.lines) < 24
+
+
+def test_phi_of_probabilities_are_in_percent_and_those_of_log_odds_are_not():
+    numbers = METRIC.score(word_rows(some()), CONTEXT)
+    for scale, unit in (("probability", "percent"), ("logit", "ratio")):
+        lines = METRIC.show(numbers, replace(CONTEXT, own={"scale": scale}), {}).lines
+        units = {line.label: line.unit for line in lines if line.level}
+        assert units.pop("without swapped words") == "percent"
+        assert set(units.values()) == {unit}
