@@ -69,7 +69,7 @@ def over_examples_and_models(
     it rests on many more examples.
 
     The test is conservative. Of two rankers that are equally good it called one better, at p < 0.05, in 0 to 3 % of 150
-    simulations of 4, 6 and 10 models and 100 or 150 examples; the most where models have a bias of their own. What is due
+    simulations of 4, 6 and 10 models and 100 or 150 examples; most where models have a bias of their own. What is due
     to an example and a model together counts about three times, as in :mod:`metrics.statistics.multiway`. It does not
     hold for fewer models: see :data:`metrics.ranking.ranked.FEWEST`.
 
