@@ -17,7 +17,7 @@ from rich.text import Text
 from metrics.attributions.choice import factors_named
 from metrics.attributions.factors import FACTORS
 from metrics.ranking.baselines import ACC
-from metrics.ranking.ranked import ranked
+from metrics.ranking.ranked import FEWEST, ranked
 from records import HeedError, atomic_path, printable, run_command
 from reports.figures import rankings as figures
 from reports.rankings import tables
@@ -76,6 +76,11 @@ def notes(suites: Sequence[Suite], names: Sequence[str], results: Results) -> It
             for text in _left_out(of, names):
                 by_text.setdefault(text, []).append(method)
         yield from (f"{suite.name}, {', '.join(methods)}: {text}" for text, methods in by_text.items())
+        if (models := len(suite.models)) < FEWEST:
+            yield (
+                f"{suite.name}: {models} models are too few to say anything of others (Heed's test needs {FEWEST}), so "
+                "its intervals are of these models alone, and too narrow."
+            )
     flags = {flag for each in results.values() for m in each.few_shot.values() for flag in m.flags}
     yield from (f"Note: {FLAGS[flag][1]}." for flag in FLAGS if flag in flags)
 

@@ -85,7 +85,7 @@ def _means(
 
 
 def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
-    """Show each method as a heading with its numbers below: phi of probabilities and shares in percent, others plain."""
+    """Show each method as a heading with its numbers below: phi of probabilities and shares in percent."""
     lines: list[Line] = []
     unit = "percent" if context.own.get("scale", PROBABILITY) == PROBABILITY else "ratio"
     for name in numbers:

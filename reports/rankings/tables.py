@@ -110,7 +110,9 @@ def tests(suite: Suite, method: str, n: int, results: Results) -> Cells:
     return Cells(heading, ["factor", "less ACC [95 %]", "p samples", "p", "p Holm"], rows)
 
 
-def _p(value: float) -> str:
+def _p(value: float | None) -> str:
+    if value is None:
+        return "-"
     return f"{value:.3f}" if value >= 0.001 else "<0.001"
 
 

@@ -166,6 +166,7 @@ def test_the_terminal_has_80_columns_and_figures_are_drawn(three, tmp_path, caps
     assert f"hans step-25: {three}/step-25" in text
     assert "hans, lime, shap: not defined for any example, and left out: verb, const." in text
     assert "have no swapped words" in text
+    assert "hans: 3 models are too few to say anything of others (Heed's test needs 4)" in " ".join(text.split())
     files = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert files == [f"ranking-{m}-{name}.png" for m in ("lime", "shap") for name in ("against-acc", "pairwise")]
     for file in files:

@@ -134,6 +134,16 @@ def test_few_shot_accuracies_and_their_differences_are_those_of_the_protocol():
     assert found.tests["f"].p_holm == found.tests["f"].p
 
 
+@pytest.mark.parametrize(("models", "is_tested"), [(3, False), (4, True)])
+def test_too_few_models_have_no_p_value_of_heeds_own_test(models, is_tested):
+    truth, values = made(np.random.default_rng(3), models, 40)
+    test = ranked(values, ("f",), truth, np.arange(40), 10, 60, resamples=50).tests["f"]
+    assert (test.p is not None, test.p_holm is not None) == (is_tested, is_tested)
+    assert test.own.ci95 is not None
+    if not is_tested:
+        assert not test.is_better
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("bias", [0.0, 1.0])
 def test_false_alarms_are_no_more_than_promised(bias):
