@@ -8,14 +8,16 @@ then the set is called as the folder is. Evaluations that are named one by one a
 
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from metrics.attributions.attribution import Attribution, normalised
 from metrics.attributions.choice import factors_named
-from metrics.attributions.factors import FACTORS
+from metrics.attributions.factors import FACTORS, Factor
 from metrics.ranking.baselines import ACC
 from metrics.ranking.ranked import FEWEST, ranked
 from records import HeedError, atomic_path, printable, run_command
@@ -137,6 +139,11 @@ def draw(folder: Path, suites: Sequence[Suite], n: int, results: Results) -> lis
     return files
 
 
+def of_normalised(factor: Factor, of: Attribution) -> float | None:
+    """A factor of an example whose phi are divided by the sum of their sizes."""
+    return factor(normalised(of))
+
+
 def _numbers(text: str) -> list[int]:
     numbers = text.split(",")
     if not all(number.strip().isdecimal() and int(number) > 0 for number in numbers):
@@ -152,6 +159,7 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--n", default=str(USUAL), help="examples of a sample: one number or several, such as 5,10,20")
     parser.add_argument("--samples", type=int, default=500, help="how many samples; 500 by default")
     parser.add_argument("--factors", default="", help="names of factors, or module:function; by default all")
+    parser.add_argument("--l1", action="store_true", help="divide the phi of an example by the sum of their sizes")
     parser.add_argument("--seed", type=int, default=0, help="of the samples")
     parser.add_argument("--figures", metavar="FOLDER", help="write the figures there, as PNG")
     parser.add_argument("--format", choices=list(FORMATS), help="print the tables in this format, and nothing else")
@@ -167,6 +175,8 @@ def main(arguments: list[str]) -> None:
         raise HeedError(f"--samples {options.samples}: there should be one sample or more.")
     sizes, names = _numbers(options.n), [name for name in options.factors.split(",") if name] or list(FACTORS)
     factors, methods = factors_named(names), [name for name in options.method.split(",") if name]
+    if options.l1:
+        factors = {name: partial(of_normalised, factor) for name, factor in factors.items()}
     sets = sets_of(options.runs, options.set)
     suites = [read_suite(name, folders, factors, methods) for name, folders in sets.items()]
     results = computed(suites, sizes, options.samples, options.seed)

@@ -6,7 +6,7 @@ that of a separator is the number of the part that it stands behind.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -60,6 +60,18 @@ class Attribution:
     nothing: float
     delta: float
     meta: Mapping[str, str]
+
+
+def normalised(of: Attribution) -> Attribution:
+    """The same with phi divided by the sum of their absolute values, those of separators included.
+
+    Rows hold phi as they are; factors of examples whose probability hardly moves weigh more this way.
+    """
+    total = sum(float(np.abs(phi).sum()) for phi in (*of.phi.values(), of.separator_phi))
+    if not total:
+        return of
+    phi, errors = ({part: own / total for part, own in numbers.items()} for numbers in (of.phi, of.errors))
+    return replace(of, phi=phi, errors=errors, separator_phi=of.separator_phi / total)
 
 
 def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
