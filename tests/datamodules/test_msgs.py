@@ -194,3 +194,19 @@ def test_asked_for_attentiveness_it_says_why_there_is_none(trained, monkeypatch)
     monkeypatch.setattr(sys, "argv", ["evaluate.py", "--checkpoint", str(trained), "--evaluations", "attentiveness"])
     with pytest.raises(HeedError, match="--evaluations attentiveness needs a part to swap"):
         evaluate.main()
+
+
+def test_a_run_that_keeps_no_best_is_evaluated_at_its_last_step(trained, folder, tmp_path, capsys):
+    """Fifteen steps are an epoch of thirteen and two of the next; the learning rate falls over all of them."""
+    argv = ["--init_from", trained, "--data", "msgs", "--data.path", folder, "--data.batch_size", "8"]
+    argv += ["--model.max_unknown", "1", "--checkpoint.save_top_k", "0", "--trainer.max_epochs", "-1"]
+    run(train.main, *argv, "--trainer.max_steps", "15", "--output", tmp_path / "run", "--ckpt_path", "last")
+    (checkpoint,) = (tmp_path / "run" / "checkpoints").glob("*.ckpt")
+    last = torch.load(checkpoint, weights_only=True)
+    assert (checkpoint.name, last["global_step"], last["epoch"]) == ("last.ckpt", 15, 1)
+    assert last["lr_schedulers"][0]["_last_lr"] == [0.0, 0.0]
+    run(evaluate.main, "--checkpoint", tmp_path / "run", "--output", tmp_path / "results")
+    assert results_of(tmp_path / "results")["metrics"] == results_of(tmp_path / "run")["metrics"]
+    with pytest.raises(SystemExit, match="0"):
+        run(train.main, *argv, "--trainer.max_steps", "15", "--output", tmp_path / "run", "--ckpt_path", "last")
+    assert "is finished, and stays as it is" in capsys.readouterr().out
