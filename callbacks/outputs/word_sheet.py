@@ -17,9 +17,9 @@ from reports.html.attributions import NAME, write
 class WordSheet(Callback):
     """Shows a few explained examples, and beside them what they became when a part was swapped.
 
-    It predicts nothing: all that it shows stands in the rows. They go to ``figures/attributions.html`` and, the first of
-    them, to ``figures/attributions.png``; and to TensorBoard as ``attributions`` where the trainer has it. Stands behind
-    the engine and the run folder among the callbacks.
+    It predicts nothing: all that it shows stands in the rows. They go to ``figures/attributions.html``, the first of
+    them to ``figures/attributions.png`` too, and to TensorBoard as ``attributions`` where the trainer has it. Stands
+    behind the engine and the run folder among the callbacks.
     """
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
