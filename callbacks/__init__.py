@@ -22,6 +22,7 @@ from callbacks.evaluations import (
 from callbacks.outputs.board import Board
 from callbacks.outputs.contact_sheet import ContactSheet
 from callbacks.outputs.run_folder import RunFolder
+from callbacks.outputs.word_sheet import WordSheet
 
 __all__ = [
     "EVALUATIONS",
@@ -45,4 +46,5 @@ __all__ = [
     "Setting",
     "TableRows",
     "TwoClass",
+    "WordSheet",
 ]

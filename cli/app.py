@@ -16,7 +16,7 @@ from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
-from callbacks import EVALUATIONS, BestCheckpoint, Board, ContactSheet, Engine, RunFolder, Setting
+from callbacks import EVALUATIONS, BestCheckpoint, Board, ContactSheet, Engine, RunFolder, Setting, WordSheet
 from callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
 from callbacks.engine.engine import Planned
 from callbacks.outputs.board import BoardLogger
@@ -271,7 +271,8 @@ class HeedCLI(LightningCLI):
         self.check()
         config = self.config_init["trainer"]
         folder = self.make_folder(self) if is_first() else None
-        heed = [*self.plain, self.engine, RunFolder(folder, self.save_config, self.about), ContactSheet()]
+        outputs = [RunFolder(folder, self.save_config, self.about), ContactSheet(), WordSheet()]
+        heed = [*self.plain, self.engine, *outputs]
         if self.evaluating:
             kwargs["logger"] = config["logger"] or False
         else:

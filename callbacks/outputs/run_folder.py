@@ -27,6 +27,7 @@ PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datas
 FINISHED = "finished"  # in run.json
 
 SHEET = "unchanged-"  # begins the names of figures that show examples of the results
+SHEETS = f"{SHEET}*", "attributions.*"  # all of these
 
 
 def new_version(parent: Path) -> Path:
@@ -136,7 +137,8 @@ class RunFolder(Callback):
         if not self._described:  # a run that went on, and had nothing left to train
             self._record(trainer)
         engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
-        sheets = (self.folder / "figures").glob(f"{SHEET}*")  # which are made again, if they are
+        # they are made again, if they are
+        sheets = (path for pattern in SHEETS for path in (self.folder / "figures").glob(pattern))
         write_results(self.folder, engine.results, engine.rows, sheets)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from records import generator, printable
 from records.rows import same, where
+from reports.figures.canvas import GAP, GREY, LINE, MARGIN, RED, Canvas
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,9 +24,8 @@ Content = str | np.ndarray  # a text, or a picture: uint8 [height, width, 3]
 SHOWN = 8  # examples on a sheet
 FIGURE, MARKDOWN = 220, 1500  # characters of a text
 WORDS = 60  # characters of a line
-CHARACTER, BOLD, LARGE, LINE, GAP, MARGIN = 0.072, 0.084, 0.09, 0.17, 0.2, 0.15  # inches
+CHARACTER, BOLD, LARGE = 0.072, 0.084, 0.09  # inches
 MOST_HEIGHT, MOST_WIDTH, ALL_WIDTHS = 1.35, 3.2, 7.0  # of a picture, and of those beside each other: inches
-RED, GREY = "#C1121F", "0.45"
 MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_[]|#"} | {ord("&"): "&amp;", ord("<"): "&lt;", ord("~"): "&#126;"}
 
 
@@ -180,17 +180,8 @@ def _size(picture: np.ndarray, most: float) -> tuple[float, float]:
     return width * scale, height * scale
 
 
-class _Sheet:
-    """A figure of this size in inches, on which things are placed in inches from its upper left corner."""
-
-    def __init__(self, width: float, height: float) -> None:
-        from matplotlib.figure import Figure
-
-        self.width, self.height, self.figure = width, height, Figure(figsize=(width, height))
-
-    def text(self, x: float, y: float, text: str, size: float = 9.5, **how: Any) -> None:
-        """A line of text on the base line ``y``."""
-        self.figure.text(x / self.width, 1 - y / self.height, text, fontsize=size, parse_math=False, **how)
+class _Sheet(Canvas):
+    """A figure of pairs."""
 
     def said(self, x: float, y: float, pair: Pair, texts: Sequence[tuple[str, list[str]]], indent: float) -> None:
         """The parts of a pair that are not pictures, as (name, lines)."""
@@ -209,13 +200,6 @@ class _Sheet:
         axes = self.figure.add_axes(box, xticks=[], yticks=[])
         axes.imshow(picture, aspect="auto", interpolation="nearest" if picture.shape[1] < 100 * width else None)
         axes.spines[:].set_color(color)
-
-    def line(self, y: float) -> None:
-        """A line from side to side."""
-        from matplotlib.lines import Line2D
-
-        y, x = 1 - y / self.height, MARGIN / self.width
-        self.figure.add_artist(Line2D([x, 1 - x], [y, y], color="0.85", linewidth=0.8))
 
 
 def figure(pairs: Sequence[Pair], heading: str) -> "Figure":

@@ -15,7 +15,8 @@ from matplotlib.colors import to_hex
 from tensorboard.plugin_util import markdown_to_safe_html
 
 from records import generator
-from reports.figures.contact_sheet import RED, Pair, Unchanged, escaped, figure, markdown, shortened, title, unchanged
+from reports.figures.canvas import RED
+from reports.figures.contact_sheet import Pair, Unchanged, escaped, figure, markdown, shortened, title, unchanged
 
 LABELS = ("entailment", "neutral", "contradiction")
 ARROW = "\N{RIGHTWARDS ARROW}"

@@ -1,0 +1,97 @@
+"""Which explained examples are shown, in which colours, with which numbers."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from metrics.attributions.sample import example
+from records import Context
+from reports.figures.explanations import Word, color, explanations, legend, line_color, numbers
+
+from word_cases import CASES, several
+
+CONTEXT = Context("d", parts=("a", "b"))
+PHI = st.floats(-10, 10)
+
+
+def channels(code):
+    assert len(code) == 7
+    return [int(code[k : k + 2], 16) for k in (1, 3, 5)]
+
+
+def luminance(code):
+    """Relative luminance of WCAG 2."""
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in channels(code))]
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@given(PHI, st.floats(0.001, 10))
+def test_colours_are_symmetric_and_black_can_be_read_on_them(phi, scale):
+    above, below = color(abs(phi), scale), color(-abs(phi), scale)
+    assert luminance(above) == pytest.approx(luminance(below), abs=0.03)
+    assert min((luminance(code) + 0.05) / 0.05 for code in (above, below)) >= 7  # contrast
+    (red, _, blue), (red_below, _, blue_below) = channels(above), channels(below)
+    assert red >= blue
+    assert red_below <= blue_below
+
+
+@given(PHI, PHI)
+def test_more_has_a_stronger_colour_and_only_what_is_below_zero_a_line(first, second):
+    less, more = sorted((abs(first), abs(second)))
+    for sign in (-1, 1):
+        pale, strong = (sum(channels(color(sign * phi, 10.0))) for phi in (less, more))
+        assert pale >= strong
+    assert line_color(more, 10.0) == "#ffffff"
+    assert sum(channels(line_color(-more, 10.0))) <= sum(channels(color(-more, 10.0)))
+
+
+def test_the_ends_of_the_scale_and_what_is_no_number():
+    assert color(5.0, 0.5) == color(math.inf, 0.5) == color(0.5, 0.5) != color(0.25, 0.5)
+    assert color(math.nan, 0.5) == color(0.0, 0.0) == color(1.0, 0.0) == "#ffffff"
+    assert legend(0.3) == pytest.approx([-0.3, -0.2, -0.1, 0, 0.1, 0.2, 0.3])
+
+
+def test_those_with_a_part_swapped_are_shown_or_else_the_first_ten():
+    made = several(12)
+    first = explanations(made, CONTEXT)
+    assert [e.first.uid for e in first.shown] == [f"d/{k:02d}" for k in range(10)]
+    assert first.title.endswith("; shown: 10 of 12 explained, those that come first.")
+    for k in (11, 3):
+        swapped = [replace(one, variant="swap a") for one in made if one.uid == f"d/{k:02d}"]
+        made += swapped
+    made.sort(key=lambda one: (one.uid, one.method, one.variant))
+    changed = explanations(made, CONTEXT)
+    assert [e.first.uid for e in changed.shown] == ["d/03", "d/11"]
+    assert changed.title.endswith("; shown: 2 of 12 explained, those that are also explained with a part swapped.")
+    assert (changed.shown[0].methods, changed.shown[0].variants) == (["lime", "shap"], ["", "swap a"])
+    assert explanations(several(4), CONTEXT).title.endswith("; shown: 4 of 4 explained.")
+    assert explanations([], CONTEXT).title == "d: no example was explained."
+
+
+def test_the_scale_is_that_of_all_words_methods_and_variants():
+    small, large = example("it ran", [0.1, math.nan]), example("it", [0.0], separators=[-0.7])
+    shown = explanations([small, replace(large, method="zap", variant="swap a")], Context("d", parts=("a",))).shown[0]
+    assert shown.scale == 0.7
+    assert explanations([example("", [])], Context("d", parts=("a",))).shown[0].scale == 0.0
+
+
+def test_the_words_of_a_part_that_was_swapped_stand_under_that_name():
+    first = CASES["pair"].shown[0]
+    assert [segment.label for segment in first.segments("shap", "")] == ["a (+0.300)", "b (+0.250)"]
+    swapped = first.segments("shap", "swap a")
+    assert [segment.label for segment in swapped] == ["a, swapped in (-0.400)", "b (+0.050)"]
+    assert [[word.text for word in segment.words] for segment in swapped] == [["no", "[SEP]"], ["a", "cat", "[SEP]"]]
+    assert [word.is_separator for word in swapped[1].words] == [False, False, True]
+
+
+def test_an_error_is_told_where_something_is_drawn():
+    one = example("it ran", [0.25, -0.5])
+    assert numbers(one) == "f(x) -0.250, f(nothing) 0.000, delta +0.0000"
+    drawn = replace(one, errors={"a": np.array([0.01, math.nan])}, delta=-1e-9)
+    assert numbers(drawn).endswith("delta +0.0000, mean error of a phi 0.0100")
+    assert Word("ran", 0.25, 0.01).number == "+0.2500 ± 0.0100"
+    assert Word("ran", 0.25).number == "+0.2500"
