@@ -43,7 +43,8 @@ from benchmarks.measure import (
     verdict,
 )
 from callbacks import Attributions
-from datamodules.base.sampler import evaluation_batches
+from callbacks.engine.experiment import PADDING
+from datamodules.base.sampler import snug_batches
 from records import Composed
 from records.rows import strings
 
@@ -80,7 +81,7 @@ def inputs_of(batches: Sequence[Mapping[str, Tensor]]) -> list[dict[str, Tensor]
 def batches_of(inputs: Sequence[Mapping[str, Tensor]], batch_size: int, pad_id: int) -> Iterator[dict[str, Tensor]]:
     """Inputs by descending length, in batches."""
     lengths = np.array([len(one["input_ids"]) for one in inputs])
-    for batch in evaluation_batches(lengths, np.arange(len(inputs)), batch_size):
+    for batch in snug_batches(lengths, batch_size, PADDING):
         several = {
             name: nn.utils.rnn.pad_sequence(
                 [inputs[i][name] for i in batch], True, pad_id if name == "input_ids" else 0
