@@ -16,7 +16,7 @@ The packages are handed texts (captum: tokens) that lie ready, and their explana
 import argparse
 import copy
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -42,9 +42,8 @@ from benchmarks.measure import (
     table,
     verdict,
 )
+from benchmarks.unique_inputs import batches_of, inputs_of
 from callbacks import Attributions
-from callbacks.engine.experiment import PADDING
-from datamodules.base.sampler import snug_batches
 from records import Composed
 from records.rows import strings
 
@@ -60,36 +59,19 @@ ABOVE = 1.10  # how many times as long as its floor a method takes, at most
 
 @dataclass
 class Run:
-    """One run of one variant: seconds, inputs fed to the network, and how many of these differ."""
+    """One run of one variant: seconds, those of the processor, inputs fed to the network, and how many differ."""
 
     seconds: float
+    processor: float
     forwards: int
     unique: int | None = None
 
 
-def inputs_of(batches: Sequence[Mapping[str, Tensor]]) -> list[dict[str, Tensor]]:
-    """The different inputs among batches, without padding, in the order in which they come: int64 [tokens] each."""
-    different: dict[bytes, dict[str, Tensor]] = {}
-    for batch in batches:
-        names = [name for name in ("input_ids", "token_type_ids") if name in batch]
-        for row, mask in enumerate(batch["attention_mask"].bool()):
-            one = {name: batch[name][row][mask] for name in names}
-            different.setdefault(b"".join(values.numpy().tobytes() for values in one.values()), one)
-    return list(different.values())
-
-
-def batches_of(inputs: Sequence[Mapping[str, Tensor]], batch_size: int, pad_id: int) -> Iterator[dict[str, Tensor]]:
-    """Inputs by descending length, in batches."""
-    lengths = np.array([len(one["input_ids"]) for one in inputs])
-    for batch in snug_batches(lengths, batch_size, PADDING):
-        several = {
-            name: nn.utils.rnn.pad_sequence(
-                [inputs[i][name] for i in batch], True, pad_id if name == "input_ids" else 0
-            )
-            for name in inputs[0]
-        }
-        ends = torch.from_numpy(lengths[batch])[:, None]
-        yield several | {"attention_mask": (torch.arange(several["input_ids"].shape[1]) < ends).long()}
+def timed(call: Callable[[], Any]) -> tuple[float, float]:
+    """Seconds that a call takes, by the clock and of the processor."""
+    clock, processor = time.perf_counter(), time.process_time()
+    call()
+    return time.perf_counter() - clock, time.process_time() - processor
 
 
 class Comparison:
@@ -112,6 +94,7 @@ class Comparison:
         self.texts = [explainers.joined(self.tokenizer, own) for own in parts]
         self.floors: dict[str, list[dict[str, Tensor]]] = {}
         self.rows: dict[str, Any] = {}
+        self.phi: list[list[Tensor]] = []  # of captum
         self.batches: dict[str, int] = {}  # the internal batch size that is best for captum, by variant
         for method in methods:  # also warms up
             self.heed(method)
@@ -119,39 +102,39 @@ class Comparison:
     def heed(self, method: str) -> Run:
         evaluation = Attributions([method], self.options.samples, examples=None, steps=self.options.steps, shown=0)
         with Count(self.network, keep=method not in self.floors) as count:
-            engine, seconds = heed.evaluate(self.module, self.data, [evaluation], only=[evaluation.name])
-        self.rows[method] = engine.rows[evaluation.name][0]
+            seconds = timed(lambda: self.keep_rows(method, evaluation))
         if method not in self.floors and method in MASKING:
             pad_id = self.module.processor.pad_id
             different = inputs_of(count.batches)
             self.floors[method] = [*batches_of(different, self.data.eval_batch_size, pad_id)]
         unique = sum(len(batch["input_ids"]) for batch in self.floors.get(method, [])) or None
-        return Run(seconds["whole"], count.forwards, unique)
+        return Run(*seconds, count.forwards, unique)
+
+    def keep_rows(self, method: str, evaluation: Attributions) -> None:
+        engine, _ = heed.evaluate(self.module, self.data, [evaluation], only=[evaluation.name])
+        self.rows[method] = engine.rows[evaluation.name][0]
 
     def floor(self, method: str, stock: bool = False) -> Run:
         network = self.stock if stock else self.network
         with Count(network) as count, torch.inference_mode():
-            start = time.perf_counter()
-            for batch in self.floors[method]:
-                network(**batch)
-            return Run(time.perf_counter() - start, count.forwards, count.forwards)
+            seconds = timed(lambda: [network(**batch) for batch in self.floors[method]])
+        return Run(*seconds, count.forwards, count.forwards)
 
     def of_texts(self, explain: explainers.Explain) -> Run:
         """A package that is given texts."""
         with Count(self.stock, keep=True) as count:
-            start = time.perf_counter()
-            explain(self.texts)
-            seconds = time.perf_counter() - start
-        return Run(seconds, count.forwards, len(inputs_of(count.batches)))
+            seconds = timed(lambda: explain(self.texts))
+        return Run(*seconds, count.forwards, len(inputs_of(count.batches)))
 
     def captum(self, network: nn.Module, internal_batch_size: int, examples: int | None = None) -> Run:
         """captum, with the inputs and the ends of the way that Heed has."""
         inputs, baselines, outputs = self.ends
         explain = explainers.with_captum(network, self.options.steps, internal_batch_size)
         with Count(network) as count:
-            start = time.perf_counter()
-            self.phi = explain(inputs[:examples], baselines[:examples], outputs[:examples])
-            return Run(time.perf_counter() - start, count.forwards)
+            seconds = timed(
+                lambda: self.phi.append(explain(inputs[:examples], baselines[:examples], outputs[:examples]))
+            )
+        return Run(*seconds, count.forwards)
 
     def best_batch(self, name: str, network: nn.Module) -> int:
         """The internal batch size with which captum is the fastest on some examples, each the better of two tries."""
@@ -181,7 +164,7 @@ class Comparison:
         sums: dict[str, float] = {}
         for uid, phi in zip(strings(rows, "uid"), rows["phi"].to_pylist(), strict=True):
             sums[uid] = sums.get(uid, 0.0) + phi
-        for uid, theirs in zip(self.data.pool.uids.to_pylist(), self.phi, strict=True):
+        for uid, theirs in zip(self.data.pool.uids.to_pylist(), self.phi[-1], strict=True):
             worst = max(worst, abs(sums[uid] - float(theirs.sum())))
         return worst
 
@@ -234,15 +217,28 @@ def variants_of(comparison: Comparison) -> dict[str, Callable[[], Run]]:
 
 def summary(runs: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
     """What is reported of every variant, and of every two that are compared."""
-    seconds = {name: [run.seconds for run in each] for name, each in runs.items()}
+    clock = {name: [run.seconds for run in each] for name, each in runs.items()}
+    processor = {name: [run.processor for run in each] for name, each in runs.items()}
     variants = {
-        name: {"forwards": each[-1].forwards, "unique": each[-1].unique, "seconds": Spread.of(seconds[name])}
+        name: {
+            "forwards": each[-1].forwards,
+            "unique": each[-1].unique,
+            "seconds": Spread.of(clock[name]),
+            "processor": Spread.of(processor[name]),
+        }
         for name, each in runs.items()
     }
     pairs = [(over, under, target, True) for over, under, target in TARGETS]
     pairs += [(name, f"floor of {name}", ABOVE, False) for name in MASKING]
     ratios = [
-        {"over": over, "under": under, "ratio": ratio(seconds[over], seconds[under]), "target": target, "least": least}
+        {
+            "over": over,
+            "under": under,
+            "ratio": ratio(clock[over], clock[under]),
+            "processor": ratio(processor[over], processor[under]),
+            "target": target,
+            "least": least,
+        }
         for over, under, target, least in pairs
         if over in runs and under in runs
     ]
@@ -256,8 +252,11 @@ def report(measured: Mapping[str, Any]) -> None:
         for name, v in measured["variants"].items()
     ]
     print(table("Attributions of all examples", [["", "forwards", "unique", "seconds [min, max]"], *rows]))
-    rows = [[f"{one['over']} over {one['under']}", one["ratio"].text()] for one in measured["ratios"]]
-    print(table("Ratios within a repeat", [["", "median [min, max]"], *rows]))
+    rows = [
+        [f"{one['over']} over {one['under']}", one["ratio"].text(), one["processor"].text()]
+        for one in measured["ratios"]
+    ]
+    print(table("Ratios within a repeat, median [min, max]", [["", "clock", "processor"], *rows]))
     for one in measured["ratios"]:
         told = f"{one['over']} over {one['under']}"
         print(verdict(told, one["ratio"].median, one["target"], at_least=one["least"]))
