@@ -158,7 +158,7 @@ def test_a_loader_begins_where_the_trainer_stands_when_the_first_batch_is_asked_
 def test_snug_batches_hold_all_and_little_padding(lengths: np.ndarray, size: int, padding: int) -> None:
     batches = snug_batches(lengths, size, padding)
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
-    for batch, following in zip(batches, [*batches[1:], np.zeros(0, dtype=np.int64)], strict=True):
+    for batch, following in zip(batches, [*batches, np.zeros(0, dtype=np.int64)][1:], strict=True):
         missing = int(lengths[batch[0]] * len(batch) - lengths[batch].sum())
         assert 0 < len(batch) <= size
         assert missing <= padding
