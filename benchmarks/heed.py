@@ -101,14 +101,19 @@ class Clock(Callback):
 
 
 def evaluate(
-    module: Encoder, data: PairedText, evaluations: Sequence[Evaluation], exhaustive: bool = True, **settings: Any
+    module: Encoder,
+    data: PairedText,
+    evaluations: Sequence[Evaluation],
+    exhaustive: bool = True,
+    only: Sequence[str] | None = None,
+    **settings: Any,
 ) -> tuple[Engine, dict[str, float]]:
-    """Validate as evaluate.py does, files included.
+    """Validate as evaluate.py does, files included; ``only`` names the evaluations that run.
 
     Returns:
         The engine, and seconds: of the ``whole``, and of what came ``after`` the base predictions.
     """
-    engine, before, behind = Engine(exhaustive), Clock(), Clock()
+    engine, before, behind = Engine(exhaustive, only), Clock(), Clock()
     with tempfile.TemporaryDirectory() as folder:
         files = RunFolder(Path(folder), lambda path: path.touch())
         judge = trainer([*evaluations, before, engine, files, behind], **settings)

@@ -18,11 +18,12 @@ from callbacks.engine.row_maker import RowMaker
 from datamodules import PairedData
 from datamodules.base.ahead import ahead
 from datamodules.base.processes import by_first, gather, is_first, to_first
-from datamodules.base.sampler import evaluation_batches
+from datamodules.base.sampler import evaluation_batches, snug_batches
 from interventions import Intervention, within_limit
 from records import Composed, Examples, HeedError, Spool, stopping
 from records import rows as r
 
+PADDING = 64  # tokens that a CPU computes in the time that a batch takes to begin; other devices want full batches
 InputsOf = Callable[[Sequence[np.ndarray]], Iterator[dict[str, Any]]]  # batches of positions to inputs of the model
 
 
@@ -148,6 +149,17 @@ class Experiment:
             return inputs
         return map(self.trainer.strategy.batch_to_device, ahead(inputs, pin=self.module.device.type == "cuda"))
 
+    def snug_batches(self, lengths: np.ndarray, batch_size: int, passes: int = 1) -> list[np.ndarray]:
+        """Batches with little padding where that is worth more than full ones.
+
+        Args:
+            lengths: int [inputs], in tokens.
+            batch_size: Most inputs of a batch.
+            passes: How often each batch is computed.
+        """
+        padding = PADDING // passes if self.module.device.type == "cpu" else len(lengths) * int(lengths.max(initial=0))
+        return snug_batches(lengths, batch_size, padding)
+
     def predict_everywhere(self, make: InputsOf, lengths: np.ndarray, what: str) -> Predictions:
         """The predictions for some inputs, by ascending position, on every process.
 
@@ -160,7 +172,7 @@ class Experiment:
             Stopped: SIGTERM came to a process; all raise it together.
             HeedError: The model's outputs are not finite. Every process raises it.
         """
-        batches = evaluation_batches(lengths, np.arange(len(lengths)), self.batch_size)
+        batches = self.snug_batches(lengths, self.batch_size)
         return gather_predictions(self._predict(make, batches, what), what)
 
     def rows(self, plans: Mapping[str, Sequence[Intervention]]) -> dict[str, pa.Table]:

@@ -12,11 +12,11 @@ import torch
 from callbacks.engine.experiment import Experiment, require_finite
 from callbacks.engine.predictions import Predictions
 from datamodules.base.processes import gather, is_first
-from datamodules.base.sampler import evaluation_batches
 from lightning_modules.gradients import Scale, integrated_gradients
 from lightning_modules.processors.hiding import HiddenWords
 from records import Composed, Examples, Spool, stopping
 
+AT_ONCE = 32  # inputs of a pass forward and backward on a CPU, whose caches hold no more
 Subwords = Literal["sum", "mean", "first"]
 
 
@@ -75,8 +75,10 @@ class Ask:
         """
         experiment, width = self._experiment, int(words.features.max(initial=0))
         nothing = np.zeros((len(examples), width), dtype=bool)
-        size = max(1, experiment.batch_size // steps)
-        batches = evaluation_batches(words.lengths(examples, nothing), np.arange(len(examples)), size)
+        most = experiment.batch_size
+        if experiment.module.device.type == "cpu":
+            most = min(most, AT_ONCE)
+        batches = experiment.snug_batches(words.lengths(examples, nothing), max(1, most // steps), steps)
 
         def make(several: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
             whole, hidden = (words.inputs(examples, which, several) for which in (nothing, ~nothing))
@@ -88,7 +90,7 @@ class Ask:
         for (batch, given), features in zip(
             experiment.shared(make, batches, "integrated gradients"), of_tokens, strict=False
         ):
-            module, most = experiment.module, experiment.batch_size
+            module = experiment.module
             tokens = integrated_gradients(module, given["inputs"], given["from"], given["labels"], steps, most, scale)
             sums[batch] = of_words(tokens.cpu().numpy(), features, width, subwords)
         self.counts["gradients"] += len(examples) * steps

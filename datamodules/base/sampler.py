@@ -31,6 +31,29 @@ def evaluation_batches(
     return [batch for batch in np.split(order, list(cuts)) if len(batch)]
 
 
+def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.ndarray]:
+    """As :func:`evaluation_batches`, but a batch also ends where more would be padding than it costs to begin another.
+
+    Args:
+        lengths: int [examples].
+        batch_size: Most examples in a batch.
+        padding: Most tokens of padding in a batch.
+
+    Example:
+        >>> [batch.tolist() for batch in snug_batches(np.array([3, 9, 8, 3, 2]), 3, padding=4)]
+        [[1, 2], [0, 3, 4]]
+    """
+    order = np.argsort(-lengths, kind="stable")
+    cuts, begin, padded = [], 0, 0
+    for i, length in enumerate(lengths[order].tolist()):
+        more = int(lengths[order[begin]]) - length
+        if i - begin == batch_size or padded + more > padding:
+            cuts.append(i)
+            begin, padded, more = i, 0, 0
+        padded += more
+    return [batch for batch in np.split(order, cuts) if len(batch)]
+
+
 def share(batches: Sequence[np.ndarray], rank: int, world: int) -> list[np.ndarray]:
     """The batches of one process: batch j goes whole to rank j mod world. One without any gets one of no example."""
     return list(batches[rank::world]) or [np.zeros(0, dtype=np.int64)]

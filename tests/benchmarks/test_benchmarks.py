@@ -69,6 +69,43 @@ def test_attentiveness_counts_the_forwards_of_the_cost_model(common: list[str], 
     assert read_json(tmp_path / "found.json")["variants"]["a"]["forwards"] == heeds
 
 
+def test_attributions_are_compared_with_the_packages(common: list[str], model: Path, tmp_path: Path) -> None:
+    for package in ("accelerate", "shap", "lime", "captum"):
+        pytest.importorskip(package)
+    from benchmarks import attributions
+
+    n, samples, steps = 5, 24, 3
+    sizes = ["--examples", str(n), "--samples", str(samples), "--steps", str(steps), "--repeats", "2"]
+    measured = attributions.main([*common, *sizes, "--checkpoint", str(model), "--internal-batch-sizes", "2", "4"])
+    variants = measured["variants"]
+    for method in ("lime", "shap", "owen"):
+        own, floor = variants[method], variants[f"floor of {method}"]
+        assert own["unique"] == floor["forwards"] == floor["unique"]
+        assert own["forwards"] - n - own["unique"] in range(n)  # the examples once more; nothing of some is the same
+        assert own["unique"] <= n * (samples + 2)
+    assert variants["gradients"]["forwards"] == n * (3 + steps)
+    for name in ("captum", "captum, Heed's layers"):
+        assert variants[name]["forwards"] == n * (steps + 2)  # both ends, for their embeddings
+    assert variants["lime package"]["forwards"] == n * samples
+    assert 0 < variants["shap package"]["unique"] <= variants["shap package"]["forwards"]
+    assert [one["over"] for one in measured["ratios"]].count("shap package") == 2
+    assert set(measured["best_batches"].values()) <= {2, 4}
+    assert read_json(tmp_path / "found.json")["joined"]["mean_difference"] >= 0
+
+
+def test_padding_makes_no_other_inputs() -> None:
+    from benchmarks.unique_inputs import batches_of, inputs_of
+
+    ids = torch.tensor([[5, 6, 0], [5, 6, 7], [5, 6, 0], [5, 0, 0]])
+    mask = torch.tensor([[1, 1, 0], [1, 1, 1], [1, 1, 0], [1, 1, 0]])
+    batches = [{"input_ids": ids, "attention_mask": mask}, {"input_ids": ids[:1, :2], "attention_mask": mask[:1, :2]}]
+    inputs = inputs_of(batches)
+    assert [one["input_ids"].tolist() for one in inputs] == [[5, 6], [5, 6, 7], [5, 0]]
+    (batch,) = batches_of(inputs, 4, pad_id=9)
+    assert batch["input_ids"].tolist() == [[5, 6, 7], [5, 6, 9], [5, 0, 9]]
+    assert batch["attention_mask"].tolist() == [[1, 1, 1], [1, 1, 0], [1, 1, 0]]
+
+
 def test_a_model_is_trained_where_none_is_named(common: list[str]) -> None:
     pytest.importorskip("accelerate")
     from benchmarks import attentiveness

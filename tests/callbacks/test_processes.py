@@ -26,7 +26,7 @@ import os, socket, sys
 import torchvision_fix
 import torch
 from pytorch_lightning import Trainer
-from callbacks import Accuracy, Answers, Attentiveness, ContactSheet, Engine, NaturalLogic, RunFolder
+from callbacks import Accuracy, Answers, Attentiveness, Attributions, ContactSheet, Engine, NaturalLogic, RunFolder
 from datamodules import PairedImages, Planted, Reading
 from lightning_modules import Encoder, LateFusion, Reader
 from lightning_modules.vision import late_fusion
@@ -38,13 +38,13 @@ squad, squares, output = *sys.argv[5:7], Path(sys.argv[7])
 late_fusion.BATCH = 5  # so that several processes share the pictures
 
 
-def validate(world, module, data, folder, *evaluations, limit=1.0):
+def validate(world, module, data, folder, *evaluations, limit=1.0, only=None):
     module.has_learned = True
     Trainer(
         accelerator="cpu", devices=world, strategy="ddp" if world > 1 else "auto", logger=False,
         use_distributed_sampler=False, enable_progress_bar=False, enable_model_summary=False,
         enable_checkpointing=False, limit_val_batches=limit,
-        callbacks=[*evaluations, Engine(), RunFolder(folder, lambda path: None), ContactSheet()],
+        callbacks=[*evaluations, Engine(only=only), RunFolder(folder, lambda path: None), ContactSheet()],
     ).validate(module, data, verbose=False)
 
 
@@ -62,6 +62,17 @@ def rank_of(rank, world, port):
             module.network.classifier.weight.mul_(100)
         effects = NaturalLogic(nlixy, seeds=9) if n in (1, 5) else NaturalLogic()
         validate(world, module, data, output / f"{world}-{n}", Accuracy(), Attentiveness(), effects)
+    for n in (1, 7):
+        torch.manual_seed(0)
+        data = Planted(n_validation=n, eval_batch_size=batch)
+        module = Encoder(backbone, max_length=64)
+        module.prepare(data.task)
+        module.configure_model()
+        with torch.no_grad():
+            module.network.classifier.weight.mul_(100)
+        all_methods = Attributions(["gradients", "lime", "owen", "permutation", "shap"], samples=80, steps=5, shown=2)
+        only = ["accuracy", "attributions"]
+        validate(world, module, data, output / f"{world}-explained-{n}", Accuracy(), all_methods, only=only)
     torch.manual_seed(0)
     parts = {"context": "context", "question": "question"}
     data = Reading("squad2", parts, path=squad, uid="id", groups=["title"], hold_out=20, eval_batch_size=3)
@@ -162,6 +173,18 @@ def test_a_limit_leaves_the_same_examples(results, processes, limit, n):
         assert (one / name).read_bytes() == (several / name).read_bytes(), name
     counts = json.loads((several / "results.json").read_text())["counts"]
     assert (counts["examples"], counts["not_predicted"]) == (n, 37 - n)
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+@pytest.mark.parametrize("n", [1, 7])
+def test_attributions_are_the_same_bytes(results, processes, n):
+    one, several = results / f"1-explained-{n}", results / f"{processes}-explained-{n}"
+    for name in ["results.json", "rows/accuracy.parquet", "rows/attributions.parquet"]:
+        assert (one / name).read_bytes() == (several / name).read_bytes(), name
+    rows, _ = read_rows(several / "rows" / "attributions.parquet")
+    assert len(set(rows["uid"].to_pylist())) == n
+    for method in ("gradients", "lime", "owen", "permutation", "shap"):
+        assert len(set(select(rows, intervention=method)["phi"].to_pylist())) > 5 * n
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from callbacks import (
     Attentiveness,
+    Attributions,
     Challenge,
     CounterfactualTables,
     DefaultLabel,
@@ -24,6 +25,7 @@ from records.storage.results import read_results, write_results
 from reports.rescore import main, rescored
 
 from infotabs_files import module, write_infotabs
+from letters import METHODS, Letters, reader
 from oracles import measure
 
 CONTEXTS = [("A x ran.", "up"), ("No x ran.", "down"), ("A x sat.", "up"), ("No x sat here.", "down")]
@@ -57,7 +59,7 @@ def tables(folder, *evaluations, **settings):
 
 
 @pytest.fixture
-def made(request, tmp_path, write_nlixy):
+def made(request, tmp_path, write_nlixy, tiny_bert):
     """The engine after an evaluation."""
     folder = write_infotabs(tmp_path / "files")
     flips = [str(folder / "flips")]
@@ -70,8 +72,14 @@ def made(request, tmp_path, write_nlixy):
         write_results(tmp_path / "alone", alone.results, alone.rows)
         return tables(folder, CounterfactualTables(flips, str(tmp_path / "alone")))
 
+    def attributions():
+        data = Letters(swap=["premise"])
+        evaluation = Attributions(sorted(METHODS), samples=64, steps=4, shown=2)
+        return measure(reader(tiny_bert, data), data, evaluation, only=["accuracy", "attributions"])
+
     return {
         "accuracy": texts,
+        "attributions": attributions,
         "attentiveness": lambda: texts(Attentiveness()),
         "default_label": lambda: texts(DefaultLabel()),
         "naive_partial": lambda: texts(NaivePartial()),

@@ -53,6 +53,11 @@ class Attributions(Evaluation):
         for flag, n, least in (("samples", samples, 2), ("examples", examples, 1), ("steps", steps, 1)):
             if n is not None and n < least:
                 raise HeedError(f"§attributions.{flag} {n} must be at least {least}.")
+        if hide == "delete" and GRADIENTS in methods:
+            raise HeedError(
+                "§attributions.hide delete makes inputs shorter, and gradients go from masked words to the words "
+                "themselves: leave gradients away, or take mask."
+            )
         if shown < 0:
             raise HeedError(f"§attributions.shown {shown} must not be negative.")
         self.methods, self.samples, self.examples, self.steps = tuple(methods), samples, examples, steps

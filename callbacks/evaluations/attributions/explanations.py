@@ -15,8 +15,12 @@ from lightning_modules.gradients import Scale
 from lightning_modules.processors.hiding import HiddenWords
 from metrics.attributions.attribution import GRADIENTS, SCHEMA, SEPARATOR
 from metrics.attributions.lockstep import Game, Solution, solve
+<<<<<<< HEAD
 from metrics.attributions.methods import METHODS
 from records import Composed, Examples
+=======
+from records import Composed, Examples, HeedError
+>>>>>>> bench18
 
 TOGETHER = 64  # examples whose masks are predicted together
 VERSIONS = {name: method.VERSION for name, method in METHODS.items()} | {GRADIENTS: 1}
@@ -178,12 +182,23 @@ def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
         probs: float64 [inputs, labels].
         labels: int64 [inputs].
         scale: Which of both.
+
+    Raises:
+        HeedError: There are no log-odds, for a probability is 0 or 1.
     """
     own = probs[np.arange(len(probs)), labels]
     if scale == "probability":
         return own
-    others = probs.sum(axis=1) - own
-    return np.log(own) - np.log(others)
+    others = probs.copy()  # to take 1 - own would lose the digits of a probability close to 1
+    others[np.arange(len(probs)), labels] = 0
+    with np.errstate(divide="ignore"):
+        odds = np.log(own) - np.log(others.sum(axis=1))
+    if broken := int((~np.isfinite(odds)).sum()):
+        raise HeedError(
+            f"§attributions.scale logit: {broken:,} of {len(odds):,} inputs have a label with a probability of 0 or 1 "
+            "in single precision, which has no log-odds: take probability."
+        )
+    return odds
 
 
 def _table(explained: Explained, block: np.ndarray, words: HiddenWords, solved: Solved, about: pa.Table) -> pa.Table:

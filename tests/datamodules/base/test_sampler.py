@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share
+from datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share, snug_batches
 
 LENGTHS = st.lists(st.integers(1, 30), max_size=60).map(lambda n: np.array(n, dtype=np.int32))
 
@@ -152,3 +152,21 @@ def test_a_loader_begins_where_the_trainer_stands_when_the_first_batch_is_asked_
     assert [batch.tolist() for batch in loader][5:] == rest
     assert len(loader) == 13
     assert len(rest) == 8
+
+
+@given(lengths=LENGTHS, size=st.integers(1, 9), padding=st.integers(0, 60))
+def test_snug_batches_hold_all_and_little_padding(lengths: np.ndarray, size: int, padding: int) -> None:
+    batches = snug_batches(lengths, size, padding)
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    for batch, following in zip(batches, [*batches, np.zeros(0, dtype=np.int64)][1:], strict=True):
+        missing = int(lengths[batch[0]] * len(batch) - lengths[batch].sum())
+        assert 0 < len(batch) <= size
+        assert missing <= padding
+        if len(following):  # it could not hold one more
+            assert len(batch) == size or missing + lengths[batch[0]] - lengths[following[0]] > padding
+
+
+@given(lengths=LENGTHS, size=st.integers(1, 9))
+def test_snug_batches_are_the_usual_ones_where_padding_costs_nothing(lengths: np.ndarray, size: int) -> None:
+    usual = evaluation_batches(lengths, list(range(len(lengths))), size)
+    assert [b.tolist() for b in snug_batches(lengths, size, 10_000)] == [b.tolist() for b in usual]

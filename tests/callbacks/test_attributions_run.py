@@ -1,0 +1,316 @@
+"""Attributions through the real engine: of models that read one word, and of small real ones."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from transformers import RobertaConfig, RobertaModel, RobertaTokenizer
+
+from callbacks import Attributions, Nothing, Setting
+from callbacks.engine import inquiry
+from callbacks.engine.inquiry import Ask
+from datamodules import PairedData
+from lightning_modules import Encoder, Outputs, Seq2Seq
+from lightning_modules.processors.hiding import HiddenWords
+from records import Example, Examples, HeedError, stopping
+from records.rows import BASE, select
+
+from letters import LABELS, METHODS, Letters, by_example, random, reader, rows_of
+from oracles import measure
+
+
+def words_of(rows, part):
+    """The words of a part, in their order."""
+    return [row["word"] for row in rows if row["part"] == part]
+
+
+ALL = sorted(METHODS)
+EXACT = sorted(METHODS - {"lime"})
+SETTINGS = {"samples": 64, "shown": 0}
+
+
+def explain(module, data, methods=ALL, only=("accuracy", "attributions"), **settings):
+    """The engine after attributions, and accuracy."""
+    return measure(module, data, Attributions(methods, **{**SETTINGS, **settings}), only=only)
+
+
+def counts_of(engine):
+    return {name: count for name, count in engine.results["counts"].items() if name.startswith("attributions/")}
+
+
+@pytest.fixture(scope="module")
+def tiny_roberta(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tiny_roberta")
+    words = [word for pair in Letters().pairs for text in pair for word in text.split()]
+    tokenizer = RobertaTokenizer().train_new_from_iterator([words] * 20, vocab_size=300, show_progress=False)
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    RobertaModel(RobertaConfig(vocab_size=len(tokenizer), max_position_embeddings=80, **sizes)).save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("hide", ["mask", "delete"])
+def test_a_model_that_reads_one_word_has_all_of_its_phi_there(tiny_bert, hide):
+    data = Letters()
+    methods = ALL if hide == "mask" else sorted(METHODS - {"gradients"})
+    explained = by_example(explain(reader(tiny_bert, data), data, methods, hide=hide))
+    worth = math.exp(2) / (math.exp(2) + 2) - 1 / 3
+    assert {method for _, method, _ in explained} == set(methods)
+    for (uid, method, _), rows in explained.items():
+        phi = {True: [], False: []}
+        for row in rows:
+            phi[row["word"] == "z"].append(row["phi"])
+            assert (row["full"], row["nothing"]) == (pytest.approx(worth + 1 / 3), pytest.approx(1 / 3))
+        (own,) = phi[True]
+        if method == "lime":  # its ridge shrinks, and few masks leave words correlated
+            assert own > 0.7 * worth
+            assert np.abs(phi[False]).max() < 0.2 * own, uid
+        else:
+            assert own == pytest.approx(worth, abs=1e-6)
+            assert np.abs(phi[False]).max() < 1e-6, uid
+
+
+def test_what_it_never_reads_has_no_phi(tiny_bert):
+    data = Letters([("a b", "c"), ("a", "b c d")])
+    rows = rows_of(explain(reader(tiny_bert, data), data))
+    assert rows
+    assert max(abs(row["phi"]) for row in rows) < 1e-6
+
+
+@pytest.mark.parametrize("scale", ["probability", "logit"])
+def test_phi_sum_to_what_the_words_add(tiny_bert, scale):
+    data = Letters()
+    engine = explain(random(Encoder, tiny_bert, data), data, scale=scale, steps=64)
+    base = {row["uid"]: row for row in engine.rows["accuracy"][0].to_pylist()}
+    for (uid, method, _), rows in by_example(engine).items():
+        first, own = rows[0], base[uid]
+        p = max(own["p"])
+        assert first["y"] == own["y"]
+        assert first["full"] == pytest.approx(p if scale == "probability" else math.log(p / (1 - p)), abs=1e-4)
+        assert first["delta"] == pytest.approx(first["full"] - first["nothing"] - sum(row["phi"] for row in rows))
+        if method in ("shap", "owen", "permutation"):
+            assert first["delta"] == pytest.approx(0, abs=1e-9)
+        if method == "gradients":
+            assert abs(first["delta"]) < 0.02
+    assert any(abs(row["full"] - row["nothing"]) > 0.05 for row in rows_of(engine))
+
+
+def test_masks_that_coincide_are_predicted_once(tiny_bert):
+    data, methods = Letters(), ["lime", "owen", "permutation", "shap"]
+    module = reader(tiny_bert, data)
+    engine = explain(module, data, methods, only=["attributions"], samples=200)
+    seen, n = module.network.seen, len(data.pool)
+    counts = counts_of(engine)
+    assert sum(seen.values()) == n + counts["attributions/inputs"]
+    made = module.processor(list(data.pool))
+    whole = [
+        tuple(ids[mask.bool()].tolist()) for ids, mask in zip(made["input_ids"], made["attention_mask"], strict=True)
+    ]
+    assert all(times == 1 + (ids in whole) for ids, times in seen.items())  # once more as the example itself
+    asked = {key: rows[0]["masks"] for key, rows in by_example(engine).items()}
+    assert counts["attributions/inputs"] - 2 * n < 0.8 * sum(asked.values())
+    assert max(asked.values()) <= 200
+
+
+def masks_of(module, data, monkeypatch, methods):
+    """The examples and masks that are asked for, as texts."""
+    asked, hidden_by = set(), Ask.hidden
+
+    def hidden(self, words, examples, hidden):
+        for i, row in zip(examples.tolist(), hidden, strict=True):
+            asked.add((str(words.words[i]), row[: words.features[i]].tobytes()))
+        return hidden_by(self, words, examples, hidden)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ask, "hidden", hidden)
+        explain(module, data, methods)
+    return asked
+
+
+def test_the_same_words_have_the_same_masks_in_all_models(tiny_bert, tiny_roberta, tiny_t5, monkeypatch):
+    data, methods = Letters(), ["lime", "shap", "permutation"]
+    modules = (random(Encoder, tiny_bert, data), random(Encoder, tiny_roberta, data), random(Seq2Seq, tiny_t5, data, 1))
+    first, *others = [masks_of(module, data, monkeypatch, methods) for module in modules]
+    assert len(first) > 100
+    assert all(other == first for other in others)
+
+
+def test_fewer_examples_are_among_more_and_have_the_same_rows(tiny_bert):
+    data = Letters()
+    many, few = (by_example(explain(random(Encoder, tiny_bert, data), data, examples=n)) for n in (5, 2))
+    assert len({uid for uid, _, _ in many}) == 5
+    assert len({uid for uid, _, _ in few}) == 2
+    assert set(few) < set(many)
+    for key, rows in few.items():
+        for row, other in zip(rows, many[key], strict=True):
+            for name in ("phi", "full", "nothing", "delta"):
+                assert row.pop(name) == pytest.approx(other.pop(name), abs=1e-6)
+            for error in (row.pop("error"), other.pop("error")):
+                assert error is None or error >= 0
+            assert row == other
+
+
+def test_changed_examples_are_explained_beside_their_own(tiny_bert):
+    data = Letters(swap=["premise"])
+    engine = explain(reader(tiny_bert, data), data, ["shap"], shown=2, examples=4)
+    explained = by_example(engine)
+    swapped = {uid for uid, _, variant in explained if variant}
+    assert len({uid for uid, _, _ in explained}) == 4
+    assert len(swapped) == 2
+    premises = [premise.split() for premise, _ in data.pairs]
+    for uid in swapped:
+        own, other = explained[uid, "shap", ""], explained[uid, "shap", "swap premise"]
+        assert words_of(own, "hypothesis") == words_of(other, "hypothesis")
+        assert words_of(own, "premise") != words_of(other, "premise")
+        assert words_of(other, "premise") in premises
+        assert {row["y"] for row in (*own, *other)} == {own[0]["y"]}  # what it says of the example is explained in both
+        assert {row["gold"] for row in other} == {None}
+        assert sum(row["phi"] for row in other) == pytest.approx(other[0]["full"] - other[0]["nothing"])
+    assert engine.measurements["attributions/letters/shap/delta"].n == 4  # the changed ones do not count
+
+
+def test_single_sentences(tiny_bert):
+    data = Letters([(premise,) for premise, _ in Letters().pairs], parts=("sentence",))
+    engine = explain(reader(tiny_bert, data), data, EXACT)
+    assert {(row["part"], row["part"] == "") for row in rows_of(engine)} == {("sentence", False), ("", True)}
+    for (uid, _, _), rows in by_example(engine).items():
+        (sentence,) = data.pairs[int(uid.split("/")[1])]
+        assert words_of(rows, "sentence") == sentence.split()
+        assert words_of(rows, "") == ["[SEP]"]
+        assert all(abs(row["phi"]) < 1e-6 for row in rows if row["word"] != "z")
+
+
+@pytest.mark.parametrize("partial", ["premise", "hypothesis"])
+def test_a_model_of_one_part_is_explained_by_its_words(tiny_bert, partial):
+    data = Letters(partial=partial)
+    engine = explain(reader(tiny_bert, data), data, ["shap", "gradients"])
+    texts = {f"letters/{i}": pair[partial == "hypothesis"].split() for i, pair in enumerate(data.pairs)}
+    for (uid, _, _), rows in by_example(engine).items():
+        assert words_of(rows, partial) == texts[uid]
+        assert {row["part"] for row in rows} == {partial, ""}
+
+
+@pytest.mark.parametrize("decoding", ["likelihood", "greedy"])
+def test_a_model_that_scores_labels(tiny_t5, decoding):
+    data = Letters()
+    engine = explain(random(Seq2Seq, tiny_t5, data, 1.0, decoding=decoding), data, steps=48)
+    counts = counts_of(engine)
+    answers = select(engine.rows["accuracy"][0], intervention=BASE)["y"].to_pylist()
+    assert counts["attributions/without_label"] == sum(answer not in LABELS for answer in answers)
+    explained = by_example(engine)
+    assert len({uid for uid, _, _ in explained}) == len(answers) - counts["attributions/without_label"]
+    assert bool(explained) == (decoding == "likelihood")
+    for (uid, method, _), rows in explained.items():
+        pair = data.pairs[int(uid.split("/")[1])]
+        assert [words_of(rows, part) for part in data.task.parts] == [text.split() for text in pair]
+        assert len(words_of(rows, "")) == 2
+        if method != "lime":
+            assert abs(rows[0]["delta"]) < (0.1 if method == "gradients" else 1e-9)
+
+
+class SomeWithoutGold(Letters):
+    """The last example has no gold label."""
+
+    def load(self, split):
+        *others, last = super().load(split)
+        return Examples.of([*others, Example(last.uid, last.parts, None, {})])
+
+
+def test_gold_in_place_of_the_prediction(tiny_bert):
+    data = SomeWithoutGold()
+    module = reader(tiny_bert, data)
+    engine = explain(module, data, EXACT, only=["attributions"], explain="gold")
+    assert counts_of(engine)["attributions/without_label"] == 1
+    explained = by_example(engine)
+    assert {uid for uid, _, _ in explained} == {f"letters/{i}" for i in range(5)}
+    for (uid, _, _), rows in explained.items():
+        is_first = int(uid.split("/")[1]) % 3 == 0
+        assert {row["y"] for row in rows} == {rows[0]["gold"]}
+        assert [row["phi"] > 0.1 if is_first else row["phi"] < -0.1 for row in rows if row["word"] == "z"] == [True]
+
+
+class NotFinite(Encoder):
+    """A model that breaks down where everything is hidden."""
+
+    def answer(self, inputs):
+        probs = super().answer(inputs).probs
+        hidden = (inputs["input_ids"] == self.processor.tokenizer.mask_token_id).sum(dim=1)
+        return Outputs(probs.masked_fill(hidden[:, None] > 1, torch.nan))
+
+
+def test_outputs_that_are_not_finite_are_refused(tiny_bert):
+    data = Letters()
+    module = NotFinite(str(tiny_bert), max_length=64)
+    with pytest.raises(HeedError, match=r"outputs are not finite for .* predictions \(inputs without words\)"):
+        explain(module, data, ["shap"])
+
+
+def test_gradients_that_are_not_finite_are_refused(tiny_bert, monkeypatch):
+    data = Letters()
+
+    def broken(module, inputs, *_):
+        return torch.full(inputs["input_ids"].shape, torch.nan)
+
+    monkeypatch.setattr(inquiry, "integrated_gradients", broken)
+    with pytest.raises(HeedError, match=r"outputs are not finite for 6 of 6 predictions \(integrated gradients\)"):
+        explain(reader(tiny_bert, data), data, ["gradients"])
+
+
+def test_a_probability_of_1_has_no_log_odds(tiny_bert):
+    data = Letters()
+    module = reader(tiny_bert, data)
+    module.network.gain = 80.0  # 1 - p is far below the precision of p
+    rows = rows_of(explain(module, data, ["shap"], scale="logit"))
+    assert [row["full"] for row in rows] == pytest.approx([80 - math.log(2)] * len(rows))
+    module.network.gain = 200.0
+    with pytest.raises(HeedError, match=r"scale logit: 6 of 12 inputs have .* 0 or 1 .*: take probability"):
+        explain(module, data, ["shap"], scale="logit")
+
+
+@pytest.mark.parametrize("method", ["shap", "gradients"])
+def test_sigterm_ends_it_where_processes_meet(tiny_bert, method, monkeypatch):
+    data, calls, inputs = Letters(), [], HiddenWords.inputs
+
+    def noted(*args):
+        calls.append(1)
+        monkeypatch.setattr(stopping, "requested", lambda: True)
+        return inputs(*args)
+
+    monkeypatch.setattr(HiddenWords, "inputs", noted)
+    with pytest.raises(stopping.Stopped, match="stopped by SIGTERM"):
+        explain(reader(tiny_bert, data), data, [method])
+    assert calls
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"methods": ["shap", "guess"]}, "methods guess: unknown; known are "),
+        ({"methods": []}, "methods should name some of "),
+        ({"methods": ["shap", "shap"]}, "methods should name .* each once"),
+        ({"samples": 1}, "samples 1 must be at least 2"),
+        ({"examples": 0}, "examples 0 must be at least 1"),
+        ({"steps": 0}, "steps 0 must be at least 1"),
+        ({"methods": ["gradients"], "hide": "delete"}, "hide delete makes inputs shorter"),
+        ({"shown": -1}, "shown -1 must not be negative"),
+    ],
+)
+def test_settings_that_make_no_sense(settings, message):
+    with pytest.raises(HeedError, match=message):
+        Attributions(**settings)
+
+
+def test_a_budget_that_a_method_cannot_do_with(tiny_bert):
+    data = Letters()
+    with pytest.raises(HeedError, match=r"samples is 4, but permutation needs \d+ or more"):
+        explain(reader(tiny_bert, data), data, ["permutation"], samples=4)
+
+
+def test_what_has_no_labels_is_left_alone():
+    class Numbers(PairedData):
+        pictures = ("image",)
+
+    data = Numbers("d", ("image", "question"), LABELS, None, swap=[])
+    assert isinstance(Attributions().plan(Setting(data)), Nothing)
