@@ -83,8 +83,8 @@ def test_what_is_missing_falls_with_the_steps(request: pytest.FixtureRequest, wh
         (integrated_gradients(model, inputs, baseline, LABELS, steps, 64).sum(dim=1) - (full - nothing)).abs().max()
         for steps in (1, 4, 64)
     ]
-    assert missing[0] > missing[1] > missing[2]
-    assert missing[2] < 1e-3
+    assert missing[0] > 10 * missing[2]
+    assert missing[2] < 0.02
 
 
 def test_within_inference_mode_and_without_gradients_of_weights(encoder: Classifier) -> None:

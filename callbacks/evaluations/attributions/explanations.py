@@ -15,12 +15,8 @@ from lightning_modules.gradients import Scale
 from lightning_modules.processors.hiding import HiddenWords
 from metrics.attributions.attribution import GRADIENTS, SCHEMA, SEPARATOR
 from metrics.attributions.lockstep import Game, Solution, solve
-<<<<<<< HEAD
 from metrics.attributions.methods import METHODS
-from records import Composed, Examples
-=======
 from records import Composed, Examples, HeedError
->>>>>>> bench18
 
 TOGETHER = 64  # examples whose masks are predicted together
 VERSIONS = {name: method.VERSION for name, method in METHODS.items()} | {GRADIENTS: 1}
