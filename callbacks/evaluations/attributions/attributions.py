@@ -20,7 +20,8 @@ class Attributions(Evaluation):
 
     It runs where ``--evaluations`` names it. Examples are chosen by a hash of their uid, the same for every model.
     Counted are those without a label to explain, which are left out, and those that are longer than the model reads: a
-    word that is cut off has a phi of 0, but for the error of the method.
+    word that is cut off has a phi of 0, but for the error of the method. Counted are, too, examples for which ``samples``
+    is less than twice their words and separators ("shap_scarce"): SHAP then draws phi towards equal shares.
 
     Args:
         methods: Of lime, shap, owen, permutation and gradients.

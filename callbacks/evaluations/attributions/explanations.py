@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from callbacks.engine.inquiry import Ask, Subwords
+from callbacks.engine.pace import Pace
 from callbacks.engine.predictions import Predictions
 from callbacks.engine.row_maker import groups_of, slices_of
 from interventions import Swap, within_limit
@@ -15,7 +16,7 @@ from lightning_modules.gradients import Scale
 from lightning_modules.processors.hiding import HiddenWords
 from metrics.attributions.attribution import GRADIENTS, SCHEMA, SEPARATOR
 from metrics.attributions.lockstep import Game, Solution, solve
-from metrics.attributions.methods import METHODS
+from metrics.attributions.methods import METHODS, shap
 from records import Composed, Examples, HeedError
 
 TOGETHER = 64  # examples whose masks are predicted together
@@ -90,8 +91,10 @@ class Explanations:
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
         """The rows, block by block; see :class:`~callbacks.engine.inquiry.Inquiry`."""
         explained = self._explained(pool, base, ask, seed)
+        pace = Pace("Explanations", len(explained.positions))
         for block in explained.blocks():
-            yield self._block(explained, block, base, ask, seed)
+            yield self._block(explained, block, ask, seed)
+            pace.advance(len(block))
 
     def _explained(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Explained:
         """Choose the examples: those of a smaller limit are among those of a larger one, whatever the model.
@@ -128,11 +131,13 @@ class Explanations:
         changes = swap.changes(pool, within_limit(limited, pool, chosen, seed), seed)
         return changes.positions, changes.lenders
 
-    def _block(self, explained: Explained, block: np.ndarray, base: Predictions, ask: Ask, seed: int) -> pa.Table:
+    def _block(self, explained: Explained, block: np.ndarray, ask: Ask, seed: int) -> pa.Table:
         examples, labels = explained.examples.take(block), explained.labels[block]
         words = ask.words(examples, self.delete)
         here, is_own = np.arange(len(block)), [explained.variants[i] == "" for i in block]
         ask.counts["truncated"] += int(words.truncated[is_own].sum())
+        if shap.NAME in self.methods:
+            ask.counts["shap_scarce"] += int(shap.is_scarce(words.features[is_own], self.samples).sum())
 
         def value(of: np.ndarray, hidden: np.ndarray) -> np.ndarray:
             return scaled(ask.hidden(words, of, hidden), labels[of], self.scale)
