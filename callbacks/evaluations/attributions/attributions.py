@@ -19,9 +19,9 @@ class Attributions(Evaluation):
     """What each word adds to the probability of the prediction, by masking words or by gradients.
 
     It runs where ``--evaluations`` names it. Examples are chosen by a hash of their uid, the same for every model.
-    Counted are examples without a label to explain, which are left out; those that are longer than the model reads, in
-    which a word that is cut off has a phi of 0, but for the error of the method; and those for which ``samples`` is less
-    than twice the words and separators ("shap_scarce"), where SHAP draws phi towards equal shares.
+    Counted are examples without a label to explain, which are left out; those that are longer than the model reads,
+    where a word that is cut off has a phi of 0, but for the error of the method; and those for which ``samples`` is
+    less than twice the words and separators ("shap_scarce"), where SHAP draws phi towards equal shares.
 
     Args:
         methods: Of lime, shap, owen, permutation and gradients.
