@@ -236,6 +236,10 @@ class HeedCLI(LightningCLI):
         self.planned = self.engine.planned
         for name, nothing in self.engine.idle.items() if self.only else ():
             raise HeedError(f"--evaluations {name} {nothing.reason}.")
+        for flag in (argument.partition("=")[0] for argument in sys.argv[1:] if argument.startswith("--")):
+            kind = EVALUATIONS.get(name := flag[2:].partition(".")[0])
+            if kind is not None and not (kind.by_default or name in (self.only or ())):
+                raise HeedError(f"{flag}: {name} runs only where it is named: add it to --evaluations.")
         if not self.evaluating:
             self.config_init["checkpoint"].require_known(self.engine, self.datamodule)
             for callback in self.own_callbacks:

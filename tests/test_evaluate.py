@@ -139,6 +139,11 @@ def test_without_data_the_labels_are_those_of_the_head(monkeypatch, tiny_bert, t
         (["--evaluations", "[effects]"], "effects: unknown; known are accuracy, answers, attentiveness, default_label"),
         (["--evaluations", "[natural_logic]"], "natural_logic needs --natural_logic.path DIR, the folder of NLI-XY"),
         (["--evaluations", "[]"], "--evaluations names none of accuracy"),
+        (
+            ["--attributions.samples", "8"],
+            "--attributions.samples: attributions runs only where it is named: add it to",
+        ),
+        (["--evaluations", "accuracy", "--attributions.methods=[lime]"], "--attributions.methods: attributions runs"),
         (["--evaluations", "natural_logic, two_class"], "natural_logic needs"),
         (["--evaluations", "[two_class]"], "two_class needs --two_class.benchmarks"),
         (["--natural_logic.path", "nowhere"], "--natural_logic.path nowhere is no folder"),

@@ -25,6 +25,8 @@ def require_regime(
     for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
         if unknown := [part for joined in named for part in joined.split("+") if part not in parts]:
             raise HeedError(f"§data.{option} {unknown[0]}: {name} has the parts {', '.join(parts)}.")
+    if twice := [part for k, part in enumerate(swap) if part in swap[:k]]:
+        raise HeedError(f"§data.swap names {twice[0]} twice: name each part once.")
     if partial and augment == "counterfactual":
         raise HeedError("§partial leaves one part, and §augment counterfactual swaps one of two: use either.")
     if augment == "counterfactual" and not swap:

@@ -57,7 +57,7 @@ class HiddenWords:
         parts: Names of the parts, in the order of the features.
         words: Of each example the words of each part.
         separators: What stands behind each part, as text.
-        truncated: How many examples are longer than the model reads.
+        truncated: Which examples are longer than the model reads: bool [examples].
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class HiddenWords:
         self._starts = (np.cumsum(lengths) - lengths).reshape(shape).T
         counts = lengths.reshape(shape).T
         self._counts = share_budget(counts, self.processor.budget)
-        self.truncated = int((counts.sum(axis=0) > self.processor.budget).sum())
+        self.truncated = counts.sum(axis=0) > self.processor.budget
 
     def __len__(self) -> int:
         return len(self.words)

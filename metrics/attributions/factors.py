@@ -78,7 +78,7 @@ def index_diff(of: Attribution, mean: bool = False, bag: bool = False) -> float 
 
 
 def first_tok(of: Attribution) -> float | None:
-    """FIRST-TOK: the phi of the first separator.
+    """FIRST-TOK: the phi of the separator behind a, which a template may read after that of b.
 
     Example:
         >>> from metrics.attributions.sample import example

@@ -142,7 +142,10 @@ def _require_alike(first: Model, other: Model) -> None:
     if apart := difference(contents(first.base), contents(other.base)):
         raise HeedError(f"{both} were evaluated on different examples: {apart}; other OOD sets stand in --set.")
     if apart := difference(first.contents, other.contents):
-        raise HeedError(f"{both} explain different examples: {apart}; evaluate both with one seed and as many.")
+        raise HeedError(
+            f"{both} explain different examples: {apart}; evaluate both with one seed and as many. An example for "
+            f"which a model writes no label is not explained ({EVALUATION}/without_label in results.json)."
+        )
     if first.manifest != other.manifest:
         raise HeedError(
             f"{both} were not explained alike (their manifests differ): evaluate both with the same settings of "

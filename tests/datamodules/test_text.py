@@ -217,6 +217,11 @@ def test_an_unknown_part_is_refused_with_the_known_ones(option: str, value: Any)
         PairedText(**NLI, path="x", **{option: value})
 
 
+def test_a_part_to_swap_is_named_once() -> None:
+    with pytest.raises(HeedError, match="swap names premise twice: name each part once"):
+        PairedText(**NLI, path="x", swap=["premise", "hypothesis", "premise"])
+
+
 def test_counterfactuals_without_a_part_to_swap_are_refused(folder: Path) -> None:
     def train() -> None:
         data = PairedText(**NLI, path=str(folder), augment="counterfactual", swap=[])

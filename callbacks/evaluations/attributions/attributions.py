@@ -6,17 +6,22 @@ from typing import Literal
 from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from callbacks.engine.inquiry import Subwords
 from callbacks.evaluations.attributions.explanations import Explanations
+from interventions import Swap
 from lightning_modules.gradients import Scale
 from metrics import METRICS
 from metrics.attributions.attribution import GRADIENTS
 from metrics.attributions.methods import METHODS
 from records import HeedError
+from records.rows import SPLIT
 
 
 class Attributions(Evaluation):
     """What each word adds to the probability of the prediction, by masking words or by gradients.
 
     It runs where ``--evaluations`` names it. Examples are chosen by a hash of their uid, the same for every model.
+    Counted are examples without a label to explain, which are left out; those that are longer than the model reads,
+    where a word that is cut off has a phi of 0, but for the error of the method; and those for which ``samples`` is
+    less than twice the words and separators ("shap_scarce"), where SHAP draws phi towards equal shares.
 
     Args:
         methods: Of lime, shap, owen, permutation and gradients.
@@ -68,15 +73,15 @@ class Attributions(Evaluation):
         data = setting.data
         if not (data.task.kind.has_labels and data.task.kind.exclusive) or data.task.pictures:
             return Nothing("explains classifiers of texts")
-        swap = [part for part in data.swap if part in data.task.parts]
+        within = SPLIT if data.splits_evaluated else None
+        swaps = [Swap(part, None, 1, within=within) for part in data.swap]
         inquiry = Explanations(
             self.methods,
             self.samples,
             self.steps,
             self.examples,
-            self.shown if swap else 0,
-            swap,
-            data.default_label,
+            self.shown if swaps else 0,
+            swaps,
             self.explain == "gold",
             self.scale,
             self.hide == "delete",

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from callbacks.engine.inquiry import Ask, Subwords
+from callbacks.engine.pace import Pace
 from callbacks.engine.predictions import Predictions
 from callbacks.engine.row_maker import groups_of, slices_of
 from interventions import Swap, within_limit
@@ -15,7 +16,7 @@ from lightning_modules.gradients import Scale
 from lightning_modules.processors.hiding import HiddenWords
 from metrics.attributions.attribution import GRADIENTS, SCHEMA, SEPARATOR
 from metrics.attributions.lockstep import Game, Solution, solve
-from metrics.attributions.methods import METHODS
+from metrics.attributions.methods import METHODS, shap
 from records import Composed, Examples, HeedError
 
 TOGETHER = 64  # examples whose masks are predicted together
@@ -58,8 +59,7 @@ class Explanations:
         steps: Points of the integral, for gradients.
         limit: Examples to explain.
         shown: Of so many of them also a version in which a part is another example's.
-        swap: Parts that are swapped there.
-        default_label: Of the data, for the swaps.
+        swaps: How a part is swapped there.
         gold: Whether the probability of the gold label is explained, and not that of the prediction.
         scale: Whether the probability is explained, or its log-odds.
         delete: Whether hidden words are left out, and not masked.
@@ -73,38 +73,45 @@ class Explanations:
         methods: Sequence[str],
         samples: int,
         steps: int,
-        limit: int,
+        limit: int | None,
         shown: int = 0,
-        swap: Sequence[str] = (),
-        default_label: str | None = None,
+        swaps: Sequence[Swap] = (),
         gold: bool = False,
         scale: Scale = "probability",
         delete: bool = False,
         subwords: Subwords = "sum",
     ) -> None:
         self.methods, self.samples, self.steps, self.limit = tuple(sorted(methods)), samples, steps, limit
-        self.shown, self.parts, self.default_label = shown, tuple(swap), default_label
+        self.shown, self.swaps, self.parts = shown, tuple(swaps), tuple(swap.part for swap in swaps)
         self.gold, self.scale, self.delete, self.subwords = gold, scale, delete, subwords
         versions = tuple(VERSIONS[name] for name in self.methods)
         self.settings = (*self.methods, *versions, samples, steps, shown, gold, scale, delete, subwords)
+        self.settings += tuple(setting for swap in swaps for setting in swap.settings)
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
         """The rows, block by block; see :class:`~callbacks.engine.inquiry.Inquiry`."""
         explained = self._explained(pool, base, ask, seed)
+        pace = Pace("Explanations", len(explained.positions))
         for block in explained.blocks():
-            yield self._block(explained, block, base, ask, seed)
+            yield self._block(explained, block, ask, seed)
+            pace.advance(len(block))
 
     def _explained(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Explained:
-        """Choose the examples: those of a smaller limit are among those of a larger one, whatever the model."""
+        """Choose the examples: those of a smaller limit are among those of a larger one, whatever the model.
+
+        Those without a label to explain are counted and left out only then: no other example takes their place.
+        """
         names = ask.labels
         answers = pool.texts("label", base.positions) if self.gold else base.texts
         known = pc.is_in(answers, value_set=pa.array(names)).to_numpy(zero_copy_only=False)
-        ask.counts["without_label"] += int((~known).sum())
         of_pool = np.full(len(pool), -1, dtype=np.int64)
         of_pool[base.positions[known]] = pc.index_in(answers.filter(known), pa.array(names)).to_numpy()
-        chosen = within_limit(self, pool, base.positions[known], seed)
+        chosen = within_limit(self, pool, base.positions, seed)
+        has_label = of_pool[chosen] >= 0
+        ask.counts["without_label"] += int((~has_label).sum())
+        chosen = chosen[has_label]
         entries = [("", chosen, {})] + [
-            ("swap " + part, *self._swapped(pool, chosen, part, seed)) for part in self.parts
+            ("swap " + swap.part, *self._swapped(pool, chosen, swap, seed)) for swap in self.swaps
         ]
         positions = np.concatenate([own for _, own, _ in entries])
         variants = np.repeat([variant for variant, _, _ in entries], [len(own) for _, own, _ in entries])
@@ -116,18 +123,21 @@ class Explanations:
         examples = Composed(pool, positions, lenders).take(order)
         return Explained(examples, examples.positions, of_pool[examples.positions], variants[order].tolist())
 
-    def _swapped(self, pool: Examples, chosen: np.ndarray, part: str, seed: int) -> tuple[np.ndarray, Mapping]:
+    def _swapped(self, pool: Examples, chosen: np.ndarray, swap: Swap, seed: int) -> tuple[np.ndarray, Mapping]:
         """Some of the examples, and the position of the one that lends a part."""
         if not self.shown:
             return np.zeros(0, dtype=np.int64), {}
         limited = Explanations(self.methods, self.samples, self.steps, self.shown)
-        changes = Swap(part, self.default_label, 1).changes(pool, within_limit(limited, pool, chosen, seed), seed)
+        changes = swap.changes(pool, within_limit(limited, pool, chosen, seed), seed)
         return changes.positions, changes.lenders
 
-    def _block(self, explained: Explained, block: np.ndarray, base: Predictions, ask: Ask, seed: int) -> pa.Table:
+    def _block(self, explained: Explained, block: np.ndarray, ask: Ask, seed: int) -> pa.Table:
         examples, labels = explained.examples.take(block), explained.labels[block]
         words = ask.words(examples, self.delete)
-        here = np.arange(len(block))
+        here, is_own = np.arange(len(block)), [explained.variants[i] == "" for i in block]
+        ask.counts["truncated"] += int(words.truncated[is_own].sum())
+        if shap.NAME in self.methods:
+            ask.counts["shap_scarce"] += int(shap.is_scarce(words.features[is_own], self.samples).sum())
 
         def value(of: np.ndarray, hidden: np.ndarray) -> np.ndarray:
             return scaled(ask.hidden(words, of, hidden), labels[of], self.scale)

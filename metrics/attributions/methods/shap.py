@@ -30,6 +30,20 @@ def explain(
     return shapley(chosen, values, full, nothing)
 
 
+def is_scarce(n: np.ndarray, budget: int) -> np.ndarray:
+    """Whether a budget does not determine the phi of examples of so many features (:func:`shapley`): bool [examples].
+
+    Args:
+        n: int [examples].
+        budget: Most masks of each.
+
+    Example:
+        >>> is_scarce(np.array([2, 32, 33]), 64).tolist()
+        [False, False, True]
+    """
+    return (2 * n > budget) & (n > 2)
+
+
 def shapley(chosen: Coalitions, values: np.ndarray, full: float, nothing: float) -> tuple[np.ndarray, np.ndarray]:
     """Weighted least squares with ``sum(phi) = full - nothing`` (Lundberg and Lee 2017, theorem 2).
 

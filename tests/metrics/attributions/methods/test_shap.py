@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interventions.masks import Coalitions, coalitions
-from metrics.attributions.methods.shap import shapley
+from metrics.attributions.methods.shap import is_scarce, shapley
 from records import HeedError
 
 from word_games import ends, pairwise_game, planted_game, play, shapley_by_subsets, smooth_game, table_game
@@ -79,6 +79,14 @@ def test_fewer_pairs_than_words_draw_towards_equal_shares():
     assert determined == pytest.approx([0.7 * (i == 3) for i in range(20)], abs=1e-9)
     assert shrunk.argmax() == 3
     assert 0.2 < shrunk[3] < 0.69
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_an_additive_game_is_explained_exactly_unless_masks_are_scarce(n):
+    added = np.arange(1.0, n + 1) ** 2
+    for budget in range(2, 2 * n + 3):
+        phi = play("shap", lambda masks: masks @ added, [n], budget).phi
+        assert bool(is_scarce(np.array([n]), budget)[0]) == (np.abs(phi - added).max() > 1e-6), budget
 
 
 def test_a_design_that_does_not_determine_phi_is_seen_though_it_has_pairs_enough():
