@@ -87,12 +87,12 @@ class Ask:
 
         sums = np.zeros((len(examples), width))
         of_tokens = words.features_of_tokens(examples, batches[experiment.rank :: experiment.world])
-        for (batch, given), features in zip(
-            experiment.shared(make, batches, "integrated gradients"), of_tokens, strict=False
-        ):
-            module = experiment.module
-            tokens = integrated_gradients(module, given["inputs"], given["from"], given["labels"], steps, most, scale)
-            sums[batch] = of_words(tokens.cpu().numpy(), features, width, subwords)
+        shares = zip(experiment.shared(make, batches, "integrated gradients"), of_tokens, strict=False)
+        with experiment.trainer.precision_plugin.val_step_context():  # as predictions are made
+            for (batch, given), features in shares:
+                ends = given["inputs"], given["from"]
+                tokens = integrated_gradients(experiment.module, *ends, given["labels"], steps, most, scale)
+                sums[batch] = of_words(tokens.cpu().numpy(), features, width, subwords)
         self.counts["gradients"] += len(examples) * steps
         several = gather(None if stopping.requested() else sums)
         if any(one is None for one in several):
