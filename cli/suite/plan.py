@@ -97,7 +97,10 @@ class Suite:
         return self.path.stem
 
     def _mapping(self, given: Any, where: str, keys: Sequence[str] | None = None) -> Mapping[Any, Any]:
-        if not isinstance(given, Mapping) or (keys and not set(given) <= set(keys)):
+        unknown = [key for key in given if keys and key not in keys] if isinstance(given, Mapping) else []
+        if unknown:
+            raise HeedError(f"{self.path}: {where} has the key {unknown[0]!r}; it may have {', '.join(keys or ())}.")
+        if not isinstance(given, Mapping):
             wanted = f"should have some of {', '.join(keys)}" if keys else "should name each with its settings"
             raise HeedError(f"{self.path}: {where} {wanted}.")
         return given

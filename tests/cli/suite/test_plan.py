@@ -76,8 +76,8 @@ def test_without_attributions_nothing_is_ranked(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("train: --common 1", "trian: --common 1", "the file should have some of train, evaluate"),
-        ("two:", "two: {eval: --x}", "sets: two should have some of train, evaluate"),
+        ("train: --common 1", "trian: --common 1", "the file has the key 'trian'; it may have train, evaluate"),
+        ("two:", "two: {eval: --x}", "sets: two has the key 'eval'; it may have train, evaluate"),
         ("  two:\n", "  models: {}\n", "may not be called 'models'"),
         ("  two:\n", "  a/b: {}\n", "'a/b' names a folder"),
         ("from: base", "from: bass", "more begins from 'bass', which is not one of the models"),
