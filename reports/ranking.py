@@ -174,7 +174,12 @@ def main(arguments: list[str]) -> None:
     if options.samples < 1:
         raise HeedError(f"--samples {options.samples}: there should be one sample or more.")
     sizes, names = _numbers(options.n), [name for name in options.factors.split(",") if name] or list(FACTORS)
-    factors, methods = factors_named(names), [name for name in options.method.split(",") if name]
+    methods = [name for name in options.method.split(",") if name]
+    try:
+        factors = factors_named(names)
+    except HeedError as error:
+        error.name_settings(r"--\1")
+        raise
     if options.l1:
         factors = {name: partial(of_normalised, factor) for name, factor in factors.items()}
     sets = sets_of(options.runs, options.set)

@@ -90,15 +90,16 @@ def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown
     unit = "percent" if context.own.get("scale", PROBABILITY) == PROBABILITY else "ratio"
     for name in numbers:
         if not any(line.metric == str(name._replace(statistic="")) for line in lines):
-            lines.append(_heading(name, numbers))
+            lines.append(_heading(name, numbers, counts.get(f"{name.part}_scarce", 0)))
         label = LABELS.get(name.statistic, name.statistic)
         lines.append(Line(str(name), label, level=1, unit="percent" if name.statistic == UNSWAPPED else unit))
     return Shown(lines)
 
 
-def _heading(name: MetricName, numbers: Mapping[MetricName, Measurement]) -> Line:
+def _heading(name: MetricName, numbers: Mapping[MetricName, Measurement], scarce: int) -> Line:
     examples = max(m.n for other, m in numbers.items() if other.part == name.part)
-    return Line(str(name._replace(statistic="")), name.part, text=f"{examples:,} examples")
+    told = f", {scarce:,} with too few masks" if scarce else ""
+    return Line(str(name._replace(statistic="")), name.part, text=f"{examples:,} examples{told}")
 
 
 METRIC = Metric(FAMILY, attribution_numbers, show)

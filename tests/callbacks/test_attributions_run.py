@@ -314,3 +314,9 @@ def test_what_has_no_labels_is_left_alone():
 
     data = Numbers("d", ("image", "question"), LABELS, None, swap=[])
     assert isinstance(Attributions().plan(Setting(data)), Nothing)
+
+
+def test_methods_may_be_named_in_one_text():
+    assert Attributions("lime, shap").methods == ("lime", "shap")
+    with pytest.raises(HeedError, match="methods sharp: unknown"):
+        Attributions("sharp")

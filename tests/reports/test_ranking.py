@@ -234,7 +234,7 @@ def test_what_is_missing_is_named(tmp_path):
     assert refused(tmp_path, "a", "b", "--n=0").startswith("--n 0:")
     assert refused(tmp_path, "a", "b", "--samples=0").startswith("--samples 0:")
     assert refused(tmp_path, "a", "b", "--set=x").startswith("--set x: write NAME=FOLDER")
-    assert refused(tmp_path, "a", "b", "--factors=nope").startswith("factors: there is no factor 'nope'")
+    assert refused(tmp_path, "a", "b", "--factors=nope").startswith("--factors: there is no factor 'nope'")
     assert refused(tmp_path) == "name the folders of two evaluations or more, or a folder that holds them"
 
 

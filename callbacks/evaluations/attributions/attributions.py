@@ -1,6 +1,6 @@
 """Attributions of words (OOD performance from few examples, section 3) as an evaluation."""
 
-from collections.abc import Sequence
+import re
 from typing import Literal
 
 from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
@@ -40,7 +40,7 @@ class Attributions(Evaluation):
 
     def __init__(
         self,
-        methods: Sequence[str] = ("shap",),
+        methods: list[str] | str = "shap",
         samples: int = 256,
         examples: int | None = 100,
         steps: int = 32,
@@ -50,7 +50,7 @@ class Attributions(Evaluation):
         subwords: Subwords = "sum",
         shown: int = 10,
     ) -> None:
-        known = (*METHODS, GRADIENTS)
+        known, methods = (*METHODS, GRADIENTS), re.findall(r"[^\s,]+", methods) if isinstance(methods, str) else methods
         if unknown := [name for name in methods if name not in known]:
             raise HeedError(f"§attributions.methods {unknown[0]}: unknown; known are {', '.join(known)}.")
         if not methods or len(set(methods)) < len(methods):

@@ -9,7 +9,7 @@ from metrics import METRICS
 from metrics.attributions.attribution import attributions
 from metrics.attributions.factors import FACTORS, has_swapped_words
 from metrics.attributions.sample import example
-from records import Context, HeedError, MetricName
+from records import Context, HeedError, Measurement, MetricName
 from records.rows import require_canonical
 
 from attribution_rows import word_rows
@@ -115,3 +115,11 @@ def test_phi_of_probabilities_are_in_percent_and_those_of_log_odds_are_not():
         units = {line.label: line.unit for line in lines if line.level}
         assert units.pop("without swapped words") == "percent"
         assert set(units.values()) == {unit}
+
+
+def test_the_heading_says_how_many_examples_have_too_few_masks():
+    name = MetricName("attributions", "mnli", "shap", "max_diff")
+    numbers = {name: Measurement(0.1, 4), name._replace(part="lime"): Measurement(0.1, 4)}
+    context = Context("mnli", parts=("premise", "hypothesis"))
+    headings = [line.text for line in METRIC.show(numbers, context, {"shap_scarce": 3}).lines if line.level == 0]
+    assert headings == ["4 examples, 3 with too few masks", "4 examples"]
