@@ -212,6 +212,10 @@ class Classifier(pl.LightningModule):
         """Predict a batch, whose ``inputs`` come from the processor; None for a batch of no example."""
         return self.answer(batch["inputs"]) if batch["size"] else None
 
+    def probabilities(self, batch: dict[str, Any]) -> Outputs | None:
+        """As :meth:`predict`, without the answer: a model that would write it token by token writes nothing."""
+        return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
+
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """The predictions for the inputs of one example or more; nothing here waits for the device."""
         scores = self.logits(inputs).float()

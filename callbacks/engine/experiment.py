@@ -20,10 +20,12 @@ from datamodules.base.ahead import ahead
 from datamodules.base.processes import by_first, gather, is_first, to_first
 from datamodules.base.sampler import evaluation_batches, snug_batches
 from interventions import Intervention, within_limit
+from lightning_modules.outputs import Outputs
 from records import Composed, Examples, HeedError, Spool, stopping
 from records import rows as r
 
 PADDING = 64  # tokens that a CPU computes in the time that a batch takes to begin; other devices want full batches
+Predict = Callable[[dict[str, Any]], Outputs | None]
 InputsOf = Callable[[Sequence[np.ndarray]], Iterator[dict[str, Any]]]  # batches of positions to inputs of the model
 
 
@@ -108,13 +110,18 @@ class Experiment:
         return gather_predictions(self._predict(make, batches, "Base examples", pace))
 
     def _predict(
-        self, make: InputsOf, batches: Sequence[np.ndarray], what: str, pace: Pace | None = None
+        self,
+        make: InputsOf,
+        batches: Sequence[np.ndarray],
+        what: str,
+        pace: Pace | None = None,
+        predict: Predict | None = None,
     ) -> Predictions:
         """The predictions for this process's share of the batches; positions are those within the batches."""
-        collector = Collector(self.task)
+        collector, predict = Collector(self.task), predict or self.module.predict
         with self.trainer.precision_plugin.val_step_context():  # once: autocast keeps the weights that it has cast
             for positions, inputs in self.shared(make, batches, what):
-                collector.add(positions, self.module.predict({"inputs": inputs, "size": len(positions)}))
+                collector.add(positions, predict({"inputs": inputs, "size": len(positions)}))
                 if pace is not None:
                     pace.advance(len(positions))
         return collector.predictions()
@@ -160,8 +167,8 @@ class Experiment:
         padding = PADDING // passes if self.module.device.type == "cpu" else len(lengths) * int(lengths.max(initial=0))
         return snug_batches(lengths, batch_size, padding)
 
-    def predict_everywhere(self, make: InputsOf, lengths: np.ndarray, what: str) -> Predictions:
-        """The predictions for some inputs, by ascending position, on every process.
+    def probabilities(self, make: InputsOf, lengths: np.ndarray, what: str) -> np.ndarray:
+        """The probabilities of the labels for some inputs, on every process: float32 [inputs, labels].
 
         Args:
             make: Makes the inputs of several batches.
@@ -173,7 +180,7 @@ class Experiment:
             HeedError: The model's outputs are not finite. Every process raises it.
         """
         batches = self.snug_batches(lengths, self.batch_size)
-        return gather_predictions(self._predict(make, batches, what), what)
+        return gather_predictions(self._predict(make, batches, what, predict=self.module.probabilities), what).probs
 
     def rows(self, plans: Mapping[str, Sequence[Intervention]]) -> dict[str, pa.Table]:
         """The rows of each evaluation, in their canonical order, on the first process; none on the others.

@@ -53,9 +53,8 @@ class Ask:
             Probabilities of the labels, float64 [inputs, labels].
         """
         self.counts["inputs"] += len(examples)
-        make = partial(words.inputs, examples, hidden)
-        predicted = self._experiment.predict_everywhere(make, words.lengths(examples, hidden), "inputs without words")
-        return predicted.probs.astype(np.float64)
+        make, lengths = partial(words.inputs, examples, hidden), words.lengths(examples, hidden)
+        return self._experiment.probabilities(make, lengths, "inputs without words").astype(np.float64)
 
     def gradients(
         self, words: HiddenWords, examples: np.ndarray, labels: np.ndarray, steps: int, scale: Scale, subwords: Subwords

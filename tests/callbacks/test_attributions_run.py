@@ -11,7 +11,7 @@ from callbacks import Attributions, Nothing, Setting
 from callbacks.engine import inquiry
 from callbacks.engine.inquiry import Ask
 from datamodules import PairedData
-from lightning_modules import Encoder, Outputs, Seq2Seq
+from lightning_modules import Encoder, Seq2Seq
 from lightning_modules.processors.hiding import HiddenWords
 from records import Example, Examples, HeedError, stopping
 from records.rows import BASE, select
@@ -210,6 +210,20 @@ def test_a_model_that_scores_labels(tiny_t5, decoding):
             assert abs(rows[0]["delta"]) < (0.1 if method == "gradients" else 1e-9)
 
 
+def test_a_model_that_writes_is_asked_for_probabilities_alone(tiny_t5, monkeypatch):
+    data, written, generated = Letters(), [], Seq2Seq._generated
+
+    def counted(self, hidden, *args):
+        written.append(len(hidden))
+        return generated(self, hidden, *args)
+
+    monkeypatch.setattr(Seq2Seq, "_generated", counted)
+    module = random(Seq2Seq, tiny_t5, data, 1.0, decoding="greedy")
+    engine = explain(module, data, ["owen"], only=["attributions"], explain="gold", samples=48)
+    assert counts_of(engine)["attributions/inputs"] > 10 * len(data.pairs)
+    assert sum(written) == len(data.pairs)  # for the examples themselves
+
+
 class SomeWithoutGold(Letters):
     """The last example has no gold label."""
 
@@ -234,10 +248,9 @@ def test_gold_in_place_of_the_prediction(tiny_bert):
 class NotFinite(Encoder):
     """A model that breaks down where everything is hidden."""
 
-    def answer(self, inputs):
-        probs = super().answer(inputs).probs
+    def logits(self, inputs):
         hidden = (inputs["input_ids"] == self.processor.tokenizer.mask_token_id).sum(dim=1)
-        return Outputs(probs.masked_fill(hidden[:, None] > 1, torch.nan))
+        return super().logits(inputs).masked_fill(hidden[:, None] > 1, torch.nan)
 
 
 def test_outputs_that_are_not_finite_are_refused(tiny_bert):

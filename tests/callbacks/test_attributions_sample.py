@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from callbacks import Attributions
-from callbacks.evaluations.attributions import explanations
+from callbacks.evaluations.attributions import attribution_inquiry
 from lightning_modules import NO_LABEL_NUMBER, Encoder, Outputs
 from records import Example, Examples
 
@@ -101,8 +101,8 @@ def test_swapped_parts_come_from_the_split_of_the_example(tiny_bert):
 def test_a_log_says_how_far_it_is(tiny_bert, monkeypatch, caplog):
     data = Letters()
     monkeypatch.setattr("callbacks.engine.pace.EVERY", 0.0)
-    monkeypatch.setattr(explanations, "TOGETHER", 4)
+    monkeypatch.setattr(attribution_inquiry, "TOGETHER", 4)
     with caplog.at_level(logging.INFO):
         explained(reader(tiny_bert, data), data)
-    told = [record.getMessage() for record in caplog.records if "Explanations" in record.getMessage()]
-    assert [line.partition(" after")[0] for line in told] == [f"Explanations: {n} of 6 examples" for n in (4, 6)]
+    told = [record.getMessage() for record in caplog.records if "Attributions" in record.getMessage()]
+    assert [line.partition(" after")[0] for line in told] == [f"Attributions: {n} of 6 examples" for n in (4, 6)]

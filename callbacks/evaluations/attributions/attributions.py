@@ -5,7 +5,7 @@ from typing import Literal
 
 from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from callbacks.engine.inquiry import Subwords
-from callbacks.evaluations.attributions.explanations import Explanations
+from callbacks.evaluations.attributions.attribution_inquiry import AttributionInquiry
 from interventions import Swap
 from lightning_modules.gradients import Scale
 from metrics import METRICS
@@ -75,7 +75,7 @@ class Attributions(Evaluation):
             return Nothing("explains classifiers of texts")
         within = SPLIT if data.splits_evaluated else None
         swaps = [Swap(part, None, 1, within=within) for part in data.swap]
-        inquiry = Explanations(
+        inquiry = AttributionInquiry(
             self.methods,
             self.samples,
             self.steps,

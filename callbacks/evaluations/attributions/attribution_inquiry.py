@@ -1,4 +1,4 @@
-"""Explanations of predictions: the attributions of words, by several methods, as one inquiry."""
+"""Attributions of predictions, as one inquiry: what each word adds, by several methods."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Explained:
             begin = end
 
 
-class Explanations:
+class AttributionInquiry:
     """Asks a model what each word adds to the probability of its answer.
 
     Args:
@@ -91,7 +91,7 @@ class Explanations:
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
         """The rows, block by block; see :class:`~callbacks.engine.inquiry.Inquiry`."""
         explained = self._explained(pool, base, ask, seed)
-        pace = Pace("Explanations", len(explained.positions))
+        pace = Pace("Attributions", len(explained.positions))
         for block in explained.blocks():
             yield self._block(explained, block, ask, seed)
             pace.advance(len(block))
@@ -127,7 +127,7 @@ class Explanations:
         """Some of the examples, and the position of the one that lends a part."""
         if not self.shown:
             return np.zeros(0, dtype=np.int64), {}
-        limited = Explanations(self.methods, self.samples, self.steps, self.shown)
+        limited = AttributionInquiry(self.methods, self.samples, self.steps, self.shown)
         changes = swap.changes(pool, within_limit(limited, pool, chosen, seed), seed)
         return changes.positions, changes.lenders
 
