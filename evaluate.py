@@ -15,6 +15,7 @@ from callbacks import Engine, RunFolder
 from cli.app import HeedCLI
 from cli.folders import evaluation_folder, identity, run_folder
 from cli.messages import guarded
+from cli.prompting import each_prompt
 from cli.runs import with_packages, with_run
 from cli.short_forms import expand
 from records import HeedError
@@ -32,12 +33,14 @@ def output_folder(cli: HeedCLI) -> Path:
 
 def main() -> None:
     cli = HeedCLI(True, output_folder, expand(with_run(with_packages(sys.argv[1:]))))
-    checkpoint = cli.config.checkpoint
-    cli.trainer.validate(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
-    if not cli.callback(Engine).results:
-        raise HeedError("Nothing was evaluated: see --trainer.limit_val_batches.")
+    checkpoint, results = cli.config.checkpoint, {}
+    for _ in each_prompt(cli.prompts, cli.model, cli.callback(RunFolder)):
+        cli.trainer.validate(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
+        if not cli.callback(Engine).results:
+            raise HeedError("Nothing was evaluated: see --trainer.limit_val_batches.")
+        results[str(cli.callback(RunFolder).folder)] = cli.callback(Engine).results
     if cli.trainer.is_global_zero:
-        print_table({str(cli.callback(RunFolder).folder): cli.callback(Engine).results})
+        print_table(results)
 
 
 if __name__ == "__main__":

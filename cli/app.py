@@ -24,15 +24,18 @@ from callbacks.outputs.progress import Progress
 from cli.allowed_classes import require_kinds
 from cli.messages import FLAG, Parser, Refusal, of_trainer, one_sentence, user_mistake
 from cli.named_folder import claim_named
+from cli.prompting import prompts_of
 from cli.remedies import remedy
 from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
 from cli.short_forms import config_path, description
 from cli.spelling import located
 from datamodules import PairedData
+from datamodules.prompting import Prompting
 from lightning_modules import Classifier
 from lightning_modules.lightning_internals import start_method
 from lightning_modules.pretrained.labels import OtherQuestion
 from records import ExamplesBuilder, HeedError
+from records.prompts.prompt import Prompt
 from records.storage.claim import release
 from reports.runs import short_name
 
@@ -52,6 +55,7 @@ class HeedCLI(LightningCLI):
         self.plain = [kind() for kind in EVALUATIONS.values() if not kind.has_settings]
         self.engine: Engine | None = None
         self.planned: dict[str, Planned] = {}  # the evaluations that have something to do
+        self.prompts: list[Prompt] = []  # of a model that is asked in context
         try:
             self._make(args)
         except BaseException as error:
@@ -111,16 +115,14 @@ class HeedCLI(LightningCLI):
                 "--allow_changed_data", type=bool, default=False, help="Go on though the examples are not the same."
             )
             parser.add_argument("--resume", type=str | None, help="Run that was stopped: go on with it, as configured.")
-            parser.add_argument(
-                "--ckpt_path", type=str | None, help="Continue the run of this checkpoint; last: the one in --output."
-            )
+            help_ = "Continue the run of this checkpoint; last: the one in --output."
+            parser.add_argument("--ckpt_path", type=str | None, help=help_)
         else:
-            parser.add_argument(
-                "--checkpoint", type=str | None, help="What to evaluate: a run, or one of its checkpoints."
-            )
-            parser.add_argument(
-                "--evaluations", type=list[str] | str | None, help=f"Only these, of {', '.join(EVALUATIONS)}."
-            )
+            help_ = "What to evaluate: a run, or one of its checkpoints."
+            parser.add_argument("--checkpoint", type=str | None, help=help_)
+            help_ = f"Only these, of {', '.join(EVALUATIONS)}."
+            parser.add_argument("--evaluations", type=list[str] | str | None, help=help_)
+            parser.add_class_arguments(Prompting, "prompt")
         parser.add_argument(
             "--allow_package", type=str | None, help="Python package that weights may come from; only named here."
         )
@@ -171,6 +173,7 @@ class HeedCLI(LightningCLI):
                 raise HeedError(f"{flag} is read before any file of settings: give it as --{flag} {value}.")
         self.datamodule.allow_changed = not self.evaluating and self.config.allow_changed_data
         self._prepare_model()
+        self.prompts = prompts_of(self.config_init.prompt, self.model, self.datamodule) if self.evaluating else []
         self.model.require_precision(str(self.precision()))
         self._plan_evaluations()
         checkpoint = self.config.get("checkpoint" if self.evaluating else "ckpt_path")

@@ -16,6 +16,7 @@ from lightning_modules.pretrained.labels import meanings
 from lightning_modules.pretrained.misfits import difference, misfits
 from lightning_modules.processors.processor import Processor
 from records import KINDS, HeedError, TableForm, Task, generator, listing, percent
+from records.prompts.prompt import Prompt
 
 MOST_UNKNOWN = 0.2  # by default: a tokenizer that fits its texts knows nearly all of them
 
@@ -39,6 +40,8 @@ class Classifier(pl.LightningModule):
         keeps_head: Whether a head that was trained before stays, though several of its outputs mean one label: where
             nothing is trained.
         has_learned: Whether it was trained here, or took the weights of a model that was.
+        reads_prompts: Whether it can be asked in context, with demonstrations.
+        needs_prompt: Whether it cannot be asked otherwise.
     """
 
     processor: Processor
@@ -46,6 +49,8 @@ class Classifier(pl.LightningModule):
     meanings: tuple[int, ...] | None = None
     output_names: Sequence[str] = ()
     keeps_head = False
+    reads_prompts = False
+    needs_prompt = False
 
     def __init__(
         self,
@@ -71,6 +76,10 @@ class Classifier(pl.LightningModule):
 
     def prepare(self, task: Task) -> None:
         """Make the processor for a task; the network follows in ``configure_model``."""
+        raise NotImplementedError
+
+    def prompt_with(self, prompt: Prompt) -> None:
+        """Be asked by this prompt from now on, where ``reads_prompts`` says that it can be."""
         raise NotImplementedError
 
     def require_parts(self, task: Task) -> None:

@@ -95,6 +95,11 @@ class RunFolder(Callback):
         self._goes_on: bool | None = None  # whether the folder holds the run already
         self._described = False  # whether this start stands in run.json
 
+    def begin(self, folder: Path | None, about: Mapping[str, Any]) -> None:
+        """Write what follows into another folder, with more in its run.json: the next of several measurements."""
+        self.folder, self.about = folder, {**self.about, **about}
+        self._goes_on, self._described = None, False
+
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self.folder = Path(trainer.strategy.broadcast(str(self.folder)))
         take_over(trainer)

@@ -16,17 +16,11 @@ from datamodules.base.inoculation import Challenges, Inoculation
 from datamodules.base.processes import require_alike
 from datamodules.base.regime import require_regime
 from datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share
-from datamodules.base.splits import (
-    counterfactual_partners,
-    fold_out,
-    limited,
-    overlap,
-    sample,
-    with_counterfactuals,
-)
+from datamodules.base.splits import counterfactual_partners, fold_out, limited, overlap, sample, with_counterfactuals
 from datamodules.base.wording import checked_words, require_names
 from interventions import Swap
 from records import CLASSIFICATION, Composed, Examples, HeedError, TableForm, Task, TaskKind, listing
+from records.prompts.wording import Wording
 from records.storage.regime import regime_name
 
 MOST_VALUES = 50  # of a column that examples are sliced by
@@ -65,6 +59,7 @@ class PairedData(pl.LightningDataModule):
             hypothesis: {hypothesis} premise: {premise}". By default the name, then the parts by the alphabet. A part
             that is missing goes with the word before it that ends with a colon.
         verbalisers: Label name to what such a model writes for it, where that is not the name.
+        prompts: Name to the words of a prompt, for a model that is asked in context; the first is the usual one.
 
     Attributes:
         kind: The kind of its task.
@@ -105,6 +100,7 @@ class PairedData(pl.LightningDataModule):
         note: str | None = None,
         template: str | None = None,
         verbalisers: dict[str, str] | None = None,
+        prompts: dict[str, Wording] | None = None,
     ) -> None:
         super().__init__()
         if not re.fullmatch(r"[\w.-]+", name):
@@ -118,7 +114,7 @@ class PairedData(pl.LightningDataModule):
         self.folds, self.fold, self.max_train, self.max_validation = folds, fold, max_train, max_validation
         self.slices = tuple(dict.fromkeys(slices))
         self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
-        self.seed, self.note = seed, note
+        self.seed, self.note, self.prompts = seed, note, dict(prompts or {})
         require_names(parts, labels)
         self._parts, self._words = tuple(parts), checked_words(name, template, verbalisers, parts, labels)
         self.settle_labels(labels, default_label)
@@ -244,6 +240,12 @@ class PairedData(pl.LightningDataModule):
             self.counts.take_over()
         return self._folded[split == "validation"]
 
+    def training_pool(self) -> Examples:
+        """The training examples, read at the first call, as the model reads them."""
+        if self.train_examples is None:
+            self.train_examples = self._partial(self._training_examples())
+        return self.train_examples
+
     def training_set(self, draw: int = 0) -> Composed:
         """The training examples with their counterfactuals, if any; ``draw`` is the epoch where each draws anew."""
         if self.augment != "counterfactual":
@@ -259,15 +261,14 @@ class PairedData(pl.LightningDataModule):
         examples = self.training_set(trainer.current_epoch if self.resample_counterfactuals else 0)
         lengths = processor.lengths(examples)
         trainer.lightning_module.require_known(f"the training examples of {self.name}")
-        rank, world = trainer.global_rank, trainer.world_size
-        sampler = TrainingSampler(lengths, self.batch_size, self.seed, rank, world)
+        world = trainer.world_size
+        sampler = TrainingSampler(lengths, self.batch_size, self.seed, trainer.global_rank, world)
         if not len(sampler):
             raise HeedError(
                 f"{len(examples)} training examples make fewer batches of {self.batch_size} than there are processes "
                 f"({world}): lower §data.batch_size."
             )
-        changed = int(examples.borrowed.sum())
-        added = f" (of them {changed:,} counterfactual)" if changed else ""
+        added = f" (of them {changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
         rank_zero_info(f"{self.name}: training on {len(examples):,} examples{added}.{self._asides('train', processor)}")
         if sampler.dropped:
             rank_zero_info(

@@ -1,0 +1,102 @@
+"""Demonstrations: the solved examples of a prompt, and their augmentation (CAT, §5.3 and §6)."""
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from interventions.swap import Swap
+from records import SPAN, Example, Examples, HeedError, Task, generator, random_key, words_of
+
+Kind = Literal["plain", "counterfactual", "extra_tuple", "matched_labels"]
+NONE = SPAN.default_gold("")  # the gold label of a question without an answer
+
+
+def demonstrations(
+    examples: Examples, task: Task, tuples: int, seed: int, draw: int, kind: Kind = "plain", swap: str | None = None
+) -> tuple[Example, ...]:
+    """Choose the demonstrations of a prompt.
+
+    A tuple is one example of every label; for questions, one with an answer and one without, where there are such. The
+    examples of fewer tuples are among those of more. Their order is shuffled by (seed, draw, tuples).
+
+    Args:
+        examples: Training examples.
+        task: Says which labels there are.
+        tuples: How many tuples, 0 or more.
+        seed: The run's seed.
+        draw: Which of several choices of demonstrations.
+        kind: "plain"; "counterfactual" puts behind each demonstration of another label its copy with the part ``swap``
+            of another example and the default label; "extra_tuple" takes one tuple more (the paper's control);
+            "matched_labels" takes real examples, as many of each label as "counterfactual" has.
+        swap: The part to swap for counterfactuals.
+
+    Returns:
+        The demonstrations, in the order in which they are shown. A copy has the uid of its original and "~" behind it.
+
+    Raises:
+        HeedError: Too few examples have a label, there is no part to swap or no default label, or an example has no
+            partner.
+
+    Example:
+        >>> from records import CLASSIFICATION
+        >>> pool = Examples.of([Example(str(i), {"a": f"t{i}", "b": f"u{i}"}, "xyz"[i % 3]) for i in range(9)])
+        >>> task = Task(CLASSIFICATION, ("a", "b"), ("x", "y", "z"), default_label="z")
+        >>> [e.label for e in demonstrations(pool, task, 1, seed=0, draw=0, kind="counterfactual", swap="a")]
+        ['x', 'z', 'y', 'z', 'z']
+    """
+    augmenting = kind in ("counterfactual", "matched_labels")
+    if augmenting and (task.default_gold is None or swap is None):
+        raise HeedError(
+            f"§prompt.demonstrations {kind} needs a part to swap and a label for parts that have nothing to do with "
+            "each other: see §data.swap and §data.default_label."
+        )
+    n = tuples + (kind == "extra_tuple")
+    by_label = _by_label(examples, task)
+    counts = dict.fromkeys(by_label, n)
+    if kind == "matched_labels":
+        counts[task.default_gold] = n * len(by_label)
+    rank = words_of(random_key(seed, "demonstrations", draw), examples.uid_keys)[0]
+    chosen = np.concatenate([_first(by_label[label], rank, k, label, task) for label, k in counts.items()])
+    order = generator(seed, "demonstrations", draw, kind == "matched_labels", n).permutation(len(chosen))
+    positions = chosen[order]
+    if kind == "counterfactual":
+        return _with_copies(examples, positions, Swap(swap, task.default_gold, name="demonstrations"), seed, draw)
+    return tuple(examples[i] for i in positions.tolist())
+
+
+def _by_label(examples: Examples, task: Task) -> dict[str, np.ndarray]:
+    """Gold label to the positions of the examples that have it; of questions, any answer counts as one label."""
+    labels = list(examples.column("label"))
+    if task.kind is not SPAN:
+        return {label: np.flatnonzero([own == label for own in labels]) for label in task.labels}
+    answered = np.array([label is not None and label != NONE for label in labels], dtype=bool)
+    without = np.array([label == NONE for label in labels], dtype=bool)
+    return {"an answer": np.flatnonzero(answered)} | ({NONE: np.flatnonzero(without)} if without.any() else {})
+
+
+def _first(positions: np.ndarray, rank: np.ndarray, n: int, label: str, task: Task) -> np.ndarray:
+    """The first n by rank."""
+    if len(positions) < n:
+        called = "no answer" if label == NONE and task.kind is SPAN else label
+        raise HeedError(
+            f"§prompt.tuples: the prompt needs {n} training examples with {called!r}, and there are {len(positions)}: "
+            "ask for fewer tuples."
+        )
+    return positions[np.argsort(rank[positions], kind="stable")[:n]]
+
+
+def _with_copies(examples: Examples, positions: np.ndarray, swap: Swap, seed: int, draw: int) -> tuple[Example, ...]:
+    """Demonstrations, each of another label followed by its counterfactual copy."""
+    partners, shown = swap.partners(examples, positions, draw, seed), []
+    for position, partner in zip(positions.tolist(), partners.tolist(), strict=True):
+        example = examples[position]
+        shown.append(example)
+        if example.label == swap.default_label:
+            continue
+        if partner < 0:
+            raise HeedError(f"§prompt.demonstrations counterfactual: {example.uid} has no partner to lend a part.")
+        lent = {part: examples.value(f"parts.{part}", partner) for part in swap.parts}
+        copy = replace(example, uid=f"{example.uid}~", parts={**example.parts, **lent}, label=swap.default_label)
+        shown.append(copy)
+    return tuple(shown)

@@ -1,0 +1,1 @@
+"""Prompts: how models that are asked in context are asked."""
