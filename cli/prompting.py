@@ -1,7 +1,6 @@
 """Models that are asked in context: the prompts that are measured, one after the other, each in a folder of its own."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import torchvision_fix  # noqa: F401
 
