@@ -173,7 +173,7 @@ class HeedCLI(LightningCLI):
                 raise HeedError(f"{flag} is read before any file of settings: give it as --{flag} {value}.")
         self.datamodule.allow_changed = not self.evaluating and self.config.allow_changed_data
         self._prepare_model()
-        self.prompts = prompts_of(self.config_init.prompt, self.model, self.datamodule) if self.evaluating else []
+        self.prompts = prompts_of(self.config_init.get("prompt"), self.model, self.datamodule)
         self.model.require_precision(str(self.precision()))
         self._plan_evaluations()
         checkpoint = self.config.get("checkpoint" if self.evaluating else "ckpt_path")
