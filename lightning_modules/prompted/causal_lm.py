@@ -30,8 +30,7 @@ from records import CLASSIFICATION, SPAN, HeedError, Task
 from records.prompts.prompt import Prompt
 
 COMPARED = 4  # examples of the first batch whose scores are computed without sharing, too
-CLOSE = 1e-3  # how much a probability may differ then in float32; in half precision FAR
-FAR = 5e-2
+CLOSE, FAR = 1e-3, 0.3  # how much a log-likelihood may differ then, in float32 and in half precision
 EMPTY = ("N/A", "", "[MASK]")  # contents that say nothing (Zhao et al. 2021)
 LABEL_TOKENS = 8  # most tokens of a written label
 UNLIMITED = 4096  # tokens of a prompt, for a model that does not say how many it reads
@@ -60,7 +59,7 @@ class CausalLM(Classifier):
         **kwargs: As for :class:`Classifier`.
 
     Attributes:
-        largest_difference: How much the probabilities with and without sharing differed on the first batch.
+        largest_difference: By how much log-likelihoods with and without sharing differed on the first batch.
     """
 
     reads_prompts = needs_prompt = True
@@ -194,17 +193,16 @@ class CausalLM(Classifier):
             HeedError: They differ by more than rounding does.
         """
         whole = self._whole(ids[:COMPARED], mask[:COMPARED])
-        plain = plain_scores(self.network, whole, self.processor.tokens.answers).softmax(dim=-1)
-        shared = read.scores[:COMPARED].softmax(dim=-1)
-        self.largest_difference = float((plain - shared).abs().max())
+        plain = plain_scores(self.network, whole, self.processor.tokens.answers)
+        self.largest_difference = float((plain - read.scores[:COMPARED]).abs().max())
         exact = self.network.dtype == torch.float32 and not torch.is_autocast_enabled(self.device.type)
         rank_zero_info(
-            f"{self.backbone}: probabilities with the shared beginning ({len(self.processor.tokens.prefix):,} tokens) "
+            f"{self.backbone}: log-likelihoods with the shared beginning ({len(self.processor.tokens.prefix):,} tokens) "
             f"differ by at most {self.largest_difference:.0e} from those of whole prompts, on {len(whole)} examples."
         )
         if self.largest_difference > (CLOSE if exact else FAR):
             raise HeedError(
-                f"{self.backbone} gives other probabilities where prompts share their beginning (they differ by "
+                f"{self.backbone} gives other scores where prompts share their beginning (they differ by "
                 f"{self.largest_difference:.1e}): add §model.share_prefix false."
             )
 

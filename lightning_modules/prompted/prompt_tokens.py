@@ -42,7 +42,9 @@ class PromptTokens:
         probes = [prompt.question([beginning] * len(names)) for beginning in BEGINNINGS]
         texts = [self.text(probe) for probe in probes]
         ids = self._ids(texts)
-        self.prefix = _shared(ids)
+        offsets = tokenizer(texts[0], add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        before_question = sum(end <= len(before) for _, end in offsets)
+        self.prefix = _shared(ids)[:before_question]
         self.answers = [self._answer(texts, ids, answer) for answer in prompt.answers]
         self._require_apart()
         special = {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}
