@@ -197,7 +197,7 @@ class CausalLM(Classifier):
         self.largest_difference = float((plain - read.scores[:COMPARED]).abs().max())
         exact = self.network.dtype == torch.float32 and not torch.is_autocast_enabled(self.device.type)
         rank_zero_info(
-            f"{self.backbone}: with the shared beginning ({len(self.processor.tokens.prefix):,} tokens) log-likelihoods "
+            f"{self.backbone}: with a shared beginning ({len(self.processor.tokens.prefix):,} tokens) log-likelihoods "
             f"differ by at most {self.largest_difference:.0e} from those of whole prompts, on {len(whole)} examples."
         )
         if self.largest_difference > (CLOSE if exact else FAR):
