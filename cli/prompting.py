@@ -12,17 +12,30 @@ from records import HeedError
 from records.prompts.prompt import Prompt
 
 
-def prompts_of(prompting: Prompting, model: Classifier, data: PairedData) -> list[Prompt]:
+def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData) -> list[Prompt]:
     """The prompts to measure; none for a model that is asked without one.
 
+    Args:
+        prompting: The settings; None in training.
+        model: The model.
+        data: The data, set up.
+
     Raises:
-        HeedError: The model reads no prompts, and settings of prompts are given.
+        HeedError: The model reads no prompts, and settings of prompts are given; it cannot read one of them; or it is to
+            be trained, and cannot be.
     """
+    if prompting is None:
+        if model.needs_prompt:
+            raise HeedError(f"{model.description} is asked in context, and not trained here: use evaluate.py.")
+        return []
     if not model.reads_prompts and prompting != Prompting():
         raise HeedError(
             f"--prompt: {model.description} is not asked in context; --model smollm2, a T5 or --model endpoint is."
         )
-    return prompting.prompts(data) if model.needs_prompt or prompting != Prompting() else []
+    prompts = prompting.prompts(data) if model.needs_prompt or prompting != Prompting() else []
+    for prompt in prompts:
+        model.prompt_with(prompt)  # those that it cannot read are refused before anything is measured
+    return prompts
 
 
 def each_prompt(prompts: Sequence[Prompt], model: Classifier, run: RunFolder) -> Iterator[None]:
