@@ -88,7 +88,7 @@ def folders_of(named: Sequence[str]) -> Below:
     """The folders themselves, and those below them that hold the results of a prompt, each once.
 
     Raises:
-        HeedError: One of the named folders has results without a prompt, or holds none with one.
+        HeedError: A folder does not exist, has results without a prompt, or holds none with one.
     """
     found: dict[str, list[str]] = {}
     others, unfinished = [], []
@@ -98,6 +98,8 @@ def folders_of(named: Sequence[str]) -> Below:
                 raise HeedError(f"{folder} was not asked in context: its {RUN} has no {PROMPT!r}; leave it out.")
             found[folder] = [folder]
             continue
+        if not Path(folder).is_dir():
+            raise HeedError(f"{folder} does not exist, or is not a folder.")
         inside = [str(path.parent) for path in sorted(Path(folder).rglob(RUN))]
         ended = [one for one in inside if (Path(one) / RESULTS).exists()]
         unfinished += [one for one in inside if one not in ended and _prompt(one) is not None]

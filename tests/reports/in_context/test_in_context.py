@@ -296,7 +296,7 @@ def test_folders_without_prompts_are_refused(tmp_path):
     assert "/plain was not asked in context: its run.json has no 'prompt'" in refused(plain)
     (tmp_path / "empty").mkdir()
     assert "/empty holds no results of a model that was asked in context" in refused(str(tmp_path / "empty"))
-    assert "/none holds no results" in refused(str(tmp_path / "none"))
+    assert "/none does not exist" in refused(str(tmp_path / "none"))
     broken = save(tmp_path / "broken", rows_of())
     (Path(broken) / "run.json").write_text(json.dumps({"prompt": {"wording": "paper"}}))
     assert "/broken/run.json is damaged: its 'prompt' does not say its 'kind'" in refused(broken)
