@@ -10,7 +10,7 @@ from records import HeedError, listing, printable
 from records.storage.results import read_results, rows_file
 from reports.in_context import tables
 from reports.in_context.folders import Below, read
-from reports.in_context.groups import Group, groups_of
+from reports.in_context.groups import NO_SWAPS, Group, groups_of
 from reports.in_context.tables import Form
 from reports.terminal.cells import Cells, print_cells
 from reports.terminal.table import FLAGS, print_table
@@ -81,10 +81,11 @@ def _undefined(groups: Sequence[Group]) -> Iterator[str]:
         for part, numbers in group.written.items():
             if missing := numbers[ATTENTIVENESS].undefined:
                 where = f"{tables.title(group)}, {tables.label(group, groups)}"
-                yield (
-                    f"{where}: with {missing} of {len(group.seeds)} seeds, attentiveness to {part} is undefined, and "
-                    "does not count."
-                )
+                no = f"attentiveness to {part} is undefined"
+                if missing == len(group.seeds):
+                    yield f"{where}: {no}, as {NO_SWAPS}."
+                else:
+                    yield f"{where}: with {missing} of {len(group.seeds)} seeds {no}; they do not count."
 
 
 def about_folders(below: Below) -> Iterator[str]:
