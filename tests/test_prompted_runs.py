@@ -34,7 +34,7 @@ def test_each_draw_of_demonstrations_is_measured_apart(llama, tmp_path, capsys):
     argv = ["--model", llama, *PLANTED, "--prompt.tuples", "1", "--prompt.seeds", "2"]
     run(evaluate.main, *argv, "--prompt.demonstrations", "counterfactual", "--output", tmp_path / "out")
     printed = capsys.readouterr().out
-    assert "validation: 12 examples, %" in printed
+    assert "validation: 12 examples, %" in " ".join(printed.split())
     assert "\nk=1 augmented 2 " in printed
     prompts = prompts_of(tmp_path / "out")
     assert sorted(prompts) == [f"plain-counterfactual-k1-seed{seed}" for seed in range(2)]
