@@ -21,8 +21,8 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData)
         data: The data, set up.
 
     Raises:
-        HeedError: The model reads no prompts, and settings of prompts are given; it cannot read one of them; or it is to
-            be trained, and cannot be.
+        HeedError: The model reads no prompts, and settings of prompts are given; it cannot read one of them; or it is
+            to be trained, and cannot be.
     """
     if prompting is None:
         if model.needs_prompt:
