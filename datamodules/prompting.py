@@ -10,6 +10,7 @@ from records.prompts.prompt import Prompt
 from records.prompts.wording import Wording
 
 PLAIN = "plain"  # the wording of data that bring none
+TEMPLATE = "template"  # that of a model that has words of its own
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class Prompting:
         demonstrations: "plain"; "counterfactual" adds to each demonstration of another label a copy with a part of
             another example and the default label; "extra_tuple" and "matched_labels" are its controls: one tuple more,
             or real examples, as many of each label.
-        wordings: The names of the wordings of the data, each measured apart; by default the first.
+        wordings: The names of the wordings of the data, each measured apart; by default the first. "template" is the
+            data's template, in which models of the T5 family read an example: their default.
     """
 
     tuples: int = 0
@@ -36,11 +38,12 @@ class Prompting:
         if not self.tuples and self.demonstrations != "plain":
             raise HeedError(f"§prompt.demonstrations {self.demonstrations} needs §prompt.tuples 1 or more.")
 
-    def prompts(self, data: PairedData) -> list[Prompt]:
+    def prompts(self, data: PairedData, own: Wording | None = None) -> list[Prompt]:
         """The prompts to measure: each wording with each draw of demonstrations; one draw where there are none.
 
         Args:
             data: The data, set up; its training set is read where there are demonstrations.
+            own: The words of the model for the parts that it reads, if it has some: the default, called "template".
 
         Raises:
             HeedError: A wording is unknown or does not fit the data, or there are too few training examples.
@@ -49,21 +52,24 @@ class Prompting:
         shown = [self._shown(data, draw) for draw in draws] if self.tuples else [()]
         return [
             Prompt(wording, data.task, shown[draw], name, draw, self.tuples, self.demonstrations)
-            for name, wording in self._wordings(data).items()
+            for name, wording in self._wordings(data, own).items()
             for draw in draws
         ]
 
-    def _wordings(self, data: PairedData) -> dict[str, Wording]:
-        task, full = data.task, data.full_task
+    def _wordings(self, data: PairedData, own: Wording | None) -> dict[str, Wording]:
+        full, of_model = data.full_task, {} if own is None else {TEMPLATE: own}
         given = data.prompts.items()
-        known = {name: words if isinstance(words, Wording) else Wording(**words) for name, words in given}
-        known = known or {PLAIN: Wording.plain(full.parts, full.labels)}
-        names = list(dict.fromkeys(self.wordings)) or [next(iter(known))]
+        of_data = {name: words if isinstance(words, Wording) else Wording(**words) for name, words in given}
+        of_data = of_data or {PLAIN: Wording.plain(full.parts, full.labels)}
+        known = of_data | of_model
+        names = list(dict.fromkeys(self.wordings)) or [next(iter(of_model | of_data))]
         if unknown := [name for name in names if name not in known]:
             raise HeedError(f"§prompt.wordings {unknown[0]}: {data.name} has {', '.join(known)}.")
         for name in names:
-            known[name].require(name, full.parts, full.labels)
-        return {name: known[name].keep_parts(task.parts) for name in names}
+            if name not in of_model:
+                known[name].require(name, full.parts, full.labels)
+                known[name] = known[name].keep_parts(data.task.parts)
+        return {name: known[name] for name in names}
 
     def _shown(self, data: PairedData, draw: int) -> Sequence:
         examples: Examples = data.training_pool()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -40,13 +41,13 @@ class Attentiveness(Evaluation):
         return Plan(data.pool, swaps, {"swap": list(data.swap)})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        base, pool = where(rows, intervention=BASE) & ~where(rows, y=NO_LABEL), plan.pool
+        pool, others = plan.pool, np.ones(rows.num_rows, dtype=bool)
         if context.default_label is not None:
-            base &= ~where(rows, y=context.default_label)
-        counts = {}
+            others = ~where(rows, y=context.default_label)
+        base, counts = where(rows, intervention=BASE) & ~where(rows, y=NO_LABEL) & others, {}
         for swap in plan.interventions:
             part, lenders = swap.part, pool.partners(swap.parts, swap.within)
-            swapped = rows["uid"].filter(pa.array(where(rows, intervention="swap", part=part, draw=0)))
+            swapped = rows["uid"].filter(pa.array(others & where(rows, intervention="swap", part=part, draw=0)))
             positions = pc.index_in(swapped, value_set=pool.uids).to_numpy()
             candidates = int(lenders.counts[positions].sum())
             counts[part] = {
