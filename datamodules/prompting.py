@@ -33,6 +33,7 @@ class Prompting:
     wordings: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "wordings", tuple(self.wordings))  # a command line makes a list, which equals no tuple
         if self.tuples < 0 or self.seeds < 1:
             raise HeedError("§prompt.tuples may not be negative, and §prompt.seeds must be at least 1.")
         if not self.tuples and self.demonstrations != "plain":

@@ -47,6 +47,18 @@ def test_a_t5_is_asked_with_demonstrations_in_its_template(rte, tiny_t5, tmp_pat
     assert swapped == (set(base) if decoding == "greedy" else entailed)  # what is not a label is not the default one
 
 
+def test_without_settings_of_prompts_there_is_none(rte, tiny_t5, tmp_path):
+    command(rte, tiny_t5, "--output", tmp_path)
+    assert "prompt" not in json.loads((tmp_path / "run.json").read_text())
+    assert results_of(tmp_path)["metrics"]["accuracy/rte"]["n"] == 10
+
+
+def test_a_prompt_without_demonstrations_is_the_instruction_alone(rte, tiny_t5, tmp_path):
+    command(rte, tiny_t5, "--prompt.wordings", "[paper]", "--output", tmp_path)
+    about = json.loads((tmp_path / "run.json").read_text())["prompt"]
+    assert (about["wording"], about["demonstrations"]) == ("paper", [])
+
+
 def test_wordings_and_seeds_have_a_folder_each(rte, tiny_t5, tmp_path):
     argv = ["--prompt.tuples", "1", "--prompt.seeds", "2", "--prompt.wordings", "[paper, short]"]
     command(rte, tiny_t5, *argv, "--output", tmp_path)
