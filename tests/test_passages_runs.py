@@ -8,6 +8,7 @@ from pathlib import Path
 import torchvision_fix  # noqa: F401
 
 import pytest
+from causal import save
 
 import evaluate
 import train
@@ -82,3 +83,12 @@ def test_a_model_that_cuts_answers_out_of_one_text_is_refused(rag, tiny_bert, tm
     argv = ["--data", "rag", "--data.path", rag, "--model.backbone", tiny_bert, "--output", tmp_path]
     with pytest.raises(HeedError, match="reads a text and a question, and these data have also distractor"):
         run(train.main, *argv)
+
+
+def test_a_causal_model_reads_both_passages(rag, tmp_path):
+    argv = ["--model", "lightning_modules.CausalLM", "--model.backbone", save(tmp_path / "model")]
+    argv += ["--model.longest_answer", "4", "--attentiveness.draws", "1", "--data.max_validation", "8"]
+    run(evaluate.main, "--data", "rag", "--data.path", rag, *argv, "--output", tmp_path / "out")
+    metrics = results_of(tmp_path / "out")["metrics"]
+    assert metrics["attentiveness/rag/distractor/kept"]["n"] == metrics["exact_match/rag"]["n"] == 8
+    assert metrics["null/rag/flips"]["value"] == 0
