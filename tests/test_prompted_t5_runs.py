@@ -74,9 +74,10 @@ def test_wordings_and_seeds_have_a_folder_each(rte, tiny_t5, tmp_path):
 def test_a_prompt_that_leaves_no_room_is_refused(rte, tiny_t5, tmp_path):
     with pytest.raises(
         HeedError,
-        match=r"max_length 40 leaves no room .*: the prompt takes 198 tokens. Raise max_length, or ask for fewer",
+        match=r"--model.max_length 40 leaves no room .*: the prompt takes 198 tokens. Raise .* fewer --prompt.tuples",
     ):
-        command(rte, tiny_t5, "--prompt.tuples", "3", "--model.max_length", "40", "--output", tmp_path)
+        command(rte, tiny_t5, "--prompt.tuples", "3", "--model.max_length", "40", "--output", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_questions_with_demonstrations(tiny_t5, write_squad, tmp_path):
