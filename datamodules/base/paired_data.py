@@ -17,10 +17,10 @@ from datamodules.base.processes import require_alike
 from datamodules.base.regime import require_regime
 from datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share
 from datamodules.base.splits import (
+    apart,
     counterfactual_partners,
     fold_out,
     limited,
-    overlap,
     require_slices,
     sample,
     with_counterfactuals,
@@ -193,7 +193,7 @@ class PairedData(pl.LightningDataModule):
             self.pool = self._partial(self.whole)
         if stage == "fit" and self.train_examples is None:
             train = self._training_examples()
-            self.counts.seen = overlap(self.whole, train)
+            _, self.counts.seen = apart(self.whole, train)
             self.train_examples = self._partial(train)
         if self.trainer is not None and self.trainer.world_size > 1:
             for split, fingerprint in self._fingerprints().items():
@@ -233,9 +233,9 @@ class PairedData(pl.LightningDataModule):
         return self._folded[split == "validation"]
 
     def training_pool(self) -> Examples:
-        """The training examples, read at the first call, as the model reads them."""
-        if self.train_examples is None:
-            self.train_examples = self._partial(self._training_examples())
+        """The training examples as the model reads them, without those that are evaluated as well; it counts these."""
+        rest, self.counts.evaluated = apart(self._training_examples(), self.whole)
+        self.train_examples = self._partial(rest) if len(rest) else rest
         return self.train_examples
 
     def training_set(self, draw: int = 0) -> Composed:

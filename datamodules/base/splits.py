@@ -125,15 +125,22 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
     return examples.take(np.sort(order[n:])), examples.take(np.sort(order[:n]))
 
 
-def overlap(examples: Examples, others: Examples) -> int:
-    """How many examples have the same content in all of their parts as one of the others."""
+def overlap(examples: Examples, others: Examples) -> np.ndarray:
+    """Which examples have the same content in all of their parts as one of the others: bool [examples]."""
     if set(examples.parts) != set(others.parts):
-        return 0
+        return np.zeros(len(examples), dtype=bool)
 
     def contents(pool: Examples) -> pa.ChunkedArray:
         return pc.binary_join_element_wise(*(pool.table[f"groups.{part}"] for part in examples.parts), "")
 
-    return pc.sum(pc.is_in(contents(examples), value_set=contents(others))).as_py() or 0
+    return pc.is_in(contents(examples), value_set=contents(others)).to_numpy()
+
+
+def apart(examples: Examples, others: Examples | None) -> tuple[Examples, int]:
+    """The examples whose content is not that of one of the others, and how many have it."""
+    if others is None or not (again := overlap(examples, others)).any():
+        return examples, 0
+    return examples.take(np.flatnonzero(~again)), int(again.sum())
 
 
 def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int = 0) -> np.ndarray:
