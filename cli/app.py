@@ -132,7 +132,8 @@ class HeedCLI(LightningCLI):
     @property
     def model_name(self) -> str:
         """The short name of the backbone, or its id as a folder name."""
-        backbone = str(self.config.model.init_args.get("backbone", type(self.model).__name__))
+        settings = self.config.model.init_args
+        backbone = str(settings.get("backbone") or settings.get("name") or type(self.model).__name__)
         if name := short_name(backbone, self.config.model.class_path):
             return name
         run = Path(backbone).resolve()

@@ -45,7 +45,7 @@ def backbone_form(name: str, configs: Path) -> list[str] | None:
         if not is_hub_id(name):
             raise HeedError(f"--model {name}: there is no such folder, and no model of the hub is called so.")
     for file in sorted(configs.glob("*.yaml")):
-        if yaml.safe_load(file.read_text())["init_args"]["backbone"] == name:
+        if yaml.safe_load(file.read_text())["init_args"].get("backbone") == name:
             return ["--model", str(file)]
     return ["--model", f"lightning_modules.{_family(name)}", "--model.backbone", name]
 

@@ -1,0 +1,1 @@
+"""Models that are asked in context: by a prompt, without training."""
