@@ -35,7 +35,6 @@ from datamodules.prompting import Prompting
 from lightning_modules import Classifier
 from lightning_modules.lightning_internals import start_method
 from records import ExamplesBuilder, HeedError
-from records.prompts.prompt import Prompt
 from records.storage.claim import release
 
 
@@ -54,7 +53,7 @@ class HeedCLI(LightningCLI):
         self.plain = [kind() for kind in EVALUATIONS.values() if not kind.has_settings]
         self.engine: Engine | None = None
         self.planned: dict[str, Planned] = {}  # the evaluations that have something to do
-        self.prompts: list[Prompt] = []  # of a model that is asked in context
+        self.prompts: list[Any] = []  # of a model that is asked in context
         try:
             self._make(args)
         except BaseException as error:
@@ -169,7 +168,7 @@ class HeedCLI(LightningCLI):
                 raise HeedError(f"{flag} is read before any file of settings: give it as --{flag} {value}.")
         self.datamodule.allow_changed = not self.evaluating and self.config.allow_changed_data
         self._prepare_model()
-        self.prompts = prompts_of(self.config_init.prompt, self.model, self.datamodule) if self.evaluating else []
+        self.prompts = prompts_of(self.config_init.get("prompt"), self.model, self.datamodule)
         self.model.require_precision(str(self.precision()))
         self._plan_evaluations()
         if self.evaluating and self.config.dry_run:

@@ -18,12 +18,21 @@ from records.prompts.prompt import Prompt
 CHARACTERS = 4  # of a token, about, in English
 
 
-def prompts_of(prompting: Prompting, model: Classifier, data: PairedData) -> list[Prompt]:
+def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData) -> list[Prompt]:
     """The prompts to measure; none for a model that is asked without one.
 
+    Args:
+        prompting: The settings; None in training.
+        model: The model.
+        data: The data, set up.
+
     Raises:
-        HeedError: The model reads no prompts, and settings of prompts are given.
+        HeedError: The model reads no prompts, and settings of prompts are given; or it is to be trained, and cannot be.
     """
+    if prompting is None:
+        if model.needs_prompt:
+            raise HeedError(f"{model.description} is asked in context, and not trained here: use evaluate.py.")
+        return []
     if not model.reads_prompts and prompting != Prompting():
         raise HeedError(
             f"--prompt: {model.description} is not asked in context; --model smollm2, a T5 or --model endpoint is."

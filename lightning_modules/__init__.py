@@ -7,6 +7,7 @@ from lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
 from lightning_modules.processors.templates import TemplateProcessor
 from lightning_modules.processors.texts import TextProcessor
 from lightning_modules.processors.windows import WindowProcessor
+from lightning_modules.prompted.causal_lm import CausalLM
 from lightning_modules.prompted.endpoint import Endpoint
 from lightning_modules.text.encoder import Encoder
 from lightning_modules.text.reader import Reader
@@ -22,6 +23,7 @@ __all__ = [
     "NO_LABEL_NUMBER",
     "Blip",
     "BlipAnswers",
+    "CausalLM",
     "Classifier",
     "Encoder",
     "Endpoint",

@@ -285,15 +285,14 @@ class PairedData(pl.LightningDataModule):
         lengths = processor.lengths(self.pool)
         trainer.lightning_module.require_known(f"the validation examples of {self.name}")
         self.counts.truncated = processor.truncated
-        rank_of = np.argsort(self.pool.uid_order)
         self.predicted, trainer.limit_val_batches = limited(
             self.pool, trainer.limit_val_batches, self.eval_batch_size, self.seed
         )
-        batches = evaluation_batches(lengths[self.predicted], rank_of[self.predicted], self.eval_batch_size)
+        ranks = np.argsort(self.pool.uid_order)[self.predicted]
+        batches = evaluation_batches(lengths[self.predicted], ranks, self.eval_batch_size)
         batches = [self.predicted[batch] for batch in batches]
         asides = self._asides("validation", processor)
-        available = self.counts.of or len(self.pool)
-        of = f" of {available:,}" if len(self.predicted) < available else ""
+        of = f" of {n:,}" if (n := self.counts.of or len(self.pool)) > len(self.predicted) else ""
         if len(self.pool):
             rank_zero_info(f"{self.name}: evaluating on {len(self.predicted):,}{of} examples.{asides}")
         if self.note:

@@ -45,16 +45,17 @@ SOUND: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 
 
-def open_config(folder: str) -> PretrainedConfig:
+def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
     """The config of a backbone.
 
     Args:
         folder: A folder or a hub id.
+        **kwargs: For the loader, as ``gguf_file``.
 
     Raises:
         HeedError: It cannot be loaded, or something in it cannot be.
     """
-    config: PretrainedConfig = load(AutoConfig.from_pretrained, folder)
+    config: PretrainedConfig = load(AutoConfig.from_pretrained, folder, **kwargs)
     config.id2label = {i: config.id2label[i] for i in sorted(config.id2label)}
     for name, (is_sound, should) in SOUND.items():
         if hasattr(config, name) and not is_sound(getattr(config, name)):

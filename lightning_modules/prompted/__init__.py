@@ -1,1 +1,1 @@
-"""Models that are asked in context: by a prompt, without training."""
+"""Models that are asked in context: by an instruction, demonstrations, and the example itself."""

@@ -91,8 +91,6 @@ class Endpoint(Classifier):
         self._is_probed = False
 
     def prepare(self, task: Task) -> None:
-        if not self.keeps_head:
-            raise HeedError(f"§model {type(self).__name__} is asked and never trained: python evaluate.py measures it.")
         if not self.name:
             raise HeedError("§model.name must name the model at the server.")
         if not task.labels and task.kind is not SPAN:
@@ -208,6 +206,9 @@ class Endpoint(Classifier):
             aside = f" {empty:,} answers were empty, which are not labels." if empty and self.task.labels else ""
             aside = f" {empty:,} texts were empty, and count as wrong." if empty and not self.task.labels else aside
             rank_zero_info(f"{self._asker.meter.text}; {reused:,} answers came from {self.cache}.{aside}")
+
+    def configure_optimizers(self) -> dict[str, Any]:
+        raise HeedError(f"§model {type(self).__name__} is asked and never trained: python evaluate.py measures it.")
 
     def export(self, folder: str, weights: bool) -> None:
         """There is nothing to export."""

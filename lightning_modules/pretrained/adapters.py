@@ -1,0 +1,28 @@
+"""LoRA adapters: small weights beside those of a published model."""
+
+from pathlib import Path
+
+from torch import nn
+
+from lightning_modules.pretrained.backbones import load
+from records import HeedError
+
+
+def with_adapter(network: nn.Module, folder: str) -> nn.Module:
+    """Add the weights of an adapter to those of a network.
+
+    Args:
+        network: The network that it was trained for.
+        folder: A folder as peft saves it, or a hub id; of a folder safetensors alone are read.
+
+    Raises:
+        HeedError: peft is not installed, or the adapter does not fit.
+    """
+    try:
+        from peft import PeftModel
+    except ImportError:
+        raise HeedError("§model.adapter needs the package peft: pip install peft.") from None
+    path = Path(folder)
+    if path.is_dir() and not (path / "adapter_model.safetensors").is_file():
+        raise HeedError(f"§model.adapter {folder} holds no adapter_model.safetensors, as peft saves it.")
+    return load(lambda name, **_: PeftModel.from_pretrained(network, name), folder).merge_and_unload()

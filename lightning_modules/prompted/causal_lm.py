@@ -1,0 +1,251 @@
+"""Causal language models that are asked in context: whatever AutoModelForCausalLM knows."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from pytorch_lightning.utilities import rank_zero_info
+from torch import Tensor, nn
+from transformers import AutoModelForCausalLM, PretrainedConfig
+
+from lightning_modules.classifier import Classifier
+from lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
+from lightning_modules.pretrained.adapters import with_adapter
+from lightning_modules.pretrained.backbone_config import open_config
+from lightning_modules.pretrained.backbones import load_weights, quiet, resolve
+from lightning_modules.pretrained.linear import faster_on_cpu
+from lightning_modules.pretrained.vocabulary import open_tokenizer
+from lightning_modules.prompted.prompt_processor import PromptProcessor
+from lightning_modules.prompted.shared_prefix import (
+    Answers,
+    Read,
+    States,
+    plain_scores,
+    read_prefix,
+    read_queries,
+    write,
+)
+from records import CLASSIFICATION, SPAN, HeedError, Task
+from records.prompts.prompt import Prompt
+
+COMPARED = 4  # examples of the first batch whose scores are computed without sharing, too
+CLOSE, FAR = 1e-3, 0.3  # how much a log-likelihood may differ then, in float32 and in half precision
+EMPTY = ("N/A", "", "[MASK]")  # contents that say nothing (Zhao et al. 2021)
+LABEL_TOKENS = 8  # most tokens of a written label
+UNLIMITED = 4096  # tokens of a prompt, for a model that does not say how many it reads
+
+
+class CausalLM(Classifier):
+    """A causal language model that reads a prompt and writes the answer, or says how likely each answer is.
+
+    Instruction and demonstrations are read once, and their states shared by all examples. Nothing is trained here.
+
+    Args:
+        backbone: Hub id, folder, or ``package:MODULE/FOLDER``.
+        gguf_file: File of quantised weights in that folder, which are turned into floating-point numbers.
+        adapter: Folder of a LoRA adapter, whose weights are added.
+        max_length: Most tokens of a prompt with its answer; by default all that the model reads.
+        chat: Whether the prompt is put into the tokenizer's chat template; by default where it has one.
+        decoding: "greedy" answers with the label that the written text begins with, and with no label where it begins
+            otherwise; "likelihood" with the most likely label. Probabilities are always those of the likelihoods.
+        score: The score of a label is the log-likelihood of its text: of all tokens together (sum), or of a token on
+            average (mean).
+        calibrated: Divide the probabilities by those for contents that say nothing (Zhao et al. 2021, "Calibrate before
+            use").
+        longest_answer: Most tokens of an answer that is a text; those of a label are at most 8.
+        share_prefix: Read the beginning of all prompts once. Without it each prompt is read whole, for each label.
+        sha256: What the weights of a backbone from a package must hash to.
+        **kwargs: As for :class:`Classifier`.
+
+    Attributes:
+        largest_difference: By how much log-likelihoods with and without sharing differed on the first batch.
+    """
+
+    reads_prompts = needs_prompt = True
+    config: PretrainedConfig
+
+    def __init__(
+        self,
+        backbone: str,
+        gguf_file: str | None = None,
+        adapter: str | None = None,
+        max_length: int | None = None,
+        chat: bool | None = None,
+        decoding: Literal["greedy", "likelihood"] = "greedy",
+        score: Literal["sum", "mean"] = "sum",
+        calibrated: bool = False,
+        longest_answer: int = 32,
+        share_prefix: bool = True,
+        sha256: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.backbone, self.gguf_file, self.adapter, self.sha256 = backbone, gguf_file, adapter, sha256
+        self.max_length, self.chat, self.decoding, self.score = max_length, chat, decoding, score
+        self.calibrated, self.longest_answer, self.share_prefix = calibrated, longest_answer, share_prefix
+        self.network: nn.Module | None = None
+        self.prompt: Prompt | None = None
+        self._begin_anew()
+
+    @property
+    def description(self) -> str:
+        return self.backbone
+
+    @property
+    def writes(self) -> bool:
+        """Whether the answer is written, and may be another than the most probable one."""
+        return self.decoding == "greedy"
+
+    def prepare(self, task: Task) -> None:
+        if task.kind not in (CLASSIFICATION, SPAN):
+            raise HeedError(
+                f"§model {type(self).__name__} answers with one label or a text, and these are {task.kind}."
+            )
+        self.task = task
+        if not hasattr(self, "tokenizer"):
+            gguf = {} if self.gguf_file is None else {"gguf_file": self.gguf_file}
+            self.folder = resolve(self.backbone, self.sha256, self.gguf_file)
+            self.config = open_config(self.folder, **gguf)
+            self.tokenizer = open_tokenizer(self.folder, self.config, **gguf)
+        if self.config.is_encoder_decoder:
+            raise HeedError(f"§model.backbone {self.backbone} reads and writes: take §model lightning_modules.Seq2Seq.")
+        if self.chat and not self.tokenizer.chat_template:
+            raise HeedError(f"§model.chat: the tokenizer of {self.backbone} has no chat template.")
+
+    def prompt_with(self, prompt: Prompt) -> None:
+        """Ask by this prompt from now on.
+
+        Raises:
+            HeedError: It does not fit into what the model reads, or the tokenizer cannot tell its answers apart.
+        """
+        chat = bool(self.tokenizer.chat_template) if self.chat is None else self.chat
+        most = getattr(self.config.get_text_config(), "max_position_embeddings", None) or UNLIMITED
+        if self.max_length is not None and self.max_length > most:
+            raise HeedError(f"§model.max_length {self.max_length} is more than the {most} positions of the model.")
+        self.longest = self.longest_answer if prompt.task.kind is SPAN else LABEL_TOKENS
+        room = max(self.longest, max(len(self.tokenizer(answer)["input_ids"]) for answer in prompt.answers))
+        self.prompt, length = prompt, self.max_length or most
+        self.processor = PromptProcessor(self.tokenizer, prompt, chat, length, room)
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        self._prefix: States | None = None
+        self._answers: Answers | None = None
+        self._prior: Tensor | None = None
+        self.largest_difference: float | None = None
+
+    def configure_model(self) -> None:
+        if self.network is not None or self.task is None:
+            return
+        gguf = {} if self.gguf_file is None else {"gguf_file": self.gguf_file}
+        network = load_weights(AutoModelForCausalLM.from_pretrained, self.folder, "kept", **gguf)
+        if self.adapter is not None:
+            network = with_adapter(network, self.adapter)
+        self.network = faster_on_cpu(network).eval().requires_grad_(False)
+
+    def logits(self, inputs: dict[str, Tensor]) -> Tensor:
+        return self._scored(self._read(inputs)[0])
+
+    def answer(self, inputs: dict[str, Any]) -> Outputs:
+        with torch.no_grad():
+            likelihoods, read = self._read(inputs)
+            probs = None if self.task.kind is SPAN else self._scored(likelihoods).softmax(dim=-1)
+            if probs is not None and not self.writes:
+                return Outputs(probs)
+            answers = [self.prompt.read(text) for text in self._written(inputs, read)]
+        finite = likelihoods.isfinite().all(dim=-1)
+        if probs is None:
+            kept = zip(answers, finite.tolist(), strict=True)
+            return Outputs(answers=[answer if is_finite else None for answer, is_finite in kept])
+        number = {label: k for k, label in enumerate(self.task.labels)}
+        numbers = torch.tensor([number.get(answer, NO_LABEL_NUMBER) for answer in answers], device=probs.device)
+        return Outputs(probs, numbers.masked_fill(~finite, NOT_FINITE))
+
+    def _read(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Read | None]:
+        """Log-likelihoods of the answers, float32 [examples, answers], and the states behind the shared beginning."""
+        ids, mask, tokens = inputs["input_ids"], inputs["attention_mask"], self.processor.tokens
+        if self._answers is None:
+            self._answers = Answers.packed(tokens.answers).to(self.device)
+            self._prefix = read_prefix(self.network, tokens.prefix) if self.share_prefix else None
+        if not self.share_prefix:
+            return plain_scores(self.network, self._whole(ids, mask), tokens.answers), None
+        read = read_queries(self.network, self._prefix, ids, mask, self._answers)
+        if self.largest_difference is None:
+            self._compare(ids, mask, read)
+        return read.scores, read
+
+    def _whole(self, ids: Tensor, mask: Tensor) -> list[list[int]]:
+        """The ids of whole prompts, without padding."""
+        prefix = list(self.processor.tokens.prefix)
+        return [prefix + row[kept.bool()].tolist() for row, kept in zip(ids, mask, strict=True)]
+
+    def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+        width, pad = max(map(len, rows)), self.processor.pad_id
+        ids = torch.tensor([[pad] * (width - len(row)) + list(row) for row in rows], device=self.device)
+        mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], device=self.device)
+        return ids, mask
+
+    def _compare(self, ids: Tensor, mask: Tensor, read: Read) -> None:
+        """Compare some scores with those of whole prompts, and say by how much they differ.
+
+        Raises:
+            HeedError: They differ by more than rounding does.
+        """
+        whole = self._whole(ids[:COMPARED], mask[:COMPARED])
+        plain = plain_scores(self.network, whole, self.processor.tokens.answers)
+        self.largest_difference = float((plain - read.scores[:COMPARED]).abs().max())
+        exact = self.network.dtype == torch.float32 and not torch.is_autocast_enabled(self.device.type)
+        rank_zero_info(
+            f"{self.backbone}: with a shared beginning ({len(self.processor.tokens.prefix):,} tokens) log-likelihoods "
+            f"differ by at most {self.largest_difference:.0e} from those of whole prompts, on {len(whole)} examples."
+        )
+        if self.largest_difference > (CLOSE if exact else FAR):
+            raise HeedError(
+                f"{self.backbone} gives other scores where prompts share their beginning (they differ by "
+                f"{self.largest_difference:.1e}): add §model.share_prefix false."
+            )
+
+    def _scored(self, scores: Tensor) -> Tensor:
+        """Log-likelihoods as scores of labels."""
+        if self.score == "mean":
+            scores = scores / self._answers.lengths
+        return scores - self._of_nothing() if self.calibrated else scores
+
+    def _of_nothing(self) -> Tensor:
+        """The logarithm of the mean probability of each label for contents that say nothing: float32 [labels]."""
+        if self._prior is None:
+            questions = [self.prompt.question([content] * len(self.task.parts)) for content in EMPTY]
+            tokens = self.processor.tokens
+            encoded = self.tokenizer([tokens.text(q) for q in questions], add_special_tokens=False)["input_ids"]
+            scores = plain_scores(self.network, encoded, tokens.answers)
+            scores = scores / self._answers.lengths if self.score == "mean" else scores
+            self._prior = scores.softmax(dim=-1).mean(dim=0).log()
+        return self._prior
+
+    def _written(self, inputs: dict[str, Tensor], read: Read | None) -> list[str]:
+        """The texts that the model writes."""
+        if read is None:
+            ids, mask = self._padded(self._whole(inputs["input_ids"], inputs["attention_mask"]))
+            settings = {"max_new_tokens": self.longest, "do_sample": False, "num_beams": 1}
+            settings |= {"eos_token_id": self._ends.tolist(), "pad_token_id": int(self._ends[0])}
+            with quiet():
+                written = self.network.generate(ids, attention_mask=mask, **settings)[:, ids.shape[1] :]
+        else:
+            written = write(self.network, read, self.longest, self._ends)
+        ids = written.tolist()
+        ends = set(self._ends.tolist())
+        kept = [row[: next((k for k, token in enumerate(row) if token in ends), len(row))] for row in ids]
+        return self.tokenizer.batch_decode(kept, skip_special_tokens=True)
+
+    @property
+    def _ends(self) -> Tensor:
+        """The tokens that end an answer."""
+        named = getattr(self.network.generation_config, "eos_token_id", None)
+        several = named if isinstance(named, list) else [named]
+        known = {token for token in (*several, self.tokenizer.eos_token_id) if token is not None}
+        return torch.tensor(sorted(known), dtype=torch.int64, device=self.device)
+
+    def export(self, folder: str, weights: bool) -> None:
+        """Nothing is trained, so that there is nothing to keep."""
+        Path(folder).mkdir(parents=True, exist_ok=True)

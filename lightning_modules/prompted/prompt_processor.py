@@ -1,0 +1,106 @@
+"""The processor of causal models in context."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import PreTrainedTokenizerBase
+
+from lightning_modules.processors.processor import NumberProcessor
+from lightning_modules.prompted.prompt_tokens import PromptStore, PromptTokens
+from records import BATCH, Composed, Example, HeedError, Part
+from records.prompts.prompt import Prompt
+
+ROOM = 4  # tokens that a part keeps at least
+
+
+class PromptProcessor(NumberProcessor):
+    """Makes the rest of the prompt for each example: its ids behind those that all examples share.
+
+    Args:
+        tokenizer: A fast Hugging Face tokenizer.
+        prompt: The prompt.
+        chat: Whether it is a chat.
+        max_length: Most tokens of a prompt with its answer; of a longer one the longest part loses its end.
+        longest_answer: Tokens that are kept free for an answer.
+
+    Raises:
+        HeedError: Instruction and demonstrations leave no room for an example.
+    """
+
+    parts = ("prompt",)  # the one content that is numbered
+
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, chat: bool, max_length: int, longest_answer: int
+    ) -> None:
+        super().__init__()
+        self.tokenizer, self.prompt, self.max_length = tokenizer, prompt, max_length
+        self.tokens = PromptTokens(tokenizer, prompt, chat)
+        self.store = PromptStore(self.tokens)
+        self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
+        self.budget = max_length - len(self.tokens.prefix) - longest_answer
+        names = prompt.task.parts
+        empty = self.store.lengths(self.store.numbers([self._text([""] * len(names))]))[0]
+        if self.budget < empty + ROOM * len(names):
+            raise HeedError(
+                f"Instruction and demonstrations have {len(self.tokens.prefix):,} tokens, and the model reads "
+                f"{max_length:,}: lower §prompt.tuples, or raise §model.max_length."
+            )
+        self._cut: set[int] = set()  # numbers of texts that were too long
+
+    def _text(self, parts: Sequence[Part]) -> str:
+        return self.tokens.text(self.prompt.question(parts))
+
+    def _gathered(self, examples: Composed) -> np.ndarray:
+        return self._numbers(examples)  # a changed example is a text of its own
+
+    def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
+        names, blocks, rest = self.prompt.task.parts, [np.zeros(0, dtype=np.int32)], iter(examples)
+        while block := list(islice(rest, BATCH)):
+            several = [[example.parts[name] for name in names] for example in block]
+            for example, parts in zip(block, several, strict=True):
+                self.tokens.require_no_special(self.prompt.question(parts), example.uid)
+            numbers = self.store.numbers([self._text(parts) for parts in several])
+            for i in np.flatnonzero(self.store.lengths(numbers) > self.budget):
+                numbers[i] = self._shortened(several[i])
+                self._cut.add(int(numbers[i]))
+            blocks.append(numbers)
+        return np.concatenate(blocks)[None]
+
+    def _shortened(self, parts: Sequence[Part]) -> int:
+        """The number of an example whose longest part has lost its end."""
+        form, texts = self.prompt.task.form, [part for part in parts if isinstance(part, str)]
+        words = [part if isinstance(part, str) else form.text(part, texts) for part in parts]
+        while True:
+            number = self.store.numbers([self._text(words)])
+            over = int(self.store.lengths(number)[0]) - self.budget
+            if over <= 0:
+                return int(number[0])
+            ends = [self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True) for text in words]
+            longest = max(range(len(words)), key=lambda k: len(ends[k]["input_ids"]))
+            offsets = ends[longest]["offset_mapping"]
+            kept = max(0, len(offsets) - over)
+            words[longest] = words[longest][: offsets[kept][0]].rstrip() if kept else ""
+
+    def lengths(self, examples: Sequence[Example]) -> np.ndarray:
+        numbers = self.numbers(examples)[0]
+        self.unknown = self.store.unknown(numbers)
+        self.truncated = int(np.isin(numbers, list(self._cut)).sum())
+        return self.store.lengths(numbers).astype(np.int32)
+
+    def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
+        """Inputs of the model for each batch, padded on the left: int64 [examples, tokens] each."""
+        numbers = self.numbers(examples)[0]
+        starts, lengths = self.store.starts(numbers), self.store.lengths(numbers)
+        for batch in batches:
+            width = int(lengths[batch].max(initial=1))
+            from_end = np.arange(width)[None] - (width - lengths[batch][:, None])
+            mask = from_end >= 0
+            places = np.where(mask, starts[batch][:, None] + from_end, 0)
+            ids = np.where(mask, self.store.tokens[places], self.pad_id) if len(batch) else places
+            yield {
+                "input_ids": torch.from_numpy(ids.astype(np.int64)),
+                "attention_mask": torch.from_numpy(mask.astype(np.int64)),
+            }

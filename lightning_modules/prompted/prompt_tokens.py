@@ -1,0 +1,136 @@
+"""A prompt in the tokens of a model: the part that all examples share, the rest of each, and the answers."""
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
+
+from lightning_modules.processors.token_store import TokenStore
+from records import HeedError
+from records.prompts.prompt import Prompt
+
+MARK = "\ue000"  # of the private use area, stands for the question while the words around it are found
+BEGINNINGS = ("a", "The", "0", "?", '"', "È", "人", "(")  # of questions, to see which tokens do not depend on them
+
+
+class PromptTokens:
+    """The token ids of a prompt.
+
+    Texts are tokenised whole, so that ids are those which the tokenizer gives the whole text; what all of them begin
+    with is then cut off. The ids of an answer are those that it adds to the whole text.
+
+    Args:
+        tokenizer: A fast Hugging Face tokenizer.
+        prompt: The prompt.
+        chat: Whether the prompt is a chat, in the tokenizer's own template.
+
+    Attributes:
+        prefix: The ids that every text begins with.
+        answers: The ids of each of ``prompt.answers``, behind the text.
+
+    Raises:
+        HeedError: The tokenizer joins an answer to the words before it, or gives two answers ids of which one begins
+            with the other.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, chat: bool) -> None:
+        self.tokenizer, self.prompt = tokenizer, prompt
+        before, _, after = self._whole(prompt, chat).partition(MARK)
+        self.before, self.after, self._space = before, after, "" if chat else " "
+        names = prompt.task.parts
+        probes = [prompt.question([beginning] * len(names)) for beginning in BEGINNINGS]
+        texts = [self.text(probe) for probe in probes]
+        ids = self._ids(texts)
+        offsets = tokenizer(texts[0], add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        before_question = sum(end <= len(before) for _, end in offsets)
+        self.prefix = _shared(ids)[:before_question]
+        self.answers = [self._answer(texts, ids, answer) for answer in prompt.answers]
+        self._require_apart()
+        special = {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}
+        self._special = [token for token in special if token.strip()]
+
+    def _whole(self, prompt: Prompt, chat: bool) -> str:
+        """The whole text with a mark in place of the question."""
+        if chat:
+            return self.tokenizer.apply_chat_template(
+                prompt.messages(MARK), tokenize=False, add_generation_prompt=True, enable_thinking=False
+            )
+        first = self.tokenizer("a")["input_ids"][:1]
+        begins = self.tokenizer.bos_token if first == [self.tokenizer.bos_token_id] else ""
+        return f"{begins or ''}{prompt.text(MARK)}"
+
+    def text(self, question: str) -> str:
+        """The whole text of a prompt with a question, up to where the answer begins."""
+        return f"{self.before}{question}{self.after}"
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
+        return self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+
+    def _answer(self, texts: Sequence[str], ids: Sequence[list[int]], answer: str) -> list[int]:
+        whole = self._ids([f"{text}{self._space}{answer}" for text in texts])
+        added = {tuple(after[len(before) :]) for before, after in zip(ids, whole, strict=True)}
+        joined = any(after[: len(before)] != before for before, after in zip(ids, whole, strict=True))
+        if joined or len(added) > 1 or not (tokens := added.pop()):
+            raise HeedError(
+                f"The tokenizer joins the answer {answer!r} to the words before it: end the question of the wording "
+                f"{self.prompt.name} (§data.prompts) with a colon, and begin the answer with a letter."
+            )
+        return list(tokens)
+
+    def _require_apart(self) -> None:
+        for i, one in enumerate(self.answers):
+            for j, other in enumerate(self.answers):
+                if i != j and one == other[: len(one)]:
+                    first, second = self.prompt.answers[i], self.prompt.answers[j]
+                    raise HeedError(
+                        f"The answer {second!r} begins with the tokens of {first!r}, which then is never less likely: "
+                        f"give the labels other answers in the wording {self.prompt.name} (§data.prompts)."
+                    )
+
+    def require_no_special(self, question: str, uid: str) -> None:
+        """Refuse a text that holds one of the tokenizer's own marks, such as the end of a turn."""
+        if special := next((token for token in self._special if token in question), None):
+            raise HeedError(f"{uid} holds {special!r}, which the model reads as a mark of its own: change the text.")
+
+    def without_prefix(self, ids: Sequence[int]) -> Sequence[int]:
+        """The ids of a whole text behind those that all share.
+
+        Raises:
+            HeedError: It does not begin with them.
+        """
+        if ids[: len(self.prefix)] != self.prefix:
+            raise HeedError(
+                f"The tokenizer joins a question to the words before it: begin the question of the wording "
+                f"{self.prompt.name} (§data.prompts) with a word of its own."
+            )
+        return ids[len(self.prefix) :]
+
+
+class PromptStore(TokenStore):
+    """Token ids of whole prompts, each text tokenised once, without the ids that all share.
+
+    Args:
+        tokens: The prompt.
+    """
+
+    def __init__(self, tokens: PromptTokens) -> None:
+        super().__init__(tokens.tokenizer)
+        self.prompt_tokens = tokens
+
+    def _encoded(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        encoded = self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        own = [self.prompt_tokens.without_prefix(ids) for ids in encoded]
+        lengths = np.fromiter(map(len, own), np.int64, len(texts))
+        return lengths, np.fromiter(chain.from_iterable(own), np.int32, lengths.sum())[:, None]
+
+
+def _shared(several: Sequence[Sequence[int]]) -> list[int]:
+    """The longest beginning of all.
+
+    Example:
+        >>> _shared([[1, 2, 3], [1, 2], [1, 2, 4]])
+        [1, 2]
+    """
+    same = [len(set(column)) == 1 for column in zip(*several, strict=False)]
+    return list(several[0][: same.index(False) if False in same else len(same)])

@@ -1,0 +1,194 @@
+"""Scores of answers and written answers, where all prompts begin alike: that beginning is read once.
+
+Queries are padded on the left, behind the shared beginning, so that all end in one column and the answers follow there.
+The tokens of all answers stand behind the query side by side, and a mask keeps them from seeing each other: several
+answers of several tokens cost one pass over the query.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+from transformers import DynamicCache
+
+States = list[tuple[Tensor, Tensor]]  # keys and values of each layer, [examples, heads, tokens, width] each
+
+
+class Answers(NamedTuple):
+    """Answers side by side.
+
+    Attributes:
+        tokens: int64 [packed], all tokens of all answers but the last of each, which are read.
+        of: int64 [packed], the answer that each belongs to.
+        depth: int64 [packed], its place in the answer, from 0.
+        row: int64 [scored], for each token of each answer the row of the logits that predicts it: 0 for that of the
+            query, 1 + i for that behind packed token i.
+        scored: int64 [scored], the token.
+        label: int64 [scored], the answer.
+        lengths: int64 [answers], tokens of each.
+    """
+
+    tokens: Tensor
+    of: Tensor
+    depth: Tensor
+    row: Tensor
+    scored: Tensor
+    label: Tensor
+    lengths: Tensor
+
+    @classmethod
+    def packed(cls, ids: Sequence[Sequence[int]]) -> "Answers":
+        """Pack the token ids of each answer."""
+        read = [(token, k, d) for k, answer in enumerate(ids) for d, token in enumerate(answer[:-1])]
+        place = {(k, d): 1 + i for i, (_, k, d) in enumerate(read)}
+        scored = [
+            (place[k, d - 1] if d else 0, token, k) for k, answer in enumerate(ids) for d, token in enumerate(answer)
+        ]
+        columns = [torch.tensor(column, dtype=torch.int64) for column in zip(*read, strict=True)]
+        columns = columns or [torch.zeros(0, dtype=torch.int64) for _ in range(3)]
+        columns += [torch.tensor(column) for column in zip(*scored, strict=True)]
+        return cls(*columns, torch.tensor([len(answer) for answer in ids]))
+
+    def to(self, device: torch.device) -> "Answers":
+        """The same on a device."""
+        return Answers(*(column.to(device) for column in self))
+
+    def log_likelihoods(self, logits: Tensor) -> Tensor:
+        """Log-likelihood of each answer: float32 [examples, answers].
+
+        Args:
+            logits: [examples, 1 + packed, vocabulary].
+        """
+        logits = logits.float()
+        tokens = logits[:, self.row, self.scored] - logits.logsumexp(dim=-1)[:, self.row]
+        scores = torch.zeros(len(logits), len(self.lengths), device=logits.device)
+        return scores.index_add(1, self.label, tokens)
+
+
+class Read(NamedTuple):
+    """What a model knows once it has read a batch of queries.
+
+    Attributes:
+        scores: float32 [examples, answers], log-likelihoods.
+        logits: [examples, vocabulary], of the first token of a written answer.
+        states: Of the shared beginning and the queries.
+        mask: int64 [examples, tokens], which of these states count.
+    """
+
+    scores: Tensor
+    logits: Tensor
+    states: States
+    mask: Tensor
+
+
+def read_prefix(network: nn.Module, prefix: Sequence[int]) -> States:
+    """Read the shared beginning: the states of one example; of an empty one, none."""
+    if not prefix:
+        return []
+    ids = torch.tensor([list(prefix)], device=network.device)
+    cache = DynamicCache()
+    network(input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
+    return [(layer.keys, layer.values) for layer in cache.layers]
+
+
+def read_queries(network: nn.Module, prefix: States, ids: Tensor, mask: Tensor, answers: Answers) -> Read:
+    """Read queries behind the shared beginning, with all answers behind them.
+
+    Args:
+        network: A causal language model.
+        prefix: As :func:`read_prefix` returns it.
+        ids: int64 [examples, tokens], padded on the left.
+        mask: int64 [examples, tokens], 0 for padding.
+        answers: The answers.
+    """
+    (n, width), packed = ids.shape, len(answers.tokens)
+    begin = prefix[0][0].shape[2] if prefix else 0
+    own = (mask.cumsum(dim=1) - 1).clamp(min=0)
+    behind = mask.sum(dim=1, keepdim=True) + answers.depth
+    cache = _cache([(keys.expand(n, -1, -1, -1), values.expand(n, -1, -1, -1)) for keys, values in prefix])
+    logits = network(
+        input_ids=torch.cat([ids, answers.tokens.expand(n, -1)], dim=1),
+        position_ids=begin + torch.cat([own, behind], dim=1),
+        attention_mask=_attention(mask, answers, begin),
+        past_key_values=cache,
+        use_cache=True,
+        logits_to_keep=1 + packed,
+    ).logits
+    until = begin + width
+    states = [(layer.keys[:, :, :until], layer.values[:, :, :until]) for layer in cache.layers]
+    whole = torch.cat([mask.new_ones(n, begin), mask], dim=1)
+    return Read(answers.log_likelihoods(logits), logits[:, 0], states, whole)
+
+
+def _cache(states: States) -> DynamicCache:
+    cache = DynamicCache()
+    for layer, (keys, values) in enumerate(states):
+        cache.update(keys, values, layer)
+    return cache
+
+
+def _attention(mask: Tensor, answers: Answers, begin: int) -> Tensor:
+    """What each token may see, as numbers to add to its attention: float32 [examples, 1, read, begin + read]."""
+    (n, width), packed = mask.shape, len(answers.tokens)
+    columns = torch.arange(width, device=mask.device)
+    queries = (columns[:, None] >= columns) & mask[:, None].bool() | (columns[:, None] == columns)
+    together = (answers.of[:, None] == answers.of) & (answers.depth[:, None] >= answers.depth)
+    seen = torch.zeros(n, width + packed, begin + width + packed, dtype=torch.bool, device=mask.device)
+    seen[:, :, :begin] = True
+    seen[:, :width, begin : begin + width] = queries
+    seen[:, width:, begin : begin + width] = mask[:, None].bool()
+    seen[:, width:, begin + width :] = together
+    return torch.zeros(seen.shape, device=mask.device).masked_fill(~seen, torch.finfo(torch.float32).min)[:, None]
+
+
+def write(network: nn.Module, read: Read, longest: int, ends: Tensor) -> Tensor:
+    """The most probable token, one after the other, until all answers have ended: int64 [examples, at most longest].
+
+    Args:
+        network: The model that has read the queries.
+        read: What it has read.
+        longest: Most tokens of an answer.
+        ends: int64 [ends], the tokens that end an answer.
+    """
+    cache, mask = _cache(read.states), read.mask
+    token = read.logits.argmax(dim=-1)
+    written, ended = [token], torch.isin(token, ends)
+    while len(written) < longest and not ended.all():
+        position = mask.sum(dim=1, keepdim=True)
+        mask = torch.cat([mask, mask.new_ones(len(mask), 1)], dim=1)
+        logits = network(
+            input_ids=token[:, None],
+            position_ids=position,
+            attention_mask=mask,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        ).logits
+        token = logits[:, -1].argmax(dim=-1)
+        written.append(token)
+        ended = ended | torch.isin(token, ends)
+    return torch.stack(written, dim=1)
+
+
+def plain_scores(network: nn.Module, texts: Sequence[Sequence[int]], answers: Sequence[Sequence[int]]) -> Tensor:
+    """Log-likelihood of each answer by a pass over each whole text with each answer: float32 [texts, answers].
+
+    Args:
+        network: A causal language model.
+        texts: Token ids of whole prompts.
+        answers: Token ids of each answer.
+    """
+    scores = []
+    for answer in answers:
+        rows = [torch.tensor([*text, *answer]) for text in texts]
+        ids = pad_sequence(rows, batch_first=True).to(network.device)
+        mask = pad_sequence([torch.ones(len(row), dtype=torch.int64) for row in rows], batch_first=True)
+        logits = network(input_ids=ids, attention_mask=mask.to(network.device), use_cache=False).logits.float()
+        first = torch.tensor([len(text) - 1 for text in texts], device=network.device)[:, None]
+        places = first + torch.arange(len(answer), device=network.device)
+        picked = logits.gather(1, places[:, :, None].expand(-1, -1, logits.shape[2])).log_softmax(dim=-1)
+        tokens = torch.tensor(answer, device=network.device).expand(len(texts), -1)
+        scores.append(picked.gather(2, tokens[:, :, None])[:, :, 0].sum(dim=1))
+    return torch.stack(scores, dim=1)

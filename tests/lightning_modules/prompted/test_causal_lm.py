@@ -1,0 +1,203 @@
+"""Causal models in context: shared beginnings give what whole prompts give, and what transformers writes."""
+
+import numpy as np
+import pytest
+import torch
+from causal import CONFIGS, EXAMPLES, TASK, prompt, save
+from transformers import AutoModelForCausalLM
+
+from lightning_modules import CausalLM
+from lightning_modules.prompted.shared_prefix import Answers, plain_scores, read_prefix, read_queries, write
+from records import NO_LABEL, SPAN, Example, HeedError, Task
+from records.prompts.prompt import Prompt
+from records.prompts.wording import Wording
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return {kind: save(tmp_path_factory.mktemp(kind), kind) for kind in CONFIGS}
+
+
+def model(folder, asked=None, **settings):
+    module = CausalLM(str(folder), **settings)
+    module.prepare(TASK if asked is None else asked.task)
+    module.prompt_with(prompt() if asked is None else asked)
+    module.configure_model()
+    return module
+
+
+def by_hand(module, example):
+    """Log-likelihood of each answer: one text, one answer, one pass each."""
+    asked, tokens = module.prompt, module.processor.tokens
+    text = tokens.text(asked.question([example.parts[part] for part in asked.task.parts]))
+    before = module.tokenizer(text, add_special_tokens=False)["input_ids"]
+    scores = []
+    for answer in asked.answers:
+        space = "" if module.tokenizer.chat_template and module.chat is not False else " "
+        whole = module.tokenizer(f"{text}{space}{answer}", add_special_tokens=False)["input_ids"]
+        with torch.no_grad():
+            logits = module.network(torch.tensor([whole])).logits[0].double().log_softmax(dim=-1)
+        scores.append(sum(logits[k - 1, whole[k]].item() for k in range(len(before), len(whole))))
+    return scores
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize(("demonstrations", "chat"), [(0, True), (2, True), (2, False)])
+def test_scores_are_those_of_whole_texts(folders, kind, demonstrations, chat):
+    module = model(folders[kind], prompt(demonstrations), chat=chat)
+    with torch.no_grad():
+        scores = module.logits(module.processor(EXAMPLES))
+    expected = np.array([by_hand(module, example) for example in EXAMPLES])
+    assert scores.numpy() == pytest.approx(expected, abs=2e-4)
+    assert np.ptp(expected, axis=1).min() > 0.01  # answers differ, so that there is something to compare
+    assert module.largest_difference < 1e-4
+    plain = model(folders[kind], prompt(demonstrations), chat=chat, share_prefix=False)
+    with torch.no_grad():
+        assert plain.logits(plain.processor(EXAMPLES)).numpy() == pytest.approx(expected, abs=2e-4)
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_what_is_written_is_what_generate_writes(folders, kind):
+    module = model(folders[kind])
+    inputs = module.processor(EXAMPLES)
+    with torch.no_grad():
+        states = read_prefix(module.network, module.processor.tokens.prefix)
+        read = read_queries(module.network, states, *inputs.values(), Answers.packed(module.processor.tokens.answers))
+        ends = torch.tensor([module.tokenizer.eos_token_id])
+        written = write(module.network, read, 8, ends)
+        network = AutoModelForCausalLM.from_pretrained(folders[kind]).eval()
+        for row, example in zip(written.tolist(), EXAMPLES, strict=True):
+            text = module.processor.tokens.text(prompt().question([example.parts[part] for part in TASK.parts]))
+            ids = torch.tensor([module.tokenizer(text, add_special_tokens=False)["input_ids"]])
+            expected = network.generate(ids, max_new_tokens=8, do_sample=False)[0, ids.shape[1] :].tolist()
+            end = module.tokenizer.eos_token_id
+            until = row.index(end) if end in row else len(row)
+            assert row[:until] == [token for token in expected if token != end][:until]
+
+
+def test_writing_shares_nothing_where_it_is_asked_not_to(folders):
+    shared, plain = model(folders["llama"]), model(folders["llama"], share_prefix=False)
+    one, other = (module.answer(module.processor(EXAMPLES)) for module in (shared, plain))
+    assert one.answers.tolist() == other.answers.tolist()
+    assert one.probs.numpy() == pytest.approx(other.probs.numpy(), abs=1e-5)
+
+
+def test_the_most_likely_label_is_the_answer_of_likelihood(folders):
+    module = model(folders["llama"], decoding="likelihood")
+    outputs = module.answer(module.processor(EXAMPLES))
+    assert outputs.answers is None
+    assert outputs.probs.sum(dim=1).tolist() == pytest.approx([1] * 4)
+    assert not module.writes
+
+
+def test_the_mean_is_over_the_tokens_of_an_answer(folders):
+    total, mean = (model(folders["llama"], score=score) for score in ("sum", "mean"))
+    lengths = torch.tensor([len(answer) for answer in total.processor.tokens.answers])
+    assert len(set(lengths.tolist())) > 1
+    with torch.no_grad():
+        scores = total.logits(total.processor(EXAMPLES)) / lengths
+        assert mean.logits(mean.processor(EXAMPLES)).numpy() == pytest.approx(scores.numpy(), abs=1e-5)
+
+
+def test_calibrated_probabilities_are_even_for_contents_that_say_nothing(folders):
+    module, own = model(folders["llama"], calibrated=True), model(folders["llama"])
+    nothing = [Example(f"n/{i}", dict.fromkeys(TASK.parts, text), None) for i, text in enumerate(("N/A", "", "[MASK]"))]
+    with torch.no_grad():
+        before = own.logits(own.processor(nothing)).softmax(dim=-1).mean(dim=0)
+        plain = own.logits(own.processor(EXAMPLES)).softmax(dim=-1)
+        after = module.logits(module.processor(EXAMPLES)).softmax(dim=-1)
+    expected = plain / before
+    assert after.numpy() == pytest.approx((expected / expected.sum(dim=1, keepdim=True)).numpy(), abs=1e-4)
+
+
+class Scripted(CausalLM):
+    """Writes texts that a test names."""
+
+    texts = ()
+
+    def _written(self, inputs, read):
+        return list(self.texts)
+
+
+def test_a_text_that_is_not_a_label_is_no_label(folders):
+    module = Scripted(str(folders["llama"]))
+    module.prepare(TASK)
+    module.prompt_with(prompt())
+    module.configure_model()
+    module.texts = ("Entailment.", " neutral\n\nPremise", "", "Maybe")
+    assert module.answer(module.processor(EXAMPLES)).answers.tolist() == [0, 1, -1, -1]
+    assert module.prompt.read("Maybe") == NO_LABEL
+
+
+def test_a_network_that_breaks_down_is_said(folders):
+    module = model(folders["llama"])
+    module.network.get_output_embeddings().weight.data.fill_(torch.nan)
+    module.largest_difference = 0.0
+    assert module.answer(module.processor(EXAMPLES)).answers.tolist() == [-2] * 4
+
+
+def test_a_model_that_reads_shared_beginnings_otherwise_is_refused(folders, monkeypatch):
+    module = model(folders["llama"], score="mean")
+    monkeypatch.setattr(
+        "lightning_modules.prompted.causal_lm.read_prefix", lambda network, ids: read_prefix(network, ids[::-1])
+    )
+    with pytest.raises(HeedError, match="share_prefix false"):
+        module.answer(module.processor(EXAMPLES))
+
+
+def test_questions_with_texts_as_answers(folders):
+    task = Task(SPAN, ("context", "question"), (), "")
+    wording = Wording("Text: {context}\nQuestion: {question}\nAnswer:", "Read.")
+    module = Scripted(str(folders["llama"]), longest_answer=5)
+    module.prepare(task)
+    module.prompt_with(Prompt(wording, task))
+    module.configure_model()
+    examples = [Example(f"q/{i}", {"context": "It is red.", "question": "Color?"}, "[]") for i in range(3)]
+    module.texts = ("red", "I don't know.", " blue\nmore")
+    assert module.answer(module.processor(examples)).answers == ["red", "", "blue"]
+    own = model(folders["llama"], Prompt(wording, task), longest_answer=5)
+    assert all(isinstance(text, str) for text in own.answer(own.processor(examples)).answers)
+
+
+def test_several_prompts_one_after_the_other(folders):
+    module, again = model(folders["llama"], prompt(2)), model(folders["llama"], prompt(0))
+    with torch.no_grad():
+        first = module.logits(module.processor(EXAMPLES))
+        module.prompt_with(prompt(0))
+        second = module.logits(module.processor(EXAMPLES))
+        assert torch.equal(second, again.logits(again.processor(EXAMPLES)))
+    assert not torch.allclose(first, second)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_length": 4000}, "4000 is more than the 512 positions"),
+        ({"gguf_file": "nothing.gguf"}, "holds no such file"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(folders, settings, message):
+    with pytest.raises(HeedError, match=message):
+        model(folders["llama"], **settings)
+
+
+def test_a_tokenizer_without_a_chat_template(tmp_path):
+    folder = save(tmp_path / "plain", chat=False)
+    assert model(folder).processor.tokens.text("?").endswith("\n\n?")
+    with pytest.raises(HeedError, match="has no chat template"):
+        model(folder, chat=True)
+
+
+def test_scores_of_whole_texts_alone():
+    """The reference that runs compare with, itself against a network whose next token is known."""
+
+    class Next(torch.nn.Module):
+        device = torch.device("cpu")
+
+        def forward(self, input_ids, attention_mask, use_cache):
+            logits = torch.zeros(*input_ids.shape, 5)
+            return type("Outputs", (), {"logits": logits.scatter(2, ((input_ids + 1) % 5)[:, :, None], 10.0)})
+
+    scores = plain_scores(Next(), [[0, 1], [2]], [[2, 3], [3]])
+    sure, unsure = 10 - np.log(np.exp(10) + 4), -np.log(np.exp(10) + 4)
+    assert scores.numpy() == pytest.approx(np.array([[2 * sure, unsure], [unsure + sure, sure]]), abs=1e-5)
