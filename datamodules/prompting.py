@@ -55,7 +55,9 @@ class Prompting:
 
     def _wordings(self, data: PairedData) -> dict[str, Wording]:
         task, full = data.task, data.full_task
-        known = {name: words if isinstance(words, Wording) else Wording(**words) for name, words in data.prompts.items()}
+        known = {
+            name: words if isinstance(words, Wording) else Wording(**words) for name, words in data.prompts.items()
+        }
         known = known or {PLAIN: Wording.plain(full.parts, full.labels)}
         names = list(dict.fromkeys(self.wordings)) or [next(iter(known))]
         if unknown := [name for name in names if name not in known]:
