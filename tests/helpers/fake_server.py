@@ -46,7 +46,7 @@ class FakeServer:
 
     Attributes:
         requests: The bodies, as they came.
-        headers: Their headers.
+        headers: Their headers, with names in lower case.
         paths: Their addresses.
     """
 
@@ -91,7 +91,7 @@ class FakeServer:
             n = self._seen[text]
             self._seen[text] += 1
             self.requests.append(body)
-            self.headers.append(dict(http.headers))
+            self.headers.append({name.lower(): value for name, value in http.headers.items()})
             self.paths.append(http.path)
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)

@@ -26,7 +26,7 @@ class Secrets:
     def __init__(self, secrets: Iterable[str]) -> None:
         forms: set[str] = set()
         for secret in secrets:
-            for text in {secret, unquote(secret), *secret.split(":", 1)}:
+            for text in {secret, *secret.split(":", 1), unquote(secret), *unquote(secret).split(":", 1)}:
                 encoded = base64.b64encode(text.encode()).decode()
                 forms |= {text, quote(text, safe=""), encoded, encoded.rstrip("="), json.dumps(text)[1:-1]}
         self._forms = sorted((form for form in forms if len(form) >= SHORTEST), key=len, reverse=True)

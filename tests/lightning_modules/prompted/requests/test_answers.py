@@ -105,9 +105,7 @@ def test_many_keys_in_small_statements(keys, at_once):
         answers, reference = Answers(":memory:", "run"), {}
         for i, key in enumerate(keys):
             claimed = answers.claim({key: key.upper()})
-            assert (claimed.answers, claimed.mine) == (
-                ({key: reference[key]}, []) if key in reference else ({}, [key])
-            )
+            assert (claimed.answers, claimed.mine) == (({key: reference[key]}, []) if key in reference else ({}, [key]))
             if key not in reference:
                 reference[key] = str(i)
                 answers.put(key, str(i))
