@@ -109,8 +109,8 @@ def test_a_dry_run_sends_nothing_and_leaves_nothing(monkeypatch, here, capsys):
     assert tokens == pytest.approx(sum(map(len, texts)) / len(texts) / 4 * 80, rel=0.05)
 
 
-def test_a_dry_run_is_of_an_endpoint(here, tiny_bert):
-    model = ["--model", str(tiny_bert), "--data", "planted", "--data.n_validation", "5", "--model.max_length", "64"]
+def test_a_dry_run_is_of_an_endpoint(here, tiny_t5):
+    model = ["--model", str(tiny_t5), "--data", "planted", "--data.n_validation", "5"]
     with pytest.raises(HeedError, match="--dry_run counts the requests to a server, and this model is none"):
         run(evaluate.main, *model, "--dry_run")
 
