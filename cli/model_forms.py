@@ -74,4 +74,6 @@ def _family(name: str) -> str:
         return "Encoder"
     if "BlipForQuestionAnswering" in architectures:
         return "BlipAnswers"
+    if any(str(one).endswith(("ForCausalLM", "LMHeadModel")) for one in architectures):
+        return "CausalLM"
     return FAMILY_OF.get(str(config.get("model_type")), "Encoder")

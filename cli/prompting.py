@@ -27,7 +27,8 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData)
         data: The data, set up.
 
     Raises:
-        HeedError: The model reads no prompts, and settings of prompts are given; or it is to be trained, and cannot be.
+        HeedError: The model reads no prompts, and settings of prompts are given; it cannot read one of them; or it is
+            to be trained, and cannot be.
     """
     if prompting is None:
         if model.needs_prompt:
@@ -37,7 +38,10 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData)
         raise HeedError(
             f"--prompt: {model.description} is not asked in context; --model smollm2, a T5 or --model endpoint is."
         )
-    return prompting.prompts(data) if model.needs_prompt or prompting != Prompting() else []
+    prompts = prompting.prompts(data) if model.needs_prompt or prompting != Prompting() else []
+    for prompt in prompts:
+        model.prompt_with(prompt)  # those that it cannot read are refused before anything is measured
+    return prompts
 
 
 def each_prompt(prompts: Sequence[Prompt], model: Classifier, run: RunFolder) -> Iterator[None]:

@@ -31,6 +31,7 @@ class Prompting:
     wordings: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "wordings", tuple(self.wordings))  # the parser gives a list, which equals no default
         if self.tuples < 0 or self.seeds < 1:
             raise HeedError("§prompt.tuples may not be negative, and §prompt.seeds must be at least 1.")
         if not self.tuples and self.demonstrations != "plain":
@@ -55,9 +56,8 @@ class Prompting:
 
     def _wordings(self, data: PairedData) -> dict[str, Wording]:
         task, full = data.task, data.full_task
-        known = {
-            name: words if isinstance(words, Wording) else Wording(**words) for name, words in data.prompts.items()
-        }
+        given = data.prompts.items()
+        known = {name: words if isinstance(words, Wording) else Wording(**words) for name, words in given}
         known = known or {PLAIN: Wording.plain(full.parts, full.labels)}
         names = list(dict.fromkeys(self.wordings)) or [next(iter(known))]
         if unknown := [name for name in names if name not in known]:

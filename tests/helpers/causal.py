@@ -29,12 +29,12 @@ TEXTS = [
     "I don't know",
 ]
 SIZES = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-SIZES |= {"num_key_value_heads": 2, "max_position_embeddings": 512, "head_dim": 8}
+SIZES |= {"num_key_value_heads": 2, "max_position_embeddings": 2048, "head_dim": 8}
 CONFIGS: dict[str, Callable[..., PreTrainedConfig]] = {
     "llama": lambda **ids: LlamaConfig(**SIZES, **ids),
     "qwen2": lambda **ids: Qwen2Config(**SIZES, **ids),
     "gemma": lambda **ids: GemmaConfig(**SIZES, **ids),
-    "gpt2": lambda **ids: GPT2Config(n_embd=32, n_layer=2, n_head=4, n_positions=512, **ids),
+    "gpt2": lambda **ids: GPT2Config(n_embd=32, n_layer=2, n_head=4, n_positions=2048, **ids),
 }
 TASK = Task(CLASSIFICATION, ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
 WORDING = Wording(

