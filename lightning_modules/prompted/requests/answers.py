@@ -47,7 +47,7 @@ class Claimed(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """What all processes of a run have sent so far, and the tokens of the answers."""
+    """What all processes of a run have sent so far and got an answer to, and the tokens of these answers."""
 
     requests: int
     read: int
@@ -170,7 +170,11 @@ class Answers:
         return Claimed(answers, mine, over)
 
     def _left(self, most: int | None) -> int | None:
-        return None if most is None else most - self.totals().requests
+        """How many more requests the run may send; what is claimed counts as sent."""
+        if most is None:
+            return None
+        (sent,) = self._file.execute("SELECT TOTAL(sent) FROM answers WHERE run = ?", (self.run,)).fetchone()
+        return most - int(sent)
 
     def _is_held(self, holder: str, until: float) -> bool:
         """Whether somebody asks for it: a process that renews its claim, and that is not known to have ended."""
@@ -229,7 +233,7 @@ class Answers:
     def totals(self) -> Totals:
         """What the run has sent so far."""
         with self._said():
-            query = "SELECT TOTAL(sent), TOTAL(read), TOTAL(wrote) FROM answers WHERE run = ?"
+            query = "SELECT TOTAL(sent), TOTAL(read), TOTAL(wrote) FROM answers WHERE run = ? AND answer IS NOT NULL"
             return Totals(*map(int, self._file.execute(query, (self.run,)).fetchone()))
 
     def close(self) -> None:

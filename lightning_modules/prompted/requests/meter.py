@@ -12,6 +12,7 @@ from rich.text import Text
 from lightning_modules.prompted.requests.answers import Totals
 
 EVERY = 60.0  # seconds between two lines, where no bar can be seen
+OFTEN = 0.25  # seconds between two looks at the totals, where one can: they are a sum over a file
 
 
 class Meter:
@@ -42,13 +43,25 @@ class Meter:
         if not self.shown:
             yield self._line
             return
-        with Live(Text(self.text), transient=True, refresh_per_second=4, auto_refresh=False) as live:
-            yield lambda: live.update(Text(self.text), refresh=True)
+        with Live(Text(self.text), transient=True, auto_refresh=False) as live:
+
+            def update() -> None:
+                if self._is_due(OFTEN):
+                    live.update(Text(self.text), refresh=True)
+
+            yield update
 
     def _line(self) -> None:
-        if time.monotonic() - self._last >= EVERY:
-            self._last = time.monotonic()
+        if self._is_due(EVERY):
             rank_zero_info(f"{self.text} so far.")
+
+    def _is_due(self, seconds: float) -> bool:
+        """Whether so much time has passed since it was last asked and it had."""
+        now = time.monotonic()
+        if now - self._last < seconds:
+            return False
+        self._last = now
+        return True
 
 
 def cost(read: float, wrote: float, prices: Sequence[float]) -> float:
