@@ -38,7 +38,7 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData)
         raise HeedError(
             f"--prompt: {model.description} is not asked in context; --model smollm2, a T5 or --model endpoint is."
         )
-    prompts = prompting.prompts(data) if model.needs_prompt or prompting != Prompting() else []
+    prompts = prompting.prompts(data, model.own_wording) if model.needs_prompt or prompting != Prompting() else []
     for prompt in prompts:
         model.prompt_with(prompt)  # those that it cannot read are refused before anything is measured
     return prompts

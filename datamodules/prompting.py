@@ -1,15 +1,17 @@
 """Prompts for models that are asked in context: which words, and which demonstrations of the training set."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+
+from pytorch_lightning.utilities import rank_zero_info
 
 from datamodules.base.paired_data import PairedData
 from interventions.demonstrations import Kind, demonstrations
-from records import Examples, HeedError
+from records import CLASSIFICATION, SPAN, Example, HeedError
 from records.prompts.prompt import Prompt
 from records.prompts.wording import Wording
 
 PLAIN = "plain"  # the wording of data that bring none
+TEMPLATE = "template"  # that of a model that has words of its own
 
 
 @dataclass(frozen=True)
@@ -22,51 +24,75 @@ class Prompting:
         demonstrations: "plain"; "counterfactual" adds to each demonstration of another label a copy with a part of
             another example and the default label; "extra_tuple" and "matched_labels" are its controls: one tuple more,
             or real examples, as many of each label.
-        wordings: The names of the wordings of the data, each measured apart; by default the first.
+        wordings: The names of the wordings of the data, each measured apart; by default the first. "template" is the
+            data's template, in which models of the T5 family read an example: their default.
+
+    Demonstrations show their answers: an example that is evaluated is never one of them.
     """
 
     tuples: int = 0
     seeds: int = 1
     demonstrations: Kind = "plain"
-    wordings: Sequence[str] = ()
+    wordings: list[str] | tuple[str, ...] | str = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "wordings", tuple(self.wordings))  # the parser gives a list, which equals no default
+        names = self.wordings.replace(",", " ").split() if isinstance(self.wordings, str) else self.wordings
+        object.__setattr__(self, "wordings", tuple(dict.fromkeys(names)))  # equal settings are equal, however given
         if self.tuples < 0 or self.seeds < 1:
             raise HeedError("§prompt.tuples may not be negative, and §prompt.seeds must be at least 1.")
         if not self.tuples and self.demonstrations != "plain":
             raise HeedError(f"§prompt.demonstrations {self.demonstrations} needs §prompt.tuples 1 or more.")
 
-    def prompts(self, data: PairedData) -> list[Prompt]:
+    def prompts(self, data: PairedData, own: Wording | None = None) -> list[Prompt]:
         """The prompts to measure: each wording with each draw of demonstrations; one draw where there are none.
 
         Args:
             data: The data, set up; its training set is read where there are demonstrations.
+            own: The words of the model for the parts that it reads, if it has some: the default, called "template".
 
         Raises:
             HeedError: A wording is unknown or does not fit the data, or there are too few training examples.
         """
+        if data.task.kind not in (CLASSIFICATION, SPAN):
+            raise HeedError(
+                f"§prompt: a model in context answers with one label or a text, and {data.name} is {data.task.kind}."
+            )
         draws = range(self.seeds if self.tuples else 1)
-        shown = [self._shown(data, draw) for draw in draws] if self.tuples else [()]
+        shown = self._shown(data) if self.tuples else [()]
         return [
             Prompt(wording, data.task, shown[draw], name, draw, self.tuples, self.demonstrations)
-            for name, wording in self._wordings(data).items()
+            for name, wording in self._wordings(data, own).items()
             for draw in draws
         ]
 
-    def _wordings(self, data: PairedData) -> dict[str, Wording]:
-        task, full = data.task, data.full_task
+    def _wordings(self, data: PairedData, own: Wording | None) -> dict[str, Wording]:
+        full, of_model = data.full_task, {} if own is None else {TEMPLATE: own}
         given = data.prompts.items()
-        known = {name: words if isinstance(words, Wording) else Wording(**words) for name, words in given}
-        known = known or {PLAIN: Wording.plain(full.parts, full.labels)}
-        names = list(dict.fromkeys(self.wordings)) or [next(iter(known))]
+        of_data = {name: words if isinstance(words, Wording) else Wording(**words) for name, words in given}
+        of_data = of_data or {PLAIN: Wording.plain(full.parts, full.labels)}
+        known = of_data | of_model
+        names = self.wordings or [next(iter(of_model | of_data))]
         if unknown := [name for name in names if name not in known]:
             raise HeedError(f"§prompt.wordings {unknown[0]}: {data.name} has {', '.join(known)}.")
         for name in names:
-            known[name].require(name, full.parts, full.labels)
-        return {name: known[name].keep_parts(task.parts) for name in names}
+            if name not in of_model:
+                known[name].require(name, full.parts, full.labels)
+                known[name] = known[name].keep_parts(data.task.parts)
+        return {name: known[name] for name in names}
 
-    def _shown(self, data: PairedData, draw: int) -> Sequence:
-        examples: Examples = data.training_pool()
+    def _shown(self, data: PairedData) -> list[tuple[Example, ...]]:
+        """The demonstrations of each draw."""
+        examples, again = data.training_pool(), data.counts.evaluated
+        if again and not len(examples):
+            raise HeedError(
+                f"§prompt.tuples: all {again:,} training examples of {data.name} are evaluated as well, and would show "
+                "their answers: name a training set with §data.path or §data.splits, hold some out with "
+                "§data.hold_out N, or evaluate fewer with §data.max_validation N."
+            )
+        if again:
+            rank_zero_info(f"{data.name}: {again:,} training examples are evaluated as well, and are not shown.")
         swap = data.swap[0] if data.swap else None
-        return demonstrations(examples, data.task, self.tuples, data.seed, draw, self.demonstrations, swap)
+        return [
+            demonstrations(examples, data.task, self.tuples, data.seed, draw, self.demonstrations, swap)
+            for draw in range(self.seeds)
+        ]

@@ -1,7 +1,8 @@
-"""Reading comprehension: questions about texts, of which some have no answer (CAT, §4.1)."""
+"""Reading comprehension: questions about texts, of which some have no answer (CAT, §4.1), and retrieved passages."""
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -25,9 +26,12 @@ class Reading(PairedText):
 
     Args:
         name: Name of the data set.
-        parts: The text that answers are cut out of and the question, each with its column, in this order.
+        parts: The text that answers are cut out of and the question, each with its column, in this order; behind them
+            further texts, for models that write the answer.
         answers: Column of the answers.
         no_answer: Column that says whether there is no answer. Without one, an empty list says so.
+        distractors: Further texts in which nothing belongs to the question. Another's in their place must not change
+            the answer; the attentiveness test counts how often it stays.
         **kwargs: As for :class:`PairedText`; intervals resample the first group that is named, or else the text.
     """
 
@@ -43,14 +47,32 @@ class Reading(PairedText):
         parts: dict[str, str],
         answers: str = "answers",
         no_answer: str | None = None,
+        distractors: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(name, parts, labels={}, label=answers, default_label="", **kwargs)
-        if len(parts) != 2:
+        if len(parts) < 2:
             raise HeedError(f"§data.parts names {len(parts)} parts, and should name a text and a question.")
+        if self.partial and len(parts) > 2:
+            raise HeedError(
+                f"§partial {self.partial} is for a text and a question, and {name} has {', '.join(parts)}: name two."
+            )
+        self._keep_distractors(distractors)
         self.no_answer = no_answer
         self.found: dict[str, Found] = {}
         self.counts.hopeless[ABSENT] = 0
+
+    def _keep_distractors(self, named: Sequence[str]) -> None:
+        further = self.full_task.parts[2:]
+        for part in named:
+            if part not in further:
+                known = ", ".join(further) or "none"
+                raise HeedError(f"§data.distractors {part}: {self.name} has the further texts {known}.")
+            if any(part in joined.split("+") for joined in self.swap):
+                raise HeedError(
+                    f"§data.swap {part} must change the answer, and §data.distractors keeps it: use either."
+                )
+        self.distractors = tuple(dict.fromkeys(named))
 
     @property
     def task(self) -> Task:

@@ -1,11 +1,11 @@
 """Demonstrations: the solved examples of a prompt, and their augmentation (CAT, §5.3 and §6)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
-from interventions.swap import Swap
 from records import SPAN, Example, Examples, HeedError, Task, generator, random_key, words_of
 
 Kind = Literal["plain", "counterfactual", "extra_tuple", "matched_labels"]
@@ -18,7 +18,8 @@ def demonstrations(
     """Choose the demonstrations of a prompt.
 
     A tuple is one example of every label; for questions, one with an answer and one without, where there are such. The
-    examples of fewer tuples are among those of more. Their order is shuffled by (seed, draw, tuples).
+    examples of fewer tuples are among those of more. Their order is shuffled by (seed, draw, tuples). Examples, order
+    and copies depend on uids, and not on the order of the training examples.
 
     Args:
         examples: Training examples.
@@ -49,19 +50,20 @@ def demonstrations(
     if augmenting and (task.default_gold is None or swap is None):
         raise HeedError(
             f"§prompt.demonstrations {kind} needs a part to swap and a label for parts that have nothing to do with "
-            "each other: see §data.swap and §data.default_label."
+            "each other: see §data.swap, §data.default_label and §partial."
         )
     n = tuples + (kind == "extra_tuple")
     by_label = _by_label(examples, task)
     counts = dict.fromkeys(by_label, n)
     if kind == "matched_labels":
         counts[task.default_gold] = n * len(by_label)
-    rank = words_of(random_key(seed, "demonstrations", draw), examples.uid_keys)[0]
-    chosen = np.concatenate([_first(by_label[label], rank, k, label, task) for label, k in counts.items()])
+    key, nothing = random_key(seed, "demonstrations", draw), np.zeros(0, dtype=np.int64)
+    ranked = {label: _ranked(examples, by_label.get(label, nothing), key) for label in counts}
+    chosen = np.concatenate([_first(ranked[label], k, label, task) for label, k in counts.items()])
     order = generator(seed, "demonstrations", draw, kind == "matched_labels", n).permutation(len(chosen))
     positions = chosen[order]
     if kind == "counterfactual":
-        return _with_copies(examples, positions, Swap(swap, task.default_gold, name="demonstrations"), seed, draw)
+        return _with_copies(examples, positions, swap.split("+"), task.default_gold, seed, draw)
     return tuple(examples[i] for i in positions.tolist())
 
 
@@ -75,28 +77,43 @@ def _by_label(examples: Examples, task: Task) -> dict[str, np.ndarray]:
     return {"an answer": np.flatnonzero(answered)} | ({NONE: np.flatnonzero(without)} if without.any() else {})
 
 
-def _first(positions: np.ndarray, rank: np.ndarray, n: int, label: str, task: Task) -> np.ndarray:
-    """The first n by rank."""
+def _ranked(examples: Examples, positions: np.ndarray, key: int) -> np.ndarray:
+    """Positions in a random order that depends on the key and the uids alone."""
+    uid_keys = examples.uid_keys[positions]
+    first, second, *_ = words_of(key, uid_keys)
+    return positions[np.lexsort([uid_keys, second, first])]
+
+
+def _first(positions: np.ndarray, n: int, label: str, task: Task) -> np.ndarray:
+    """The first n of them."""
     if len(positions) < n:
         called = "no answer" if label == NONE and task.kind is SPAN else label
         raise HeedError(
             f"§prompt.tuples: the prompt needs {n} training examples with {called!r}, and there are {len(positions)}: "
             "ask for fewer tuples."
         )
-    return positions[np.argsort(rank[positions], kind="stable")[:n]]
+    return positions[:n]
 
 
-def _with_copies(examples: Examples, positions: np.ndarray, swap: Swap, seed: int, draw: int) -> tuple[Example, ...]:
-    """Demonstrations, each of another label followed by its counterfactual copy."""
-    partners, shown = swap.partners(examples, positions, draw, seed), []
-    for position, partner in zip(positions.tolist(), partners.tolist(), strict=True):
+def _with_copies(
+    examples: Examples, positions: np.ndarray, parts: Sequence[str], default: str, seed: int, draw: int
+) -> tuple[Example, ...]:
+    """Demonstrations, each of another label followed by its counterfactual copy.
+
+    Who may lend is as for :class:`~interventions.Swap`; who of them lends depends on their uids alone.
+    """
+    lenders, shown = examples.partners(parts), []
+    for position in positions.tolist():
         example = examples[position]
         shown.append(example)
-        if example.label == swap.default_label:
+        if example.label == default:
             continue
-        if partner < 0:
-            raise HeedError(f"§prompt.demonstrations counterfactual: {example.uid} has no partner to lend a part.")
-        lent = {part: examples.value(f"parts.{part}", partner) for part in swap.parts}
-        copy = replace(example, uid=f"{example.uid}~", parts={**example.parts, **lent}, label=swap.default_label)
-        shown.append(copy)
+        ranked = _ranked(examples, lenders.all_of(position), random_key(seed, "lender", draw, example.uid))
+        if not len(ranked):
+            raise HeedError(
+                f"§prompt.demonstrations counterfactual: no training example may lend its {' and '.join(parts)} to "
+                f"{example.uid}: swap another part with §data.swap, or take other §prompt.demonstrations."
+            )
+        lent = {part: examples.value(f"parts.{part}", ranked[0]) for part in parts}
+        shown.append(replace(example, uid=f"{example.uid}~", parts={**example.parts, **lent}, label=default))
     return tuple(shown)

@@ -17,6 +17,7 @@ from lightning_modules.pretrained.misfits import difference, misfits
 from lightning_modules.processors.processor import Processor
 from records import KINDS, HeedError, TableForm, Task, generator, listing, percent
 from records.prompts.prompt import Prompt
+from records.prompts.wording import Wording
 
 MOST_UNKNOWN = 0.2  # by default: a tokenizer that fits its texts knows nearly all of them
 
@@ -42,6 +43,9 @@ class Classifier(pl.LightningModule):
         has_learned: Whether it was trained here, or took the weights of a model that was.
         reads_prompts: Whether it can be asked in context, with demonstrations.
         needs_prompt: Whether it cannot be asked otherwise.
+        own_wording: The words in which it is asked with demonstrations, unless somebody names others; None for those of
+            the data.
+        writes: Whether its answers are written, so that one may be another label than the most probable, or none.
     """
 
     processor: Processor
@@ -51,6 +55,8 @@ class Classifier(pl.LightningModule):
     keeps_head = False
     reads_prompts = False
     needs_prompt = False
+    own_wording: Wording | None = None
+    writes = False
 
     def __init__(
         self,

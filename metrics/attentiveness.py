@@ -175,13 +175,57 @@ def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0, slic
     return result | _eligible(name, eligible, int(base.sum()))
 
 
+def kept_answers(rows: pa.Table, data: str, part: str, seed: int = 0, slices: Sequence[str] = ()) -> Numbers:
+    """How often an answer stays where a part that must not matter is another's.
+
+    Over all uids, those whose answer is none with them: another distractor must not bring an answer about either. One
+    score for each draw; their mean and sample standard deviation. The interval resamples what questions share
+    (``group``).
+
+    Args:
+        rows: Base rows and the rows of the intervention "swap", in their canonical order.
+        data: Name of the data set, for the metric names.
+        part: The part that was swapped.
+        seed: Keys the bootstrap.
+        slices: Meta columns by which there are numbers, too.
+
+    Returns:
+        With ``name`` = ``attentiveness/<data>/<part>``: ``name/kept``, the share whose answer stays, normalised as for
+        exact match, and ``name/kept/<column>=<value>`` in each slice; ``name/changed``, as of
+        :func:`span_attentiveness`: among the uids with an answer, the share that becomes another one or none. There is
+        no ``name``, for of such a part nothing should be expected of attentiveness.
+    """
+    name, flags = MetricName("attentiveness", data, part), reading_flags(rows, seed)
+    swapped = where(rows, intervention="swap", part=part)
+    of, changes = Swapped.of(rows, swapped), rows.filter(pa.array(swapped))
+    before, after = strings(changes, "y"), strings(changes, "y2")
+    stays = np.array([SPAN.alike(y, y2) and bool(y) == bool(y2) for y, y2 in zip(before, after, strict=True)], bool)
+    result: Numbers = {}
+
+    def measure(full: MetricName, hits: np.ndarray, counts: np.ndarray, reason: str) -> None:
+        counted = of.where(counts)
+        noted = _with_few(flags, rows, counted)
+        result[full] = mean_over_draws(hits[counts].astype(np.float64), counted, (seed, str(full)), noted, reason)
+
+    none, kept = "no example has a partner", name._replace(statistic="kept")
+    measure(kept, stays, np.ones_like(stays), none)
+    measure(
+        name._replace(statistic="changed"), ~stays, before != NO_ANSWER, f"{none}, or every prediction is no answer"
+    )
+    for text, of_slice in slices_of(rows, slices):
+        measure(kept._replace(slice=text), stays, of_slice[swapped], "no example of it was swapped")
+    return result
+
+
 def score(rows: pa.Table, context: Context) -> Numbers:
-    """Attentiveness to each of the parts ``own["swap"]``."""
+    """Attentiveness to each of the parts ``own["swap"]``; and what stays, of the parts ``own["distractors"]``."""
     data, seed, parts = context.data, context.seed, context.own["swap"]
     found: Numbers = {}
     if context.kind is SPAN:
         for part in parts:
             found |= span_attentiveness(rows, data, part, seed, context.slices)
+        for part in context.own.get("distractors", ()):
+            found |= kept_answers(rows, data, part, seed, context.slices)
         return found
     flags = soft_flags(rows, seed) if context.kind is SOFT else majority_flags(rows, seed)
     for part in parts:
@@ -191,7 +235,10 @@ def score(rows: pa.Table, context: Context) -> Numbers:
 
 
 def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
-    """Show every number; of many labels of a part that are never predicted, how many they are."""
+    """Show every number; of many labels of a part that are never predicted, how many they are.
+
+    What stays where a distractor is another's stands beside that of other runs, as attentiveness does.
+    """
     never, last = set(), {}  # names without a line; the name behind which a line says how many they are
     for part in context.own["swap"]:
         of_labels = [name for name in numbers if name.part == part and name.slice and not any(name.by)]
@@ -202,7 +249,7 @@ def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown
     shown: list[Line] = []
     for name, line in zip(numbers, lines(numbers), strict=True):
         if name not in never:
-            shown.append(line)
+            shown.append(replace(line, beside=line.beside or (name.statistic == "kept" and not name.slice)))
         if name in last:
             shown.append(Line(str(name), "from_...", level=1, text=last[name]))
     return Shown(shown)
@@ -211,7 +258,10 @@ def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown
 def charts(context: Context) -> tuple[Chart, ...]:
     """Attentiveness to each part, and that by predicted label if these are not many."""
     names = {part: MetricName("attentiveness", context.data, part) for part in context.own["swap"]}
-    found = [Chart("attentiveness", {f"attentiveness: {part}": name for part, name in names.items()}, METRIC.name)]
+    curves = {f"attentiveness: {part}": name for part, name in names.items()}
+    for part in context.own.get("distractors", ()):
+        curves[f"kept: {part}"] = MetricName("attentiveness", context.data, part, "kept")
+    found = [Chart("attentiveness", curves, METRIC.name)]
     labels = (
         [label for label in context.labels if label != context.default_label] if len(context.labels) <= MANY else []
     )

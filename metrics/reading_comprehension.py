@@ -1,4 +1,4 @@
-"""Reading comprehension: exact match and F1 as SQuAD 2.0 defines them.
+"""Reading comprehension: exact match and F1 as SQuAD 2.0 defines them, and how often there is no answer.
 
 Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py.
 """
@@ -18,9 +18,16 @@ from records import SPAN, Chart, Context, Measurement, MetricName
 from records.answers import NO_ANSWER, exact_match, f1
 from records.rows import BASE, cluster_of, select, strings
 
+ABSTENTION = "abstention"
+
+
+def abstains(answer: str, golds: Sequence[str]) -> float:
+    """1 where an answer is none."""
+    return float(answer == NO_ANSWER)
+
 
 def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[str] = ()) -> Numbers:
-    """Exact match and F1 of base predictions; intervals resample what questions share, an article or a text.
+    """Exact match, F1 and abstention of base predictions; intervals resample what questions share, article or text.
 
     Args:
         rows: Rows; the base rows among them count.
@@ -31,10 +38,12 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
     Returns:
         ``exact_match/<data>`` and ``f1/<data>``; each also as ``.../has_answer`` and ``.../no_answer``, over the
         questions with and without a gold answer, and as ``.../majority``, what one gets that never answers; and
-        as ``.../<column>=<value>`` for each slice (:func:`~metrics.slices.slices_of`).
+        as ``.../<column>=<value>`` for each slice (:func:`~metrics.slices.slices_of`). ``abstention/<data>``, the share
+        of predictions that are no answer, likewise but without a majority.
     """
     base = select(rows, intervention=BASE)
     names = {MetricName("exact_match", data): exact_match, MetricName("f1", data): f1}
+    names[MetricName(ABSTENTION, data)] = abstains
     if not base.num_rows:
         return {name: Measurement(None, 0, reason="no example was predicted") for name in names}
     golds, answers = SPAN.parse_golds(strings(base, "gold")), strings(base, "y")
@@ -44,13 +53,14 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
     result: Numbers = {}
     for name, rate in names.items():
         values = np.array([rate(answer, gold) for answer, gold in zip(answers, golds, strict=True)])
-        result[name] = share(values, (seed, str(name)), cluster, flags)
+        result[name] = share(values, (seed, str(name)), cluster, few(base) if rate is abstains else flags)
         for kind, kept in kinds:
             full, of = name._replace(slice=kind), cluster[kept]
             noted = few_among(base, of)
             result[full] = share(values[kept], (seed, str(full)), of, noted, "there is no such question")
-        never = float(np.mean([rate(NO_ANSWER, gold) for gold in golds]))
-        result[name._replace(statistic="majority")] = Measurement(never, len(golds))
+        if rate is not abstains:
+            never = float(np.mean([rate(NO_ANSWER, gold) for gold in golds]))
+            result[name._replace(statistic="majority")] = Measurement(never, len(golds))
     return result
 
 
@@ -64,7 +74,7 @@ def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
 
 
 def score(rows: pa.Table, context: Context) -> Numbers:
-    """Exact match, F1 and the noise floor."""
+    """Exact match, F1, abstention and the noise floor."""
     return reading_scores(rows, context.data, context.seed, context.slices) | noise(rows, context.data)
 
 

@@ -147,7 +147,7 @@ def test_every_data_config_is_instantiated(monkeypatch, tmp_path, name):
     data = made.datamodule
     assert isinstance(data, PairedData)
     assert data.name == NAMES.get(name, name)
-    assert len(data.sides) == (1 if name == "msgs" else 2)
+    assert len(data.sides) == {"msgs": 1, "rag": 3}.get(name, 2)
     assert data.task.default_label in (data.task.labels or [""]) or name in ("easy_vqa", "vqa2", "msgs")
     swapped = list(data.sides) if data.task.pictures else [data.task.parts[0]]
     assert data.swap == ([] if name == "msgs" else swapped)

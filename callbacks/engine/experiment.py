@@ -223,10 +223,19 @@ class Experiment:
         return ahead(made, depth=1) if self._works_ahead else made
 
     def _chosen(self, plan: Sequence[Intervention]) -> list[np.ndarray]:
-        """Which examples each intervention changes: bool [pool] each."""
-        positions, answers, masks = self.base.positions, self.base.texts, []
+        """Which examples each intervention changes: bool [pool] each.
+
+        Of a model that writes its answers, those that are eligible by what it wrote or by its most probable label: from
+        the rows of one run there are numbers for both.
+        """
+        positions, answers, masks = self.base.positions, [self.base.texts], []
+        if self.module.writes and self.base.probs is not None:
+            answers.append(self.base.most_probable(self.task.distribution))
         for intervention in plan:
-            eligible = positions[intervention.eligible(self.pool, positions, answers)]
+            # with a limit, more examples to choose from would leave fewer whose written answer counts
+            asked = answers[:1] if intervention.limit is not None else answers
+            of_each = [intervention.eligible(self.pool, positions, of) for of in asked]
+            eligible = positions[np.logical_or.reduce(of_each)]
             mask = np.zeros(len(self.pool), dtype=bool)
             mask[within_limit(intervention, self.pool, eligible, self.seed)] = True
             masks.append(mask)

@@ -57,6 +57,10 @@ class Predictions:
         """The answers as texts [predictions]."""
         return self.names.take(pa.array(self.answers))
 
+    def most_probable(self, labels: Sequence[str]) -> pa.Array:
+        """The most probable of the labels, which the probabilities are of, the first of equal ones: [predictions]."""
+        return pa.array(labels, pa.string()).take(pa.array(self.probs.argmax(axis=1)))
+
     def count(self, answer: str) -> int:
         """How many of them have this answer."""
         return int(np.isin(self.answers, np.flatnonzero(pc.equal(self.names, answer))).sum())

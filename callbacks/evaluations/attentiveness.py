@@ -1,7 +1,9 @@
 """The Counterfactual Attentiveness Test as an evaluation."""
 
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,7 +15,7 @@ from records.rows import BASE, MOST_DRAWS, SPLIT, where
 
 
 class Attentiveness(Evaluation):
-    """Attentiveness to each part that the data set swaps (``--data.swap``).
+    """Attentiveness to each part that the data set swaps (``--data.swap``), and what another's distractor changes.
 
     Args:
         draws: Counterfactuals for each example (the paper's k).
@@ -32,21 +34,25 @@ class Attentiveness(Evaluation):
         self.draws, self.max_examples = draws, max_examples
 
     def plan(self, setting: Setting) -> Plan | Nothing:
-        if not setting.data.swap:
+        if not setting.data.swap and not setting.data.distractors:
             return Nothing("needs a part to swap, and a model that reads another one beside it")
         data, limit = setting.data, self.max_examples if setting.monitoring else None
         within = SPLIT if data.splits_evaluated else None
         swaps = [Swap(part, data.default_label, self.draws, limit=limit, within=within) for part in data.swap]
-        return Plan(data.pool, swaps, {"swap": list(data.swap)})
+        of_all = partial(Swap, default_label=None, draws=self.draws, expectation="stay", limit=limit, within=within)
+        swaps += [of_all(part) for part in data.distractors]
+        distractors = {"distractors": list(data.distractors)} if data.distractors else {}
+        return Plan(data.pool, swaps, {"swap": list(data.swap), **distractors})
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
-        base, pool = where(rows, intervention=BASE) & ~where(rows, y=NO_LABEL), plan.pool
-        if context.default_label is not None:
-            base &= ~where(rows, y=context.default_label)
-        counts = {}
+        pool, counts = plan.pool, {}
         for swap in plan.interventions:
+            others = np.ones(rows.num_rows, dtype=bool)
+            if swap.default_label is not None:
+                others = ~where(rows, y=swap.default_label)
+            base = where(rows, intervention=BASE) & ~where(rows, y=NO_LABEL) & others
             part, lenders = swap.part, pool.partners(swap.parts, swap.within)
-            swapped = rows["uid"].filter(pa.array(where(rows, intervention="swap", part=part, draw=0)))
+            swapped = rows["uid"].filter(pa.array(others & where(rows, intervention="swap", part=part, draw=0)))
             positions = pc.index_in(swapped, value_set=pool.uids).to_numpy()
             candidates = int(lenders.counts[positions].sum())
             counts[part] = {

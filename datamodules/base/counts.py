@@ -18,6 +18,7 @@ class Counts:
         hopeless: Reason why no answer can be right to the number of validation examples.
         of: Examples that validation ones were sampled from; 0 where all of them are evaluated.
         seen: Validation examples all of whose parts stand in one training example as well.
+        evaluated: Training examples that are not shown to a model in context, since they are evaluated as well.
     """
 
     no_gold: dict[str, int] = field(default_factory=dict)
@@ -30,6 +31,7 @@ class Counts:
     hopeless: dict[str, int] = field(default_factory=dict)
     of: int = 0
     seen: int = 0
+    evaluated: int = 0
 
     def begin(self, split: str) -> None:
         """Forget what was counted in the rows of a split, which are read anew."""

@@ -16,14 +16,20 @@ from datamodules.base.inoculation import Challenges, Inoculation
 from datamodules.base.processes import require_alike
 from datamodules.base.regime import require_regime
 from datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share
-from datamodules.base.splits import counterfactual_partners, fold_out, limited, overlap, sample, with_counterfactuals
+from datamodules.base.splits import (
+    apart,
+    counterfactual_partners,
+    fold_out,
+    limited,
+    require_slices,
+    sample,
+    with_counterfactuals,
+)
 from datamodules.base.wording import checked_words, require_names
 from interventions import Swap
-from records import CLASSIFICATION, Composed, Examples, HeedError, TableForm, Task, TaskKind, listing
+from records import CLASSIFICATION, Composed, Examples, HeedError, TableForm, Task, TaskKind
 from records.prompts.wording import Wording
 from records.storage.regime import regime_name
-
-MOST_VALUES = 50  # of a column that examples are sliced by
 
 
 class PairedData(pl.LightningDataModule):
@@ -65,6 +71,7 @@ class PairedData(pl.LightningDataModule):
         kind: The kind of its task.
         form: How tables among the parts are put into words.
         pictures: Which of the parts are pictures.
+        distractors: Parts that another example may lend without any effect on the answer.
         full_task: The task with all parts.
         whole: The examples that are evaluated, with all of their parts.
         pool: What the model reads of them.
@@ -76,6 +83,7 @@ class PairedData(pl.LightningDataModule):
     kind: TaskKind = CLASSIFICATION
     form = TableForm()
     pictures: tuple[str, ...] = ()
+    distractors: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -181,31 +189,15 @@ class PairedData(pl.LightningDataModule):
             self._refuse_without_default()
         if self.pool is None:
             self.whole = self._split("validation", self.max_validation)
-            self._require_slices()
+            require_slices(self.whole, self.slices, self.name)
             self.pool = self._partial(self.whole)
         if stage == "fit" and self.train_examples is None:
             train = self._training_examples()
-            self.counts.seen = overlap(self.whole, train)
+            _, self.counts.seen = apart(self.whole, train)
             self.train_examples = self._partial(train)
         if self.trainer is not None and self.trainer.world_size > 1:
             for split, fingerprint in self._fingerprints().items():
                 require_alike(fingerprint, f"{self.name}: the {split} examples")
-
-    def _require_slices(self) -> None:
-        """Refuse slices by what is not a column of the examples, or tells nearly each of them apart.
-
-        Raises:
-            HeedError: One of the slices is.
-        """
-        for column in self.slices:
-            if column not in self.whole.meta:
-                columns = listing(self.whole.meta) or "none"
-                raise HeedError(f"§data.slices {column}: {self.name} has no such column; known are {columns}.")
-            if (values := len(set(self.whole.column(f"meta.{column}")))) > MOST_VALUES:
-                raise HeedError(
-                    f"§data.slices {column}: the column has {values:,} different values, and at most {MOST_VALUES} "
-                    "have numbers of their own: name one with fewer."
-                )
 
     def _refuse_without_default(self, more: str = "") -> NoReturn:
         raise HeedError(
@@ -241,9 +233,9 @@ class PairedData(pl.LightningDataModule):
         return self._folded[split == "validation"]
 
     def training_pool(self) -> Examples:
-        """The training examples, read at the first call, as the model reads them."""
-        if self.train_examples is None:
-            self.train_examples = self._partial(self._training_examples())
+        """The training examples as the model reads them, without those that are evaluated as well; it counts these."""
+        rest, self.counts.evaluated = apart(self._training_examples(), self.whole)
+        self.train_examples = self._partial(rest) if len(rest) else rest
         return self.train_examples
 
     def training_set(self, draw: int = 0) -> Composed:

@@ -7,7 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from interventions import Swap
-from records import CLUSTER, Composed, Examples, HeedError, generator, keys
+from records import CLUSTER, Composed, Examples, HeedError, generator, keys, listing
+
+MOST_VALUES = 50  # of a column that examples are sliced by
 
 
 def by_hash(examples: Examples, seed: int, purpose: str, by_group: bool = False) -> np.ndarray:
@@ -123,15 +125,22 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
     return examples.take(np.sort(order[n:])), examples.take(np.sort(order[:n]))
 
 
-def overlap(examples: Examples, others: Examples) -> int:
-    """How many examples have the same content in all of their parts as one of the others."""
+def overlap(examples: Examples, others: Examples) -> np.ndarray:
+    """Which examples have the same content in all of their parts as one of the others: bool [examples]."""
     if set(examples.parts) != set(others.parts):
-        return 0
+        return np.zeros(len(examples), dtype=bool)
 
     def contents(pool: Examples) -> pa.ChunkedArray:
         return pc.binary_join_element_wise(*(pool.table[f"groups.{part}"] for part in examples.parts), "")
 
-    return pc.sum(pc.is_in(contents(examples), value_set=contents(others))).as_py() or 0
+    return pc.is_in(contents(examples), value_set=contents(others)).to_numpy()
+
+
+def apart(examples: Examples, others: Examples | None) -> tuple[Examples, int]:
+    """The examples whose content is not that of one of the others, and how many have it."""
+    if others is None or not (again := overlap(examples, others)).any():
+        return examples, 0
+    return examples.take(np.flatnonzero(~again)), int(again.sum())
 
 
 def counterfactual_partners(examples: Examples, swap: Swap, seed: int, draw: int = 0) -> np.ndarray:
@@ -164,3 +173,25 @@ def with_counterfactuals(examples: Examples, swap: Swap, partners: np.ndarray) -
     own, base = np.arange(len(examples)), np.flatnonzero(partners >= 0)
     lenders = np.concatenate([own, partners[base]])
     return Composed(examples, np.concatenate([own, base]), dict.fromkeys(swap.parts, lenders), label=swap.default_label)
+
+
+def require_slices(examples: Examples, columns: Sequence[str], name: str) -> None:
+    """Refuse slices by what is not a column of the examples, or tells nearly each of them apart.
+
+    Args:
+        examples: Those that are evaluated.
+        columns: By which they are to be sliced.
+        name: The name of the data set.
+
+    Raises:
+        HeedError: One of the columns is such.
+    """
+    for column in columns:
+        if column not in examples.meta:
+            known = listing(examples.meta) or "none"
+            raise HeedError(f"§data.slices {column}: {name} has no such column; known are {known}.")
+        if (values := len(set(examples.column(f"meta.{column}")))) > MOST_VALUES:
+            raise HeedError(
+                f"§data.slices {column}: the column has {values:,} different values, and at most {MOST_VALUES} "
+                "have numbers of their own: name one with fewer."
+            )

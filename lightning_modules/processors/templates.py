@@ -9,6 +9,7 @@ from lightning_modules.processors.frame import Frame
 from lightning_modules.processors.texts import TextProcessor
 from records import HeedError, Part, TableForm, parts_of
 from records.parts.template import PART
+from records.prompts.prompt import Prompt
 
 
 class TemplateProcessor(TextProcessor):
@@ -23,6 +24,7 @@ class TemplateProcessor(TextProcessor):
         template: The words around the parts, which stand in it between spaces, as their names in braces.
         max_length: Most tokens of an input, those of the template and special tokens included.
         form: How tables are put into words.
+        prefix: What stands before the template in every input, a space between them: an instruction, demonstrations.
 
     Raises:
         HeedError: A part is glued to a word of the template, a ``max_length`` leaves no room for a token of each part,
@@ -37,8 +39,9 @@ class TemplateProcessor(TextProcessor):
         template: str,
         max_length: int,
         form: TableForm | None = None,
+        prefix: str = "",
     ) -> None:
-        self.template = template
+        self.template, self.prefix = template, prefix
         if re.search(r"\S\{|\}\S", template):
             raise HeedError(f"The template {template!r}: put spaces around the braces, for words end at spaces.")
         super().__init__(tokenizer, parts_of(template), max_length, form)
@@ -49,10 +52,20 @@ class TemplateProcessor(TextProcessor):
         ids, sequence = encoded["input_ids"], encoded.sequence_ids(0)
         first, last = sequence.index(0), len(sequence) - sequence[::-1].index(0)
         self._words = PART.split(self.template)[::2]
+        if self.prefix:
+            self._words[0] = f"{self.prefix} {self._words[0]}"
         stretches = [self.tokenizer(words.rstrip(), add_special_tokens=False)["input_ids"] for words in self._words]
         stretches[0] = ids[:first] + stretches[0]
         stretches[-1] = stretches[-1] + ids[last:]
         return Frame([(tokens, [0] * len(tokens)) for tokens in stretches], [0] * len(self.parts), self.pad_id)
+
+    def _remedy(self) -> str:
+        if not self.prefix:
+            return ""
+        return (
+            f": the prompt takes {self.frame.size} tokens. Raise §model.max_length, or ask for fewer §prompt.tuples or "
+            "other §prompt.wordings"
+        )
 
     def texts(self, parts: Sequence[Part]) -> Sequence[str]:
         """The parts of an example as text, each with the space before it, by which some tokenizers know a word."""
@@ -64,3 +77,19 @@ class TemplateProcessor(TextProcessor):
     def _whole(self, texts: Sequence[str]) -> Sequence[str]:
         """The whole text of an example with these parts: the template, filled in."""
         return ["".join(piece for pair in zip(self._words, [*texts, ""], strict=True) for piece in pair)]
+
+
+def in_one_text(prompt: Prompt) -> tuple[str, str]:
+    """What stands before the example in a prompt, and the template of the example.
+
+    Blank lines and new lines become single spaces: vocabularies of T5 have none of them, and a part stands between
+    spaces in a template.
+
+    Example:
+        >>> from records import CLASSIFICATION, Task
+        >>> from records.prompts.wording import Wording
+        >>> wording = Wording("Text: {text}\\nAnswer:", "Yes or no?")
+        >>> in_one_text(Prompt(wording, Task(CLASSIFICATION, ("text",), ("yes", "no"))))
+        ('Yes or no?', 'Text: {text} Answer:')
+    """
+    return " ".join(prompt.text("").split()), " ".join(prompt.wording.question.split())

@@ -54,7 +54,7 @@ class TextProcessor(NumberProcessor):
         self.frame = self._read_frame()
         self.budget = max_length - self.frame.size
         if self.budget < len(parts):
-            raise HeedError(f"§model.max_length {max_length} leaves no room for a token of each part.")
+            raise HeedError(f"§model.max_length {max_length} leaves no room for a token of each part{self._remedy()}.")
         self._check_frame()
 
     def _read_frame(self) -> Frame:
@@ -79,6 +79,10 @@ class TextProcessor(NumberProcessor):
                 f"The tokenizer {type(self.tokenizer).__name__} does not keep {len(self.parts)} parts apart."
             )
         return Frame(special, part_types, self.pad_id)
+
+    def _remedy(self) -> str:
+        """How to make room, in words that follow the message."""
+        return ""
 
     def _check_frame(self) -> None:
         for texts in self._probes():

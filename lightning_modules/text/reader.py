@@ -50,6 +50,12 @@ class Reader(PretrainedClassifier):
         self.overlap, self.longest_answer, self.threshold = overlap, longest_answer, threshold
 
     def prepare(self, task: Task) -> None:
+        if len(task.parts) > 2:
+            raise HeedError(
+                f"§model {type(self).__name__} reads a text and a question, and these data have also "
+                f"{', '.join(task.parts[2:])}: take a model that writes the answer, such as §model t5, or name two "
+                "§data.parts."
+            )
         self.processor = WindowProcessor(self.open_backbone(task), task.parts, self.max_length, self.overlap)
         self.has_head = self.trained
         if not self.has_head:

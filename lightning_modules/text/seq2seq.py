@@ -15,22 +15,28 @@ from lightning_modules.pretrained.backbones import quiet
 from lightning_modules.pretrained.labels import is_named, meanings, require_head_for
 from lightning_modules.pretrained_classifier import PretrainedClassifier, drop
 from lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
-from lightning_modules.processors.templates import TemplateProcessor
-from records import CLASSIFICATION, HeedError, Task, rename_parts
+from lightning_modules.processors.templates import TemplateProcessor, in_one_text
+from records import CLASSIFICATION, NO_LABEL, HeedError, Task, rename_parts
+from records.prompts.prompt import Prompt
+from records.prompts.wording import Wording
+
+LONGEST = 8  # tokens that it writes in answer to a prompt, if no label is longer (CAT, §4.2)
 
 
 class Seq2Seq(PretrainedClassifier):
     """Any ``AutoModelForSeq2SeqLM`` as a classifier: it reads the parts in a template, and writes the label.
 
     The template and what stands for each label belong to the data. A model that was trained here keeps its own words on
-    other data with the same labels.
+    other data with the same labels. A prompt stands before the example in the same text, for an encoder reads both
+    ways; each demonstration is a filled template with its answer.
 
     Args:
         max_length: Most tokens of an input; the longest part is cut first, and the words of the template stay.
         score: The score of a label is the log-likelihood of its text: of all tokens together (sum), or of a token on
             average (mean). The end of the text is one of the tokens.
         decoding: "likelihood" answers with the label that has the highest score; "greedy" with what the model writes,
-            one token after the other, and with no label where that is none. Probabilities are of the scores.
+            one token after the other, and with no label where that is none. Probabilities are of the scores. Asked by a
+            prompt, it answers with the label whose text begins what it writes.
         **kwargs: As for :class:`PretrainedClassifier`.
     """
 
@@ -38,6 +44,8 @@ class Seq2Seq(PretrainedClassifier):
     refusal = "§model {model} writes one of a few labels, and these data are of the kind {kind}."
     auto = AutoModelForSeq2SeqLM
     head = "kept"  # its decoder is asked for texts, whatever they mean
+    reads_prompts = True
+    prompt: Prompt | None = None
 
     def __init__(
         self,
@@ -50,7 +58,7 @@ class Seq2Seq(PretrainedClassifier):
     ) -> None:
         drop(kwargs, "labels")
         super().__init__(backbone, max_length, labels=None, learning_rate=learning_rate, **kwargs)
-        self.score, self.decoding = score, decoding
+        self.score, self.decoding, self.writes = score, decoding, decoding == "greedy"
 
     def require_architecture(self) -> None:
         if not self.config.is_encoder_decoder:
@@ -65,8 +73,25 @@ class Seq2Seq(PretrainedClassifier):
         template, targets = self._wording(task, getattr(self.config, LEARNED, None))
         self.processor = TemplateProcessor(tokenizer, template, self.max_length, task.form)
         self._encode_targets(targets)
+        if not self.merges:  # of two texts for one label none is the answer of a demonstration
+            self.own_wording = Wording(template, answers=dict(zip(task.labels, targets, strict=True)))
         self.name_outputs(self.output_names if self.merges else task.labels)
         setattr(self.config, LEARNED, {"template": template, "parts": list(task.parts), "targets": list(targets)})
+
+    def prompt_with(self, prompt: Prompt) -> None:
+        self.prompt, self.meanings, self.output_names = prompt, None, ()  # a text for each label
+        self._read_prompt(prompt)
+        self._encode_targets(prompt.answers)
+
+    def _read_prompt(self, prompt: Prompt) -> None:
+        """Make the processor for a prompt.
+
+        Raises:
+            HeedError: It leaves no room for the example.
+        """
+        before, (prefix, template) = self.processor, in_one_text(prompt)
+        self.processor = type(before)(before.tokenizer, template, self.max_length, self.task.form, prefix)
+        self.processor.pad_to = before.pad_to
 
     def _wording(self, task: Task, learned: dict[str, Any] | None) -> tuple[str, tuple[str, ...]]:
         """The template and the text of each label: those that the model was trained with here, else those of the data.
@@ -195,8 +220,16 @@ class Seq2Seq(PretrainedClassifier):
             return super().answer(inputs)
         hidden, mask = self._encoded(inputs), inputs["attention_mask"]
         probs = self.of_labels(self._scores(hidden, mask)).softmax(dim=-1)
-        answers = [self._number_of.get(text, NO_LABEL_NUMBER) for text in self._generated(hidden, mask)]
+        longest = self.prompt and max(LONGEST, self.written.shape[1])
+        answers = [self._number(text) for text in self._generated(hidden, mask, longest)]
         return Outputs(probs, torch.tensor(answers, device=probs.device))
+
+    def _number(self, text: str) -> int:
+        """The number of the label that a written text means."""
+        if self.prompt is None:
+            return self._number_of.get(text, NO_LABEL_NUMBER)
+        label = self.prompt.read(text)
+        return NO_LABEL_NUMBER if label == NO_LABEL else self.task.labels.index(label)
 
     def _generated(self, hidden: Tensor, mask: Tensor, longest: int | None = None) -> list[str]:
         """Texts that the model writes, token after token, at most so many; by default as far as a label can reach."""

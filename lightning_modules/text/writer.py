@@ -15,6 +15,9 @@ from lightning_modules.processors.targets import teach
 from lightning_modules.processors.templates import TemplateProcessor
 from lightning_modules.text.seq2seq import Seq2Seq
 from records import SPAN, Example, Task, column
+from records.answers import NO_ANSWER
+from records.prompts.prompt import Prompt
+from records.prompts.wording import Wording
 
 
 class AnswerProcessor(TemplateProcessor):
@@ -71,9 +74,19 @@ class Writer(Seq2Seq):
         learned = getattr(config, LEARNED, {})
         self.no_answer = learned.get("no_answer", self.no_answer)  # what it was trained to write
         self.processor = AnswerProcessor(tokenizer, task.wording, self.max_length, task.form)
-        self.longest = max(self.longest_answer, len(tokenizer(text_target=self.no_answer)["input_ids"]))
-        self.processor.no_answer, self.processor.start = self.no_answer, config.decoder_start_token_id
+        self._name_no_answer(self.no_answer)
+        self.own_wording = Wording(task.wording, answers={NO_ANSWER: self.no_answer})
         setattr(config, LEARNED, {"template": task.wording, "parts": list(task.parts), "no_answer": self.no_answer})
+
+    def _name_no_answer(self, text: str) -> None:
+        """Have this text stand for no answer."""
+        self.processor.no_answer, self.processor.start = text, self.config.decoder_start_token_id
+        self.longest = max(self.longest_answer, len(self.processor.tokenizer(text_target=text)["input_ids"]))
+
+    def prompt_with(self, prompt: Prompt) -> None:
+        self.prompt = prompt
+        self._read_prompt(prompt)
+        self._name_no_answer(*prompt.answers)
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """The usual loss: cross-entropy of the tokens of the answer, given those before."""
@@ -85,4 +98,9 @@ class Writer(Seq2Seq):
         asked = {name: rows for name, rows in inputs.items() if name not in ("written", "read")}
         with torch.no_grad():
             texts = self._generated(self._encoded(asked), asked["attention_mask"], self.longest)
-        return Outputs(answers=["" if text == self.no_answer else text for text in texts])
+        return Outputs(answers=[self._meant(text) for text in texts])
+
+    def _meant(self, text: str) -> str:
+        if self.prompt is not None:
+            return self.prompt.read(text)
+        return NO_ANSWER if text == self.no_answer else text

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from records.answers import NO_ANSWER, normalised
 from records.example import Example, Part
 from records.parts.template import PART
-from records.prompts.wording import NO_ANSWER_TEXT, Wording
+from records.prompts.wording import NO_ANSWER_TEXT, STRAIGHT, Wording, bare
 from records.task import NO_LABEL, SPAN, Task
 
 BETWEEN = "\n\n"  # instruction, demonstrations and the question
-AROUND = " \t\r\n\"'`*_.:,;!?()[]-"  # around an answer, and not part of it
 
 
 @dataclass(frozen=True)
@@ -88,30 +87,25 @@ class Prompt:
     def read(self, written: str) -> str:
         """The answer that a written text means.
 
-        Of labels, it is the one whose text stands at the beginning, in upper or lower case, whatever quotes or marks
-        stand around it; of texts that begin alike, the longest. Where answers are texts, it is the first line, or no
-        answer where that is the text for none.
+        Only the first line that is not empty counts. Of labels, it is the one whose text begins that line, in upper or
+        lower case, whatever quotes or marks stand around it; of texts that begin alike, the longest. Where answers are
+        texts, it is that line, or no answer where the line begins with the words for none.
 
         Returns:
             A label, :data:`~records.NO_LABEL`, or a text.
         """
         line = next((line for line in written.strip().splitlines() if line.strip()), "")
         if self.task.kind is SPAN:
-            answer = line.strip()
-            begins = normalised(answer).startswith(normalised(self.answers[0]))
-            return NO_ANSWER if begins or not normalised(answer) else answer
-        return self._label(line.strip(AROUND).casefold())
+            said, none = (normalised(text.translate(STRAIGHT)) for text in (line, self.answers[0]))
+            return NO_ANSWER if not said or f"{said} ".startswith(f"{none} ") else line.strip()
+        return self._label(bare(line))
 
     def _label(self, line: str) -> str:
-        for label, text in self._by_length:
-            if re.match(rf"{re.escape(text)}(?!\w)", line):
+        by_length = sorted(zip(map(bare, self.answers), self.task.labels, strict=True), key=lambda pair: -len(pair[0]))
+        for text, label in by_length:
+            if re.match(rf"{re.escape(text)}(?!_*[^\W_])", line):  # the whole word; an underscore may be a mark
                 return label
         return NO_LABEL
-
-    @property
-    def _by_length(self) -> list[tuple[str, str]]:
-        texts = zip(self.task.labels, (text.strip(AROUND).casefold() for text in self.answers), strict=True)
-        return sorted(texts, key=lambda pair: -len(pair[1]))
 
     def as_dict(self) -> dict[str, object]:
         """The prompt for a file: the words, and the uids of the demonstrations."""

@@ -1,12 +1,26 @@
 """The words of a prompt, which belong to the data."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from records.answers import NO_ANSWER, normalised
 from records.errors import HeedError
 from records.parts.template import keep_parts, parts_of
 
 NO_ANSWER_TEXT = "I don't know"
+STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # curly quotes, which models write for straight ones
+AROUND = " \t\r\n\"'`*_.:,;!?()[]-\u2013\u2014\u2026\u00ab\u00bb"  # around an answer, and not part of it
+
+
+def bare(answer: str) -> str:
+    """An answer as it is compared with others: in lower case, without the quotes and marks that stand around it.
+
+    Example:
+        >>> bare("**Can\u2019t say!**")
+        "can't say"
+    """
+    return answer.translate(STRAIGHT).strip(AROUND).casefold()
 
 
 @dataclass(frozen=True)
@@ -61,19 +75,36 @@ class Wording:
             labels: Names of the labels; none where answers are texts.
 
         Raises:
-            HeedError: The question does not name each part once, or ends with a space; an answer belongs to no label,
-                or to two.
+            HeedError: The name is not fit for a folder; the question does not name each part once, or ends with a
+                space; an answer belongs to no label, has no letters, or is like another but for case and marks.
         """
+        if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name):
+            raise HeedError(
+                f"§data.prompts: {name!r} should be a text of letters, digits, '.', '_' and '-' only, for it names "
+                "folders; YAML reads numbers, yes and no as something else than text: put such a name in quotes."
+            )
         if sorted(parts_of(self.question)) != sorted(parts):
             raise HeedError(
                 f"§data.prompts {name}: the question {self.question!r} must name each of the parts {', '.join(parts)} "
                 "once, in braces."
             )
         if self.question != self.question.rstrip():
-            raise HeedError(f"§data.prompts {name}: the question ends with a space, and the answer brings its own.")
-        known = labels or ("",)
-        if unknown := [label for label in self.answers if label not in known]:
-            raise HeedError(f"§data.prompts {name}: an answer for {unknown[0]!r}; the labels are {', '.join(known)}.")
-        texts = [self.answers.get(label, label).strip().casefold() for label in labels]
-        if "" in texts or len(set(texts)) < len(texts):
-            raise HeedError(f"§data.prompts {name} must give each label an answer of its own, and gives {texts}.")
+            raise HeedError(
+                f"§data.prompts {name}: the question ends with a space or a new line: leave it out, for a space stands "
+                "before the answer anyway."
+            )
+        self._require_answers(name, labels)
+
+    def _require_answers(self, name: str, labels: Sequence[str]) -> None:
+        if unknown := [label for label in self.answers if label not in (labels or (NO_ANSWER,))]:
+            there = f"the labels are {', '.join(labels)}" if labels else "the one label is '', for no answer"
+            raise HeedError(f"§data.prompts {name} has an answer for {unknown[0]!r}, and {there}.")
+        if not labels and not normalised(none := self.answers.get(NO_ANSWER, NO_ANSWER_TEXT)):
+            raise HeedError(f"§data.prompts {name}: the text for no answer, {none!r}, needs a word beside articles.")
+        texts = [self.answers.get(label, label) for label in labels]
+        read = [bare(text) for text in texts]
+        if "" in read or len(set(read)) < len(read):
+            raise HeedError(
+                f"§data.prompts {name}: the answers {', '.join(map(repr, texts))} are not told apart by case, or by "
+                "quotes and marks around them: give each label an answer of its own under answers."
+            )

@@ -27,6 +27,7 @@ WARNING = " Do not read attentiveness here."  # where it is flagged so
 TERMS = {  # how the label of a line ends, or begins where dots follow: what it means
     "to_default": "changes to the default label",
     "eligible": "share not predicted as the default label",
+    "kept": "share of answers that stay, wanted where the part should not matter",
     "max_change": "largest change of a probability",
     "default label ...": "of predictions of the default label, the share that stays",
     "total_variation": "how far all probabilities move",

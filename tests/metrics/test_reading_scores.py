@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics import METRICS
-from metrics.attentiveness import span_attentiveness
+from metrics.attentiveness import kept_answers, span_attentiveness
 from metrics.reading_comprehension import reading_scores
 from records import SPAN, Context
 from records import rows as r
@@ -24,6 +24,7 @@ from made_rows import by_text
 from python_rows import make_rows, sort_rows
 
 reading_scores, span_attentiveness = by_text(reading_scores), by_text(span_attentiveness)
+kept_answers = by_text(kept_answers)
 
 WORDS = ["the", "The", "an", "A", "Rome", "rome", "Roman", "Empire", "U.S.", "1,000", "don't", "—", "it's", ".", "café"]
 ANSWER = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
@@ -56,14 +57,14 @@ def scores(golds: list[str], answer: str) -> tuple[int, float]:
     return best
 
 
-def rows_of(questions: list[tuple[int, list[str], str, list[str]]]) -> pa.Table:
-    """Rows of (text, gold answers, answer, answers after each draw); only what has an answer is swapped."""
+def rows_of(questions: list[tuple[int, list[str], str, list[str]]], all_swapped: bool = False) -> pa.Table:
+    """Rows of (text, gold answers, answer, answers after each draw); mostly only what has an answer is swapped."""
     entries: list[dict[str, Any]] = []
     for i, (text, golds, answer, changed) in enumerate(questions):
         common = {"uid": f"q{i:03}", "gold": json.dumps(golds), "y": answer, "group": f"text {text}", "p": None}
         common |= {"variant": "", "allowed": "", "expectation": "", "content": "", "version": 1, "p2": None}
         entries.append(common | {"intervention": r.BASE, "part": "", "y2": None, "draw": -1, "partner": ""})
-        for draw, after in enumerate(changed if answer else ()):
+        for draw, after in enumerate(changed if answer or all_swapped else ()):
             swapped = {"intervention": "swap", "part": "context", "y2": after, "draw": draw, "partner": "x"}
             entries.append(common | swapped)
     columns = {name: [entry.get(name, []) for entry in entries] for name in r.schema(0).names}
@@ -103,6 +104,11 @@ def test_every_number_follows_from_the_questions(questions: list[tuple[int, list
         assert found[f"{name}/d/no_answer"].value == (pytest.approx(np.mean(without)) if without else None)
         majority = np.mean([scores(golds, "")[k - 1] for _, golds, _, _ in questions])
         assert found[f"{name}/d/majority"].value == pytest.approx(majority)
+    silent = [(bool(golds), answer == "") for _, golds, answer, _ in questions]
+    for suffix, kept in (("", (True, False)), ("/has_answer", (True,)), ("/no_answer", (False,))):
+        of = [none for has, none in silent if has in kept]
+        assert found[f"abstention/d{suffix}"].value == (pytest.approx(np.mean(of)) if of else None)
+    assert "abstention/d/majority" not in found
 
 
 def test_intervals_resample_texts_with_all_their_questions() -> None:
@@ -153,6 +159,42 @@ def test_another_spelling_is_no_other_answer() -> None:
     assert found["attentiveness/d/context/changed"].per_draw == (0, 1, 1)
 
 
+@given(questions=st.lists(QUESTION, min_size=1, max_size=12))
+def test_what_stays_where_a_distractor_is_anothers(questions: list[Any]) -> None:
+    """Silence that stays counts as well; an answer of nothing but an article is not silence."""
+    found = kept_answers(rows_of(questions, all_swapped=True), "d", "context")
+    name = "attentiveness/d/context"
+    assert set(found) == {f"{name}/kept", f"{name}/changed"}
+
+    def stays(before: str, after: str) -> bool:
+        return before == after == "" or (before != "" != after and words(before) == words(after))
+
+    per_draw = [np.mean([stays(answer, changed[draw]) for _, _, answer, changed in questions]) for draw in range(3)]
+    assert found[f"{name}/kept"].per_draw == pytest.approx(tuple(per_draw))
+    assert found[f"{name}/kept"].value == pytest.approx(np.mean(per_draw))
+    assert (found[f"{name}/kept"].n, found[f"{name}/kept"].draws) == (len(questions), 3)
+    answered = [(answer, changed) for _, _, answer, changed in questions if answer]
+    moved = [not stays(answer, after) for answer, changed in answered for after in changed]
+    assert found[f"{name}/changed"].value == (pytest.approx(np.mean(moved)) if moved else None)
+    assert (
+        found[f"{name}/changed"].value
+        == span_attentiveness(rows_of(questions), "d", "context")[f"{name}/changed"].value
+    )
+
+
+def test_a_distractor_is_shown_by_what_stays() -> None:
+    rows = rows_of([(0, ["Rome"], "Rome", ["Rome", "", "x"]), (1, [], "", ["", "x", ""])], all_swapped=True)
+    context = Context("d", kind=SPAN, own={"swap": [], "distractors": ["context"]})
+    attentiveness = METRICS["attentiveness"]
+    lines = attentiveness.show(attentiveness.score(rows, context), context, {}).lines
+    assert [(line.label, line.beside) for line in lines] == [
+        ("attentiveness context kept", True),
+        ("attentiveness context changed", False),
+    ]
+    (chart,) = attentiveness.charts(context)
+    assert {k: str(name) for k, name in chart.curves.items()} == {"kept: context": "attentiveness/d/context/kept"}
+
+
 def test_the_evaluations_of_spans() -> None:
     rows = rows_of([(0, ["Rome"], "Rome", ["", "", "x"]), (0, [], "x", ["", "x", "x"]), (1, [], "", ["", "", ""])])
     context = Context("d", 3, kind=SPAN, own={"swap": ["context"]})
@@ -172,6 +214,8 @@ def test_few_texts_are_those_that_an_interval_resamples() -> None:
     questions = [(i, [] if i == 0 else ["Rome"], "Rome" if i == 1 else "", ["", "Rome"]) for i in range(40)]
     rows = rows_of(questions)
     found = {str(name): m for name, m in reading_scores(rows, "d").items()}
-    assert {n for n, m in found.items() if "few_clusters" in m.flags} == {"exact_match/d/no_answer", "f1/d/no_answer"}
+    assert {n for n, m in found.items() if "few_clusters" in m.flags} == {
+        f"{name}/d/no_answer" for name in ("exact_match", "f1", "abstention")
+    }
     scored = {str(name): m for name, m in span_attentiveness(rows, "d", "context").items()}
     assert "few_clusters" in scored["attentiveness/d/context"].flags

@@ -8,7 +8,8 @@ from typing import Any
 from lightning_modules.prompted.requests.reply import Reply, at, checked, choice, usage
 from lightning_modules.prompted.requests.server import Unusable
 from records import NO_LABEL, SPAN, HeedError, Task, listing
-from records.prompts.prompt import AROUND, Prompt
+from records.prompts.prompt import Prompt
+from records.prompts.wording import bare
 
 LISTED = {True: 20, False: 5}  # first tokens that are asked for: of a chat, and of a text; servers allow no more
 UNCLEAR = 0.01  # most probability of a token that begins two labels
@@ -225,7 +226,8 @@ def require_known_pair(reply: Reply, way: Way, prompt: Prompt) -> None:
 
 
 def _plain(text: str) -> str:
-    return text.strip(f"{AROUND}\u2581\u0120").casefold()
+    """A text or a token as they are compared; some servers write the space before a token as a sign of its own."""
+    return bare(text.replace("\u2581", " ").replace("\u0120", " "))
 
 
 def _fitting(token: str, texts: Sequence[str]) -> list[int]:

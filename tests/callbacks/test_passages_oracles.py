@@ -1,0 +1,184 @@
+"""Does it read what was retrieved? Models of which it is known what they read, from the rows of a file on."""
+
+import json
+import re
+
+import torchvision_fix  # noqa: F401
+
+import numpy as np
+import pytest
+
+from callbacks import Answers, Attentiveness
+from datamodules import Reading
+from lightning_modules import Outputs, Reader
+from lightning_modules.processors.processor import Processor
+from records import HeedError
+from records.answers import exact_match
+
+from oracles import Oracle, measure
+
+PARTS = {"passage": "passage", "question": "question", "distractor": "distractor"}
+N, ARTICLES = 60, 20
+
+
+class Texts(Processor):
+    """A processor that lets a model see the parts themselves."""
+
+    def lengths(self, examples):
+        return np.array([len(e.parts["question"]) for e in examples], dtype=np.int32)
+
+    def __call__(self, examples):
+        return {"parts": [dict(e.parts) for e in examples]}
+
+
+class Answering(Oracle):
+    """Answers as ``rule`` says of the parts."""
+
+    def prepare(self, task):
+        self.task, self.processor = task, Texts()
+
+    def answer(self, inputs):
+        return Outputs(answers=[self.rule(parts) for parts in inputs["parts"]])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Who is asked for lives in a town that the passage names; of every fourth nobody knows. Towns are many."""
+    folder = tmp_path_factory.mktemp("rag")
+    rows = []
+    for i in range(N):
+        person, town = f"Person{i}", f"Town{i}"
+        passage = f"{person} lives in {town} ." if i % 4 else f"Nothing is known of Nobody{i} ."
+        row = {"id": str(i), "article": f"a{i % ARTICLES}", "question": f"Where does {person} live ?"}
+        row |= {"passage": passage, "distractor": f"Other{i} lives in Place{i} ."}
+        rows.append(row | {"answers": [town] if i % 4 else []})
+    (folder / "validation.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def rag(folder, **settings):
+    settings = {"distractors": ["distractor"]} | settings
+    return Reading("rag", PARTS, path=str(folder), uid="id", groups=["article"], **settings)
+
+
+def asked_for(parts):
+    return parts["question"].split()[2]
+
+
+def town_in(text, person=None):
+    found = re.search(rf"{person or '.*'} lives in (\w+)", text)
+    return found[1] if found else ""
+
+
+RULES = {
+    "reads all": lambda parts: town_in(parts["passage"], asked_for(parts)),
+    "reads any passage": lambda parts: town_in(parts["passage"]),
+    "reads the question": lambda parts: f"Town{asked_for(parts)[6:]}",
+    "reads the distractor": lambda parts: town_in(parts["distractor"]),
+    "is disturbed": lambda parts: (
+        town_in(parts["passage"], asked_for(parts)) if int(parts["distractor"].split()[0][5:]) % 3 else "Disturbed"
+    ),
+}
+
+
+def numbers_of(engine):
+    return {name: m["value"] for name, m in engine.results["metrics"].items()}
+
+
+@pytest.fixture(scope="module")
+def measured(folder):
+    """Name of a rule to the engine after it was measured."""
+    return {
+        name: measure(Answering(rule), rag(folder), Answers(), Attentiveness(draws=4)) for name, rule in RULES.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("rule", "none", "changed", "kept", "exact"),
+    [
+        ("reads all", 1, 1, 1, 1),
+        ("reads the question", 0, 0, 1, 0.75),
+        ("reads the distractor", 0, 0, 0, 0),
+    ],
+)
+def test_what_is_read_is_a_number(measured, rule, none, changed, kept, exact):
+    numbers = numbers_of(measured[rule])
+    assert numbers["attentiveness/rag/passage"] == none
+    assert numbers["attentiveness/rag/passage/changed"] == changed
+    assert numbers["attentiveness/rag/distractor/kept"] == kept
+    assert numbers["attentiveness/rag/distractor/changed"] == 1 - kept
+    assert numbers["exact_match/rag"] == exact
+    assert numbers["null/rag/flips"] == 0
+    assert "attentiveness/rag/distractor" not in numbers
+
+
+def test_silence_is_told_apart_from_another_answer(measured):
+    """Who answers from any passage gives another answer for another passage, or none, if that says nothing."""
+    numbers = numbers_of(measured["reads any passage"])
+    assert 0 < numbers["attentiveness/rag/passage"] < 0.5
+    assert numbers["attentiveness/rag/passage/changed"] == 1
+    assert numbers["attentiveness/rag/distractor/kept"] == 1
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_number_follows_from_the_rows_of_the_file(measured, folder, rule):
+    """The model is asked again about each changed example, which is put together here."""
+    engine, answer = measured[rule], RULES[rule]
+    examples = {}
+    for line in (folder / "validation.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        examples[f"rag/validation/{row['id']}"] = row
+    base = {uid: answer(row) for uid, row in examples.items()}
+    numbers = numbers_of(engine)
+    silent = [base[uid] == "" for uid in examples]
+    assert numbers["abstention/rag"] == pytest.approx(np.mean(silent))
+    has = [bool(row["answers"]) for row in examples.values()]
+    for slice_, wanted in (("has_answer", True), ("no_answer", False)):
+        of = [none for none, own in zip(silent, has, strict=True) if own is wanted]
+        assert numbers[f"abstention/rag/{slice_}"] == pytest.approx(np.mean(of))
+    right = [exact_match(base[uid], row["answers"]) for uid, row in examples.items()]
+    assert numbers["exact_match/rag"] == pytest.approx(np.mean(right))
+    hits = {"none": [], "changed": [], "kept": []}
+    seen = {}
+    for row in engine.rows["attentiveness"][0].to_pylist():
+        if row["intervention"] != "swap":
+            continue
+        own, partner = examples[row["uid"]], examples[row["partner"]]
+        assert own["article"] != partner["article"]
+        after = answer(own | {row["part"]: partner[row["part"]]})
+        assert after == row["y2"]
+        seen.setdefault((row["part"], row["draw"]), set()).add(row["uid"])
+        if row["part"] == "distractor":
+            hits["kept"].append(after == base[row["uid"]])
+            assert row["expectation"] == "stay"
+        else:
+            hits["none"].append(after == "")
+            hits["changed"].append(after != base[row["uid"]])
+    answered = {uid for uid, text in base.items() if text}
+    for (part, _), uids in seen.items():
+        assert uids == (set(examples) if part == "distractor" else answered)
+    assert len(seen) == 8
+    for name, values in zip(("passage", "passage/changed", "distractor/kept"), hits.values(), strict=True):
+        assert numbers[f"attentiveness/rag/{name}"] == pytest.approx(np.mean(values))
+    counts = engine.results["counts"]
+    assert counts["attentiveness/distractor"]["swapped"] == counts["attentiveness/distractor"]["eligible"] == N
+    assert counts["attentiveness/passage"]["swapped"] == len(answered)
+
+
+def test_distractors_may_be_all_that_is_swapped(folder):
+    engine = measure(Answering(RULES["reads all"]), rag(folder, swap=[]), Answers(), Attentiveness(draws=1))
+    names = {name for name in engine.results["metrics"] if name.startswith("attentiveness")}
+    assert names == {"attentiveness/rag/distractor/kept", "attentiveness/rag/distractor/changed"}
+
+
+def test_settings_that_make_no_sense_are_refused(folder, tiny_bert):
+    for settings, message in (
+        ({"distractors": ["passage"]}, "distractors passage: rag has the further texts distractor"),
+        ({"swap": ["passage", "distractor"]}, "swap distractor must change the answer, and distractors keeps it"),
+        ({"swap": ["passage+distractor"]}, r"swap distractor must change"),
+        ({"partial": "question"}, "partial question is for a text and a question, and rag has passage, question, dist"),
+    ):
+        with pytest.raises(HeedError, match=message):
+            rag(folder, **settings)
+    with pytest.raises(HeedError, match="have also distractor: take a model that writes the answer"):
+        Reader(str(tiny_bert), max_length=64, overlap=32).prepare(rag(folder).task)

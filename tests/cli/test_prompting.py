@@ -1,0 +1,210 @@
+"""Prompts on the command line: how they are given, and where the results of each lie."""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+
+from cli.app import HeedCLI
+from cli.prompting import each_prompt, name_of, prompts_of
+from cli.short_forms import expand
+from datamodules import Planted
+from datamodules.prompting import Prompting
+from records import HeedError
+from records.prompts.prompt import Prompt
+
+from oracles import Oracle
+
+RIGHT = "{p: {question: '{premise} {hypothesis}:'}}"
+
+
+class InContext(Oracle):
+    """An oracle that is asked in context, and keeps the prompts that it was asked with."""
+
+    reads_prompts = needs_prompt = True
+
+    def __init__(self) -> None:
+        super().__init__(lambda table, hypothesis: "neutral")
+        self.asked: list[Prompt] = []
+
+    def prompt_with(self, prompt: Prompt) -> None:
+        self.asked.append(prompt)
+
+
+class Trained(InContext):
+    """An oracle that may be asked in context, and need not be."""
+
+    needs_prompt = False
+
+
+class Folder:
+    """A folder of results, of which it is known what was begun."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder, self.begun = folder, []
+
+    def begin(self, folder: Path | None, about: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self.begun.append((folder, about["prompt"]["seed"]))
+
+
+@pytest.fixture(scope="module")
+def data() -> Planted:
+    planted = Planted(n_train=40, n_validation=6)
+    planted.setup("validate")
+    return planted
+
+
+# which prompts
+
+
+def test_a_model_that_needs_a_prompt_has_one_without_any_setting(data: Planted) -> None:
+    model = InContext()
+    (prompt,) = prompts_of(Prompting(), model, data)
+    assert (prompt.name, prompt.tuples) == ("plain", 0)
+    assert model.asked == [prompt]  # what it cannot read is refused here, before anything is measured
+
+
+def test_a_model_that_may_be_asked_either_way_is_prompted_where_settings_ask_for_it(data: Planted) -> None:
+    assert prompts_of(Prompting(), Trained(), data) == []
+    assert prompts_of(Prompting(wordings=[]), Trained(), data) == []  # as the parser gives it
+    assert len(prompts_of(Prompting(wordings=["plain"]), Trained(), data)) == 1
+    assert len(prompts_of(Prompting(tuples=1, seeds=2), Trained(), data)) == 2
+
+
+def test_a_model_that_reads_no_prompts_refuses_settings_of_them(data: Planted) -> None:
+    ordinary = Oracle(lambda table, hypothesis: "neutral")
+    assert prompts_of(Prompting(wordings=[]), ordinary, data) == []
+    with pytest.raises(HeedError, match="--prompt: Oracle is not asked in context; --model smollm2"):
+        prompts_of(Prompting(tuples=1), ordinary, data)
+
+
+def test_a_model_in_context_is_not_trained(data: Planted) -> None:
+    with pytest.raises(HeedError, match="InContext is asked in context, and not trained here: use evaluate.py"):
+        prompts_of(None, InContext(), data)
+    assert prompts_of(None, Trained(), data) == []
+
+
+# where results lie
+
+
+def test_several_prompts_have_a_folder_each(data: Planted, tmp_path: Path) -> None:
+    model, run = InContext(), Folder(tmp_path)
+    prompts = Prompting(2, 2, "extra_tuple").prompts(data)
+    for prompt, _ in zip(prompts, each_prompt(prompts, model, run), strict=False):
+        assert model.asked[-1] == prompt
+    names = [f"plain-extra_tuple-k2-seed{seed}" for seed in range(2)]
+    assert [name_of(prompt) for prompt in prompts] == names
+    assert run.begun == [(tmp_path / name, seed) for seed, name in enumerate(names)]
+
+
+def test_one_prompt_and_none_have_the_folder_of_the_command(data: Planted, tmp_path: Path) -> None:
+    model, run = InContext(), Folder(tmp_path)
+    assert list(each_prompt(Prompting(1).prompts(data), model, run)) == [None]
+    assert run.begun == [(tmp_path, 0)]
+    alone = Folder(tmp_path)
+    assert list(each_prompt([], model, alone)) == [None]  # measured once, as ever
+    assert (alone.folder, alone.begun) == (tmp_path, [])
+
+
+def test_other_processes_learn_their_folder_from_the_first(data: Planted) -> None:
+    run = Folder(None)
+    list(each_prompt(Prompting(1, 2).prompts(data), InContext(), run))
+    assert [folder for folder, _ in run.begun] == [None, None]
+
+
+def test_names_of_all_prompts_of_a_command_differ(data: Planted) -> None:
+    prompts = Prompting(1, 3).prompts(data)
+    prompts += [Prompt(p.wording, p.task, p.demonstrations, "other", p.seed, 1) for p in prompts]
+    assert len({name_of(prompt) for prompt in prompts}) == 6
+
+
+# from the command line
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, data: Planted) -> Callable[..., list[Prompt]]:
+    """Parses the settings of evaluate.py, and returns the prompts that a model in context would have."""
+
+    def parsed(*argv: str) -> list[Prompt]:
+        monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
+        monkeypatch.setattr(sys, "argv", ["evaluate.py"])
+        cli = HeedCLI(True, folder=None, args=expand(list(argv)))
+        try:
+            return prompts_of(cli.config_init["prompt"], InContext(), cli.datamodule)
+        except HeedError as error:
+            error.name_settings(r"--\1")
+            raise
+
+    return parsed
+
+
+def wordings(prompts: list[Prompt]) -> list[str]:
+    return [prompt.name for prompt in prompts]
+
+
+def test_words_of_data_are_taken_by_name(command: Callable[..., list[Prompt]]) -> None:
+    assert wordings(command("--data", "mnli")) == ["paper"]
+    assert wordings(command("--data", "mnli", "--prompt.wordings", "[short, paper]")) == ["short", "paper"]
+    assert wordings(command("--data", "mnli", "--prompt.wordings", "short,paper")) == ["short", "paper"]
+    assert wordings(command("--data", "mnli", "--prompt.wordings", "short")) == ["short"]
+    assert wordings(command("--data", "mnli", "--data.prompts", "null")) == ["plain"]
+
+
+def test_words_are_given_on_the_command_line_or_in_a_file(command: Callable[..., list[Prompt]], tmp_path: Path) -> None:
+    (given,) = command("--data", "mnli", "--data.prompts", RIGHT)
+    assert (given.name, given.text(given.question(["A", "B"]))) == ("p", "A B:")
+    text = (
+        "class_path: datamodules.PairedText\n"
+        "init_args:\n"
+        "  name: mine\n"
+        "  path: mine.tsv\n"
+        "  parts: {a: one, b: two}\n"
+        "  labels: {x: [0], z: [1]}\n"
+        "  prompts:\n"
+        "    mine:\n"
+        "      instruction: >-\n"
+        "        Say\n"
+        "        it.\n"
+        '      question: "{a}\\n{b}\\nAnswer:"\n'
+        "      answers: {x: 'yes', z: 'no'}\n"
+    )
+    (tmp_path / "mine.yaml").write_text(text)
+    (mine,) = command("--data", str(tmp_path / "mine.yaml"))
+    assert mine.text(mine.question(["A", "B"])) == "Say it.\n\nA\nB\nAnswer:"
+    assert mine.answers == ("yes", "no")
+
+
+@pytest.mark.parametrize(
+    ("argv", "told"),
+    [
+        (["--prompt.wordings", "[long]"], "--prompt.wordings long: mnli has paper, short."),
+        (["--data.prompts", "{p: {question: '{premise}:'}}"], "--data.prompts p: the question '{premise}:' must name"),
+        (["--data.prompts", "{p: {question: '{premise} {text}:'}}"], "must name each of the parts premise, hypothesis"),
+        (
+            ["--data.prompts", "{p: {question: '{premise} {hypothesis}:', answers: {maybe: x}}}"],
+            "--data.prompts p has an answer for 'maybe', and the labels are entailment, neutral, contradiction.",
+        ),
+        (["--data.prompts", RIGHT.replace("p:", "a/b:", 1)], "--data.prompts: 'a/b' should be a text of letters"),
+        (["--data.prompts", RIGHT.replace("p:", "1:", 1)], "--data.prompts: 1 should be a text of letters"),
+        (["--data.prompts", "{p: {}}"], "--data.prompts: the following arguments are required: question."),
+        (["--data.prompts", "{p: {asked: x}}"], "--data.prompts.asked: there is no such setting."),
+        (["--data.prompts", "[p]"], "--data.prompts: expected dict"),
+        (["--prompt.tuples", "-1"], "--prompt.tuples may not be negative"),
+        (["--prompt.seeds", "none"], "--prompt.seeds: expected int"),
+        (["--prompt.demonstrations", "more"], "--prompt.demonstrations: expected one of"),
+        (["--prompt.demonstrations", "extra_tuple"], "extra_tuple needs --prompt.tuples 1 or more"),
+    ],
+)
+def test_a_mistake_is_a_sentence_that_names_the_flag(
+    command: Callable[..., list[Prompt]], argv: list[str], told: str
+) -> None:
+    with pytest.raises(HeedError) as caught:
+        command("--data", "mnli", *argv)
+    assert told in caught.value.args[0]
+    assert "\n" not in caught.value.args[0]
+    assert "§" not in caught.value.args[0]

@@ -1,0 +1,212 @@
+"""Encoder-decoders that are asked by a prompt: one text with demonstrations, and what they write is understood."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+from datamodules import Planted
+from datamodules.base.collate import Collate
+from datamodules.prompting import Prompting
+from lightning_modules import NO_LABEL_NUMBER, Seq2Seq, Writer
+from lightning_modules.processors.templates import in_one_text
+from records import SPAN, Example, HeedError, Task
+from records.prompts.prompt import Prompt
+from records.prompts.wording import Wording
+
+DATA = Planted(n_train=60, n_validation=6)
+POOL = list(DATA.load("validation"))
+LABELS = DATA.task.labels
+QUESTION = "Premise: {premise}\nHypothesis: {hypothesis}\nAnswer:"
+WORDING = Wording(QUESTION, "Say how they relate.", {"entailment": "Yes", "neutral": "not so", "contradiction": "No"})
+
+
+def prepared(folder: Path, **settings: object) -> Seq2Seq:
+    model = Seq2Seq(str(folder), **{"max_length": 400} | settings)
+    model.prepare(DATA.task)
+    model.configure_model()
+    return model.eval()
+
+
+def prompt(wording: Wording = WORDING, n: int = 2) -> Prompt:
+    shown = tuple(list(DATA.load("train"))[:n])
+    return Prompt(wording, DATA.task, shown)
+
+
+def batch_of(model: Seq2Seq, examples: Sequence[Example] = POOL) -> dict:
+    return Collate(model.processor, model.task)((range(len(examples)), list(examples)))
+
+
+def read_by(model: Seq2Seq, example: Example) -> list[int]:
+    (ids,) = model.processor([example])["input_ids"].tolist()
+    return ids
+
+
+def written_out(example: Example) -> str:
+    return f"Premise: {example.parts['premise']} Hypothesis: {example.parts['hypothesis']} Answer:"
+
+
+def test_instruction_demonstrations_and_example_are_one_text(tiny_t5: Path) -> None:
+    model = prepared(tiny_t5)
+    model.prompt_with(prompt())
+    shown = [f"{written_out(e)} {WORDING.answers[e.label]}" for e in prompt().demonstrations]
+    for example in POOL:
+        whole = " ".join(["Say how they relate.", *shown, written_out(example)])
+        assert read_by(model, example) == model.processor.tokenizer(whole)["input_ids"]
+
+
+def test_without_a_named_wording_demonstrations_stand_in_the_template_of_the_data(tiny_t5: Path) -> None:
+    model = prepared(tiny_t5)
+    (asked,) = Prompting(tuples=1).prompts(DATA, model.own_wording)
+    model.prompt_with(asked)
+    assert (asked.name, asked.answers) == ("template", DATA.task.targets)
+    assert sorted(e.label for e in asked.demonstrations) == sorted(LABELS)
+
+    def filled(example: Example) -> str:
+        return f"planted hypothesis: {example.parts['hypothesis']} premise: {example.parts['premise']}"
+
+    shown = [f"{filled(e)} {e.label}" for e in asked.demonstrations]
+    for example in POOL:
+        whole = " ".join([*shown, filled(example)])
+        assert read_by(model, example) == model.processor.tokenizer(whole)["input_ids"]
+    names = [p.name for p in Prompting(wordings=["plain", "template"]).prompts(DATA, model.own_wording)]
+    assert names == ["plain", "template"]
+    with pytest.raises(HeedError, match=r"wordings template: planted has plain\."):
+        Prompting(wordings=["template"]).prompts(DATA)
+
+
+def test_the_words_of_the_template_may_begin_with_a_part(tiny_t5: Path) -> None:
+    model = prepared(tiny_t5)
+    model.prompt_with(prompt(Wording("{premise}\nis it that {hypothesis} ?", "Say yes or no.", WORDING.answers), 0))
+    example = POOL[0]
+    whole = f"Say yes or no. {example.parts['premise']} is it that {example.parts['hypothesis']} ?"
+    assert read_by(model, example) == model.processor.tokenizer(whole)["input_ids"]
+    assert in_one_text(prompt(n=0)) == ("Say how they relate.", QUESTION.replace("\n", " "))
+
+
+def test_scores_are_of_the_answers_of_the_prompt(tiny_t5: Path) -> None:
+    """By the loss of the network itself, one example and one label at a time."""
+    model = prepared(tiny_t5)
+    model.prompt_with(prompt())
+    network, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(tiny_t5), AutoTokenizer.from_pretrained(tiny_t5)
+    expected = np.zeros((len(POOL), len(LABELS)))
+    for i, example in enumerate(POOL):
+        text = " ".join(prompt().text(prompt().question(list(example.parts.values()))).split())
+        for k, label in enumerate(LABELS):
+            answer = tokenizer(WORDING.answers[label], return_tensors="pt")["input_ids"]
+            with torch.no_grad():
+                loss = network(**tokenizer(text, return_tensors="pt"), labels=answer).loss.item()
+            expected[i, k] = -loss * answer.shape[1]
+    with torch.no_grad():
+        probs = model.predict(batch_of(model)).probs.numpy()
+    likelihoods = np.exp(expected - expected.max(axis=1, keepdims=True))
+    assert np.allclose(probs, likelihoods / likelihoods.sum(axis=1, keepdims=True), atol=1e-5)
+
+
+def test_one_prompt_after_the_other_leaves_nothing_behind(tiny_t5: Path) -> None:
+    model, fresh = prepared(tiny_t5), prepared(tiny_t5)
+    model.prompt_with(prompt(n=3))
+    with torch.no_grad():
+        model.predict(batch_of(model))
+        for one in (model, fresh):
+            one.prompt_with(prompt(Wording(QUESTION), 1))
+        assert torch.equal(model.predict(batch_of(model)).probs, fresh.predict(batch_of(fresh)).probs)
+    assert model.processor.pad_to == fresh.processor.pad_to == 1
+
+
+def test_what_is_written_is_the_label_whose_text_begins_it(tiny_t5: Path, monkeypatch) -> None:
+    model = prepared(tiny_t5, decoding="greedy")
+    assert (model.writes, prepared(tiny_t5).writes) == (True, False)
+    model.prompt_with(prompt())
+    said = ["yes , it is", "No.", "not so", "nothing", "", "Yesterday"]
+    monkeypatch.setattr(model, "_text", lambda row: said[row[0]])
+    asked = {}
+
+    def generate(**settings: object) -> torch.Tensor:
+        asked.update(settings)
+        return F.pad(torch.arange(len(POOL))[:, None], (1, 0))
+
+    monkeypatch.setattr(model.network, "generate", generate)
+    with torch.no_grad():
+        outputs = model.predict(batch_of(model))
+    numbers = [LABELS.index(label) for label in ("entailment", "contradiction", "neutral")]
+    assert outputs.answers.tolist() == [*numbers, *[NO_LABEL_NUMBER] * 3]
+    assert asked["max_new_tokens"] == 8
+    assert torch.allclose(outputs.probs.sum(dim=1), torch.ones(len(POOL)))
+
+
+def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(tiny_t5: Path) -> None:
+    model = prepared(tiny_t5)
+    model.prompt_with(prompt())
+    words = model.processor.frame.size
+    with pytest.raises(HeedError, match=rf"max_length {words + 1} .*the prompt takes {words} tokens. Raise .*tuples"):
+        prepared(tiny_t5, max_length=words + 1).prompt_with(prompt())
+    tight = prepared(tiny_t5, max_length=words + 4)
+    tight.prompt_with(prompt())
+    assert (tight.processor.lengths(POOL) == words + 4).all()
+    assert tight.processor.truncated == len(POOL)
+    start = " ".join(["Say how they relate.", *(f"{a} {b}" for a, b in prompt().shown)])
+    ids = tight.processor.tokenizer(" ".join(start.split()))["input_ids"][:-1]
+    assert read_by(tight, POOL[0])[: len(ids)] == ids  # demonstrations are never cut
+
+
+def test_two_texts_of_one_label_are_no_answer_of_a_demonstration(tiny_t5: Path, tmp_path: Path) -> None:
+    """A model of three labels that answers data of two has no words of its own for demonstrations."""
+    prepared(tiny_t5).export(str(tmp_path), weights=True)
+    two = Task(DATA.task.kind, DATA.task.parts, ("entailment", "not_entailment"))
+    model = Seq2Seq(str(tmp_path), max_length=400)
+    model.keeps_head = True
+    model.prepare(two)
+    assert model.merges
+    assert model.own_wording is None
+    model.prompt_with(Prompt(Wording(QUESTION), two))
+    model.configure_model()
+    assert not model.merges
+    assert model.eval().predict({"inputs": model.processor(POOL), "size": len(POOL)}).probs.shape == (len(POOL), 2)
+
+
+# questions
+
+READING = Task(SPAN, ("context", "question"), (), "", template="question: {question} context: {context}")
+ASKED = [
+    Example("q/1", {"context": "The dog sat in the garden.", "question": "The dog sat in"}, '["garden"]', {}),
+    Example("q/2", {"context": "The dog sat in the garden.", "question": "The child ran"}, "[]", {}),
+]
+
+
+def writer_of(folder: Path, **settings: object) -> Writer:
+    writer = Writer(str(folder), max_length=200, longest_answer=6, **settings)
+    writer.prepare(READING)
+    writer.configure_model()
+    return writer.eval()
+
+
+def test_questions_with_demonstrations_in_the_template_or_in_other_words(tiny_t5: Path) -> None:
+    writer = writer_of(tiny_t5, no_answer="not in text")
+    writer.prompt_with(Prompt(writer.own_wording, READING, tuple(ASKED)))
+    template = "question: {question} context: {context}"
+    shown = [f"{template.format(**e.parts)} {(json.loads(e.label) or ['not in text'])[0]}" for e in ASKED]
+    whole = " ".join([*shown, template.format(**ASKED[0].parts)])
+    assert read_by(writer, ASKED[0]) == writer.processor.tokenizer(whole)["input_ids"]
+    other = Wording("Text: {context}\nQuestion: {question}\nAnswer:", "Answer.", {"": "nobody"})
+    writer.prompt_with(Prompt(other, READING, tuple(ASKED)))
+    text = "Text: {context} Question: {question} Answer:"
+    whole = f"Answer. {text} garden {text} nobody {text}".replace("{context}", ASKED[0].parts["context"])
+    for e in (*ASKED, ASKED[1]):
+        whole = whole.replace("{question}", e.parts["question"], 1)
+    assert read_by(writer, ASKED[1]) == writer.processor.tokenizer(whole)["input_ids"]
+
+
+def test_no_answer_is_what_the_prompt_calls_it(tiny_t5: Path, monkeypatch) -> None:
+    writer = writer_of(tiny_t5)
+    for texts, answers in ((["unanswerable", "nobody ."], ["", "nobody ."]), (["Nobody.", "garden"], ["", "garden"])):
+        monkeypatch.setattr(writer, "_generated", lambda *args, texts=texts: texts)
+        assert writer.predict(batch_of(writer, ASKED)).answers == answers
+        writer.prompt_with(Prompt(Wording("{context} {question}", answers={"": "nobody"}), READING))

@@ -1,0 +1,200 @@
+"""Prompts: the text and the chat that a model reads, and how what it writes is understood."""
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightning_modules.processors.texts import TextProcessor
+from records import CLASSIFICATION, SPAN, Example, Table, TableForm, Task
+from records.prompts.prompt import Prompt
+from records.prompts.wording import NO_ANSWER_TEXT, Wording
+from records.task import NO_LABEL
+
+PARTS = "premise", "hypothesis"
+NLI = Task(CLASSIFICATION, PARTS, ("entailment", "neutral", "contradiction"), "neutral")
+RTE = Task(CLASSIFICATION, PARTS, ("entailment", "not_entailment"), "not_entailment")
+QUESTIONS = Task(SPAN, ("context", "question"), (), "")
+QUESTION = "Premise: {premise}\nHypothesis: {hypothesis}\nAnswer:"
+ANSWERS = {"entailment": "Entailment", "neutral": "Neutral", "contradiction": "Contradiction"}
+SHOWN = (
+    Example("d/train/0", {"premise": "It rains.", "hypothesis": "It is wet."}, "entailment"),
+    Example("d/train/1~", {"premise": "A dog runs.", "hypothesis": "It is wet."}, "neutral"),
+)
+PROMPT = Prompt(Wording(QUESTION, "Do it.", ANSWERS), NLI, SHOWN, "paper", 3, 1, "counterfactual")
+texts = st.text(max_size=30)
+
+
+# what is read
+
+
+def test_the_text_of_a_prompt_to_the_letter() -> None:
+    asked = PROMPT.question(["{hypothesis}", r"\1 and \g<0>"])
+    assert PROMPT.text(asked) == (
+        "Do it.\n\n"
+        "Premise: It rains.\nHypothesis: It is wet.\nAnswer: Entailment\n\n"
+        "Premise: A dog runs.\nHypothesis: It is wet.\nAnswer: Neutral\n\n"
+        "Premise: {hypothesis}\nHypothesis: \\1 and \\g<0>\nAnswer:"
+    )
+
+
+def test_a_chat_has_the_instruction_before_its_first_question() -> None:
+    assert PROMPT.messages("Q") == [
+        {"role": "user", "content": "Do it.\n\nPremise: It rains.\nHypothesis: It is wet.\nAnswer:"},
+        {"role": "assistant", "content": "Entailment"},
+        {"role": "user", "content": "Premise: A dog runs.\nHypothesis: It is wet.\nAnswer:"},
+        {"role": "assistant", "content": "Neutral"},
+        {"role": "user", "content": "Q"},
+    ]
+    assert Prompt(PROMPT.wording, NLI).messages("Q") == [{"role": "user", "content": "Do it.\n\nQ"}]
+
+
+def test_without_instruction_and_demonstrations_a_prompt_is_its_question() -> None:
+    bare = Prompt(Wording(QUESTION), NLI)
+    assert bare.text("Q") == "Q"
+    assert bare.messages("Q") == [{"role": "user", "content": "Q"}]
+
+
+@given(texts, texts)
+def test_the_parts_stand_in_a_question_as_they_are(premise: str, hypothesis: str) -> None:
+    """Braces and backslashes of a text are no part of the template."""
+    assert PROMPT.question([premise, hypothesis]) == f"Premise: {premise}\nHypothesis: {hypothesis}\nAnswer:"
+
+
+def test_the_answers_follow_the_order_of_the_labels() -> None:
+    assert PROMPT.answers == ("Entailment", "Neutral", "Contradiction")
+    assert Prompt(Wording(QUESTION, answers={"neutral": "Perhaps"}), NLI).answers == (
+        "entailment",
+        "Perhaps",
+        "contradiction",
+    )
+
+
+@pytest.mark.parametrize("form", [TableForm(), TableForm("structure", keep=1), TableForm("cells", keep=2)])
+def test_tables_are_put_into_words_as_for_encoders(form: TableForm) -> None:
+    """Which rows are kept depends on the text beside the table."""
+    table = Table("In Rainbows", (("Length", ("42:39",)), ("Genre", ("art rock", "art pop")), ("Year", ("2007",))))
+    task = Task(CLASSIFICATION, PARTS, NLI.labels, "neutral", form)
+    for hypothesis in ("It is rock.", "Its length is short.", "The year was 2007."):
+        words, _ = TextProcessor.texts(SimpleNamespace(form=form), [table, hypothesis])
+        asked = Prompt(Wording(QUESTION), task).question([table, hypothesis])
+        assert asked == f"Premise: {words}\nHypothesis: {hypothesis}\nAnswer:"
+
+
+def test_a_prompt_of_fewer_parts() -> None:
+    task = Task(CLASSIFICATION, ("hypothesis",), NLI.labels, "neutral")
+    shown = (Example("d/train/0", {"hypothesis": "It is wet."}, "neutral"),)
+    prompt = Prompt(Wording(QUESTION).keep_parts(["hypothesis"]), task, shown)
+    assert prompt.text(prompt.question(["It is."])) == (
+        "Hypothesis: It is wet.\nAnswer: neutral\n\nHypothesis: It is.\nAnswer:"
+    )
+
+
+def test_a_prompt_in_a_file_has_its_words_and_the_uids_of_its_demonstrations() -> None:
+    about = PROMPT.as_dict()
+    assert about.pop("text") == PROMPT.text(QUESTION)
+    assert about == {
+        "wording": "paper",
+        "seed": 3,
+        "tuples": 1,
+        "kind": "counterfactual",
+        "demonstrations": ["d/train/0", "d/train/1~"],
+    }
+
+
+# what is written
+
+
+@pytest.mark.parametrize(
+    ("written", "label"),
+    [
+        ("Entailment", "entailment"),
+        (" entailment", "entailment"),
+        ("ENTAILMENT.", "entailment"),
+        ("\n\n Neutral\nPremise: It rains.", "neutral"),
+        ("'Neutral'", "neutral"),
+        ('"Contradiction", because it rains', "contradiction"),
+        ("“Contradiction”", "contradiction"),
+        ("**Neutral**: nothing says so", "neutral"),
+        ("_Neutral_ it is", "neutral"),
+        ("`Neutral`", "neutral"),
+        ("- Neutral", "neutral"),
+        ("Neutral/Entailment", "neutral"),
+        ("Neutral neutrality", "neutral"),
+        ("neutrality", NO_LABEL),
+        ("Neutral_ground", NO_LABEL),
+        ("Neutral2", NO_LABEL),
+        ("The answer is Neutral", NO_LABEL),
+        ("I think\nNeutral", NO_LABEL),
+        ("Answer: Neutral", NO_LABEL),
+        ("Neu", NO_LABEL),
+        ("", NO_LABEL),
+        (" \n ", NO_LABEL),
+        ("...", NO_LABEL),
+    ],
+)
+def test_the_label_that_begins_the_first_line_is_the_answer(written: str, label: str) -> None:
+    assert PROMPT.read(written) == label
+
+
+@pytest.mark.parametrize(
+    ("answers", "written", "label"),
+    [
+        ({"entailment": "Entailment", "not_entailment": "Not entailment"}, "Not entailment.", "not_entailment"),
+        ({"entailment": "Entailment", "not_entailment": "Not entailment"}, "Entailment", "entailment"),
+        ({"entailment": "Entailment", "not_entailment": "Not entailment"}, "Not", NO_LABEL),
+        ({"entailment": "not", "not_entailment": "not so"}, "Not so.", "not_entailment"),
+        ({"entailment": "not", "not_entailment": "not so"}, "Not sold.", "entailment"),
+        ({"entailment": "yes", "not_entailment": "no"}, "Now", NO_LABEL),
+        ({"entailment": "yes", "not_entailment": "no"}, "No, for", "not_entailment"),
+        ({"entailment": "+ (so)", "not_entailment": "a.c"}, "+ (so)", "entailment"),
+        ({"entailment": "+ (so)", "not_entailment": "a.c"}, "abc", NO_LABEL),
+        ({"entailment": "Can't say"}, "can’t say", "entailment"),
+        ({}, "not_entailment", "not_entailment"),
+    ],
+)
+def test_of_answers_that_begin_alike_the_longest_is_read(answers: dict[str, str], written: str, label: str) -> None:
+    assert Prompt(Wording(QUESTION, answers=answers), RTE).read(written) == label
+
+
+@given(st.sampled_from(range(3)), st.sampled_from(["", "\n", " ", "'", '"', "**"]), st.booleans(), texts)
+def test_every_answer_is_read_back(i: int, mark: str, upper: bool, behind: str) -> None:
+    answer = PROMPT.answers[i].upper() if upper else PROMPT.answers[i]
+    assert PROMPT.read(f"{mark}{answer}{mark}\n{behind}") == NLI.labels[i]
+
+
+@pytest.mark.parametrize(
+    ("written", "answer"),
+    [
+        ("in Rome", "in Rome"),
+        ("\n  in Rome \nor so", "in Rome"),
+        ("I don't know.", ""),
+        ("I dont know", ""),
+        ("I don’t know, the text does not say.", ""),
+        ("i DON'T KNOW", ""),
+        ("I don't knowingly lie", "I don't knowingly lie"),
+        ("They say I don't know", "They say I don't know"),
+        ("", ""),
+        ("\n \n", ""),
+        ("...", ""),
+        ("in Rome\nI don't know", "in Rome"),
+    ],
+)
+def test_of_texts_the_first_line_is_the_answer(written: str, answer: str) -> None:
+    assert Prompt(Wording("{context} {question}:"), QUESTIONS).read(written) == answer
+
+
+def test_a_name_that_begins_like_no_answer_is_an_answer() -> None:
+    prompt = Prompt(Wording("{context} {question}:", answers={"": "none"}), QUESTIONS)
+    assert (prompt.read("Nonesuch Records"), prompt.read("None.")) == ("Nonesuch Records", "")
+
+
+def test_questions_are_shown_with_their_first_gold_answer_or_with_the_words_for_none() -> None:
+    shown = tuple(
+        Example(f"d/train/{i}", {"context": "c", "question": "q"}, SPAN.write_gold(golds))
+        for i, golds in enumerate([["Rome", "in Rome"], []])
+    )
+    prompt = Prompt(Wording("{context} {question}:"), QUESTIONS, shown)
+    assert [answer for _, answer in prompt.shown] == ["Rome", NO_ANSWER_TEXT]
+    assert prompt.answers == (NO_ANSWER_TEXT,)

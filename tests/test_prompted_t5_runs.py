@@ -1,0 +1,92 @@
+"""T5 with demonstrations, by the command: one folder of results for each prompt, and what is refused."""
+
+import json
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+
+import evaluate
+from records import HeedError
+from records.rows import read_rows
+
+from commands import results_of, run
+
+
+@pytest.fixture(scope="module")
+def rte(tmp_path_factory):
+    """A folder of sentence pairs with a training set."""
+    folder = tmp_path_factory.mktemp("rte")
+    for split, n in (("train", 24), ("validation", 10)):
+        lines = [f"The dog ran {i} .\tThe child sat {split} {i} .\t{i % 2}\n" for i in range(n)]
+        (folder / f"{split}.tsv").write_text("sentence1\tsentence2\tlabel\n" + "".join(lines))
+    return folder
+
+
+def command(rte, tiny_t5, *argv):
+    model = ["--model", "flan-t5", "--model.backbone", tiny_t5, "--model.max_length", "400"]
+    run(evaluate.main, "--data", "rte", "--data.path", rte, *model, "--attentiveness.draws", "2", *argv)
+
+
+@pytest.mark.parametrize("decoding", ["likelihood", "greedy"])
+def test_a_t5_is_asked_with_demonstrations_in_its_template(rte, tiny_t5, tmp_path, decoding):
+    argv = ["--prompt.tuples", "1", "--model.decoding", decoding, "--output", tmp_path]
+    command(rte, tiny_t5, *argv)
+    about = json.loads((tmp_path / "run.json").read_text())["prompt"]
+    assert (about["wording"], about["tuples"], len(about["demonstrations"])) == ("template", 1, 2)
+    assert about["text"].count("rte sentence1:") == 3
+    assert about["text"].endswith("rte sentence1: {sentence1} sentence2: {sentence2}")
+    found = results_of(tmp_path)
+    assert found["metrics"]["null/rte/flips"]["value"] == 0
+    assert found["counts"].get("no_label", 0) == (10 if decoding == "greedy" else 0)
+    rows = read_rows(tmp_path / "rows" / "attentiveness.parquet")[0].to_pylist()
+    base = {row["uid"]: row for row in rows if row["intervention"] == "base"}
+    assert len(base) == 10
+    swapped = {row["uid"] for row in rows if row["intervention"] == "swap"}
+    entailed = {uid for uid, row in base.items() if row["p"][0] >= row["p"][1]}
+    assert swapped == (set(base) if decoding == "greedy" else entailed)  # what is not a label is not the default one
+
+
+def test_without_settings_of_prompts_there_is_none(rte, tiny_t5, tmp_path):
+    command(rte, tiny_t5, "--output", tmp_path)
+    assert "prompt" not in json.loads((tmp_path / "run.json").read_text())
+    assert results_of(tmp_path)["metrics"]["accuracy/rte"]["n"] == 10
+
+
+def test_a_prompt_without_demonstrations_is_the_instruction_alone(rte, tiny_t5, tmp_path):
+    command(rte, tiny_t5, "--prompt.wordings", "[paper]", "--output", tmp_path)
+    about = json.loads((tmp_path / "run.json").read_text())["prompt"]
+    assert (about["wording"], about["demonstrations"]) == ("paper", [])
+
+
+def test_wordings_and_seeds_have_a_folder_each(rte, tiny_t5, tmp_path):
+    argv = ["--prompt.tuples", "1", "--prompt.seeds", "2", "--prompt.wordings", "[paper, short]"]
+    command(rte, tiny_t5, *argv, "--output", tmp_path)
+    names = {f"{wording}-plain-k1-seed{seed}" for wording in ("paper", "short") for seed in range(2)}
+    assert {folder.name for folder in tmp_path.iterdir() if folder.is_dir()} >= names
+    values = {name: results_of(tmp_path / name)["metrics"]["accuracy/rte"]["n"] for name in names}
+    assert set(values.values()) == {10}
+    texts = {name: json.loads((tmp_path / name / "run.json").read_text())["prompt"]["text"] for name in names}
+    assert len(set(texts.values())) == 4
+    assert all(text.startswith("You're given a pair") == name.startswith("paper") for name, text in texts.items())
+
+
+def test_a_prompt_that_leaves_no_room_is_refused(rte, tiny_t5, tmp_path):
+    with pytest.raises(
+        HeedError,
+        match=r"--model.max_length 40 leaves no room .*: the prompt takes 198 tokens. Raise .* fewer --prompt.tuples",
+    ):
+        command(rte, tiny_t5, "--prompt.tuples", "3", "--model.max_length", "40", "--output", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_questions_with_demonstrations(tiny_t5, write_squad, tmp_path):
+    write_squad(tmp_path / "train-v2.0.json", 3)
+    write_squad(tmp_path / "dev-v2.0.json", 2)
+    model = ["--model", "lightning_modules.Writer", "--model.backbone", tiny_t5, "--model.longest_answer", "4"]
+    argv = ["--data", "squad2", "--data.path", tmp_path, *model, "--prompt.tuples", "1", "--attentiveness.draws", "1"]
+    run(evaluate.main, *argv, "--output", tmp_path / "out")
+    about = json.loads((tmp_path / "out" / "run.json").read_text())["prompt"]
+    assert about["text"].count("question:") == 3
+    assert "unanswerable" in about["text"]
+    assert results_of(tmp_path / "out")["metrics"]["exact_match/squad2"]["n"] == 20
