@@ -20,6 +20,7 @@ from cli.runs import with_packages, with_run
 from cli.short_forms import expand
 from records import HeedError
 from reports.compare import print_table
+from reports.in_context.summary import print_summary
 
 
 def output_folder(cli: HeedCLI) -> Path:
@@ -40,7 +41,7 @@ def main() -> None:
             raise HeedError("Nothing was evaluated: see --trainer.limit_val_batches.")
         results[str(cli.callback(RunFolder).folder)] = cli.callback(Engine).results
     if cli.trainer.is_global_zero:
-        print_table(results)
+        print_summary(list(results)) if len(results) > 1 else print_table(results)
 
 
 if __name__ == "__main__":

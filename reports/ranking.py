@@ -12,8 +12,6 @@ from functools import partial
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from metrics.attributions.attribution import Attribution, normalised
 from metrics.attributions.choice import factors_named
@@ -25,8 +23,9 @@ from reports.figures import rankings as figures
 from reports.rankings import tables
 from reports.rankings.folders import sets_of
 from reports.rankings.suite import Population, Suite, read_suite
-from reports.rankings.tables import Cells, Results
+from reports.rankings.tables import Results
 from reports.tables import FORMATS, table_text
+from reports.terminal.cells import Cells, print_cells
 from reports.terminal.table import FLAGS
 
 USUAL = 10  # examples of a sample, of which all tables are made where it is among the sizes
@@ -97,24 +96,6 @@ def _left_out(of: Population, names: Sequence[str]) -> Iterator[str]:
             yield f"{name} is not defined for {count:,} of {total:,} examples, which do not count."
     if of.without_swap and any(name in of.factors for name in SWAPS):
         yield f"{of.without_swap:,} of {total:,} examples have no swapped words: SWAP factors are 0."
-
-
-def _print(cells: Cells, console: Console) -> None:
-    """Print a table in pieces that fit the width, each with its first column."""
-    console.print(f"\n{printable(cells.heading)}", style="bold", markup=False, highlight=False)
-    widths = [max(map(len, column)) + 2 for column in zip(cells.header, *cells.rows, strict=True)]
-    columns = list(range(1, len(widths)))
-    while columns:
-        used, piece = widths[0], []
-        while columns and (not piece or used + widths[columns[0]] <= console.width):
-            used += widths[columns[0]]
-            piece.append(columns.pop(0))
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        for k in (0, *piece):
-            table.add_column(Text(printable(cells.header[k])), overflow="fold")
-        for row in cells.rows:
-            table.add_row(*(Text(printable(row[k])) for k in (0, *piece)))
-        console.print(table)
 
 
 def draw(folder: Path, suites: Sequence[Suite], n: int, results: Results) -> list[Path]:
@@ -191,7 +172,7 @@ def main(arguments: list[str]) -> None:
             (_, *across), rows = cells.header, cells.rows
             print("\n" * bool(k) + table_text([cells.heading, *across], rows, options.format), end="")
         else:
-            _print(cells, console)
+            print_cells(cells, console)
     files = (
         draw(Path(options.figures), suites, USUAL if USUAL in sizes else sizes[0], results) if options.figures else []
     )

@@ -1,7 +1,6 @@
 """The tables of the paper, in form, as texts: a heading, a header, and rows of cells."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -11,26 +10,13 @@ from metrics.ranking.protocol import ordered_pairs
 from metrics.ranking.ranked import Ranked
 from reports.comparable import shown
 from reports.rankings.suite import Suite
+from reports.terminal.cells import Cells
 
 BASELINES = (ACC, CONF, CONF_GT, REVERSED, RANDOM)
 BY_SAMPLES, BY_MODELS, NEAR = "†", "‡", "*"
 SPECIFIC = ("const", "irreg", "adj", "verb")  # made for one set, where they are defined
 SET_DEPENDENT = "set-dependent"
 Results = Mapping[tuple[str, str, int], Ranked]  # of a set, a method, a size
-
-
-class Cells(NamedTuple):
-    """One table.
-
-    Attributes:
-        heading: Above it.
-        header: Above each column.
-        rows: As long as the header.
-    """
-
-    heading: str
-    header: list[str]
-    rows: list[list[str]]
 
 
 def percents(value: float, sign: str = "") -> str:

@@ -25,7 +25,7 @@ def test_help_says_what_it_does(command: str, capsys: pytest.CaptureFixture) -> 
         importlib.import_module(command).main(["--help"])
     assert stopped.value.code == 0
     told = capsys.readouterr().out
-    assert told.startswith(f"usage: python -m {command} ")
+    assert told.startswith(f"usage: python -m {command.removesuffix('.__main__')} ")
     assert "[RUN ...]" in told or "[EVALUATION ...]" in told
     assert len(told.split("\n\n")[1]) > 10, "what it does"
     assert "`" not in told, "marks of a docstring are not for a terminal"

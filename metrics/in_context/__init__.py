@@ -1,0 +1,1 @@
+"""Numbers of models that are asked in context, from the rows of one prompt."""

@@ -1,0 +1,129 @@
+"""The report of models in context, as it is printed: tables, and what a reader must know of them."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+
+from metrics.in_context.swaps import ATTENTIVENESS
+from metrics.statistics.over_seeds import OverSeeds
+from records import HeedError, listing, printable
+from records.storage.results import read_results, rows_file
+from reports.in_context import tables
+from reports.in_context.folders import Below, read
+from reports.in_context.groups import Group, groups_of
+from reports.in_context.tables import Form
+from reports.terminal.cells import Cells, print_cells
+from reports.terminal.table import FLAGS, print_table
+
+SEEN = ("accuracy", "answers", ATTENTIVENESS)
+
+
+def short(groups: Sequence[Group], form: Form) -> Iterator[Cells]:
+    """The tables of each model on each data set: its answers, its attentiveness, and the spread over wordings."""
+    for alike in tables.by_model(groups):
+        yield tables.answers(alike, form)
+        for part in _parts(alike):
+            yield tables.attentiveness(alike, part, form)
+        if (over_wordings := tables.wordings(alike, form)) is not None:
+            yield over_wordings
+
+
+def whole(groups: Sequence[Group], form: Form) -> Iterator[Cells]:
+    """The short tables, those of augmentation, and the tables of models by data sets."""
+    yield from short(groups, form)
+    for alike in tables.by_model(groups):
+        for part in _parts(alike):
+            yield from tables.augmentation(alike, part, form)
+    yield from tables.across(groups, form)
+
+
+def _parts(groups: Sequence[Group]) -> list[str]:
+    return list(dict.fromkeys(part for group in groups for part in group.written))
+
+
+def notes(groups: Sequence[Group], form: Form) -> Iterator[str]:
+    """What a reader must know of these tables, a sentence or two each."""
+    if any(group.scored or "scored" in group.answers for group in groups):
+        yield (
+            "written: the label that the model writes; scored: the label with the highest likelihood; agree: they are "
+            "the same."
+        )
+    if any(group.written for group in groups):
+        yield (
+            "+invalid: with examples whose written answer is not a label, which do not count elsewhere; "
+            "n: examples that count, the mean over seeds."
+        )
+    if kinds := {group.key.kind for group in groups} & tables.CONTROLS.keys():
+        texts = (f"{tables.KINDS[kind]}: {text}" for kind, text in tables.CONTROLS.items() if kind in kinds)
+        yield f"{'; '.join(texts)}."
+    if any(len(group.seeds) > 1 for group in groups):
+        yield "[95 %] crosses examples and seeds of demonstrations, so that three seeds give wide intervals."
+    if lone := [tables.label(group, groups) for group in groups if len(group.seeds) == 1 and group.key.tuples]:
+        named = listing(list(dict.fromkeys(lone)))
+        yield f"One seed alone: {named}. [95 %] says nothing of other demonstrations there."
+    yield from _undefined(groups)
+    flags = {flag for group in groups for measured in _numbers(group) for flag in measured.flags}
+    yield from (f"({FLAGS[flag][0]}) {FLAGS[flag][1]}." for flag in FLAGS if flag in flags)
+    if "not_above_majority" in flags and not form.all:
+        yield "Attentiveness there is not shown (-); --all shows it."
+
+
+def _numbers(group: Group) -> Iterator[OverSeeds]:
+    yield from group.answers.values()
+    for of in (group.written, group.scored):
+        for numbers in of.values():
+            yield from numbers.values()
+
+
+def _undefined(groups: Sequence[Group]) -> Iterator[str]:
+    """Which seeds have no attentiveness, as all examples are predicted as the default label."""
+    for group in groups:
+        for part, numbers in group.written.items():
+            if missing := numbers[ATTENTIVENESS].undefined:
+                where = f"{tables.title(group)}, {tables.label(group, groups)}"
+                yield (
+                    f"{where}: with {missing} of {len(group.seeds)} seeds, attentiveness to {part} is undefined, and "
+                    "does not count."
+                )
+
+
+def about_folders(below: Below) -> Iterator[str]:
+    """Which folders the numbers are of, and which were left out."""
+    for folder, inside in below.named.items():
+        yield f"in {folder}" if inside == [folder] else f"in {folder}: {len(inside)} folders"
+    if below.others:
+        yield f"Left out, as they hold no prompt: {len(below.others)} folders, such as {below.others[0]}."
+    if below.unfinished:
+        yield f"Left out, as their evaluation has not ended: {len(below.unfinished)}, such as {below.unfinished[0]}."
+
+
+def print_report(groups: Sequence[Group], below: Below, form: Form, is_short: bool) -> None:
+    """Print tables and notes, in the width of the terminal."""
+    console = Console()
+    for cells in (short if is_short else whole)(groups, form):
+        print_cells(cells, console, between=1)
+    console.print()
+    for note in notes(groups, form):
+        console.print(printable(note), markup=False, highlight=False)
+    for text in about_folders(below):
+        console.print(printable(text), soft_wrap=True, markup=False, highlight=False)
+
+
+def print_summary(folders: Sequence[str]) -> None:
+    """Print the short report of several prompts that were just measured.
+
+    Where they have neither answers nor attentiveness, it is the table of every run.
+    """
+    results = {folder: read_results(folder) for folder in folders}
+    if not all(any(rows_file(folder, name).exists() for name in SEEN) for folder in folders):
+        print_table(results)
+        return
+    try:
+        groups = groups_of(read(folders))
+    except HeedError as error:
+        print_table(results)
+        print(f"No summary over prompts: {error}")
+        return
+    print_report(groups, Below({folder: [folder] for folder in folders}, [], []), Form(), is_short=True)
+    if others := [name for name in next(iter(results.values()))["rows"] if name not in SEEN]:
+        print(f"Numbers of {listing(others)}: results.json in each folder.")

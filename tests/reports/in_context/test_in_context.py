@@ -1,0 +1,312 @@
+"""The report of models in context: against loops over all rows, what is printed, and what is refused."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from statistics import mean, stdev
+
+import pytest
+
+from metrics.statistics import over_seeds as statistics
+from metrics.statistics.bootstrap import resample
+from records import NO_LABEL, HeedError, MetricName
+from records.numbers.measurement import Measurement
+from records.rows import BASE
+from records.storage.results import read_evaluation, rows_file
+from records.task import SOFT
+from reports.in_context.__main__ import main
+from reports.in_context.folders import folders_of, read
+from reports.in_context.groups import groups_of
+from reports.in_context.summary import print_summary
+
+import written_results
+from prompted_runs import CONTEXT, LABELS, rows_of, save
+
+KINDS = ("plain", "counterfactual", "extra_tuple", "matched_labels")
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(statistics, "resample", partial(resample, resamples=400))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """k = 0 and 1 with three seeds, two wordings, augmentation and both controls; another data set at chance."""
+    root, n = tmp_path_factory.mktemp("runs"), 0
+    for data, right in (("nli", 0.8), ("hard", 0.2)):
+        context = replace(CONTEXT, data=data)
+        for wording, kind, tuples in [
+            ("paper", "plain", 0),
+            ("short", "plain", 1),
+            *(("paper", kind, 1) for kind in KINDS),
+        ]:
+            for seed in range(3 if tuples else 1):
+                n += 1
+                rows = rows_of(right=right, attentive=0.5 + 0.4 * (kind == "counterfactual"), seed=n, context=context)
+                folder = root / data / f"{wording}-{kind}-k{tuples}-seed{seed}"
+                save(folder, rows, tuples, seed, kind, wording, context)
+    return str(root)
+
+
+def tables(capsys, *arguments):
+    """Heading to rows; each a list of cells below its header."""
+    main([*arguments, "--format", "csv"])
+    found = {}
+    for block in capsys.readouterr().out.split("\n\n"):
+        (heading, *header), *rows = csv.reader(io.StringIO(block))
+        assert heading not in found
+        found[heading] = [dict(zip(["", *header], row, strict=True)) for row in rows]
+    return found
+
+
+def by_loops(root, wording, kind, tuples, seeds, likely=False):
+    """Accuracy and attentiveness of each seed, and the standard deviation over draws."""
+    accuracy, attentive, stds = [], [], []
+    for seed in range(seeds):
+        rows = read_evaluation(f"{root}/nli/{wording}-{kind}-k{tuples}-seed{seed}", "attentiveness")[0].to_pylist()
+        for row in rows if likely else ():
+            row["y"] = LABELS[row["p"].index(max(row["p"]))]
+            row["y2"] = LABELS[row["p2"].index(max(row["p2"]))] if row["p2"] else None
+        accuracy.append(mean(row["y"] == row["gold"] for row in rows if row["intervention"] == BASE))
+        draws = {}
+        for row in rows:
+            if row["intervention"] == "swap" and row["y"] not in ("neutral", NO_LABEL):
+                draws.setdefault(row["draw"], []).append(row["y2"] != row["y"])
+        shares = [mean(hits) for hits in draws.values()]
+        attentive.append(mean(shares))
+        stds.append(stdev(shares))
+    return accuracy, attentive, stds
+
+
+def percent(value):
+    return f"{100 * value:.1f}"
+
+
+def test_numbers_are_those_of_loops_over_the_rows(runs, capsys):
+    found = tables(capsys, runs, "--all")
+    (answers,) = (rows for heading, rows in found.items() if heading == "models-tiny, nli validation: 60 examples, %")
+    (swapped,) = (rows for heading, rows in found.items() if "nli validation: attentiveness" in heading)
+    named = {"": "plain", " augmented": "counterfactual", " +1 tuple": "extra_tuple", " matched": "matched_labels"}
+    for words, kind in named.items():
+        accuracy, attentive, stds = by_loops(runs, "paper", kind, 1, 3)
+        (row,) = (row for row in answers if row[""] == f"k=1{words} paper")
+        assert row["accuracy"] == percent(mean(accuracy))
+        assert [row["± seeds"], row["seeds"]] == [percent(stdev(accuracy)), "3"]
+        scored, of_scored, stds_of_scored = by_loops(runs, "paper", kind, 1, 3, likely=True)
+        assert row["scored"].partition(" ")[0] == percent(mean(scored))
+        written, likely = (row for row in swapped if row[""] == f"k=1{words} paper")
+        assert [written["value"], written["± draws"], written["± seeds"]] == [
+            percent(mean(attentive)), percent(mean(stds)), percent(stdev(attentive))]  # fmt: skip
+        assert [likely["answer"], likely["value"].partition(" ")[0], likely["± draws"], likely["± seeds"]] == [
+            "scored", percent(mean(of_scored)), percent(mean(stds_of_scored)), percent(stdev(of_scored))]  # fmt: skip
+    assert answers[0][""] == "k=0 paper"
+    assert [answers[0]["seeds"], answers[0]["± seeds"]] == ["1", ""]
+    assert answers[-1]["accuracy"] == "33.3"
+
+
+def test_tables_of_the_paper_are_there_in_form(runs, capsys):
+    found = tables(capsys, runs)
+    counts = {"(table 6)": 1, "(table 7)": 2, "(table 9)": 1, "(table 11)": 1, "Augmented less others": 2}
+    assert {part: sum(part in heading for heading in found) for part in counts} == counts
+    (six,) = (rows for heading, rows in found.items() if "(table 6)" in heading)
+    _, attentive, stds = by_loops(runs, "paper", "plain", 1, 3)
+    (row,) = (row for row in six if row[""] == "models-tiny k=1 paper")
+    assert row == {"": row[""], "nli": f"{percent(mean(attentive))} ± {percent(mean(stds))}", "hard": "-"}
+    (nine,) = (rows for heading, rows in found.items() if "(table 9)" in heading)
+    assert nine[0] == {"": "majority", "nli": "33.3", "hard": "33.3"}
+    assert all(row["hard"].endswith(" (not_above_majority)") for row in nine[1:])
+    (eleven,) = (rows for heading, rows in found.items() if "(table 11)" in heading)
+    of_seeds = []
+    for seed in range(3):
+        rows = read_evaluation(f"{runs}/nli/paper-plain-k1-seed{seed}", "attentiveness")[0].to_pylist()
+        swaps = [row for row in rows if row["intervention"] == "swap" and row["y"] not in ("neutral", NO_LABEL)]
+        of_seeds.append(mean(row["y2"] == "neutral" for row in swaps))
+    assert next(row for row in eleven if row[""] == "models-tiny k=1 paper")["nli"].split(" ±")[0] == percent(
+        mean(of_seeds)
+    )
+
+
+def test_augmentation_is_compared_with_plain_demonstrations_and_both_controls(runs, capsys):
+    found = tables(capsys, runs)
+    (seven,) = (rows for heading, rows in found.items() if "(table 7)" in heading and "nli" in heading)
+    assert [row[""] for row in seven] == ["plain", "+1 tuple", "matched", "augmented"]
+    (less,) = (rows for heading, rows in found.items() if "less others" in heading and "nli" in heading)
+    accuracy, attentive, _ = by_loops(runs, "paper", "counterfactual", 1, 3)
+    for row, kind in zip(less, ("plain", "extra_tuple", "matched_labels"), strict=True):
+        of_accuracy, of_attentive, _ = by_loops(runs, "paper", kind, 1, 3)
+        assert row["accuracy"] == f"{100 * mean(a - b for a, b in zip(accuracy, of_accuracy, strict=True)):+z.1f}"
+        change = mean(a - b for a, b in zip(attentive, of_attentive, strict=True))
+        assert row["attentiveness"] == f"{100 * change:+.1f}"
+        assert row["seeds"] == "3"
+        assert all(100 * change > float(bound) for bound in row["[95 %]"].strip("[]").split(", ")[:1])
+    (at_chance,) = (rows for heading, rows in found.items() if "less others" in heading and "hard" in heading)
+    assert {row["attentiveness"] for row in at_chance} == {"-"}
+
+
+def test_wordings_have_a_spread(runs, capsys):
+    found = tables(capsys, f"{runs}/nli")
+    (rows,) = (rows for heading, rows in found.items() if "least and largest over wordings" in heading)
+    values = [100 * mean(by_loops(runs, wording, "plain", 1, 3)[0]) for wording in ("paper", "short")]
+    assert [row[""] for row in rows] == ["k=1"]
+    assert [rows[0]["wordings"], rows[0]["accuracy"]] == ["2", f"{min(values):.1f} to {max(values):.1f}"]
+
+
+def test_all_shows_attentiveness_at_chance_with_a_mark(runs, capsys):
+    hidden, shown = (tables(capsys, f"{runs}/hard", *more) for more in ((), ("--all",)))
+    for found, is_shown in ((hidden, False), (shown, True)):
+        (rows,) = (rows for heading, rows in found.items() if "attentiveness, premise" in heading)
+        assert all((row["value"] != "-") == is_shown for row in rows)
+        assert all(row["value"].endswith("(not_above_majority)") == is_shown for row in rows)
+    main([f"{runs}/hard", "--all", "--short"])
+    assert " (a) " in capsys.readouterr().out
+
+
+def test_the_terminal_has_80_columns(runs, capsys):
+    main([runs])
+    text = capsys.readouterr().out
+    assert max(len(line) for line in text.splitlines() if runs not in line) <= 80
+    assert f"in {runs}: 32 folders" in text
+    assert "(a) accuracy not above the majority share" in text
+    assert "crosses examples and seeds" in text
+    main([runs, "--short"])
+    short = capsys.readouterr().out
+    assert "(table 6)" not in short
+    assert short.count("examples, %") == 2
+
+
+def test_latex_and_markdown_are_tables_alone(runs, capsys):
+    for form, start in (
+        ("latex", "\\begin{tabular}{l"),
+        ("markdown", "| models-tiny, hard validation: 60 examples, % |"),
+    ):
+        main([runs, "--format", form])
+        text = capsys.readouterr().out
+        assert text.startswith(start)
+        assert "crosses" not in text
+
+
+def test_the_summary_after_several_prompts_is_short(runs, capsys):
+    print_summary([f"{runs}/nli/paper-plain-k1-seed{seed}" for seed in range(3)])
+    text = capsys.readouterr().out
+    assert [line.split()[:2] for line in text.splitlines() if line.startswith("k=")] == [["k=1", "3"]] + [
+        ["k=1", answer] for answer in ("written", "scored")
+    ]
+    assert text.count(f"in {runs}/nli/paper-plain-k1-seed") == 3
+    assert "table" not in text
+
+
+def test_the_summary_of_other_evaluations_is_their_table(tmp_path, capsys):
+    number = {MetricName("exact", "d"): Measurement(0.25, 4)}
+    folders = [str(written_results.save(tmp_path / name, written_results.results(number))) for name in "ab"]
+    print_summary(folders)
+    assert "(1)" in capsys.readouterr().out
+
+
+def test_one_seed_says_nothing_of_other_demonstrations(runs, capsys):
+    main([f"{runs}/nli/paper-plain-k1-seed0"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "One seed alone: k=1. [95 %] says nothing of other demonstrations there." in text
+    assert "crosses" not in text
+    main([f"{runs}/nli/paper-plain-k0-seed0"])
+    assert "One seed alone" not in capsys.readouterr().out
+
+
+def test_seeds_that_predict_the_default_label_alone_are_told(tmp_path, capsys):
+    base = rows_of(invalid=0.0, seed=1)
+    save(tmp_path / "a", base, seed=0)
+    default = base.filter([row["intervention"] == BASE for row in base.to_pylist()])
+    default = default.set_column(default.schema.get_field_index("y"), "y", [["neutral"] * default.num_rows])
+    save(tmp_path / "b", default, seed=1)
+    main([str(tmp_path), "--all"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "k=1: with 1 of 2 seeds, attentiveness to premise is undefined, and does not count." in text
+
+
+def test_without_probabilities_and_without_swaps_what_is_left_is_shown(tmp_path, capsys):
+    for seed in range(2):
+        save(tmp_path / str(seed), rows_of(with_p=False, seed=seed), seed=seed, swapped=False)
+    found = tables(capsys, str(tmp_path))
+    (heading,) = (heading for heading in found if "examples, %" in heading)
+    assert found[heading][0]["scored"] == ""
+    assert not any("swapped" in heading or "(table 6)" in heading for heading in found)
+    assert any("(table 9)" in heading for heading in found)
+
+
+def test_models_of_one_name_are_told_apart_by_their_settings(tmp_path, capsys):
+    for decoding in ("greedy", "likelihood"):
+        save(tmp_path / decoding, rows_of(), decoding=decoding)
+    save(tmp_path / "other", rows_of(), backbone="models/other")
+    models = {group.key.model for group in groups_of(read(folders_of([str(tmp_path)]).folders))}
+    assert models == {"models-tiny, decoding greedy", "models-tiny, decoding likelihood", "models-other"}
+
+
+def test_clusters_that_are_few_are_marked(tmp_path):
+    for seed in range(2):
+        save(tmp_path / str(seed), rows_of(group=4, seed=seed), seed=seed)
+    (group,) = groups_of(read(folders_of([str(tmp_path)]).folders))
+    assert "few_clusters" in group.answers["worth"].flags
+    assert "few_clusters" in group.written["premise"]["attentiveness"].flags
+
+
+def test_what_is_left_out_is_counted(tmp_path, capsys):
+    save(tmp_path / "in" / "a", rows_of())
+    written_results.save(tmp_path / "in" / "plain")
+    (tmp_path / "in" / "plain" / "run.json").write_text("{}")
+    save(tmp_path / "in" / "stopped", rows_of(), seed=1)
+    (tmp_path / "in" / "stopped" / "results.json").unlink()
+    main([str(tmp_path / "in")])
+    text = capsys.readouterr().out
+    assert f"Left out, as they hold no prompt: 1 folders, such as {tmp_path}/in/plain." in text
+    assert f"Left out, as their evaluation has not ended: 1, such as {tmp_path}/in/stopped." in text
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"rows": rows_of(50)}, "/a and /b were evaluated on different examples: 10 are in one of them only"),
+        ({"manifest": "n"}, "The swaps in /a and /b were not made alike (their manifests differ)"),
+        ({"swapped": False}, "/b has no rows of attentiveness: evaluate /a and /b with the same --evaluations."),
+        ({"context": replace(CONTEXT, seed=1)}, "/a and /b were evaluated with --seed_everything 0 and 1"),
+        ({"seed": 0}, "/a and /b hold results of the same model with the same prompt: name one."),
+        ({"context": replace(CONTEXT, kind=SOFT, data="x")}, "/b: x has soft labels"),
+    ],
+)
+def test_runs_that_do_not_belong_together_are_refused(tmp_path, settings, message):
+    save(tmp_path / "a", rows_of())
+    settings = {"rows": rows_of(seed=1), "seed": 1, **settings}
+    save(tmp_path / "b", **settings)
+    with pytest.raises(HeedError) as error:
+        main([str(tmp_path / "a"), str(tmp_path / "b")])
+    assert message in str(error.value).replace(str(tmp_path), "")
+
+
+def test_folders_without_prompts_are_refused(tmp_path):
+    def refused(*folders):
+        with pytest.raises(HeedError) as error:
+            main([*folders])
+        return str(error.value).replace(str(tmp_path), "")
+
+    assert "name the folders of one evaluation in context or more" in refused()
+    plain = str(written_results.save(tmp_path / "plain"))
+    assert "/plain was not asked in context: its run.json has no 'prompt'" in refused(plain)
+    (tmp_path / "empty").mkdir()
+    assert "/empty holds no results of a model that was asked in context" in refused(str(tmp_path / "empty"))
+    assert "/none does not exist" in refused(str(tmp_path / "none"))
+    broken = save(tmp_path / "broken", rows_of())
+    (Path(broken) / "run.json").write_text(json.dumps({"prompt": {"wording": "paper"}}))
+    assert "/broken/run.json is damaged: its 'prompt' does not say its 'kind'" in refused(broken)
+    lacking = save(tmp_path / "lacking", rows_of(), swapped=False)
+    written_results.save(Path(lacking))
+    assert not rows_file(lacking, "accuracy").exists()
+    assert "/lacking has no rows of accuracy: evaluate it with accuracy" in refused(lacking)
+
+
+def test_a_folder_that_is_named_twice_counts_once(tmp_path):
+    folder = save(tmp_path / "in" / "a", rows_of())
+    below = folders_of([folder, f"{folder}/", str(tmp_path / "in")])
+    assert len(below.folders) == 1
