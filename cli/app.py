@@ -23,9 +23,10 @@ from callbacks.outputs.board import BoardLogger
 from callbacks.outputs.progress import Progress
 from cli.allowed_classes import require_kinds
 from cli.messages import FLAG, Parser, Refusal, of_trainer, one_sentence, user_mistake
+from cli.model_forms import folder_name
 from cli.named_folder import claim_named
-from cli.prompting import prompts_of
-from cli.remedies import remedy
+from cli.prompting import prompts_of, show_requests
+from cli.remedies import require_head
 from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
 from cli.short_forms import config_path, description
 from cli.spelling import located
@@ -33,10 +34,8 @@ from datamodules import PairedData
 from datamodules.prompting import Prompting
 from lightning_modules import Classifier
 from lightning_modules.lightning_internals import start_method
-from lightning_modules.pretrained.labels import OtherQuestion
 from records import ExamplesBuilder, HeedError
 from records.storage.claim import release
-from reports.runs import short_name
 
 
 class HeedCLI(LightningCLI):
@@ -122,6 +121,8 @@ class HeedCLI(LightningCLI):
             help_ = f"Only these, of {', '.join(EVALUATIONS)}."
             parser.add_argument("--evaluations", type=list[str] | str | None, help=help_)
             parser.add_class_arguments(Prompting, "prompt")
+            help_ = "Say how many requests a server would get, and send none."
+            parser.add_argument("--dry_run", action="store_true", help=help_)
         parser.add_argument(
             "--allow_package", type=str | None, help="Python package that weights may come from; only named here."
         )
@@ -131,14 +132,9 @@ class HeedCLI(LightningCLI):
     @property
     def model_name(self) -> str:
         """The short name of the backbone, or its id as a folder name."""
-        backbone = str(self.config.model.init_args.get("backbone", type(self.model).__name__))
-        if name := short_name(backbone, self.config.model.class_path):
-            return name
-        run = Path(backbone).resolve()
-        if run.parts[-2:] == ("checkpoints", "backbone"):  # exported by a run: named as that run
-            of_run = run.parents[1].name
-            return run.parents[3].name if re.fullmatch(r"version_\d+", of_run) else of_run
-        return re.sub(r"[^\w.-]+", "-", backbone).strip("-").lower()
+        settings = self.config.model.init_args
+        backbone = str(settings.get("backbone") or settings.get("name") or type(self.model).__name__)
+        return folder_name(backbone, self.config.model.class_path)
 
     def before_instantiate_classes(self) -> None:
         if not self.evaluating and show_if_finished(self.config, self.parser):
@@ -175,6 +171,10 @@ class HeedCLI(LightningCLI):
         self.prompts = prompts_of(self.config_init.get("prompt"), self.model, self.datamodule)
         self.model.require_precision(str(self.precision()))
         self._plan_evaluations()
+        if self.evaluating and self.config.dry_run:
+            limit = self.config.trainer.limit_val_batches
+            show_requests(self.model, self.datamodule, self.planned.values(), self.prompts, limit)
+            sys.exit(0)
         checkpoint = self.config.get("checkpoint" if self.evaluating else "ckpt_path")
         if checkpoint is None:
             self.model.require_weights()
@@ -218,17 +218,7 @@ class HeedCLI(LightningCLI):
             self.datamodule.settle_labels(self.model.answers, default_label=None)
             self.model.prepare(self.datamodule.task)
         if self.evaluating:
-            self._require_head()
-
-    def _require_head(self) -> None:
-        try:
-            self.model.require_head()
-        except OtherQuestion as error:
-            columns = getattr(self.datamodule, "columns", None)
-            spellings = (columns and columns.labels) or dict.fromkeys(self.datamodule.task.labels, ())
-            run = self.config.checkpoint and Path(self.config.checkpoint).parents[1]
-            told = remedy(sys.argv[1:], self.model.answers or (), spellings, run and str(run))
-            raise HeedError(f"{error.args[0]} {told}") from None
+            require_head(self.model, self.datamodule, self.config.checkpoint)
 
     def _plan_evaluations(self) -> None:
         """Have the evaluations make their plans, for which they read the examples that they bring."""

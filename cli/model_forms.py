@@ -1,5 +1,6 @@
-"""A model that the command line names by its hub id or its folder: which family it belongs to."""
+"""A model that the command line names by its hub id or its folder: its family, and the name of its results."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from transformers import PretrainedConfig
 
 from lightning_modules.pretrained.backbones import is_hub_id, quiet
 from records import HeedError
+from reports.runs import short_name
 
 FAMILY_OF = {  # type of a model to its family, where that is not the encoder
     "t5": "Seq2Seq",
@@ -48,6 +50,17 @@ def backbone_form(name: str, configs: Path) -> list[str] | None:
         if yaml.safe_load(file.read_text())["init_args"].get("backbone") == name:
             return ["--model", str(file)]
     return ["--model", f"lightning_modules.{_family(name)}", "--model.backbone", name]
+
+
+def folder_name(backbone: str, class_path: str) -> str:
+    """What the folder of a model's results is called: its short name, that of the run that it is from, or its id."""
+    if name := short_name(backbone, class_path):
+        return name
+    run = Path(backbone).resolve()
+    if run.parts[-2:] == ("checkpoints", "backbone"):  # exported by a run: named as that run
+        of_run = run.parents[1].name
+        return run.parents[3].name if re.fullmatch(r"version_\d+", of_run) else of_run
+    return re.sub(r"[^\w.-]+", "-", backbone).strip("-").lower()
 
 
 def _family(name: str) -> str:

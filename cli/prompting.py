@@ -1,15 +1,21 @@
 """Models that are asked in context: the prompts that are measured, one after the other, each in a folder of its own."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import torchvision_fix  # noqa: F401
 
 from callbacks import RunFolder
+from callbacks.engine.engine import Planned
+from callbacks.engine.forecast import forecast
+from cli.runs import is_first
 from datamodules import PairedData
 from datamodules.prompting import Prompting
-from lightning_modules import Classifier
+from lightning_modules import Classifier, Endpoint
+from lightning_modules.prompted.requests.meter import cost
 from records import HeedError
 from records.prompts.prompt import Prompt
+
+CHARACTERS = 4  # of a token, about, in English
 
 
 def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData) -> list[Prompt]:
@@ -56,3 +62,48 @@ def each_prompt(prompts: Sequence[Prompt], model: Classifier, run: RunFolder) ->
 def name_of(prompt: Prompt) -> str:
     """The folder of a prompt among others of the same command."""
     return f"{prompt.name}-{prompt.kind}-k{prompt.tuples}-seed{prompt.seed}"
+
+
+def show_requests(
+    model: Classifier,
+    data: PairedData,
+    planned: Collection[Planned],
+    prompts: Sequence[Prompt],
+    limit: int | float | None,
+) -> None:
+    """Print how many requests an evaluation sends at most, and about how many tokens; nothing is sent.
+
+    Args:
+        model: Must be an endpoint.
+        data: The data, set up.
+        planned: The evaluations.
+        prompts: The prompts that are measured.
+        limit: The trainer's limit_val_batches.
+
+    Raises:
+        HeedError: It is another model.
+    """
+    if not isinstance(model, Endpoint):
+        raise HeedError("--dry_run counts the requests to a server, and this model is none: name one with --endpoint.")
+    totals: dict[str, list[int]] = {}
+    for prompt in prompts:
+        model.prompt_with(prompt)
+        for name, amount in forecast(data, planned, model.processor, limit).items():
+            total = totals.setdefault(name, [0, 0])
+            total[0], total[1] = total[0] + amount.inputs, total[1] + -(-amount.length // CHARACTERS)
+    if is_first():
+        print("\n".join(_lines(totals, len(prompts), model)))
+
+
+def _lines(totals: dict[str, list[int]], prompts: int, model: Endpoint) -> list[str]:
+    """The lines of :func:`show_requests`: of each kind of inputs its requests and tokens, and the sum."""
+    totals = {**totals, "together": [sum(column) for column in zip(*totals.values(), strict=True)]}
+    of = f" for {prompts} prompts" if prompts > 1 else ""
+    shown = [f"{model.description}{of}: at most, where nothing is in {model.cache} yet"]
+    for name, (requests, tokens) in totals.items():
+        paid = f", {cost(tokens, requests * model.most_written, model.prices):,.2f} USD" if model.prices else ""
+        shown.append(f"  {name:9} {requests:>10,} requests   about {tokens:>12,} tokens to read{paid}")
+    more = (
+        f", and {prompts} to see what the server can do" if prompts > 1 else ", and one to see what the server can do"
+    )
+    return [*shown, f"Each writes at most {model.most_written} tokens{more}. Nothing was sent."]

@@ -1,14 +1,39 @@
 """The command that works where a model does not know the labels of the data."""
 
 import shlex
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import torchvision_fix  # noqa: F401
 
-from lightning_modules.pretrained.labels import is_two_class
-from records import is_entailment
+from datamodules import PairedData
+from lightning_modules import Classifier
+from lightning_modules.pretrained.labels import OtherQuestion, is_two_class
+from records import HeedError, is_entailment
 
 NEGATION = "not_entailment"
+
+
+def require_head(model: Classifier, data: PairedData, checkpoint: str | None) -> None:
+    """A model that is not trained here must know the labels of the data.
+
+    Args:
+        model: Fitted to the data.
+        data: The data, set up.
+        checkpoint: The checkpoint that the command names.
+
+    Raises:
+        HeedError: It does not know them; the message has a command that works.
+    """
+    try:
+        model.require_head()
+    except OtherQuestion as error:
+        columns = getattr(data, "columns", None)
+        spellings = (columns and columns.labels) or dict.fromkeys(data.task.labels, ())
+        run = checkpoint and Path(checkpoint).parents[1]
+        told = remedy(sys.argv[1:], model.answers or (), spellings, run and str(run))
+        raise HeedError(f"{error.args[0]} {told}") from None
 
 
 def remedy(

@@ -31,7 +31,7 @@ FOLLOWED = re.compile(  # settings that take effect when a run goes on; other ex
     r"check_val_every_n_epoch|accumulate_grad_batches|gradient_clip_\w+)(\..*)?"
 )
 NO_NUMBER = re.compile(  # settings that change no number: of the command, where it runs, what it prints
-    r"config|checkpoint|output|resume|ckpt_path|init_from|allow_changed_data|data\.init_args\.(num_workers|seed)"
+    r"config|checkpoint|output|dry_run|resume|ckpt_path|init_from|allow_changed_data|data\.init_args\.(num_workers|seed)"
     r"|trainer\.(accelerator|devices|num_nodes|strategy|logger|enable_\w+|log_every_n_steps|profiler|default_root_dir)"
     r"(\..+)?"
 )

@@ -13,6 +13,7 @@ from records.storage.yaml_files import parse_yaml, read_yaml
 CONFIGS = Path(__file__).parents[1] / "configs"
 FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
 SETTINGS = ("partial", "slices")  # of the data
+ENDPOINT = "--endpoint"  # of --endpoint NAME, and --endpoint.max_requests N
 DEFAULTS = {"data": "planted", "model": "minilm"}
 FAMILIES = {  # (data, model that a short form names): the model that is meant for such data
     ("datamodules.PairedImages", "lightning_modules.Encoder"): "lightning_modules.LateFusion",
@@ -34,6 +35,7 @@ def description(evaluating: bool) -> str:
     if evaluating:
         task = "Measure a trained classifier on all examples, in full precision."
         forms += ["--checkpoint RUN (or one of its checkpoints, which brings its model and its data)"]
+        forms += ["--endpoint NAME (a model behind the server that OPENAI_BASE_URL names; --endpoint.SETTING VALUE)"]
     else:
         task = "Train a classifier over paired inputs, and watch whether it heeds every part of them."
         forms += [f"--augment NAME ({', '.join(names('augment'))})", "--partial PART (train on one part alone)"]
@@ -116,6 +118,25 @@ def class_named(value: str, kind: str | None = None) -> str | None:
     return config if isinstance(config, str) else None
 
 
+def of_endpoint(argv: Sequence[str]) -> list[str]:
+    """Take ``--endpoint NAME`` for ``--model endpoint --model.name NAME``, and its settings for those of the model.
+
+    Example:
+        >>> of_endpoint(["--endpoint", "gpt", "--endpoint.max_requests=9"])
+        ['--model', 'endpoint', '--model.name', 'gpt', '--model.max_requests=9']
+    """
+    taken: list[str] = []
+    for argument in argv:
+        flag, has_value, value = argument.partition("=")
+        if flag == ENDPOINT:
+            taken += ["--model", "endpoint", "--model.name", *([value] if has_value else [])]
+        elif flag.startswith(f"{ENDPOINT}."):
+            taken.append(f"--model.{flag.removeprefix(ENDPOINT)[1:]}{has_value}{value}")
+        else:
+            taken.append(argument)
+    return taken
+
+
 def expand(argv: Sequence[str]) -> list[str]:
     """Short forms to LightningCLI's own arguments: configs, then the files of short forms, then single settings.
 
@@ -125,7 +146,7 @@ def expand(argv: Sequence[str]) -> list[str]:
     """
     short: dict[str, str] = {}
     rest: list[str] = []
-    argv = list(argv)
+    argv = of_endpoint(argv)
     while argv:
         flag, has_value, value = argv.pop(0).partition("=")
         if flag.removeprefix("--") in (*FOLDER_OF, *SETTINGS) and flag.startswith("--"):

@@ -8,6 +8,7 @@ from lightning_modules.processors.templates import TemplateProcessor
 from lightning_modules.processors.texts import TextProcessor
 from lightning_modules.processors.windows import WindowProcessor
 from lightning_modules.prompted.causal_lm import CausalLM
+from lightning_modules.prompted.endpoint import Endpoint
 from lightning_modules.text.encoder import Encoder
 from lightning_modules.text.reader import Reader
 from lightning_modules.text.seq2seq import Seq2Seq
@@ -25,6 +26,7 @@ __all__ = [
     "CausalLM",
     "Classifier",
     "Encoder",
+    "Endpoint",
     "LateFusion",
     "Outputs",
     "Reader",

@@ -22,6 +22,7 @@ class Composed(Sequence[Example]):
         lenders: Part name to int64 [examples], the position of the one that lends the part, or :data:`EMPTIED`.
         others: Further examples, which are not in the pool; position ``len(pool) + i`` is that of the i-th.
         label: Label of those that have a part from another example; None where they keep their own.
+        again: Whether the examples of the pool were predicted before, so that one that is as it was comes again.
 
     Example:
         >>> pool = Examples.of([Example(u, {"premise": p, "hypothesis": h}, "neutral")
@@ -37,9 +38,10 @@ class Composed(Sequence[Example]):
         lenders: Mapping[str, np.ndarray] = MappingProxyType({}),
         others: Sequence[Example] = (),
         label: str | None = None,
+        again: bool = False,
     ) -> None:
         self.pool, self.positions, self.lenders = pool, positions, lenders
-        self.others, self.label = others, label
+        self.others, self.label, self.again = others, label, again
 
     @classmethod
     def whole(cls, pool: Examples) -> "Composed":
@@ -74,10 +76,15 @@ class Composed(Sequence[Example]):
             borrowed |= lenders != self.positions
         return borrowed
 
+    @property
+    def repeated(self) -> np.ndarray:
+        """Which examples are those of the pool, as they are, for the second time: bool [examples]."""
+        return self.again & (self.positions < len(self.pool)) & ~self.borrowed
+
     def take(self, chosen: np.ndarray) -> "Composed":
         """Some of them, in this order."""
         lenders = {part: positions[chosen] for part, positions in self.lenders.items()}
-        return Composed(self.pool, self.positions[chosen], lenders, self.others, self.label)
+        return Composed(self.pool, self.positions[chosen], lenders, self.others, self.label, self.again)
 
     def column(self, name: str) -> Iterator[Part | None]:
         """Values of a column of the pool (``label``, ``parts.<name>``, ...), in the order of the examples.

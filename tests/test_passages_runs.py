@@ -8,13 +8,13 @@ from pathlib import Path
 import torchvision_fix  # noqa: F401
 
 import pytest
-from causal import save
 
 import evaluate
 import train
 from records import HeedError
 from records.rows import read_rows
 
+from causal import save
 from commands import results_of, run
 
 DOCS = Path(__file__).parents[1] / "docs" / "running.md"

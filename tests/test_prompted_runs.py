@@ -9,13 +9,13 @@ from pathlib import Path
 import torchvision_fix  # noqa: F401
 
 import pytest
-from causal import save
 
 import evaluate
 import train
 from records import HeedError
 from records.rows import BASE, read_rows, select
 
+from causal import save
 from commands import QUIET, results_of, run
 
 PLANTED = ["--data.n_train", "40", "--data.n_validation", "12"]

@@ -71,7 +71,7 @@ class Block:
             positions[here] = own[place[here]]
             for part in parts:
                 lenders[part][here] = changes.lenders.get(part, own)[place[here]]
-        return Composed(self.pool, positions, lenders, others)
+        return Composed(self.pool, positions, lenders, others, again=True)
 
     def apart(self, predicted: Predictions, base: Predictions) -> list[Predictions]:
         """The predictions of each intervention, in the order of its changes.

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from callbacks.engine import blocks as b
 from callbacks.engine.predictions import Predictions
-from interventions import Changes
-from records import EMPTIED, Example, Examples
+from interventions import Changes, KeepPart, Null, Swap
+from records import EMPTIED, Composed, Example, Examples
 
 
 @dataclass(frozen=True)
@@ -133,3 +133,14 @@ def test_an_example_that_was_not_chosen_is_not_changed():
     (block,) = b.blocks(pool, np.arange(3), [Repeat((1, 1, 1), "lent")], [chosen], seed=0)
     assert block.positions.tolist() == [0, 1, 2]
     assert block.changes[0].positions.tolist() == [0, 2]
+
+
+def test_only_the_null_control_repeats_what_was_predicted():
+    pool = Examples.of([Example(f"u{i}", {"premise": f"p{i}", "hypothesis": f"h{i}"}, "neutral", {}) for i in range(7)])
+    plan = [Null(), Swap("premise", None, draws=2), KeepPart("premise", ("hypothesis",))]
+    chosen = [np.ones(len(pool), dtype=bool)] * len(plan)
+    (block,) = b.blocks(pool, np.arange(len(pool)), plan, chosen, seed=0)
+    assert (block.examples.repeated == (block.interventions == 0)).all()
+    half = np.arange(0, len(block.examples), 2)
+    assert (block.examples.take(half).repeated == (block.interventions == 0)[half]).all()
+    assert not Composed.whole(pool).repeated.any()

@@ -2,12 +2,13 @@
 
 import pytest
 import torch
-from causal import EXAMPLES, TASK, prompt, save
 from transformers import AutoModelForCausalLM
 
 from lightning_modules import CausalLM
 from lightning_modules.pretrained.adapters import with_adapter
 from records import HeedError
+
+from causal import EXAMPLES, TASK, prompt, save
 
 peft = pytest.importorskip("peft", reason="peft is not installed")
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from causal import CONFIGS, EXAMPLES, TASK, prompt, save
 from transformers import AutoModelForCausalLM
 
 from lightning_modules import CausalLM
@@ -11,6 +10,8 @@ from lightning_modules.prompted.shared_prefix import Answers, plain_scores, read
 from records import NO_LABEL, SPAN, Example, HeedError, Task
 from records.prompts.prompt import Prompt
 from records.prompts.wording import Wording
+
+from causal import CONFIGS, EXAMPLES, TASK, prompt, save
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from causal import EXAMPLES, TASK, WORDING, prompt, tokenizer
 
 from lightning_modules.prompted.prompt_processor import PromptProcessor
 from lightning_modules.prompted.prompt_tokens import PromptTokens
 from records import Example, HeedError
 from records.prompts.wording import Wording
+
+from causal import EXAMPLES, TASK, WORDING, prompt, tokenizer
 
 
 def question(asked, example):

@@ -1,0 +1,214 @@
+"""Models behind a server that speaks the OpenAI protocol: they are asked, and never trained."""
+
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import torch
+from pytorch_lightning.utilities import rank_zero_info
+
+from lightning_modules.classifier import Classifier
+from lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
+from lightning_modules.prompted.requests.answers import Answers
+from lightning_modules.prompted.requests.asker import Asker
+from lightning_modules.prompted.requests.meter import Meter
+from lightning_modules.prompted.requests.questions import QuestionProcessor
+from lightning_modules.prompted.requests.reply import Reply, Request
+from lightning_modules.prompted.requests.server import Server
+from lightning_modules.prompted.requests.ways import WAYS, require_known_pair
+from records import NO_LABEL, SPAN, HeedError, Task, percent
+from records.prompts.prompt import Prompt
+
+LABEL_TOKENS, SPAN_TOKENS = 8, 32  # most tokens of an answer, by default
+MOST_EMPTY = 0.05  # share of the answers in words that may be empty; one is always forgiven
+Read = Literal["written", "first_token", "systemone", "decisions"]
+
+
+class Endpoint(Classifier):
+    """A model behind a server that speaks the OpenAI protocol, such as vLLM, SGLang or ``transformers serve``.
+
+    The server is the one that OPENAI_BASE_URL names, and the key stands in OPENAI_API_KEY; neither is a setting, so
+    that no file keeps them. Equal requests are sent once, but for the null control, and answers are kept in a file: a
+    run that was stopped goes on, and a second one sends nothing.
+
+    Args:
+        name: Name of the model at the server.
+        read: How an answer is read: "written" is the text; "first_token" compares the log-probabilities of the first
+            token; "systemone" and "decisions" are typed decisions, with a probability for each label.
+        chat: Whether the prompt is sent as the turns of a chat; otherwise as one text.
+        concurrency: Most requests on their way at once, of each process. Batches are asked one after the other, so
+            that more than §data.eval_batch_size have no effect.
+        max_requests: Most requests that the command sends; null for any number. What a server refuses is not counted.
+        temperature: Of drawing tokens; 0 takes the most probable.
+        seed: Of drawing tokens, which not every server heeds; null sends none.
+        max_tokens: Most tokens of an answer; by default 8, and 32 where answers are texts.
+        prices: US dollars for a million tokens that are read, and for a million that are written: [0.15, 0.6].
+        cache: SQLite file that keeps the answers; on a disk of this machine, since others have no reliable locks.
+        timeout: Seconds that one request may take.
+        extra: Further entries of each request, such as {chat_template_kwargs: {enable_thinking: false}}; null takes one
+            of Heed's away.
+    """
+
+    reads_prompts = True
+    needs_prompt = True
+
+    def __init__(
+        self,
+        name: str | None = None,
+        read: Read = "written",
+        chat: bool = True,
+        concurrency: int = 16,
+        max_requests: int | None = None,
+        temperature: float = 0.0,
+        seed: int | None = 0,
+        max_tokens: int | None = None,
+        prices: list[float] | None = None,
+        cache: str = "runs/answers.sqlite",
+        timeout: float = 60.0,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        if read not in WAYS:
+            raise HeedError(f"§model.read {read}: unknown; known are {', '.join(WAYS)}.")
+        for setting, value, least in (("concurrency", concurrency, 1), ("max_tokens", max_tokens, 1)):
+            if value is not None and value < least:
+                raise HeedError(f"§model.{setting} {value} must be at least {least}.")
+        if max_requests is not None and max_requests < 0:
+            raise HeedError(f"§model.max_requests {max_requests} may not be negative.")
+        if not temperature >= 0 or not timeout > 0:
+            raise HeedError("§model.temperature may not be negative, and §model.timeout must be positive.")
+        if prices is not None and (len(prices) != 2 or min(prices) < 0):
+            raise HeedError("§model.prices are two: US dollars for a million tokens read, and for a million written.")
+        self.name, self.read, self.chat, self.concurrency = name, read, chat, concurrency
+        self.max_requests, self.temperature, self.seed, self.max_tokens = max_requests, temperature, seed, max_tokens
+        self.prices, self.cache, self.timeout, self.extra = prices, cache, timeout, dict(extra or {})
+        self.prompt: Prompt | None = None
+        self.run = secrets.token_hex(8)  # the same for all processes once they are connected
+        self.counts: Counter[str] = Counter()
+        self._server: Server | None = None
+        self._asker: Asker | None = None
+        self._is_probed = False
+
+    def prepare(self, task: Task) -> None:
+        if not self.name:
+            raise HeedError("§model.name must name the model at the server.")
+        if not task.labels and task.kind is not SPAN:
+            raise HeedError(f"§model {type(self).__name__} needs labels to choose from, and the data have none.")
+        self.task, self.has_learned = task, True
+
+    def configure_model(self) -> None:
+        """There is no network here."""
+
+    def prompt_with(self, prompt: Prompt) -> None:
+        self.way.require(prompt, self.task)
+        self.prompt, self.processor, self._is_probed = prompt, QuestionProcessor(prompt), False
+        self.counts.clear()
+
+    def require_weights(self) -> None:
+        """The server must be known, and a key for it."""
+        self._server = self._server or Server.of_environment(self.timeout)
+
+    @property
+    def description(self) -> str:
+        return str(self.name)
+
+    @property
+    def way(self) -> Any:
+        """The way in which answers are read."""
+        typed = self.read in ("systemone", "decisions")
+        most = self.max_tokens or (SPAN_TOKENS if self.task.kind is SPAN else LABEL_TOKENS)
+        drawn = {"max_tokens": most, "temperature": self.temperature, "seed": self.seed}
+        settings = {"model": self.name} | ({} if typed else drawn)
+        return WAYS[self.read]({k: v for k, v in settings.items() if v is not None}, self.chat)
+
+    @property
+    def most_written(self) -> int:
+        """Most tokens of an answer."""
+        return int(self.way.settings.get("max_tokens", 0))
+
+    def setup(self, stage: str) -> None:
+        super().setup(stage)
+        self.run = self.trainer.strategy.broadcast(self.run)
+
+    def _ask(self) -> Asker:
+        """Whom to ask; made in the process that asks, when it first does."""
+        if self._asker is None:
+            self.require_weights()
+            answers = Answers(self.cache, self.run)
+            trainer = self._trainer
+            shown = trainer is not None and trainer.progress_bar_callback is not None and trainer.is_global_zero
+            meter = Meter(self.description, self.prices, answers.totals, shown)
+            self._asker = Asker(self._send, answers, self.concurrency, self.max_requests, meter)
+        return self._asker
+
+    def _send(self, request: Request) -> Reply:
+        return self.way.reply(self._server.post(request.path, request.body), self.prompt)
+
+    def _request(self, question: str, repeat: int = 0) -> Request:
+        way = self.way
+        body = {**way.body(self.prompt, question), **self.extra}
+        return Request(self._server.url, way.path, {k: v for k, v in body.items() if k not in self._left_out}, repeat)
+
+    @property
+    def _left_out(self) -> set[str]:
+        return {name for name, value in self.extra.items() if value is None}
+
+    def _probe(self, asker: Asker) -> None:
+        """Ask one question of which every server can say something."""
+        told = f"The answer is {self.prompt.answers[0]}."
+        (reply,) = asker.replies([self._request(self.prompt.question([told] * len(self.task.parts)))])
+        if reply is not None:
+            require_known_pair(reply, self.way, self.prompt)
+            self._is_probed = True
+
+    def answer(self, inputs: dict[str, Any]) -> Outputs:
+        """Ask for the answers to some questions; an answer that did not come before SIGTERM is not finite.
+
+        Raises:
+            HeedError: The server fails or ignores what it is asked for, or leaves too many texts empty.
+        """
+        asker, way, task = self._ask(), self.way, self.task
+        if not self._is_probed:
+            self._probe(asker)
+        pairs = zip(inputs["questions"], inputs["repeats"], strict=True)
+        replies = asker.replies([self._request(question, repeat) for question, repeat in pairs])
+        self._count(replies)
+        none = "" if task.kind is SPAN else NO_LABEL, [float("nan")] * len(task.labels)
+        several = [none if reply is None else way.read(reply, self.prompt) for reply in replies]
+        answers = [None if reply is None else text for reply, (text, _) in zip(replies, several, strict=True)]
+        if task.kind is SPAN:
+            return Outputs(answers=answers)
+        number = {label: i for i, label in enumerate(task.labels)}
+        numbers = [NOT_FINITE if text is None else number.get(text, NO_LABEL_NUMBER) for text in answers]
+        probs = torch.tensor([p for _, p in several]) if way.has_probabilities and task.distribution else None
+        return Outputs(probs, torch.tensor(numbers, dtype=torch.int64))
+
+    def _count(self, replies: Sequence[Reply | None]) -> None:
+        """Count empty answers; where answers are texts, an empty one would look like no answer, and few may be.
+
+        Raises:
+            HeedError: Too many texts are empty.
+        """
+        self.counts["answers"] += len(replies)
+        self.counts["empty"] += sum(reply is not None and reply.is_empty for reply in replies)
+        if self.task.kind is SPAN and self.counts["empty"] > max(1, MOST_EMPTY * self.counts["answers"]):
+            raise HeedError(
+                f"{self.name} left {self.counts['empty']:,} of {self.counts['answers']:,} answers empty, which is not "
+                f"the same as no answer, and at most {percent(MOST_EMPTY)} may be: raise §model.max_tokens, or look at "
+                "the log of the server."
+            )
+
+    def on_validation_end(self) -> None:
+        """Say what it took."""
+        if self._asker is not None and self.trainer.state.fn == "validate":
+            reused, empty = self._asker.reused, self.counts["empty"]
+            aside = f" {empty:,} answers were empty, which are not labels." if empty and self.task.labels else ""
+            aside = f" {empty:,} texts were empty, and count as wrong." if empty and not self.task.labels else aside
+            rank_zero_info(f"{self._asker.meter.text}; {reused:,} answers came from {self.cache}.{aside}")
+
+    def configure_optimizers(self) -> dict[str, Any]:
+        raise HeedError(f"§model {type(self).__name__} is asked and never trained: python evaluate.py measures it.")
+
+    def export(self, folder: str, weights: bool) -> None:
+        """There is nothing to export."""

@@ -1,0 +1,115 @@
+"""What is kept of an answer of a server, and the checks that it passes first."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lightning_modules.prompted.requests.server import Unusable
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request: all that decides the answer.
+
+    Attributes:
+        url: The server, without secrets.
+        path: The address below it.
+        body: What is sent.
+        repeat: 0, or 1 where the same request is sent for the second time on purpose.
+    """
+
+    url: str
+    path: str
+    body: Mapping[str, Any]
+    repeat: int = 0
+
+    @property
+    def text(self) -> str:
+        """The request as JSON, the same text for the same request."""
+        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer of a server.
+
+    Attributes:
+        text: What was written; "" for nothing.
+        tokens: The most probable first tokens, with their log-probabilities; None where they were not asked for.
+        probabilities: The text of a label to its probability; None where they were not asked for.
+        read: Tokens that the server read, as it says.
+        wrote: Tokens that it wrote.
+    """
+
+    text: str = ""
+    tokens: tuple[tuple[str, float], ...] | None = None
+    probabilities: Mapping[str, float] | None = None
+    read: int = 0
+    wrote: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing at all."""
+        return not self.text.strip() and not self.tokens and not self.probabilities
+
+    def as_text(self) -> str:
+        """The answer as JSON."""
+        return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def of_text(cls, text: str) -> "Reply":
+        """The answer that :meth:`as_text` wrote."""
+        saved = json.loads(text)
+        if saved["tokens"] is not None:
+            saved["tokens"] = tuple((token, value) for token, value in saved["tokens"])
+        return cls(**saved)
+
+
+def at(answer: Any, *path: str | int) -> Any:
+    """A value inside JSON; None where there is none."""
+    for step in path:
+        fits = isinstance(answer, Mapping) if isinstance(step, str) else isinstance(answer, list)
+        if not fits:
+            return None
+        answer = answer.get(step) if isinstance(step, str) else answer[step] if step < len(answer) else None
+    return answer
+
+
+def usage(answer: Any) -> dict[str, int]:
+    """The tokens that a server says it has read and written; 0 where it says nothing."""
+    names = {"read": ("prompt_tokens", "input_tokens"), "wrote": ("completion_tokens", "output_tokens")}
+    counts = {key: [at(answer, "usage", name) for name in several] for key, several in names.items()}
+    return {key: next((n for n in several if type(n) is int and n >= 0), 0) for key, several in counts.items()}
+
+
+def choice(answer: Any) -> Mapping[str, Any]:
+    """The first of the answer's choices.
+
+    Raises:
+        Unusable: There is none.
+    """
+    found = at(answer, "choices", 0)
+    if not isinstance(found, Mapping):
+        raise Unusable(f"an answer without choices{_told(answer)}")
+    return found
+
+
+def checked(probabilities: Mapping[str, Any], texts: tuple[str, ...]) -> dict[str, float]:
+    """Probabilities of the labels' texts, in their order, as they came.
+
+    Raises:
+        Unusable: One is missing or is not a probability, or they do not sum to 1.
+    """
+    values = [probabilities.get(text) for text in texts]
+    if any(isinstance(v, bool) or not isinstance(v, int | float) or not math.isfinite(v) for v in values):
+        raise Unusable("probabilities that are not finite, or not one for each label")
+    if min(values) < 0 or abs(sum(values) - 1) > 0.02:
+        raise Unusable(f"probabilities that sum to {sum(values):.3g}, not to 1")
+    return dict(zip(texts, map(float, values), strict=True))
+
+
+def _told(answer: Any) -> str:
+    error = at(answer, "error", "message") or at(answer, "error")
+    return f" ({str(error)[:200]})" if error else ""

@@ -1,0 +1,144 @@
+"""The server: where it is, how it is asked, and in which words it is told that it could not be."""
+
+import ipaddress
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+
+from lightning_modules.prompted.requests.secrets import Secrets
+from records import HeedError
+
+URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
+USUAL = "https://api.openai.com/v1"
+RETRIES = 8  # of one request, after HTTP 408, 409, 429, 5xx, a time-out or a broken connection; Retry-After is honoured
+LONGEST = 300  # characters of what a server says that a message repeats
+KEPT = "The answers so far are kept, and the same command goes on from there."
+
+
+class Unusable(Exception):
+    """What came back is no answer, and may come right when it is asked for once more."""
+
+
+class Server:
+    """A server that speaks the OpenAI protocol; its methods may be called in several threads.
+
+    Args:
+        url: Its base URL; user info and a query are sent, and never shown.
+        key: The key; None for none.
+        timeout: Seconds that one request may take.
+        retries: How often the client itself repeats a request.
+
+    Attributes:
+        url: Without user info and query.
+
+    Raises:
+        HeedError: The URL is none, there is no key for another machine, or openai is not installed.
+    """
+
+    def __init__(self, url: str, key: str | None, timeout: float, retries: int = RETRIES) -> None:
+        given = urlsplit(url)
+        host = _host(given)
+        if given.scheme not in ("http", "https") or not host:
+            raise HeedError(f"{URL} is not the address of a server, such as http://localhost:8000/v1.")
+        at = given.netloc.rpartition("@")
+        self.url = urlunsplit((given.scheme, at[2], given.path, "", "")).rstrip("/")
+        if not key and not at[0] and not _is_loopback(host):
+            raise HeedError(
+                f"{KEY} is not set, and {self.url} is not on this machine: set it, or {URL} for another server."
+            )
+        query = dict(parse_qsl(given.query))
+        self.secrets = Secrets([*filter(None, (key, at[0], *query.values()))])
+        self.timeout, self.tries = timeout, retries + 1
+        self._openai, self._client = self._connect(key, at[0], query, retries)
+
+    @classmethod
+    def of_environment(cls, timeout: float) -> "Server":
+        """The server that OPENAI_BASE_URL names, with the key in OPENAI_API_KEY."""
+        return cls(os.environ.get(URL) or USUAL, os.environ.get(KEY) or None, timeout, RETRIES)
+
+    def _connect(self, key: str | None, user: str, query: Mapping[str, str], retries: int) -> tuple[Any, Any]:
+        try:
+            import openai
+        except ImportError:
+            raise HeedError("An endpoint is asked through the openai package: pip install 'openai>=3.54'.") from None
+        self.secrets.hide_in_logs()
+        name, _, password = user.partition(":")
+        settings = {"auth": (unquote(name), unquote(password))} if user else {}
+        client = openai.OpenAI(
+            base_url=self.url,
+            api_key=key or "none",
+            timeout=self.timeout,
+            max_retries=retries,
+            default_query=query or None,
+            http_client=openai.DefaultHttpxClient(**settings),
+        )
+        return openai, client
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """Send a request, and give the JSON that comes back; secrets in it are hidden.
+
+        Raises:
+            Unusable: It is not JSON.
+            HeedError: The server cannot be reached, or refuses the request, the key or the model.
+        """
+        import httpx2
+
+        try:
+            response = self._client.post(path, body=dict(body), cast_to=httpx2.Response)
+            return json.loads(self.secrets.hide(response.text))
+        except ValueError:
+            raise Unusable(f"{self.url}{path} sent something else than JSON") from None
+        except self._openai.APIStatusError as error:
+            said, status = self._said(error), error.status_code
+        except self._openai.APITimeoutError:
+            said, status = f" ({self.timeout:g} s)", 0
+        except self._openai.APIConnectionError as error:
+            said, status = f" ({self.secrets.hide(str(error.__cause__ or error))[:LONGEST]})", -1
+        except Exception as error:  # whose text may quote what was sent
+            raise HeedError(f"{self.url}{path}: {type(error).__name__}. {KEPT}") from None
+        raise HeedError(self._sentence(status, said, path, str(body.get("model"))))
+
+    def _said(self, error: Any) -> str:
+        """What a server says of its refusal, in brackets."""
+        try:
+            told = json.loads(error.response.text)
+            for name in ("error", "message", "detail"):
+                told = told.get(name, told) if isinstance(told, Mapping) else told
+            text = told if isinstance(told, str) else json.dumps(told)
+        except ValueError:
+            text = error.response.text
+        text = " ".join(self.secrets.hide(text).split())[:LONGEST].rstrip(".")
+        return f" ({text})" if text else ""
+
+    def _sentence(self, status: int, said: str, path: str, model: str) -> str:
+        """The message for an HTTP status; 0 for a time-out, -1 for no connection."""
+        where = f"{self.url}{path}"
+        if status == -1:
+            return f"{self.url} cannot be reached{said}: start the server, or set {URL}. {KEPT}"
+        if status == 0:
+            return f"{where} gave no answer in time, {self.tries} times{said}: raise §model.timeout. {KEPT}"
+        if status in (401, 403):
+            return f"{where} refuses the key in {KEY}: HTTP {status}{said}."
+        if status == 404:
+            return f"{where} has no model {model}, or there is no such address: HTTP 404{said}; see §model.name. {KEPT}"
+        if status == 429:
+            return f"{where} had too many requests, {self.tries} times{said}: lower §model.concurrency, or wait. {KEPT}"
+        if status >= 500:
+            return f"{where} failed {self.tries} times: HTTP {status}{said}. {KEPT}"
+        return f"{where} refuses the request: HTTP {status}{said}. {KEPT}"
+
+
+def _host(given: Any) -> str:
+    try:
+        return given.hostname or "" if given.port is None or given.port else ""
+    except ValueError:  # of a port that is no number
+        return ""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

@@ -1,0 +1,239 @@
+"""The ways to read an answer off a server: what is sent for it, and what it means."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lightning_modules.prompted.requests.reply import Reply, at, checked, choice, usage
+from lightning_modules.prompted.requests.server import Unusable
+from records import NO_LABEL, SPAN, HeedError, Task, listing
+from records.prompts.prompt import Prompt
+from records.prompts.wording import bare
+
+LISTED = {True: 20, False: 5}  # first tokens that are asked for: of a chat, and of a text; servers allow no more
+UNCLEAR = 0.01  # most probability of a token that begins two labels
+ASKED = "answer"  # the name of a typed question
+ANY = "Choose the answer that is right."
+
+
+class Way(ABC):
+    """A way to read an answer.
+
+    Args:
+        settings: What goes into each request beside the prompt.
+        chat: Whether the prompt is the turns of a chat; else it is one text.
+    """
+
+    path: str
+    has_probabilities = True
+
+    def __init__(self, settings: Mapping[str, Any], chat: bool) -> None:
+        self.settings, self.chat = dict(settings), chat
+
+    def require(self, prompt: Prompt, task: Task) -> None:
+        """Refuse a task whose answers cannot be read in this way.
+
+        Raises:
+            HeedError: It cannot.
+        """
+        if not task.kind.has_labels:
+            raise HeedError("§model.read must be written where answers are texts: other ways choose among labels.")
+
+    @abstractmethod
+    def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
+        """The request for a question."""
+
+    @abstractmethod
+    def reply(self, answer: Any, prompt: Prompt) -> Reply:
+        """What is kept of the JSON that a server sent.
+
+        Raises:
+            Unusable: It is no answer to the request.
+        """
+
+    @abstractmethod
+    def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
+        """The answer, a label, :data:`~records.NO_LABEL` or a text; and the probabilities of the labels, or None."""
+
+
+class Written(Way):
+    """The text that the model writes."""
+
+    has_probabilities = False
+
+    def __init__(self, settings: Mapping[str, Any], chat: bool) -> None:
+        super().__init__(settings, chat)
+        self.path = "/chat/completions" if chat else "/completions"
+
+    def require(self, prompt: Prompt, task: Task) -> None:
+        pass
+
+    def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
+        asked = {"messages": prompt.messages(question)} if self.chat else {"prompt": prompt.text(question)}
+        return {**self.settings, **asked}
+
+    def reply(self, answer: Any, prompt: Prompt) -> Reply:
+        first = choice(answer)
+        text = at(first, "message", "content") if self.chat else first.get("text")
+        if text is not None and not isinstance(text, str):
+            raise Unusable("an answer that is not a text")
+        return Reply(text or "", **usage(answer))
+
+    def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
+        return (NO_LABEL if reply.is_empty else prompt.read(reply.text)), None
+
+
+class FirstToken(Written):
+    """The log-probabilities of the first token.
+
+    A token counts for the label whose text it begins, or that it begins with, in upper or lower case and without
+    spaces around it; tokens of one label are added up. A label that is not among the listed tokens gets the
+    probability of the last of them, which it cannot exceed. The probabilities are divided by their sum. An answer none
+    of whose listed tokens belongs to a label is not a label.
+    """
+
+    has_probabilities = True
+
+    def __init__(self, settings: Mapping[str, Any], chat: bool) -> None:
+        super().__init__(settings, chat)
+        n = LISTED[chat]
+        listed = {"logprobs": True, "top_logprobs": n} if chat else {"logprobs": n}
+        self.settings = {**self.settings, "max_tokens": 1, **listed}
+
+    def require(self, prompt: Prompt, task: Task) -> None:
+        Way.require(self, prompt, task)
+        first = [_plain(text).split()[0] if _plain(text).split() else "" for text in prompt.answers]
+        if len(set(first)) < len(first) or "" in first:
+            raise HeedError(
+                f"§model.read first_token cannot tell the answers {listing(prompt.answers)} apart: they begin alike. "
+                "Take §model.read written, or other answers in §data.prompts."
+            )
+
+    def reply(self, answer: Any, prompt: Prompt) -> Reply:
+        first, written = choice(answer), super().reply(answer, prompt)
+        listed = at(first, "logprobs", "content", 0, "top_logprobs")
+        if isinstance(listed, list):
+            pairs = [(at(entry, "token"), at(entry, "logprob")) for entry in listed]
+        else:
+            of_text = at(first, "logprobs", "top_logprobs", 0)  # of a text
+            pairs = list(of_text.items()) if isinstance(of_text, Mapping) else []
+        pairs = [(t, float(v)) for t, v in pairs if isinstance(t, str) and isinstance(v, int | float) and v > -math.inf]
+        if len(pairs) < 2 or not all(value <= 1e-3 for _, value in pairs):  # nor is NaN
+            raise Unusable("no log-probabilities of first tokens, which §model.read first_token needs")
+        if len({value for _, value in pairs}) == 1:
+            raise Unusable("the same log-probability for every first token")
+        return Reply(written.text, tuple(pairs), None, written.read, written.wrote)
+
+    def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
+        texts, labels = [_plain(text) for text in prompt.answers], prompt.task.labels
+        sums = dict.fromkeys(range(len(texts)), 0.0)
+        for token, value in reply.tokens or ():
+            fitting = _fitting(_plain(token), texts)
+            if len(fitting) > 1 and math.exp(value) > UNCLEAR:
+                raise HeedError(
+                    f"§model.read first_token: the first token {token!r}, of probability {math.exp(value):.2g}, begins "
+                    f"the answers {listing([prompt.answers[i] for i in fitting])}: take §model.read written."
+                )
+            for i in fitting if len(fitting) == 1 else ():
+                sums[i] += math.exp(value)
+        bound = min((math.exp(value) for _, value in reply.tokens or ()), default=1.0)
+        found = [sums[i] or bound for i in sums]
+        total = sum(found)
+        probabilities = [p / total for p in found] if total else [1 / len(found)] * len(found)
+        best = max(sums, key=lambda i: sums[i])
+        return (labels[best] if sums[best] else NO_LABEL), probabilities
+
+
+class Typed(Way):
+    """A typed decision: the server chooses among the labels' texts, and gives each a probability."""
+
+    def instructions(self, prompt: Prompt) -> str:
+        """The instruction and the demonstrations."""
+        return prompt.text("").strip() or ANY
+
+    def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
+        labels, given = prompt.task.labels, reply.probabilities
+        if not given:  # it refused
+            return NO_LABEL, [1 / len(labels)] * len(labels)
+        found = [given[text] for text in prompt.answers]
+        total = sum(found)
+        return labels[found.index(max(found))], [p / total for p in found]
+
+
+class SystemOne(Typed):
+    """``POST /v1/systemone``, as ``transformers serve`` has it."""
+
+    path = "/systemone"
+
+    def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
+        asked = {"type": "choice", "instructions": self.instructions(prompt)}
+        asked["criteria"] = dict.fromkeys(prompt.answers)
+        return {**self.settings, "state": question, "questions": {ASKED: asked}}
+
+    def reply(self, answer: Any, prompt: Prompt) -> Reply:
+        given = at(answer, "answers", ASKED, "probabilities")
+        if not isinstance(given, Mapping):
+            raise Unusable("no probabilities of the answers")
+        return Reply(probabilities=checked(given, prompt.answers), **usage(answer))
+
+
+class Decisions(Typed):
+    """``POST /v1/decisions``, the ``decisions`` of the openai client; a refusal is an answer that is not a label."""
+
+    path = "/decisions"
+
+    def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
+        choices = [{"value": text} for text in prompt.answers]
+        asked = {"type": "choice", "name": ASKED, "instructions": self.instructions(prompt), "choices": choices}
+        return {**self.settings, "input": question, "questions": [asked]}
+
+    def reply(self, answer: Any, prompt: Prompt) -> Reply:
+        given = at(answer, "answers", 0)
+        if at(given, "type") == "refusal":
+            return Reply(**usage(answer))
+        listed = at(given, "probabilities")
+        if at(given, "type") != "choice" or not isinstance(listed, Sequence) or isinstance(listed, str):
+            raise Unusable("no probabilities of the answers")
+        named = {str(at(entry, "value")): at(entry, "probability") for entry in listed}
+        return Reply(probabilities=checked(named, prompt.answers), **usage(answer))
+
+
+WAYS: dict[str, type[Way]] = {
+    "written": Written,
+    "first_token": FirstToken,
+    "systemone": SystemOne,
+    "decisions": Decisions,
+}
+
+
+def require_known_pair(reply: Reply, way: Way, prompt: Prompt) -> None:
+    """Check the answer to a question that any server must be able to answer in some way.
+
+    Raises:
+        HeedError: It says nothing, or gives each label the same probability.
+    """
+    if reply.is_empty:
+        more = "" if way.has_probabilities else ", or raise §model.max_tokens for a model that reasons first"
+        raise HeedError(f"The server answers a first question with nothing: look at its log{more}.")
+    if prompt.task.kind is not SPAN and way.has_probabilities:
+        _, probabilities = way.read(reply, prompt)
+        if len(probabilities) > 1 and max(probabilities) - min(probabilities) < 1e-9 and not reply.tokens:
+            raise HeedError(
+                f"The server gives each of {listing(prompt.answers)} the same probability: it does not read what it is "
+                "asked, so take another §model.read."
+            )
+
+
+def _plain(text: str) -> str:
+    """A text or a token as they are compared; some servers write the space before a token as a sign of its own."""
+    return bare(text.replace("\u2581", " ").replace("\u0120", " "))
+
+
+def _fitting(token: str, texts: Sequence[str]) -> list[int]:
+    """The texts that a token begins; or else the longest that it begins with."""
+    if not token:
+        return []
+    begun = [i for i, text in enumerate(texts) if text.startswith(token)]
+    longer = [i for i, text in enumerate(texts) if token.startswith(text) and not token[len(text) :][:1].isalnum()]
+    return begun or sorted(longer, key=lambda i: -len(texts[i]))[:1]

@@ -1,0 +1,53 @@
+"""How much a model may be asked at most."""
+
+import numpy as np
+
+from callbacks import Accuracy, Attentiveness, NaivePartial
+from callbacks.engine.engine import Planned
+from callbacks.engine.evaluation import Setting
+from callbacks.engine.forecast import Amount, forecast
+from datamodules import Planted
+from lightning_modules.prompted.requests.questions import QuestionProcessor
+from records.prompts.prompt import Prompt
+from records.prompts.wording import Wording
+
+
+def setting_of(**settings):
+    data = Planted(n_validation=20, swap=["premise", "hypothesis"], eval_batch_size=4, **settings)
+    data.setup("validate")
+    return data, QuestionProcessor(Prompt(Wording.plain(data.task.parts, data.task.labels), data.task))
+
+
+def amounts(data, processor, *evaluations, limit=None):
+    planned = []
+    for evaluation in evaluations:
+        plan = evaluation.plan(Setting(data))
+        planned.append(Planned(evaluation, plan, evaluation.context(data, plan)))
+    return forecast(data, planned, processor, limit)
+
+
+def test_all_examples_are_counted_as_if_all_were_changed():
+    data, processor = setting_of()
+    lengths = processor.lengths(list(data.pool))
+    found = amounts(data, processor, Accuracy(), Attentiveness(draws=3))
+    assert found["base"] == found["null"] == Amount(20, int(lengths.sum()))
+    assert found["changed"].inputs == 20 * 3 * 2
+    swapped = 0  # by brute force: every example with the partners that the evaluation draws
+    for swap in Attentiveness(draws=3).plan(Setting(data)).interventions:
+        for change, lender in zip(*_drawn(swap, data), strict=True):
+            parts = dict(data.pool[change].parts) | {swap.part: data.pool[lender].parts[swap.part]}
+            swapped += len(processor.prompt.text(processor.prompt.question(list(parts.values()))))
+    assert found["changed"].length == swapped
+
+
+def _drawn(swap, data):
+    changes = swap.changes(data.pool, np.arange(len(data.pool)), data.seed)
+    return changes.positions.tolist(), changes.lenders[swap.part].tolist()
+
+
+def test_a_limit_leaves_fewer_and_some_evaluations_need_none():
+    data, processor = setting_of()
+    found = amounts(data, processor, Accuracy(), limit=2)
+    assert (found["base"].inputs, found["null"].inputs, found["changed"].inputs) == (8, 8, 0)
+    assert amounts(data, processor)["base"].inputs == 20
+    assert amounts(data, processor, NaivePartial())["changed"].inputs == 40

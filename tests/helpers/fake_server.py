@@ -1,0 +1,122 @@
+"""A server on the loopback that speaks the OpenAI protocol, and does what a test tells it."""
+
+import hashlib
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+
+class Fault(NamedTuple):
+    """Something else than an answer: an HTTP status, a body as it is, a pause, or a socket that is closed."""
+
+    status: int = 200
+    body: str = ""
+    seconds: float = 0.0
+    closes: bool = False
+    headers: Mapping[str, str] = {}
+
+
+def question_of(body: Mapping[str, Any]) -> str:
+    """The question that a request is about."""
+    if "messages" in body:
+        return body["messages"][-1]["content"]
+    return body["prompt"].split("\n\n")[-1] if "prompt" in body else body.get("state", body.get("input"))
+
+
+def written(text: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer of a model that writes a text."""
+    usage = {"prompt_tokens": len(json.dumps(body)) // 4, "completion_tokens": 1}
+    choice = {"text": text} if "prompt" in body else {"message": {"role": "assistant", "content": text}}
+    return {"choices": [{"index": 0, "finish_reason": "stop", **choice}], "usage": usage}
+
+
+def share_of(text: str) -> float:
+    """A number from 0 to 1 that is the same for the same text."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
+
+
+class FakeServer:
+    """Answers each request as ``rule(body, n)`` says, where n counts equal requests from 0.
+
+    A rule gives a text, a JSON object, or a :class:`Fault`.
+
+    Attributes:
+        requests: The bodies, as they came.
+        headers: Their headers, with names in lower case.
+        paths: Their addresses.
+    """
+
+    def __init__(self, rule: Callable[[dict[str, Any], int], Any]) -> None:
+        self.rule, self.requests, self.headers, self.paths = rule, [], [], []
+        self._lock, self._seen = threading.Lock(), Counter()
+        self.at_once = self.most_at_once = 0
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                owner.handle(self)
+
+            def log_message(self, *args: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+
+    @property
+    def url(self) -> str:
+        """Its base URL."""
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    @property
+    def counted(self) -> Counter[str]:
+        """How often each request came."""
+        return Counter(self._seen)
+
+    def __enter__(self) -> "FakeServer":
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def handle(self, http: BaseHTTPRequestHandler) -> None:
+        body = json.loads(http.rfile.read(int(http.headers["Content-Length"])))
+        with self._lock:
+            text = json.dumps([http.path, body], sort_keys=True)
+            n = self._seen[text]
+            self._seen[text] += 1
+            self.requests.append(body)
+            self.headers.append({name.lower(): value for name, value in http.headers.items()})
+            self.paths.append(http.path)
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            self._send(http, self.rule(body, n), body)
+        except (BrokenPipeError, ConnectionResetError):  # nobody waits any more
+            pass
+        finally:
+            with self._lock:
+                self.at_once -= 1
+
+    def _send(self, http: BaseHTTPRequestHandler, answer: Any, body: dict[str, Any]) -> None:
+        fault = answer if isinstance(answer, Fault) else Fault()
+        time.sleep(fault.seconds)
+        if fault.closes:
+            http.close_connection = True
+            http.connection.close()
+            return
+        if not isinstance(answer, Fault):
+            told = answer if isinstance(answer, dict) else written(answer, body)
+            fault = Fault(body=json.dumps(told))
+        content = fault.body.encode()
+        http.send_response(fault.status)
+        for name, value in {"Content-Type": "application/json", **fault.headers}.items():
+            http.send_header(name, value)
+        http.send_header("Content-Length", str(len(content)))
+        http.end_headers()
+        http.wfile.write(content)

@@ -1,0 +1,144 @@
+"""The file of answers: who asks, who waits, and what is counted."""
+
+import os
+import signal
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightning_modules.prompted.requests import answers as module
+from lightning_modules.prompted.requests.answers import LEASE, Answers, Totals, key_of
+from records import HeedError
+
+
+class Clock:
+    """A time that a test sets."""
+
+    now = 1e9
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def two(tmp_path: Path, clock: Clock) -> tuple[Answers, Answers]:
+    """Two processes of a run."""
+    return Answers(tmp_path / "a.sqlite", "run", clock), Answers(tmp_path / "a.sqlite", "run", clock)
+
+
+def test_who_claims_first_asks_and_the_other_waits(two):
+    first, second = two
+    assert first.claim({"k": "K", "l": "L"}) == ({}, ["k", "l"], False)
+    assert second.claim({"k": "K", "m": "M"}) == ({}, ["m"], False)
+    first.put("k", '"yes"', 10, 2)
+    assert second.claim({"k": "K", "m": "M"}) == ({"k": '"yes"'}, [], False)
+    assert second.totals() == first.totals() == Totals(1, 10, 2)
+
+
+def test_a_claim_that_nobody_renews_is_taken_over(two, clock):
+    first, second = two
+    first.claim({"k": "K"})
+    clock.now += LEASE - 1
+    first.renew(["k"])
+    clock.now += LEASE - 1
+    assert second.claim({"k": "K"}).mine == []
+    clock.now += 2
+    assert second.claim({"k": "K"}).mine == ["k"]
+    assert first.claim({"k": "K"}).mine == []
+    second.put("k", '"yes"')
+    assert first.totals().requests == 2  # it was sent twice
+
+
+def test_a_claim_that_is_released_is_free_at_once(two):
+    first, second = two
+    first.claim({"k": "K", "l": "L"})
+    second.release(["l"])  # which is not its own
+    first.release(["k"])
+    assert second.claim({"k": "K", "l": "L"}).mine == ["k"]
+
+
+def test_the_claims_of_a_process_that_was_killed_are_free_at_once(tmp_path):
+    child = os.fork()
+    if not child:
+        Answers(tmp_path / "a.sqlite", "dead").claim({"k": "K"})
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert Answers(tmp_path / "a.sqlite", "run").claim({"k": "K"}).mine == ["k"]
+
+
+def test_a_run_sends_no_more_than_it_may(two):
+    first, second = two
+    assert first.claim({"k": "K", "l": "L"}, 3).mine == ["k", "l"]
+    assert second.claim({"m": "M", "n": "N"}, 3) == ({}, ["m"], True)
+    assert second.claim({"n": "N"}, 3) == ({}, [], True)
+    assert not second.again("m", 3)
+    assert second.again("m", 4)
+    second.put("m", '"yes"')
+    assert first.totals().requests == 2
+    assert first.claim({"n": "N"}, 4) == ({}, [], True)
+
+
+def test_another_run_counts_for_itself(tmp_path):
+    first, second = (Answers(tmp_path / "a.sqlite", run) for run in ("first", "second"))
+    first.claim({"k": "K", "l": "L"})
+    first.put("k", '"yes"', 5, 1)
+    first.release(["l"])
+    assert second.claim({"k": "K", "l": "L"}) == ({"k": '"yes"'}, ["l"], False)
+    assert (first.totals(), second.totals()) == (Totals(1, 5, 1), Totals(0, 0, 0))
+    assert second.claim({"m": "M"}, 1).over
+
+
+@given(st.lists(st.sampled_from("abcdef"), min_size=1), st.integers(1, 3))
+def test_many_keys_in_small_statements(keys, at_once):
+    """As a dict that one process fills and reads."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "AT_ONCE", at_once)
+        answers, reference = Answers(":memory:", "run"), {}
+        for i, key in enumerate(keys):
+            claimed = answers.claim({key: key.upper()})
+            assert (claimed.answers, claimed.mine) == (({key: reference[key]}, []) if key in reference else ({}, [key]))
+            if key not in reference:
+                reference[key] = str(i)
+                answers.put(key, str(i))
+        assert answers.get("abcdef") == reference
+        answers.close()
+
+
+def test_a_file_of_something_else_is_named(tmp_path):
+    path = tmp_path / "a.sqlite"
+    path.write_bytes(b"SQLite format 3\x00" + bytes(range(256)) * 40)
+    with pytest.raises(HeedError, match=r"cache .*a\.sqlite is damaged, or not an SQLite file \(.*\): move it away"):
+        Answers(path, "run")
+    path.unlink()
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE answers (x)")
+    other.close()
+    with pytest.raises(HeedError, match=r"a\.sqlite is not a file of answers of this version of Heed"):
+        Answers(path, "run")
+    with pytest.raises(HeedError, match="cannot be used"):
+        Answers(tmp_path, "run")
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    path = tmp_path / "a.sqlite"
+    answers = Answers(path, "run")
+    answers.claim({str(i): "x" * 500 for i in range(200)})
+    answers.close()
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(HeedError, match=r"a\.sqlite is damaged"):
+        Answers(path, "run").get([str(i) for i in range(200)])
+
+
+def test_keys_tell_any_difference():
+    assert key_of("a") == key_of("a") != key_of("b")
+    assert len(key_of("\ud800")) == 64

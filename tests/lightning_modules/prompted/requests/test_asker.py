@@ -1,0 +1,128 @@
+"""Many requests at once: each is sent once, and what fails is survived or named."""
+
+import threading
+import time
+from collections import Counter
+
+import pytest
+
+from lightning_modules.prompted.requests import asker as module
+from lightning_modules.prompted.requests.answers import Answers
+from lightning_modules.prompted.requests.asker import Asker
+from lightning_modules.prompted.requests.reply import Reply, Request
+from lightning_modules.prompted.requests.server import Unusable
+from records import HeedError
+
+
+def requests(*names: str) -> list[Request]:
+    return [Request("http://here", "/x", {"prompt": name}) for name in names]
+
+
+class Sent:
+    """Answers with the prompt itself, or as ``first`` says at the first time; counts what it is asked."""
+
+    def __init__(self, first=None):
+        self.counts, self.first, self.lock = Counter(), first or {}, threading.Lock()
+        self.now = self.most = 0
+
+    def __call__(self, request):
+        name = request.body["prompt"]
+        with self.lock:
+            self.counts[name] += 1
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(0.002)
+        with self.lock:
+            self.now -= 1
+        told = self.first.get(name)
+        if callable(told):
+            told = told(self.counts[name])
+        if isinstance(told, Exception):
+            raise told
+        return Reply(name, read=3, wrote=1) if told is None else told
+
+
+@pytest.fixture
+def answers(tmp_path):
+    return Answers(tmp_path / "a.sqlite", "run")
+
+
+def test_equal_requests_are_sent_once_and_a_second_time_never(answers, tmp_path):
+    sent = Sent()
+    asker = Asker(sent, answers, 3)
+    names = ["a", "b", "a", "c", "d", "e", "b"]
+    assert [reply.text for reply in asker.replies(requests(*names))] == names
+    assert set(sent.counts.values()) == {1}
+    assert 1 < sent.most <= 3
+    again = Asker(Sent({name: HeedError("never") for name in names}), Answers(tmp_path / "a.sqlite", "other"), 3)
+    assert [reply.text for reply in again.replies(requests(*names))] == names
+    assert again.answers.totals().requests == 0
+    assert (asker.reused, again.reused) == (0, 5)
+
+
+def test_a_repeat_is_another_request(answers):
+    sent = Sent()
+    (first,) = requests("a")
+    Asker(sent, answers, 3).replies([first, Request(first.url, first.path, first.body, 1)])
+    assert sent.counts == {"a": 2}
+
+
+def test_two_processes_send_nothing_twice(answers, tmp_path):
+    sent, names = Sent(), [f"{i}" for i in range(40)]
+    results = {}
+
+    def process(number):
+        asker = Asker(sent, Answers(tmp_path / "a.sqlite", "run"), 2)
+        results[number] = [r.text for start in range(0, 40, 8) for r in asker.replies(requests(*names)[start:][:8])]
+
+    threads = [threading.Thread(target=process, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == dict.fromkeys(range(3), names)
+    assert sent.counts == Counter(names)
+
+
+def test_an_answer_that_cannot_be_read_is_asked_for_again(answers):
+    sent = Sent({"a": lambda n: Unusable("nonsense") if n < 4 else Reply("yes"), "b": lambda n: Reply("" * n)})
+    asker = Asker(sent, answers, 2)
+    assert [reply.text for reply in asker.replies(requests("a", "b"))] == ["yes", ""]
+    assert sent.counts == {"a": 4, "b": 2}
+    assert answers.totals().requests == 6
+    asker = Asker(Sent({"c": Unusable("nonsense")}), answers, 2)
+    with pytest.raises(HeedError, match=r"^http://here/x sent, 4 times: nonsense\. The answers so far are kept"):
+        asker.replies(requests("c"))
+
+
+def test_what_fails_leaves_the_other_answers(answers, monkeypatch):
+    monkeypatch.setattr(module, "GRACE", 1.0)
+    sent = Sent({"c": HeedError("no"), "d": ValueError("a secret")})
+    with pytest.raises(HeedError, match="^no$"):
+        Asker(sent, answers, 4).replies(requests("a", "b", "c", "e"))
+    assert all(sent.counts[name] == 1 for name in "abe")
+    healthy = Sent()
+    assert [r.text for r in Asker(healthy, answers, 4).replies(requests("a", "b", "c", "e"))] == list("abce")
+    assert healthy.counts == {"c": 1}
+    with pytest.raises(HeedError, match=r"^http://here/x: ValueError\. The answers"):
+        Asker(sent, answers, 4).replies(requests("d"))
+
+
+def test_a_run_stops_before_it_sends_too_much(answers):
+    sent = Sent({"z": lambda n: Reply("")})
+    asker = Asker(sent, answers, 2, most=3)
+    with pytest.raises(HeedError, match=r"^max_requests 3: so many requests were sent, and more are needed\. The ans"):
+        asker.replies(requests(*"abcde"))
+    assert sent.counts.total() == 3
+    assert sorted(r.text for r in Asker(sent, answers, 2).replies(requests(*"abcde"))) == list("abcde")
+    assert sent.counts == Counter("abcde")
+    with pytest.raises(HeedError, match="max_requests 6"):  # an empty answer would be asked for once more
+        Asker(sent, answers, 2, most=6).replies(requests("z"))
+    assert sent.counts["z"] == 1
+
+
+def test_after_sigterm_nothing_is_made_up(answers, monkeypatch):
+    monkeypatch.setattr(module.stopping, "requested", lambda: True)
+    assert Asker(Sent(), answers, 2).replies(requests("a", "b")) == [None, None]
+    monkeypatch.undo()
+    assert [reply.text for reply in Asker(Sent(), answers, 2).replies(requests("a", "b"))] == ["a", "b"]

@@ -1,0 +1,140 @@
+"""What a server may do, and what a user reads of it."""
+
+import base64
+import logging
+import socket
+
+import pytest
+
+from lightning_modules.prompted.requests.secrets import Secrets
+from lightning_modules.prompted.requests.server import Server, Unusable
+from records import HeedError
+
+from fake_server import FakeServer, Fault
+
+openai = pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
+SOON = {"retry-after-ms": "1"}
+BODY = {"model": "m", "messages": [{"role": "user", "content": "q"}]}
+KEY = "sk-planted-0123456789"
+
+
+@pytest.fixture
+def waited(monkeypatch):
+    """The waits between two tries, which take no time."""
+    waits = []
+    monkeypatch.setattr("openai._base_client.SyncAPIClient._sleep_for_retry", lambda self, **told: waits.append(told))
+    return waits
+
+
+def ask(rule, key=None, timeout=5.0, path="/chat/completions"):
+    with FakeServer(rule) as fake:
+        return Server(fake.url, key, timeout).post(path, BODY), fake
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Fault(429, "{}", headers=SOON), Fault(500, "oops", headers=SOON), Fault(503, headers=SOON), Fault(closes=True)],
+)
+def test_what_passes_is_survived(waited, fault):
+    answer, fake = ask(lambda body, n: fault if n < 8 else "yes")
+    assert answer["choices"][0]["message"]["content"] == "yes"
+    assert (len(fake.requests), len(waited)) == (9, 8)
+
+
+def test_the_time_that_the_server_names_is_waited(monkeypatch):
+    waits = []
+    monkeypatch.setattr("time.sleep", waits.append)
+    ask(lambda body, n: Fault(429, headers={"Retry-After": "7"}) if n < 2 else "yes")
+    assert [wait for wait in waits if wait] == [7, 7]
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (Fault(401, '{"error": {"message": "bad key"}}'), r"refuses the key in OPENAI_API_KEY: HTTP 401 \(bad key\)\."),
+        (Fault(404, '{"detail": "no m"}'), r"has no model m, or there is no such address: HTTP 404 \(no m\); see name"),
+        (Fault(429, '{"error": "busy"}'), r"had too many requests, 9 times \(busy\): lower concurrency, or wait\. The"),
+        (Fault(500, "oops\n\x1b[31m"), r"failed 9 times: HTTP 500 \(oops \\x1b\[31m\)\. The answers so far are kept"),
+        (Fault(400, '{"error": {"message": "max_tokens"}}'), r"refuses the request: HTTP 400 \(max_tokens\)\."),
+        (Fault(422, '{"detail": [{"msg": "logprobs"}]}'), r"refuses the request: HTTP 422 \(.*logprobs.*\)\."),
+        (Fault(seconds=0.5), r"gave no answer in time, 9 times \(0\.1 s\): raise timeout\."),
+        (Fault(closes=True), r"cannot be reached \(.+\): start the server, or set OPENAI_BASE_URL\."),
+    ],
+)
+def test_what_stays_is_one_sentence(waited, fault, said):
+    with pytest.raises(HeedError, match=said) as raised:
+        ask(lambda body, n: fault, timeout=0.1 if fault.seconds else 5.0)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_server_that_is_not_there(waited):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    with pytest.raises(
+        HeedError, match=rf"^{url} cannot be reached \(.*refused\): start the server, or set OPENAI_BAS"
+    ):
+        Server(url, None, 5.0).post("/x", BODY)
+
+
+@pytest.mark.parametrize("body", ['{"choices": [', "<html>", ""])
+def test_what_is_not_json_may_come_right(body):
+    with pytest.raises(Unusable, match="sent something else than JSON"):
+        ask(lambda given, n: Fault(body=body))
+
+
+@pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://x/v1", "http://", "http://h:port/v1"])
+def test_an_address_that_is_none(url):
+    with pytest.raises(
+        HeedError, match="OPENAI_BASE_URL is not the address of a server, such as http://localhost:8000"
+    ):
+        Server(url, "k", 1.0)
+
+
+def test_another_machine_wants_a_key():
+    with pytest.raises(HeedError, match="OPENAI_API_KEY is not set, and https://example.org/v1 is not on this machine"):
+        Server("https://example.org/v1/", None, 1.0)
+    assert Server("https://example.org/v1/", "k", 1.0).url == "https://example.org/v1"
+    for host in ("localhost", "127.0.0.1:80", "[::1]:8000"):
+        assert Server(f"http://{host}/v1", None, 1.0).url == f"http://{host}/v1"
+
+
+def test_secrets_are_sent_and_not_shown():
+    with FakeServer(lambda body, n: "yes") as fake:
+        Server(fake.url, KEY, 5.0).post("/chat/completions", BODY)
+        at = fake.url.replace("http://", "http://me:pass%20word-123@") + "?token=query-secret-1"
+        server = Server(at, None, 5.0)
+        server.post("/chat/completions", BODY)
+    assert server.url == fake.url
+    basic = base64.b64encode(b"me:pass word-123").decode()
+    assert [headers["authorization"] for headers in fake.headers] == [f"Bearer {KEY}", f"Basic {basic}"]
+    assert fake.paths[1].endswith("/chat/completions?token=query-secret-1")
+    told = f"{basic} me:pass%20word-123 pass word-123 query-secret-1"
+    assert server.secrets.hide(told) == "*** *** *** ***"
+
+
+def test_a_server_that_repeats_the_key_is_not_repeated(caplog, waited):
+    def echo(body, n):
+        headers = {"x-request-id": f"of {KEY}"}
+        return Fault(400, f'{{"error": {{"message": "wrong key {KEY}"}}}}', headers=headers)
+
+    with caplog.at_level(logging.DEBUG), pytest.raises(HeedError) as raised:
+        ask(echo, KEY)
+    assert "wrong key ***" in str(raised.value)
+    assert raised.value.__cause__ is None
+    assert "request_id: of ***" in caplog.text
+    assert KEY not in caplog.text
+    answer, _ = ask(lambda body, n: f"My key is {KEY}.", KEY)
+    assert answer["choices"][0]["message"]["content"] == "My key is ***."
+
+
+def test_placeholders_are_not_secrets():
+    assert Secrets(["EMPTY", "none"]).hide("none is EMPTY") == "none is EMPTY"
+
+
+def test_lines_of_a_log_that_fit_no_arguments_stay(caplog):
+    Secrets([KEY]).hide_in_logs()
+    with caplog.at_level(logging.DEBUG):
+        logging.getLogger("openai").debug("%d of %s", KEY)
+    assert "%d of %s" in caplog.text
+    assert KEY not in caplog.text

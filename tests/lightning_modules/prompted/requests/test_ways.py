@@ -1,0 +1,204 @@
+"""Ways to read an answer: what is sent, and what is made of what comes back."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lightning_modules.prompted.requests.reply import Reply, Request
+from lightning_modules.prompted.requests.server import Unusable
+from lightning_modules.prompted.requests.ways import WAYS, require_known_pair
+from records import CLASSIFICATION, NO_LABEL, SPAN, Example, HeedError, Task
+from records.prompts.prompt import Prompt
+from records.prompts.wording import Wording
+
+LABELS = ("entailment", "neutral", "contradiction")
+TASK = Task(CLASSIFICATION, ("premise", "hypothesis"), LABELS, "neutral")
+WORDS = Wording(
+    "P: {premise}\nH: {hypothesis}\nAnswer:", "Say what follows.", {"entailment": "Yes", "neutral": "Maybe"}
+)
+SHOWN = Example("d", {"premise": "A", "hypothesis": "B"}, "entailment", {})
+PROMPT = Prompt(WORDS, TASK, (SHOWN,))
+MODEL = {"model": "m", "max_tokens": 8}
+
+
+def chat(content, logprobs=None):
+    choice = {"message": {"content": content}, "logprobs": logprobs}
+    return {"choices": [choice], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}
+
+
+def listed(*pairs):
+    top = [{"token": token, "logprob": value} for token, value in pairs]
+    return chat(pairs[0][0], {"content": [{"token": pairs[0][0], "top_logprobs": top}]})
+
+
+def test_a_written_answer():
+    way = WAYS["written"](MODEL, True)
+    body = way.body(PROMPT, "Q")
+    assert (way.path, body) == ("/chat/completions", MODEL | {"messages": PROMPT.messages("Q")})
+    reply = way.reply(chat("yes, it does"), PROMPT)
+    assert (reply, way.read(reply, PROMPT)) == (Reply("yes, it does", read=7, wrote=2), ("entailment", None))
+    assert way.read(way.reply(chat("Yesterday"), PROMPT), PROMPT) == (NO_LABEL, None)
+    for empty in ("", " \n", None):
+        reply = way.reply(chat(empty), PROMPT)
+        assert reply.is_empty
+        assert way.read(reply, PROMPT) == (NO_LABEL, None)
+
+
+def test_a_written_answer_behind_one_text():
+    way = WAYS["written"](MODEL, False)
+    assert (way.path, way.body(PROMPT, "Q")) == ("/completions", MODEL | {"prompt": PROMPT.text("Q")})
+    reply = way.reply({"choices": [{"text": " Maybe\n\nP:"}]}, PROMPT)
+    assert (way.read(reply, PROMPT), reply.read) == (("neutral", None), 0)
+
+
+@pytest.mark.parametrize(
+    "answer", [{}, [], None, "x", {"choices": []}, {"choices": [None]}, {"error": {"message": "m"}}]
+)
+@pytest.mark.parametrize("read", ["written", "first_token"])
+def test_no_choices_are_no_answer(answer, read):
+    with pytest.raises(Unusable, match="an answer without choices"):
+        WAYS[read](MODEL, True).reply(answer, PROMPT)
+    with pytest.raises(Unusable, match="not a text"):
+        WAYS[read](MODEL, True).reply(chat(["x"]), PROMPT)
+
+
+def test_an_empty_text_is_not_no_answer():
+    task = Task(SPAN, ("context", "question"), (), "")
+    prompt = Prompt(Wording.plain(task.parts, ()), task)
+    way = WAYS["written"](MODEL, True)
+    assert way.read(way.reply(chat(""), prompt), prompt) == (NO_LABEL, None)
+    assert way.read(way.reply(chat("I don't know."), prompt), prompt) == ("", None)
+    for read in ("first_token", "systemone", "decisions"):
+        with pytest.raises(HeedError, match="read must be written where answers are texts"):
+            WAYS[read](MODEL, True).require(prompt, task)
+
+
+def test_the_first_token():
+    way = WAYS["first_token"](MODEL, True)
+    body = way.body(PROMPT, "Q")
+    assert (body["logprobs"], body["top_logprobs"], body["max_tokens"]) == (True, 20, 1)
+    p = {" Yes": 0.4, "yes": 0.1, "May": 0.2, "the": 0.15, "con": 0.05}
+    reply = way.reply(listed(*((token, math.log(value)) for token, value in p.items())), PROMPT)
+    assert Reply.of_text(reply.as_text()) == reply
+    label, probabilities = way.read(reply, PROMPT)
+    assert label == "entailment"
+    np.testing.assert_allclose(probabilities, np.array([0.5, 0.2, 0.05]) / 0.75)
+    text = WAYS["first_token"](MODEL, False)
+    assert text.body(PROMPT, "Q")["logprobs"] == 5
+    other = {"choices": [{"text": " Yes", "logprobs": {"top_logprobs": [{t: math.log(v) for t, v in p.items()}]}}]}
+    assert text.read(text.reply(other, PROMPT), PROMPT) == (label, probabilities)
+
+
+def test_a_label_that_is_not_listed_is_at_most_as_likely_as_the_last():
+    way = WAYS["first_token"](MODEL, True)
+    reply = way.reply(listed((" Maybe", math.log(0.6)), ("I", math.log(0.1)), ("x", -math.inf)), PROMPT)
+    label, probabilities = way.read(reply, PROMPT)
+    assert label == "neutral"
+    np.testing.assert_allclose(probabilities, np.array([0.1, 0.6, 0.1]) / 0.8)
+    label, probabilities = way.read(way.reply(listed(("The", -0.1), ("A", -3.0)), PROMPT), PROMPT)
+    assert label == NO_LABEL
+    np.testing.assert_allclose(probabilities, 1 / 3)
+
+
+@given(st.lists(st.floats(1e-6, 0.3), min_size=3, max_size=3))
+def test_first_tokens_against_a_plain_sum(p):
+    tokens = {"Yes": p[0], " yes": p[0] / 2, "Maybe": p[1], "contradiction": p[2], "x": 1e-7}
+    way = WAYS["first_token"](MODEL, True)
+    reply = way.reply(listed(*((t, math.log(v)) for t, v in tokens.items())), PROMPT)
+    label, probabilities = way.read(reply, PROMPT)
+    sums = np.array([1.5 * p[0], p[1], p[2]])
+    np.testing.assert_allclose(probabilities, sums / sums.sum(), rtol=1e-9)
+    assert probabilities[LABELS.index(label)] == max(probabilities)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [chat("Yes"), chat("Yes", {"content": []}), listed(("Yes", 0.0)), listed(("Yes", float("nan")), ("No", -1.0))],
+)
+def test_a_server_without_log_probabilities(answer):
+    with pytest.raises(Unusable, match="no log-probabilities of first tokens, which §model.read first_token needs"):
+        WAYS["first_token"](MODEL, True).reply(answer, PROMPT)
+
+
+def test_a_server_that_gives_all_tokens_the_same():
+    with pytest.raises(Unusable, match="the same log-probability for every first token"):
+        WAYS["first_token"](MODEL, True).reply(listed(("Yes", 0.0), ("No", 0.0)), PROMPT)
+
+
+def test_labels_whose_first_tokens_are_not_told_apart():
+    way = WAYS["first_token"](MODEL, True)
+    alike = Prompt(Wording("{premise}{hypothesis}", "", {"entailment": "not so", "neutral": "Not here"}), TASK)
+    with pytest.raises(
+        HeedError, match="cannot tell the answers not so, Not here, contradiction apart: they begin alik"
+    ):
+        way.require(alike, TASK)
+    near = Prompt(Wording("{premise}{hypothesis}", "", {"entailment": "negative"}), TASK)
+    way.require(near, TASK)
+    reply = way.reply(listed(("neu", -0.1), ("x", -3.0)), near)
+    assert way.read(reply, near)[0] == "neutral"
+    with pytest.raises(
+        HeedError, match="the first token 'ne', of probability 0.9, begins the answers negative, neutral"
+    ):
+        way.read(way.reply(listed(("ne", -0.1), ("x", -3.0)), near), near)
+
+
+def test_typed_decisions():
+    way = WAYS["systemone"]({"model": "m"}, True)
+    body = way.body(PROMPT, "Q")
+    instructions = "Say what follows.\n\nP: A\nH: B\nAnswer: Yes"
+    criteria = {"Yes": None, "Maybe": None, "contradiction": None}
+    asked = {"type": "choice", "instructions": instructions, "criteria": criteria}
+    assert (way.path, body) == ("/systemone", {"model": "m", "state": "Q", "questions": {"answer": asked}})
+    p = {"Maybe": 0.5, "Yes": 0.3, "contradiction": 0.2}
+    told = {"answers": {"answer": {"type": "choice", "probabilities": p}}, "usage": {"input_tokens": 9}}
+    reply = way.reply(told, PROMPT)
+    assert (reply.read, way.read(reply, PROMPT)) == (9, ("neutral", [0.3, 0.5, 0.2]))
+    way = WAYS["decisions"]({"model": "m"}, True)
+    body = way.body(PROMPT, "Q")
+    assert body["questions"][0]["choices"] == [{"value": text} for text in ("Yes", "Maybe", "contradiction")]
+    assert (way.path, body["input"], body["questions"][0]["instructions"]) == ("/decisions", "Q", instructions)
+    entries = [{"value": text, "probability": value} for text, value in p.items()]
+    told = {"answers": [{"type": "choice", "choice": "Maybe", "probabilities": entries}]}
+    assert way.read(way.reply(told, PROMPT), PROMPT) == ("neutral", [0.3, 0.5, 0.2])
+    label, probabilities = way.read(way.reply({"answers": [{"type": "refusal"}]}, PROMPT), PROMPT)
+    assert (label, probabilities) == (NO_LABEL, [1 / 3] * 3)
+
+
+@pytest.mark.parametrize(
+    ("p", "said"),
+    [
+        ({"Yes": 0.0, "Maybe": 0.0, "contradiction": 0.0}, "sum to 0, not to 1"),
+        ({"Yes": 0.9, "Maybe": 0.9, "contradiction": 0.9}, "sum to 2.7, not to 1"),
+        ({"Yes": 1.5, "Maybe": -0.5, "contradiction": 0.0}, "sum to 1, not to 1|probabilities"),
+        ({"Yes": 0.5, "Maybe": 0.5}, "not finite, or not one for each label"),
+        ({"Yes": float("nan"), "Maybe": 0.5, "contradiction": 0.5}, "not finite"),
+        ({"Yes": "1", "Maybe": 0, "contradiction": 0}, "not finite"),
+        (None, "no probabilities of the answers"),
+    ],
+)
+def test_decisions_that_are_none(p, said):
+    with pytest.raises(Unusable, match=said):
+        WAYS["systemone"](MODEL, True).reply({"answers": {"answer": {"probabilities": p}}}, PROMPT)
+    entries = None if p is None else [{"value": text, "probability": value} for text, value in p.items()]
+    told = {"answers": [{"type": "choice", "probabilities": entries}]}
+    with pytest.raises(Unusable, match=said):
+        WAYS["decisions"](MODEL, True).reply(told, PROMPT)
+
+
+def test_the_first_answer_shows_what_a_server_ignores():
+    way = WAYS["systemone"](MODEL, True)
+    with pytest.raises(HeedError, match="gives each of Yes, Maybe, contradiction the same probability"):
+        require_known_pair(Reply(probabilities={"Yes": 1 / 3, "Maybe": 1 / 3, "contradiction": 1 / 3}), way, PROMPT)
+    with pytest.raises(HeedError, match="answers a first question with nothing.*raise max_tokens"):
+        require_known_pair(Reply(), WAYS["written"](MODEL, True), PROMPT)
+    require_known_pair(Reply("nonsense"), WAYS["written"](MODEL, True), PROMPT)
+
+
+def test_a_request_has_one_text():
+    first = Request("u", "/x", {"b": 1, "a": [1, {"d": "ä", "c": None}]})
+    assert first.text == Request("u", "/x", {"a": [1, {"c": None, "d": "ä"}], "b": 1}).text
+    assert first.text == '{"body":{"a":[1,{"c":null,"d":"ä"}],"b":1},"path":"/x","repeat":0,"url":"u"}'
+    assert len({first.text, Request("u", "/x", first.body, 1).text, Request("v", "/x", first.body).text}) == 3

@@ -1,0 +1,337 @@
+"""Endpoints in the real engine: oracles behind a server, of which every number is known."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pytorch_lightning import Trainer
+
+from callbacks import Accuracy, Answers, Attentiveness, Engine
+from datamodules import PairedData, Planted
+from lightning_modules import Endpoint
+from records import SPAN, Example, Examples, HeedError
+from records.prompts.prompt import Prompt
+from records.prompts.wording import Wording
+from records.rows import read_rows, select
+
+from commands import TRAINER
+from fake_server import FakeServer, Fault, question_of, share_of
+
+pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def at(monkeypatch, tmp_path):
+    """Makes an endpoint that asks a server."""
+
+    def make(fake, **settings):
+        monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
+        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        return Endpoint("tiny", **{"cache": str(tmp_path / "answers.sqlite"), **settings})
+
+    return make
+
+
+def planted(n=30, **settings):
+    return Planted(n_validation=n, swap=["premise", "hypothesis"], eval_batch_size=8, **settings)
+
+
+def measured(module, data, *evaluations):
+    """The engine, after an evaluation with the plain wording."""
+    engine = Engine()
+    data.setup("validate")
+    module.prepare(data.task)
+    module.prompt_with(Prompt(Wording.plain(data.task.parts, data.task.labels), data.task))
+    callbacks = [*(evaluations or (Accuracy(), Attentiveness())), engine]
+    Trainer(**TRAINER, callbacks=callbacks).validate(module, data, verbose=False)
+    return engine
+
+
+def parts_of(question):
+    """The texts behind the names of the parts."""
+    return {line.partition(": ")[0]: line.partition(": ")[2] for line in question.split("\n")}
+
+
+def value(engine, name):
+    return engine.results["metrics"][name]["value"]
+
+
+def test_a_model_that_reads_one_part_alone_is_attentive_to_it_alone(at):
+    with FakeServer(lambda body, n: "it is" if "it is" in question_of(body) else "entailment.") as fake:
+        engine = measured(at(fake), planted())
+    assert value(engine, "attentiveness/planted/premise") == value(engine, "attentiveness/planted/hypothesis") == 0
+    assert engine.rows["attentiveness"][0].num_rows == 30 * 11
+    word = lambda text: ("entailment", "contradiction")[len(text.split()) % 2]  # noqa: E731
+    with FakeServer(lambda body, n: word(parts_of(question_of(body))["hypothesis"])) as fake:
+        engine = measured(at(fake), planted())
+    assert value(engine, "attentiveness/planted/premise") == 0
+    assert 0 < value(engine, "attentiveness/planted/hypothesis") < 1
+
+
+def test_a_model_that_always_changes_has_attentiveness_1(at):
+    data = planted(12)
+    data.setup("validate")
+    own = {(e.parts["premise"], e.parts["hypothesis"]) for e in data.pool}
+
+    def rule(body, n):
+        parts = parts_of(question_of(body))
+        return "Entailment" if (parts["premise"], parts["hypothesis"]) in own else "neutral"
+
+    with FakeServer(rule) as fake:
+        engine = measured(at(fake), data)
+    for part in ("premise", "hypothesis"):
+        assert value(engine, f"attentiveness/planted/{part}") == 1
+        assert value(engine, f"attentiveness/planted/{part}/to_default") == 1
+
+
+def test_a_model_that_answers_by_a_hash_has_the_attentiveness_of_the_hash(at):
+    """Each number against the rule itself, asked without a server."""
+    answer = lambda question: "neutral" if share_of(question) < 0.3 else "contradiction"  # noqa: E731
+    with FakeServer(lambda body, n: answer(question_of(body))) as fake:
+        engine = measured(at(fake), planted(40))
+        sent = fake.counted
+    rows, data = engine.rows["attentiveness"][0], planted(40)
+    data.setup("validate")
+    prompt = Prompt(Wording.plain(data.task.parts, data.task.labels), data.task)
+    by_uid = {e.uid: dict(e.parts) for e in data.pool}
+    ask = lambda parts: answer(prompt.messages(prompt.question(list(parts.values())))[-1]["content"])  # noqa: E731
+    for part in ("premise", "hypothesis"):
+        hits = []
+        for row in select(rows, intervention="swap", part=part).to_pylist():
+            swapped = by_uid[row["uid"]] | {part: by_uid[row["partner"]][part]}
+            assert (row["y"], row["y2"]) == (ask(by_uid[row["uid"]]), ask(swapped))
+            hits.append(row["y"] != row["y2"])
+        assert value(engine, f"attentiveness/planted/{part}") == pytest.approx(np.mean(hits))
+    assert set(sent.values()) <= {1, 2}
+    assert sum(n == 2 for n in sent.values()) == 40  # the null control alone
+
+
+def test_the_null_control_finds_a_server_that_answers_otherwise_the_second_time(at):
+    with FakeServer(lambda body, n: "neutral" if n == 0 else "entailment") as fake:
+        engine = measured(at(fake, concurrency=3), planted())
+        assert fake.most_at_once <= 3
+    assert value(engine, "null/planted/flips") == 1
+    assert value(engine, "accuracy/planted/neutral") == 1
+
+
+def test_what_is_not_a_label_is_counted(at):
+    empty = lambda body: share_of(question_of(body)) < 0.4  # noqa: E731
+    with FakeServer(
+        lambda body, n: "Well" if "answer is" in question_of(body) else None if empty(body) else "?"
+    ) as fake:
+        module = at(fake)
+        engine = measured(module, planted(), Accuracy())
+        assert max(fake.counted.values()) == 4  # of empty ones each of the two repeats once more
+    assert engine.results["counts"]["no_label"] == 30
+    assert module.counts["answers"] == 60
+    assert 0 < module.counts["empty"] < 60
+
+
+@pytest.mark.parametrize("read", ["first_token", "systemone", "decisions"])
+def test_probabilities_reach_the_rows(at, read):
+    def rule(body, n):
+        p = np.array([share_of(f"{i}{question_of(body)}") for i in range(3)])
+        p /= p.sum()
+        labels = ("entailment", "neutral", "contradiction")
+        if "logprobs" in body:
+            top = [{"token": label[:4], "logprob": float(np.log(x))} for label, x in zip(labels, p, strict=True)]
+            return {"choices": [{"message": {"content": "x"}, "logprobs": {"content": [{"top_logprobs": top}]}}]}
+        if "state" in body:
+            return {"answers": {"answer": {"probabilities": dict(zip(labels, p.tolist(), strict=True))}}}
+        entries = [{"value": label, "probability": x} for label, x in zip(labels, p.tolist(), strict=True)]
+        return {"answers": [{"type": "choice", "probabilities": entries}]}
+
+    with FakeServer(rule) as fake:
+        engine = measured(at(fake, read=read), planted(9, default_label=None))
+        shown = [question_of(body) for body in fake.requests]
+    rows, data = engine.rows["attentiveness"][0], planted(9)
+    data.setup("validate")
+    labels, ps = data.task.labels, [row["p"] for row in rows.to_pylist()]
+    np.testing.assert_allclose(np.sum(ps, axis=1), 1, rtol=1e-6)
+    assert [labels[int(np.argmax(p))] for p in ps] == rows["y"].to_pylist()
+    assert len({tuple(p) for p in ps}) == 9
+    assert len(shown) == len(set(shown)) + 9 > 50  # the null control comes twice
+    assert value(engine, "null/planted/max_change") == 0
+
+
+@pytest.mark.parametrize(
+    ("read", "answer", "said"),
+    [
+        ("written", None, "answers a first question with nothing"),
+        ("first_token", "entailment", "no log-probabilities of first tokens, which read first_token needs"),
+        ("systemone", {"answers": {"answer": {"probabilities": dict.fromkeys("ab", 0.0)}}}, "one for each label"),
+        ("systemone", Fault(404, "{}"), "has no model tiny, or there is no such address: HTTP 404"),
+    ],
+)
+def test_a_server_that_ignores_what_it_is_asked_for_is_refused_at_the_first_question(at, read, answer, said):
+    with FakeServer(lambda body, n: answer) as fake:
+        with pytest.raises(HeedError, match=said):
+            measured(at(fake, read=read), planted())
+        assert len(fake.counted) == 1
+
+
+class Questions(PairedData):
+    """Questions about texts, whose answers are words of them."""
+
+    kind = SPAN
+
+    def __init__(self, n):
+        super().__init__("asked", ("context", "question"), (), "", swap=["context"])
+        self.n = n
+
+    def load(self, split):
+        texts = [(f"It is {i}.", f"What is {i}?", json.dumps([str(i)])) for i in range(self.n)]
+        return Examples.of([Example(f"a/{i}", {"context": c, "question": q}, a) for i, (c, q, a) in enumerate(texts)])
+
+
+def test_questions_are_answered_in_words(at):
+    def rule(body, n):
+        parts = parts_of(question_of(body))
+        number = parts["question"].removeprefix("What is ").removesuffix("?")
+        return number if number in parts["context"].split(".")[0].split() else "I don't know."
+
+    with FakeServer(rule) as fake:
+        engine = measured(at(fake), Questions(25), Answers(), Attentiveness())
+        assert {body["max_tokens"] for body in fake.requests} == {32}
+    assert value(engine, "exact_match/asked") == 1
+    assert value(engine, "attentiveness/asked/context") == 1
+
+
+def test_empty_texts_are_not_no_answer(at):
+    def rule(empty):
+        return lambda body, n: "" if any(f"What is {i}?" in question_of(body) for i in range(empty)) else "x"
+
+    with FakeServer(rule(1)) as fake:
+        engine = measured(at(fake), Questions(25), Answers())
+    assert select(engine.rows["answers"][0], uid="a/0", intervention="base")["y"].to_pylist() == ["(no label)"]
+    with (
+        FakeServer(rule(9)) as fake,
+        pytest.raises(HeedError, match=r"tiny left 9 of 25 answers empty, which is not the"),
+    ):
+        measured(at(fake), Questions(25), Answers())
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"read": "guessed"}, "read guessed: unknown; known are written, first_token"),
+        ({"concurrency": 0}, "concurrency 0 must be at least 1"),
+        ({"max_requests": -1}, "max_requests -1 may not be negative"),
+        ({"temperature": -1.0}, "temperature may not be negative"),
+        ({"prices": [1.0]}, "prices are two"),
+    ],
+)
+def test_settings_that_are_none(settings, said):
+    with pytest.raises(HeedError, match=said):
+        Endpoint("tiny", **settings)
+
+
+def test_an_endpoint_needs_a_name_and_is_not_trained():
+    with pytest.raises(HeedError, match="name must name the model at the server"):
+        Endpoint().prepare(planted().task)
+    with pytest.raises(HeedError, match="Endpoint is asked and never trained: python evaluate.py measures it"):
+        Endpoint("tiny").configure_optimizers()
+
+
+def test_further_entries_of_a_request(at):
+    with FakeServer(lambda body, n: "neutral") as fake:
+        measured(at(fake, extra={"seed": None, "top_k": 1}, temperature=0.5), planted(2), Accuracy())
+    body = fake.requests[-1]
+    assert (body["top_k"], body["temperature"], body["max_tokens"], body["model"]) == (1, 0.5, 8, "tiny")
+    assert "seed" not in body
+
+
+PROCESS = """
+import os, sys
+sys.path[:0] = [{root!r}, {helpers!r}]
+import torchvision_fix
+import torch
+from pathlib import Path
+from pytorch_lightning import Trainer
+from callbacks import Accuracy, Attentiveness, Engine, RunFolder
+from datamodules import Planted
+from lightning_modules import Endpoint
+from records.prompts.prompt import Prompt
+from records.prompts.wording import Wording
+from fake_server import FakeServer, question_of, share_of
+
+
+def rank_of(rank, world, port, folder):
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), NODE_RANK="0")
+    os.environ.update(LOCAL_RANK=str(rank), WORLD_SIZE=str(world))
+    data = Planted(n_validation=21, eval_batch_size=4, swap=["premise", "hypothesis"])
+    data.setup("validate")
+    module = Endpoint("tiny", cache=str(folder / "answers.sqlite"), concurrency=3)
+    module.prepare(data.task)
+    module.prompt_with(Prompt(Wording.plain(data.task.parts, data.task.labels), data.task))
+    Trainer(
+        accelerator="cpu", devices=world, strategy="ddp" if world > 1 else "auto", logger=False,
+        use_distributed_sampler=False, enable_progress_bar=False, enable_model_summary=False,
+        enable_checkpointing=False,
+        callbacks=[Accuracy(), Attentiveness(), Engine(), RunFolder(folder, lambda path: None)],
+    ).validate(module, data, verbose=False)
+
+
+answer = lambda body, n: ("neutral", "entailment", "Contradiction", "?")[int(4 * share_of(question_of(body)))]
+for world in (1, 2, 3):
+    import socket
+    with FakeServer(answer) as fake, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        os.environ["OPENAI_BASE_URL"] = fake.url
+        folder = Path(sys.argv[1], str(world))
+        children = []
+        for rank in range(world):
+            child = os.fork()
+            if not child:
+                status = 1
+                try:
+                    rank_of(rank, world, port, folder)
+                    status = 0
+                finally:
+                    sys.stdout.flush(), sys.stderr.flush()
+                    os._exit(status)
+            children.append(child)
+        failed = [os.waitpid(child, 0)[1] for child in children]
+        if any(failed):
+            sys.exit(f"{{world}} processes ended with {{failed}}")
+        (folder / "sent").write_text(repr(sorted(fake.counted.values())))
+"""
+
+
+@pytest.fixture(scope="module")
+def by_processes(tmp_path_factory):
+    """A folder with the results of one, two and three processes, and how often each request was sent."""
+    folder = tmp_path_factory.mktemp("processes")
+    code = PROCESS.format(root=str(ROOT), helpers=str(ROOT / "tests" / "helpers"))
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}
+    env.pop("OPENAI_API_KEY", None)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)], env=env, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return folder
+
+
+@pytest.mark.parametrize("processes", [2, 3])
+def test_several_processes_ask_nothing_twice_and_write_the_same_bytes(by_processes, processes):
+    one, several = by_processes / "1", by_processes / str(processes)
+    for name in ("results.json", "rows/accuracy.parquet", "rows/attentiveness.parquet"):
+        assert (one / name).read_bytes() == (several / name).read_bytes(), name
+    sent = (one / "sent").read_text()
+    assert (several / "sent").read_text() == sent
+    counts = json.loads(sent)
+    assert (counts.count(2), max(counts)) == (21, 2)  # of the null control alone
+    rows, _ = read_rows(several / "rows" / "attentiveness.parquet")
+    assert set(select(rows, intervention="base")["y"].to_pylist()) == {
+        "neutral",
+        "entailment",
+        "contradiction",
+        "(no label)",
+    }

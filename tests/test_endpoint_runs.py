@@ -1,0 +1,198 @@
+"""evaluate.py on a model behind a server: what it costs, what is kept, and what is not shown."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import pytest
+
+import evaluate
+import train
+from cli.messages import guarded
+from cli.short_forms import expand, of_endpoint
+from lightning_modules.prompted.requests import server
+from records import HeedError
+
+from commands import results_of, run
+from fake_server import FakeServer, Fault, question_of, share_of
+
+pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
+ROOT = Path(__file__).parents[1]
+KEY, PASSWORD = "sk-planted-0123456789", "planted-password-9876"
+SMALL = ["--data", "planted", "--endpoint", "org/tiny", "--data.n_validation", "20", "--attentiveness.draws", "2"]
+
+
+def answer(body, n=0):
+    return "neutral" if share_of(question_of(body)) < 0.3 else "Entailment"
+
+
+@pytest.fixture
+def here(monkeypatch, tmp_path):
+    """An empty working directory, without a key."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return tmp_path
+
+
+def ask(monkeypatch, fake, *argv):
+    monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
+    run(evaluate.main, *SMALL, *argv)
+
+
+def test_short_forms():
+    args = ["--endpoint", "m", "--endpoint.read=systemone", "--endpoint.prices", "[1, 2]", "--endpoints", "x"]
+    assert of_endpoint(args) == [
+        *("--model", "endpoint", "--model.name", "m", "--model.read=systemone", "--model.prices", "[1, 2]"),
+        *("--endpoints", "x"),
+    ]
+    assert expand(["--endpoint=m"])[2:] == ["--model", str(ROOT / "configs/model/endpoint.yaml"), "--model.name", "m"]
+
+
+def test_a_second_evaluation_sends_nothing(monkeypatch, here, caplog):
+    with FakeServer(answer) as fake:
+        ask(monkeypatch, fake, "--endpoint.prices", "[1000, 2000]")
+        sent = len(fake.requests)
+        ask(monkeypatch, fake, "--output", "second")
+        assert len(fake.requests) == sent > 60
+    first = here / "runs/planted/org-tiny/pretrained/version_0"
+    for name in ("results.json", "rows/attentiveness.parquet", "rows/accuracy.parquet"):
+        assert (first / name).read_bytes() == (here / "second" / name).read_bytes()
+    told = caplog.text
+    assert re.search(
+        rf"org/tiny: {sent} requests sent, [\d,]+ tokens read and {sent} written, [\d.]+ USD; 0 answ", told
+    )
+    assert re.search(rf"org/tiny: 0 requests sent, 0 tokens read and 0 written; {sent} answers came from runs/", told)
+    run_file = json.loads((first / "run.json").read_text())
+    assert run_file["prompt"]["wording"] == "plain"
+
+
+def test_requests_end_where_the_user_wants_and_go_on_from_there(monkeypatch, here):
+    with FakeServer(answer) as fake:
+        with pytest.raises(HeedError) as raised:
+            ask(monkeypatch, fake, "--endpoint.max_requests", "30", "--output", "one")
+        raised.value.name_settings(r"--\1")
+        assert str(raised.value).startswith("--model.max_requests 30: so many requests were sent, and more are needed.")
+        assert "The answers so far are kept" in str(raised.value)
+        assert len(fake.requests) == 30
+        ask(monkeypatch, fake, "--output", "two")
+        assert set(fake.counted.values()) == {1, 2}
+        kept = len(fake.requests)
+    with FakeServer(answer) as fake:
+        ask(monkeypatch, fake, "--output", "three", "--endpoint.cache", "other.sqlite")
+        assert len(fake.requests) == kept
+    assert results_of(here / "two") == results_of(here / "three")
+
+
+def test_a_dry_run_sends_nothing_and_leaves_nothing(monkeypatch, here, capsys):
+    with FakeServer(answer) as fake:
+        for more in ([], ["--output", "out"]):
+            with pytest.raises(SystemExit) as ended:
+                ask(monkeypatch, fake, "--dry_run", "--endpoint.prices", "[0.5, 1.5]", *more)
+            assert ended.value.code == 0
+        assert not fake.requests
+        assert not list(here.iterdir())
+        told = capsys.readouterr().out
+        counts = dict(re.findall(r"^  (\w+) +(\d+) requests", told, re.MULTILINE))
+        assert counts == {"base": "20", "changed": "40", "null": "20", "together": "80"}
+        tokens = int(re.search(r"together .* about +([\d,]+) tokens", told)[1].replace(",", ""))
+        ask(monkeypatch, fake)
+        base = [body for body in fake.requests if "The answer is" not in question_of(body)]
+    told = results_of(next(here.glob("runs/*/*/*/*")))
+    changed = told["metrics"]["attentiveness/planted/premise"]["n"]
+    assert len(base) <= 40 + 2 * changed < 80
+    texts = {question_of(body) for body in base}
+    assert tokens == pytest.approx(sum(map(len, texts)) / len(texts) / 4 * 80, rel=0.05)
+
+
+def test_a_dry_run_is_of_an_endpoint(here, tiny_t5):
+    model = ["--model", str(tiny_t5), "--data", "planted", "--data.n_validation", "5"]
+    with pytest.raises(HeedError, match="--dry_run counts the requests to a server, and this model is none"):
+        run(evaluate.main, *model, "--dry_run")
+
+
+def test_an_endpoint_is_not_trained(here, monkeypatch):
+    with pytest.raises(HeedError, match="org/tiny is asked in context, and not trained here: use evaluate.py"):
+        run(train.main, "--data", "planted", "--endpoint", "org/tiny")
+    assert not list(here.rglob("config.yaml"))
+
+
+def test_a_key_is_missing_before_anything_is_made(monkeypatch, here):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(HeedError, match="OPENAI_API_KEY is not set, and https://api.openai.com/v1 is not on this mach"):
+        run(evaluate.main, *SMALL)
+    assert not list(here.iterdir())
+
+
+def test_several_prompts_lie_side_by_side(monkeypatch, here):
+    with FakeServer(answer) as fake:
+        ask(monkeypatch, fake, "--prompt.tuples", "1", "--prompt.seeds", "2", "--output", "out")
+        assert {len(body["messages"]) for body in fake.requests} == {7}
+    assert sorted(path.name for path in (here / "out").glob("plain-*")) == [
+        "plain-plain-k1-seed0",
+        "plain-plain-k1-seed1",
+    ]
+
+
+COMMAND = "import evaluate; from cli.messages import guarded; guarded(evaluate.main)"
+
+
+def command(fake, folder, *argv, **env):
+    """A command in a process of its own; all that it says."""
+    given = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENAI_BASE_URL": fake, **env}
+    quiet = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false"]
+    return subprocess.run(
+        [sys.executable, "-c", COMMAND, *SMALL, *quiet, *argv],
+        env={**os.environ, **given},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_secrets_reach_no_file_and_no_line(tmp_path):
+    """The server repeats them in whatever it says, and the libraries log all that they can."""
+
+    def echo(body, n):
+        told = f"{KEY} me:{PASSWORD} {PASSWORD}"
+        if n == 0 and share_of(question_of(body)) < 0.2:
+            return Fault(500, json.dumps({"error": {"message": told}}), headers={"x-request-id": told, **SOON})
+        if share_of(question_of(body)) < 0.4:
+            return f"Entailment, says {told}"
+        return "neutral" if len(fake.requests) < 40 else Fault(401, json.dumps({"error": {"message": told}}))
+
+    with FakeServer(echo) as fake:
+        url = fake.url.replace("http://", f"http://me:{PASSWORD}@") + f"?token={KEY}"
+        done = command(url, tmp_path, OPENAI_API_KEY=KEY, OPENAI_LOG="debug")
+    assert done.returncode == 2, done.stderr
+    assert "refuses the key in OPENAI_API_KEY: HTTP 401 (*** *** ***)" in done.stderr
+    assert "openai._base_client" in done.stderr  # the log was on
+    assert "Traceback" not in done.stderr
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert any(path.name == "answers.sqlite" for path in files)
+    assert any(b"Entailment, says ***" in path.read_bytes() for path in files)
+    for secret in (KEY, PASSWORD):
+        assert secret not in done.stdout + done.stderr
+        assert not [path for path in files if secret.encode() in path.read_bytes()]
+
+
+SOON = {"retry-after-ms": "1"}
+
+
+def test_a_user_reads_one_sentence(monkeypatch, here, capsys):
+    monkeypatch.setattr(server, "RETRIES", 1)
+    monkeypatch.setattr("openai._base_client.SyncAPIClient._sleep_for_retry", lambda self, **told: None)
+    with FakeServer(lambda body, n: Fault(500, "{}")) as fake:
+        monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
+        monkeypatch.setattr(sys, "argv", ["evaluate.py", *SMALL, "--trainer.accelerator", "cpu"])
+        with pytest.raises(SystemExit) as ended:
+            guarded(evaluate.main)
+    assert ended.value.code == 2
+    assert f"evaluate.py: {fake.url}/chat/completions failed 2 times: HTTP 500 ({{}}). The answers" in (
+        capsys.readouterr().err
+    )

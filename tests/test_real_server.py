@@ -1,0 +1,147 @@
+"""evaluate.py on a real server: ``transformers serve`` with a tiny model of random weights."""
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+
+import torchvision_fix  # noqa: F401
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+import evaluate
+from records import HeedError
+from records.rows import read_rows, select
+
+from causal import save
+from commands import results_of, run
+
+for package in ("openai", "fastapi", "uvicorn"):
+    pytest.importorskip(package, reason=f"{package} is not installed: pip install 'heed[openai,serve]'")
+pytestmark = pytest.mark.slow  # the server imports transformers, and so does each process that is killed
+ROOT = Path(__file__).parents[1]
+SERVE = "import sys, torchvision_fix; from transformers.cli.transformers import main; sys.argv[0] = 'serve'; main()"
+EVALUATE = "import evaluate; from cli.messages import guarded; guarded(evaluate.main)"
+SMALL = ["--data", "planted", "--data.n_validation", "12", "--attentiveness.draws", "2"]
+ENV = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return save(tmp_path_factory.mktemp("llama"))
+
+
+@pytest.fixture(scope="module")
+def served(model, tmp_path_factory):
+    """The base URL of the server, which ends with the tests."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    argv = [sys.executable, "-c", SERVE, "serve", str(model), "--port", str(port), "--device", "cpu"]
+    with open(tmp_path_factory.mktemp("log") / "log", "w+") as log:
+        process = subprocess.Popen(
+            [*argv, "--host", "127.0.0.1"], env={**os.environ, **ENV}, stdout=log, stderr=subprocess.STDOUT
+        )
+        try:
+            _await(process, f"http://127.0.0.1:{port}/health", log)
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def _await(process, url, log):
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    for _ in range(600):
+        with suppress(OSError):
+            direct.open(url, timeout=5).read()
+            return
+        if process.poll() is not None:
+            break
+        time.sleep(0.2)
+    log.seek(0)
+    pytest.fail(log.read()[-2000:])
+
+
+@pytest.fixture
+def here(served, monkeypatch, tmp_path):
+    """An empty working directory, with the server in the environment."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_BASE_URL", served)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return tmp_path
+
+
+def answers_in(folder):
+    """Body and answer of each request in the file of answers that is answered."""
+    with sqlite3.connect(folder / "runs" / "answers.sqlite") as file:
+        rows = file.execute("SELECT request, answer FROM answers WHERE answer IS NOT NULL").fetchall()
+    file.close()
+    return [(json.loads(request), json.loads(answer)) for request, answer in rows]
+
+
+def test_written_answers_are_those_of_the_model(here, model):
+    run(evaluate.main, *SMALL, "--endpoint", str(model), "--output", "out")
+    results = results_of(here / "out")
+    assert results["metrics"]["null/planted/flips"]["value"] == 0
+    tokenizer, network = AutoTokenizer.from_pretrained(model), AutoModelForCausalLM.from_pretrained(model)
+    kept = answers_in(here)
+    assert len(kept) >= 25
+    for request, answer in kept[:6]:
+        messages = request["body"]["messages"]
+        ids = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_tensors="pt", return_dict=True)
+        with torch.no_grad():
+            written = network.generate(**ids, max_new_tokens=8, do_sample=False)[0, ids["input_ids"].shape[1] :]
+        assert answer["text"] == tokenizer.decode(written, skip_special_tokens=True)
+        assert answer["read"] == ids["input_ids"].shape[1]
+
+
+def test_typed_decisions_have_probabilities(here, model):
+    run(evaluate.main, *SMALL, "--endpoint", str(model), "--endpoint.read", "systemone", "--output", "out")
+    rows, _ = read_rows(here / "out" / "rows" / "accuracy.parquet")
+    p = np.array(select(rows, intervention="base")["p"].to_pylist())
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-6)
+    assert len({tuple(row) for row in p.tolist()}) == 12
+    labels = ("entailment", "neutral", "contradiction")
+    given = np.array([[answer["probabilities"][label] for label in labels] for _, answer in answers_in(here)])
+    assert np.abs(given[None] - p[:, None]).max(axis=2).min(axis=1).max() < 1e-6  # each as the server gave it
+    assert results_of(here / "out")["metrics"]["null/planted/max_change"]["value"] < 1e-6
+
+
+def test_a_server_that_ignores_log_probabilities_is_refused(here, model):
+    with pytest.raises(HeedError, match="no log-probabilities of first tokens, which read first_token needs"):
+        run(evaluate.main, *SMALL, "--endpoint", str(model), "--endpoint.read", "first_token")
+
+
+def test_a_run_that_is_killed_goes_on_from_its_answers(here, model, caplog):
+    quiet = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--endpoint.concurrency", "1"]
+    argv = [sys.executable, "-c", EVALUATE, *SMALL, "--endpoint", str(model), *quiet, "--output", "killed"]
+    process = subprocess.Popen(argv, env={**os.environ, **ENV}, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    for _ in range(3000):
+        with suppress(sqlite3.OperationalError):
+            if len(answers_in(here)) >= 8:
+                break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait(timeout=30) == -signal.SIGKILL
+    assert not (here / "killed" / "results.json").exists()
+    kept = len(answers_in(here))
+    run(evaluate.main, *SMALL, "--endpoint", str(model), "--output", "resumed")
+    whole = len(answers_in(here))
+    assert 8 <= kept < whole
+    assert f"{whole - kept:,} requests sent" in caplog.text
+    assert f"{kept:,} answers came from" in caplog.text
+    (here / "runs" / "answers.sqlite").unlink()
+    run(evaluate.main, *SMALL, "--endpoint", str(model), "--output", "whole")
+    for name in ("results.json", "rows/attentiveness.parquet"):
+        assert (here / "resumed" / name).read_bytes() == (here / "whole" / name).read_bytes()
