@@ -17,7 +17,7 @@ from records.rows import read_rows
 from causal import save
 from commands import results_of, run
 
-DOCS = Path(__file__).parents[1] / "docs" / "running.md"
+DOCS = Path(__file__).parents[1] / "docs" / "language_models.md"
 
 
 @pytest.fixture(scope="module")
