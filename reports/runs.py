@@ -146,8 +146,8 @@ def _read(folder: str) -> Measured:
 def _model(config: Mapping[str, Any]) -> str:
     """The short name of a model, through the runs whose weights it began with."""
     for _ in range(DEEPEST):
-        model = config["model"]
-        backbone = str(model.get("backbone") or model.get("name") or model["class_path"].rpartition(".")[2])
+        own = config["model"]
+        backbone = str(own.get("backbone") or own.get("name") or own["class_path"].rpartition(".")[2])
         if Path(backbone).parts[-2:] != EXPORTED:
             break
         run = Path(backbone).parents[1]

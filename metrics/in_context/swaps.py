@@ -8,9 +8,9 @@ import pyarrow as pa
 from metrics.in_context.answers import by_cluster
 from records import NO_LABEL, SPAN, Context
 from records.answers import NO_ANSWER
-from records.rows import BASE, cluster_of, runs, same, where
+from records.rows import BASE, cluster_of, runs, same, strings, where
 
-ATTENTIVENESS, WITH_INVALID, TO_DEFAULT = "attentiveness", "with_invalid", "to_default"
+ATTENTIVENESS, WITH_INVALID, TO_DEFAULT, KEPT = "attentiveness", "with_invalid", "to_default", "kept"
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,9 @@ def swaps(rows: pa.Table, part: str, context: Context) -> dict[str, Swaps]:
     Returns:
         ``attentiveness``, the share that changes (of texts: that becomes no answer) among the examples whose base
         answer is a label and not the default one; ``with_invalid``, the same where base answers that are not labels
-        count, too; ``to_default``, the share that becomes the default label.
+        count, too; ``to_default``, the share that becomes the default label. Of a part that must not matter, one of
+        ``own["distractors"]``, it is ``kept`` alone, as :func:`metrics.attentiveness.kept_answers` has it: the share of
+        all examples whose answer stays.
     """
     cluster, swapped = cluster_of(rows), where(rows, intervention="swap", part=part)
     uid, draw = runs(rows, "uid"), rows["draw"].to_numpy()
@@ -57,6 +59,10 @@ def swaps(rows: pa.Table, part: str, context: Context) -> dict[str, Swaps]:
         std = float(np.std(shares, ddof=1)) if len(shares) > 1 else None
         return Swaps(by_cluster(hit[kept], cluster[kept], clusters), len(np.unique(uid[kept])), std)
 
+    if part in context.own.get("distractors", ()):
+        pairs = zip(strings(rows, "y"), strings(rows, "y2"), strict=True)
+        stays = [y2 is not None and SPAN.alike(y, y2) and bool(y) == bool(y2) for y, y2 in pairs]
+        return {KEPT: count(np.array(stays, dtype=bool), swapped)}
     if context.kind is SPAN:
         return {ATTENTIVENESS: count(where(rows, y2=NO_ANSWER), swapped & ~where(rows, y=NO_ANSWER))}
     is_label, changed, default = ~where(rows, y=NO_LABEL), ~same(rows, "y", "y2"), context.default_label

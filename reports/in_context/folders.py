@@ -190,7 +190,8 @@ def _read(run: Measured, model: str) -> Asked:
 def _by_part(rows: pa.Table, context: Context) -> tuple[dict[str, dict[str, Swaps]], dict[str, dict[str, Swaps]]]:
     """Part to its swaps, of the answers as they were written and of the most probable labels."""
     likely = None if context.kind is SPAN else scored(rows, context.labels)
-    written = {part: swaps(rows, part, context) for part in context.own["swap"]}
+    parts = [*context.own["swap"], *context.own.get("distractors", ())]
+    written = {part: swaps(rows, part, context) for part in parts}
     return written, {part: swaps(likely, part, context) for part in written} if likely is not None else {}
 
 

@@ -1,6 +1,6 @@
 """Numbers of each prompt over the seeds of its demonstrations, and differences between kinds of demonstrations."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -112,6 +112,11 @@ def _flagged(measured: OverSeeds) -> OverSeeds:
 
 def _is_flagged(measured: OverSeeds) -> bool:
     return NOT_ABOVE_MAJORITY in measured.flags
+
+
+def headline(numbers: Mapping[str, OverSeeds]) -> OverSeeds:
+    """The main number of a part: attentiveness, or how often answers stay where it must not matter."""
+    return next(iter(numbers.values()))
 
 
 def less(first: Group, other: Group, sums_of: Callable[[Asked], np.ndarray], name: str) -> OverSeeds:

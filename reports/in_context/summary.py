@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
-from metrics.in_context.swaps import ATTENTIVENESS
-from metrics.statistics.over_seeds import OverSeeds
+from metrics.in_context.swaps import ATTENTIVENESS, WITH_INVALID
+from metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from records import HeedError, listing, printable
 from records.storage.results import read_results, rows_file
 from reports.in_context import tables
 from reports.in_context.folders import Below, read
-from reports.in_context.groups import NO_SWAPS, Group, groups_of
+from reports.in_context.groups import NO_SWAPS, Group, groups_of, headline
 from reports.in_context.tables import Form
 from reports.terminal.cells import Cells, print_cells
 from reports.terminal.table import FLAGS, print_table
@@ -33,7 +33,8 @@ def whole(groups: Sequence[Group], form: Form) -> Iterator[Cells]:
     yield from short(groups, form)
     for alike in tables.by_model(groups):
         for part in _parts(alike):
-            yield from tables.augmentation(alike, part, form)
+            if all(ATTENTIVENESS in group.written.get(part, (ATTENTIVENESS,)) for group in alike):
+                yield from tables.augmentation(alike, part, form)
     yield from tables.across(groups, form)
 
 
@@ -41,7 +42,7 @@ def _parts(groups: Sequence[Group]) -> list[str]:
     return list(dict.fromkeys(part for group in groups for part in group.written))
 
 
-def notes(groups: Sequence[Group], form: Form) -> Iterator[str]:
+def notes(groups: Sequence[Group], shown: Sequence[Cells], form: Form) -> Iterator[str]:
     """What a reader must know of these tables, a sentence or two each."""
     if any(group.scored or "scored" in group.answers for group in groups):
         yield (
@@ -49,10 +50,9 @@ def notes(groups: Sequence[Group], form: Form) -> Iterator[str]:
             "the same."
         )
     if any(group.written for group in groups):
-        yield (
-            "+invalid: with examples whose written answer is not a label, which do not count elsewhere; "
-            "n: examples that count, the mean over seeds."
-        )
+        yield "n: examples that count, the mean over seeds."
+    if any(WITH_INVALID in numbers for group in groups for numbers in group.written.values()):
+        yield "+invalid: with examples whose written answer is not a label, which do not count elsewhere."
     if kinds := {group.key.kind for group in groups} & tables.CONTROLS.keys():
         texts = (f"{tables.KINDS[kind]}: {text}" for kind, text in tables.CONTROLS.items() if kind in kinds)
         yield f"{'; '.join(texts)}."
@@ -62,24 +62,18 @@ def notes(groups: Sequence[Group], form: Form) -> Iterator[str]:
         named = listing(list(dict.fromkeys(lone)))
         yield f"One seed alone: {named}. [95 %] says nothing of other demonstrations there."
     yield from _undefined(groups)
-    flags = {flag for group in groups for measured in _numbers(group) for flag in measured.flags}
-    yield from (f"({FLAGS[flag][0]}) {FLAGS[flag][1]}." for flag in FLAGS if flag in flags)
-    if "not_above_majority" in flags and not form.all:
+    text = "\n".join(cell for cells in shown for row in cells.rows for cell in row)
+    flags = [flag for flag, (mark, _) in FLAGS.items() if f" ({mark})" in text]
+    yield from (f"({FLAGS[flag][0]}) {FLAGS[flag][1]}." for flag in flags)
+    if NOT_ABOVE_MAJORITY in flags and not form.all:
         yield "Attentiveness there is not shown (-); --all shows it."
-
-
-def _numbers(group: Group) -> Iterator[OverSeeds]:
-    yield from group.answers.values()
-    for of in (group.written, group.scored):
-        for numbers in of.values():
-            yield from numbers.values()
 
 
 def _undefined(groups: Sequence[Group]) -> Iterator[str]:
     """Which seeds have no attentiveness, as all examples are predicted as the default label."""
     for group in groups:
         for part, numbers in group.written.items():
-            if missing := numbers[ATTENTIVENESS].undefined:
+            if missing := headline(numbers).undefined:
                 where = f"{tables.title(group)}, {tables.label(group, groups)}"
                 no = f"attentiveness to {part} is undefined"
                 if missing == len(group.seeds):
@@ -100,11 +94,11 @@ def about_folders(below: Below) -> Iterator[str]:
 
 def print_report(groups: Sequence[Group], below: Below, form: Form, is_short: bool) -> None:
     """Print tables and notes, in the width of the terminal."""
-    console = Console()
-    for cells in (short if is_short else whole)(groups, form):
+    console, shown = Console(), list((short if is_short else whole)(groups, form))
+    for cells in shown:
         print_cells(cells, console, between=1)
     console.print()
-    for note in notes(groups, form):
+    for note in notes(groups, shown, form):
         console.print(printable(note), markup=False, highlight=False)
     for text in about_folders(below):
         console.print(printable(text), soft_wrap=True, markup=False, highlight=False)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from metrics.in_context.answers import AGREEMENT, INVALID, SCORED, WORTH
-from metrics.in_context.swaps import ATTENTIVENESS, TO_DEFAULT, WITH_INVALID
+from metrics.in_context.swaps import ATTENTIVENESS, KEPT, TO_DEFAULT, WITH_INVALID
 from metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from metrics.statistics.over_seeds import OverSeeds
 from records import SPAN
-from reports.in_context.groups import Group, attentiveness_of, less, worth_of
+from reports.in_context.groups import Group, attentiveness_of, headline, less, worth_of
 from reports.terminal.cells import Cells
 from reports.terminal.table import FLAGS
 
@@ -116,13 +116,16 @@ def _plain(measured: OverSeeds | None) -> str:
 
 
 def attentiveness(groups: Sequence[Group], part: str, form: Form) -> Cells:
-    """Attentiveness of one model on one data set to a part, with both standard deviations; two rows for each prompt."""
+    """Attentiveness of one model on one data set to a part, with both standard deviations; a row for each answer.
+
+    Of a part that must not matter, it is how often answers stay.
+    """
     rows, is_span = [], groups[0].asked[0].context.kind is SPAN
     for group in groups:
         for answer, of in (("written", group.written), ("scored", group.scored)):
             if part not in of:
                 continue
-            measured, beside = of[part][ATTENTIVENESS], of[part].get(WITH_INVALID)
+            measured, beside = headline(of[part]), of[part].get(WITH_INVALID)
             shown = [
                 form.attentive(measured, text)
                 for text in (form.number, lambda m: spread(m.std_draws), lambda m: spread(m.std_seeds), bounds)
@@ -131,7 +134,9 @@ def attentiveness(groups: Sequence[Group], part: str, form: Form) -> Cells:
             with_invalid = form.attentive(beside, lambda m: f"{100 * m.value:z.1f}" if m.value is not None else "")
             rows.append(row if is_span else [*row, with_invalid if answer == "written" else ""])
     header = SWAPPED if is_span else [*SWAPPED, "+invalid"]
-    return Cells(f"{title(groups[0])}: attentiveness, {part} swapped, %", header, rows)
+    of_part = next(group.written[part] for group in groups if part in group.written)
+    what = "answers that stay" if KEPT in of_part else ATTENTIVENESS
+    return Cells(f"{title(groups[0])}: {what}, {part} swapped, %", header, rows)
 
 
 def wordings(groups: Sequence[Group], form: Form) -> Cells | None:
@@ -145,13 +150,13 @@ def wordings(groups: Sequence[Group], form: Form) -> Cells | None:
             row = [label(alike[0], alike[:1]), str(len(alike)), _range([group.answers[WORTH] for group in alike])]
             rows.append([*row, *of_parts])
     heading = f"{title(groups[0])}: least and largest over wordings, %"
-    header = ["prompt", "wordings", "accuracy", *(f"attentiveness to {part}" for part in parts)]
+    header = ["prompt", "wordings", "accuracy", *(f"{part} swapped" for part in parts)]
     return Cells(heading, header, rows) if rows else None
 
 
 def _attentive_spread(measured: Sequence[dict[str, OverSeeds] | None], form: Form) -> str:
     """The spread over the wordings whose attentiveness is shown."""
-    shown = [numbers[ATTENTIVENESS] for numbers in measured if numbers is not None]
+    shown = [headline(numbers) for numbers in measured if numbers is not None]
     return _range([m for m in shown if form.attentive(m, form.number) != HIDDEN])
 
 

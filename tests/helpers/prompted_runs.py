@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
-from records import NO_LABEL, Context
+from records import NO_LABEL, SPAN, Context
 from records import rows as r
 from records.storage.results import write_results
 
@@ -109,7 +109,7 @@ def save(
         **model: Further settings of the model.
     """
     meta = {"data": context.data, "seed": context.seed, "manifest": manifest, "context": context.as_dict()}
-    written = {"accuracy": (r.select(rows, intervention=r.BASE), meta)}
+    written = {"answers" if context.kind is SPAN else "accuracy": (r.select(rows, intervention=r.BASE), meta)}
     if swapped:
         written["attentiveness"] = (rows, meta)
     found = written_results.results(data=context.data, seed=context.seed)

@@ -99,7 +99,7 @@ def test_help_explains_each_setting(family: str, capsys: pytest.CaptureFixture[s
 def test_only_families_are_offered(capsys: pytest.CaptureFixture[str]) -> None:
     parser().print_help()
     offered = set(re.findall(r"lightning_modules\.([\w.]+)", re.sub(r"\s+", "", capsys.readouterr().out)))
-    assert offered == {*SETTINGS, "Classifier"}
+    assert offered == {*SETTINGS, "CausalLM", "Endpoint", "Classifier"}
 
 
 @pytest.mark.parametrize(("family", "name"), [("Reader", "labels"), ("Seq2Seq", "labels"), ("Writer", "score")])

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.attentiveness import attentiveness, span_attentiveness
+from metrics.attentiveness import attentiveness, kept_answers, span_attentiveness
 from metrics.in_context.answers import scored
-from metrics.in_context.swaps import ATTENTIVENESS, TO_DEFAULT, WITH_INVALID, swaps
+from metrics.in_context.swaps import ATTENTIVENESS, KEPT, TO_DEFAULT, WITH_INVALID, swaps
 from records import NO_LABEL, SPAN
 
 from made_rows import by_text, make
@@ -61,6 +61,21 @@ def test_of_texts_a_hit_is_no_answer():
     assert found.keys() == {ATTENTIVENESS}
     assert value(found[ATTENTIVENESS]) == metric.value == 0.5
     assert found[ATTENTIVENESS].std == pytest.approx(metric.std)
+
+
+def test_what_stays_where_a_part_must_not_matter_is_that_of_the_metric():
+    base = {"a": ('["x"]', "x"), "b": ('["x"]', ""), "c": ("[]", "The y")}
+    after = {"a": ("", "x"), "b": ("", "x"), "c": ("y!", "z")}
+    changed = [
+        {"uid": uid, "draw": d, "y2": y2, "part": "distractor"} for uid in after for d, y2 in enumerate(after[uid])
+    ]
+    rows = make(base, changed, labels=1)
+    own = {"swap": ["premise"], "distractors": ["distractor"]}
+    found = swaps(rows, "distractor", replace(CONTEXT, kind=SPAN, labels=(), default_label=None, own=own))
+    metric = by_text(kept_answers)(rows, "nli", "distractor")["attentiveness/nli/distractor/kept"]
+    assert found.keys() == {KEPT}
+    assert value(found[KEPT]) == metric.value == 0.5
+    assert (found[KEPT].n, found[KEPT].std) == (metric.n, pytest.approx(metric.std))
 
 
 def test_without_a_default_label_every_label_counts():

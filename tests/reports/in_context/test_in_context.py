@@ -12,7 +12,7 @@ import pytest
 
 from metrics.statistics import over_seeds as statistics
 from metrics.statistics.bootstrap import resample
-from records import NO_LABEL, HeedError, MetricName
+from records import NO_LABEL, SPAN, HeedError, MetricName
 from records.numbers.measurement import Measurement
 from records.rows import BASE
 from records.storage.results import read_evaluation, rows_file
@@ -23,6 +23,7 @@ from reports.in_context.groups import groups_of
 from reports.in_context.summary import print_summary
 
 import written_results
+from made_rows import make
 from prompted_runs import CONTEXT, LABELS, rows_of, save
 
 KINDS = ("plain", "counterfactual", "extra_tuple", "matched_labels")
@@ -235,6 +236,37 @@ def test_without_probabilities_and_without_swaps_what_is_left_is_shown(tmp_path,
     assert found[heading][0]["scored"] == ""
     assert not any("swapped" in heading or "(table 6)" in heading for heading in found)
     assert any("(table 9)" in heading for heading in found)
+
+
+def test_of_texts_it_is_exact_match_abstention_and_what_stays(tmp_path, capsys):
+    own = {"swap": ["passage"], "distractors": ["distractor"]}
+    context = replace(CONTEXT, kind=SPAN, labels=(), default_label="", own=own)
+    base = {f"u{i}": ('["x"]', "x" if i % 4 else "") for i in range(16)}
+    swaps = [
+        {"uid": uid, "draw": d, "y2": ("", y, "z")[(i + d) % 3], "part": part}
+        for i, (uid, (_, y)) in enumerate(base.items())
+        for d in range(2)
+        for part in ("passage", "distractor")
+    ]
+    for seed in range(2):
+        for kind in ("plain", "counterfactual"):
+            save(tmp_path / f"{kind}{seed}", make(base, swaps, labels=1), seed=seed, kind=kind, context=context)
+    found = tables(capsys, str(tmp_path), "--all")
+    (row, *_) = found["models-tiny, nli validation: 16 examples, %"]
+    assert (row["match"], row["no answer"]) == ("75.0", "25.0")
+    (row, *_) = found["models-tiny, nli validation: attentiveness, passage swapped, %"]
+    rows = [change for change in swaps if change["part"] == "passage" and base[change["uid"]][1]]
+    assert row["value"] == percent(mean(change["y2"] == "" for change in rows))
+    (row, *_) = found["models-tiny, nli validation: answers that stay, distractor swapped, %"]
+    rows = [change for change in swaps if change["part"] == "distractor"]
+    assert row["value"] == percent(mean(change["y2"] == base[change["uid"]][1] for change in rows))
+    assert [heading for heading in found if "(table 7)" in heading and "distractor" in heading] == []
+    main([str(tmp_path)])
+    text = capsys.readouterr().out
+    assert "never answering" in text
+    assert "+invalid" not in text
+    assert "+0.0 (b)" in text
+    assert "(b) every resample gave the same value" in text
 
 
 def test_models_of_one_name_are_told_apart_by_their_settings(tmp_path, capsys):
