@@ -25,7 +25,7 @@ def rag(tmp_path_factory, write_squad):
     """A folder of rows, which the code in the documentation has made of SQuAD's own files."""
     folder = tmp_path_factory.mktemp("squad")
     (folder / "rag").mkdir()
-    code = re.search(r"\n\n(    import json\n.*?)\n\n(?! )", DOCS.read_text(), re.DOTALL)[1]
+    code = re.search(r"\n\n(    import json\n.*?)(?:\n\n(?! )|\Z)", DOCS.read_text(), re.DOTALL)[1]
     code = textwrap.dedent(code)
     for split, articles in (("train", 6), ("validation", 4)):
         write_squad(folder / "dev-v2.0.json", articles)

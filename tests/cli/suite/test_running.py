@@ -190,7 +190,7 @@ def test_a_signal_ends_the_step_and_then_the_suite(tmp_path, number, status, nam
             assert suite.poll() is None
             time.sleep(0.01)
         os.kill(suite.pid, number)
-        _, err = suite.communicate(timeout=30)
+        _, err = suite.communicate(timeout=120)
     assert suite.returncode == status
     assert err.strip() == f"suite: stopped by {name}: the same command goes on."
     assert "Traceback" not in err
