@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -184,7 +185,9 @@ def test_a_signal_ends_the_step_and_then_the_suite(tmp_path, number, status, nam
     )
     main += "; import runpy; runpy.run_module('cli.suite', run_name='__main__')"
     argv = [sys.executable, "-c", main, str(tmp_path / "own.yaml"), "--output", str(tmp_path / "out")]
-    with subprocess.Popen(argv, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as suite:
+    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    listens = partial(signal.signal, number, signal.SIG_DFL)  # a shell's background jobs ignore Ctrl-C
+    with subprocess.Popen(argv, cwd=ROOT, preexec_fn=listens, **pipes) as suite:
         log = tmp_path / "out" / "models" / "base.log"
         while not (log.is_file() and log.read_text()):
             assert suite.poll() is None
