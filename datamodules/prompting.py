@@ -57,6 +57,8 @@ class Prompting:
             raise HeedError(
                 f"§prompt: a model in context answers with one label or a text, and {data.name} is {data.task.kind}."
             )
+        if self.seeds > 1 and not self.tuples:
+            rank_zero_info("Without demonstrations seeds do not differ: one prompt is measured.")
         draws = range(self.seeds if self.tuples else 1)
         shown = self._shown(data) if self.tuples else [()]
         return [

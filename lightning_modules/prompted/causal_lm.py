@@ -32,7 +32,7 @@ from records.prompts.prompt import Prompt
 COMPARED = 4  # examples of the first batch whose scores are computed without sharing, too
 CLOSE, FAR = 1e-3, 0.3  # how much a log-likelihood may differ then, in float32 and in half precision
 EMPTY = ("N/A", "", "[MASK]")  # contents that say nothing (Zhao et al. 2021)
-LABEL_TOKENS = 8  # most tokens of a written label
+LABEL_TOKENS = 8  # most tokens of a written label, if no label is longer
 UNLIMITED = 4096  # tokens of a prompt, for a model that does not say how many it reads
 
 
@@ -53,7 +53,8 @@ class CausalLM(Classifier):
             average (mean).
         calibrated: Divide the probabilities by those for contents that say nothing (Zhao et al. 2021, "Calibrate before
             use").
-        longest_answer: Most tokens of an answer that is a text; those of a label are at most 8.
+        longest_answer: Most tokens of an answer that is a text; those of a label are at most 8, or as
+            many as the longest label has.
         share_prefix: Read the beginning of all prompts once. Without it each prompt is read whole, for each label.
         sha256: What the weights of a backbone from a package must hash to.
         **kwargs: As for :class:`Classifier`.
@@ -123,10 +124,10 @@ class CausalLM(Classifier):
         most = getattr(self.config.get_text_config(), "max_position_embeddings", None) or UNLIMITED
         if self.max_length is not None and self.max_length > most:
             raise HeedError(f"§model.max_length {self.max_length} is more than the {most} positions of the model.")
-        self.longest = self.longest_answer if prompt.task.kind is SPAN else LABEL_TOKENS
-        room = max(self.longest, max(len(self.tokenizer(answer)["input_ids"]) for answer in prompt.answers))
+        by_kind = self.longest_answer if prompt.task.kind is SPAN else LABEL_TOKENS
+        self.longest = max(by_kind, *(len(self.tokenizer(answer)["input_ids"]) for answer in prompt.answers))
         self.prompt, length = prompt, self.max_length or most
-        self.processor = PromptProcessor(self.tokenizer, prompt, chat, length, room)
+        self.processor = PromptProcessor(self.tokenizer, prompt, chat, length, self.longest)
         self._begin_anew()
 
     def _begin_anew(self) -> None:

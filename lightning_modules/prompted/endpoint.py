@@ -117,7 +117,8 @@ class Endpoint(Classifier):
     def way(self) -> Any:
         """The way in which answers are read."""
         typed = self.read in ("systemone", "decisions")
-        most = self.max_tokens or (SPAN_TOKENS if self.task.kind is SPAN else LABEL_TOKENS)
+        longest = max(map(len, self.prompt.answers)) // 2 if self.prompt else 0  # a token has two characters or more
+        most = self.max_tokens or max(longest, SPAN_TOKENS if self.task.kind is SPAN else LABEL_TOKENS)
         drawn = {"max_tokens": most, "temperature": self.temperature, "seed": self.seed}
         settings = {"model": self.name} | ({} if typed else drawn)
         return WAYS[self.read]({k: v for k, v in settings.items() if v is not None}, self.chat)

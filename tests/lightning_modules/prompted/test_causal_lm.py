@@ -111,6 +111,14 @@ def test_calibrated_probabilities_are_even_for_contents_that_say_nothing(folders
     assert after.numpy() == pytest.approx((expected / expected.sum(dim=1, keepdim=True)).numpy(), abs=1e-4)
 
 
+def test_a_label_of_many_tokens_can_be_written_whole(folders):
+    long = "an answer of very many words indeed, which goes on and on"
+    wording = Wording(prompt().wording.question, "", {"neutral": long})
+    module = model(folders["llama"], prompt(0, wording))
+    assert module.longest == len(module.tokenizer(long)["input_ids"]) > 8
+    assert model(folders["llama"], prompt(0)).longest >= 8
+
+
 class Scripted(CausalLM):
     """Writes texts that a test names."""
 
