@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 NO_LABEL_NUMBER = -1  # in place of a label's number: the model wrote something else than a label
@@ -36,3 +37,18 @@ def most_probable(scores: Tensor) -> Tensor:
         probabilities, nothing else shows that a model broke down, and a check here would wait for the device.
     """
     return scores.argmax(dim=-1).masked_fill(~scores.amax(dim=-1).isfinite(), NOT_FINITE)
+
+
+def label_numbers(answers: Sequence[str | None], labels: Sequence[str]) -> Tensor:
+    """The numbers of labels by their names: int64 [answers].
+
+    Args:
+        answers: Names of labels, or another text for none of them; None where the outputs are not finite.
+        labels: The labels, in order.
+
+    Example:
+        >>> label_numbers(["no", "(no label)", None], ["yes", "no"]).tolist()
+        [1, -1, -2]
+    """
+    number = {None: NOT_FINITE} | {label: k for k, label in enumerate(labels)}
+    return torch.tensor([number.get(answer, NO_LABEL_NUMBER) for answer in answers], dtype=torch.int64)

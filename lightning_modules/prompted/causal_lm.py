@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, PretrainedConfig
 
 from lightning_modules.classifier import Classifier
-from lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
+from lightning_modules.outputs import Outputs, label_numbers
 from lightning_modules.pretrained.adapters import with_adapter
 from lightning_modules.pretrained.backbone_config import open_config
 from lightning_modules.pretrained.backbones import load_weights, quiet, resolve
@@ -155,13 +155,11 @@ class CausalLM(Classifier):
             if probs is not None and not self.writes:
                 return Outputs(probs)
             answers = [self.prompt.read(text) for text in self._written(inputs, read)]
-        finite = likelihoods.isfinite().all(dim=-1)
+        finite = likelihoods.isfinite().all(dim=-1).tolist()
+        answers = [answer if is_finite else None for answer, is_finite in zip(answers, finite, strict=True)]
         if probs is None:
-            kept = zip(answers, finite.tolist(), strict=True)
-            return Outputs(answers=[answer if is_finite else None for answer, is_finite in kept])
-        number = {label: k for k, label in enumerate(self.task.labels)}
-        numbers = torch.tensor([number.get(answer, NO_LABEL_NUMBER) for answer in answers], device=probs.device)
-        return Outputs(probs, numbers.masked_fill(~finite, NOT_FINITE))
+            return Outputs(answers=answers)
+        return Outputs(probs, label_numbers(answers, self.task.labels).to(probs.device))
 
     def _read(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Read | None]:
         """Log-likelihoods of the answers, float32 [examples, answers], and the states behind the shared beginning."""

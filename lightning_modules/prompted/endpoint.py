@@ -9,7 +9,7 @@ import torch
 from pytorch_lightning.utilities import rank_zero_info
 
 from lightning_modules.classifier import Classifier
-from lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
+from lightning_modules.outputs import Outputs, label_numbers
 from lightning_modules.prompted.requests.answers import Answers
 from lightning_modules.prompted.requests.asker import Asker
 from lightning_modules.prompted.requests.meter import Meter
@@ -180,10 +180,8 @@ class Endpoint(Classifier):
         answers = [None if reply is None else text for reply, (text, _) in zip(replies, several, strict=True)]
         if task.kind is SPAN:
             return Outputs(answers=answers)
-        number = {label: i for i, label in enumerate(task.labels)}
-        numbers = [NOT_FINITE if text is None else number.get(text, NO_LABEL_NUMBER) for text in answers]
         probs = torch.tensor([p for _, p in several]) if way.has_probabilities and task.distribution else None
-        return Outputs(probs, torch.tensor(numbers, dtype=torch.int64))
+        return Outputs(probs, label_numbers(answers, task.labels))
 
     def _count(self, replies: Sequence[Reply | None]) -> None:
         """Count empty answers; where answers are texts, an empty one would look like no answer, and few may be.
