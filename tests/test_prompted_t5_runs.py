@@ -5,6 +5,8 @@ import json
 import torchvision_fix  # noqa: F401
 
 import pytest
+import torch
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, T5Config
 
 import evaluate
 from records import HeedError
@@ -20,6 +22,20 @@ def rte(tmp_path_factory):
     for split, n in (("train", 24), ("validation", 10)):
         lines = [f"The dog ran {i} .\tThe child sat {split} {i} .\t{i % 2}\n" for i in range(n)]
         (folder / f"{split}.tsv").write_text("sentence1\tsentence2\tlabel\n" + "".join(lines))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tiny_flan_t5(tiny_t5, tmp_path_factory):
+    """A T5 as Flan-T5 is built: gated, and with an output layer of its own."""
+    folder, tokenizer = tmp_path_factory.mktemp("flan"), AutoTokenizer.from_pretrained(tiny_t5)
+    config = T5Config.from_pretrained(tiny_t5, feed_forward_proj="gated-gelu", tie_word_embeddings=False)
+    torch.manual_seed(0)
+    network = AutoModelForSeq2SeqLM.from_config(config)
+    network.lm_head.weight = torch.nn.Parameter(torch.randn_like(network.lm_head.weight))
+    network.all_tied_weights_keys.pop("lm_head.weight", None)
+    network.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return folder
 
 
@@ -51,6 +67,14 @@ def test_without_settings_of_prompts_there_is_none(rte, tiny_t5, tmp_path):
     command(rte, tiny_t5, "--output", tmp_path)
     assert "prompt" not in json.loads((tmp_path / "run.json").read_text())
     assert results_of(tmp_path)["metrics"]["accuracy/rte"]["n"] == 10
+
+
+def test_a_flan_t5_is_asked_in_words_of_the_data_with_augmented_demonstrations(rte, tiny_flan_t5, tmp_path):
+    argv = ["--prompt.tuples", "2", "--prompt.demonstrations", "counterfactual", "--prompt.wordings", "[paper]"]
+    command(rte, tiny_flan_t5, *argv, "--model.decoding", "greedy", "--model.max_length", "1000", "--output", tmp_path)
+    about = json.loads((tmp_path / "run.json").read_text())["prompt"]
+    assert (about["wording"], len(about["demonstrations"])) == ("paper", 6)  # two of each label, two copies
+    assert results_of(tmp_path)["metrics"]["null/rte/flips"]["value"] == 0
 
 
 def test_a_prompt_without_demonstrations_is_the_instruction_alone(rte, tiny_t5, tmp_path):
