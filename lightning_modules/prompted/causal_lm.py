@@ -7,7 +7,7 @@ from typing import Any, Literal
 import torch
 from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor, nn
-from transformers import AutoModelForCausalLM, PretrainedConfig
+from transformers import AutoModelForCausalLM, GenerationConfig, PretrainedConfig
 
 from lightning_modules.classifier import Classifier
 from lightning_modules.outputs import Outputs, label_numbers
@@ -143,6 +143,10 @@ class CausalLM(Classifier):
         network = load_weights(AutoModelForCausalLM.from_pretrained, self.folder, "kept", **gguf)
         if self.adapter is not None:
             network = with_adapter(network, self.adapter)
+        ends = network.generation_config.eos_token_id
+        network.generation_config = GenerationConfig(
+            eos_token_id=ends
+        )  # no penalties: the most probable token is written
         self.network = faster_on_cpu(network).eval().requires_grad_(False)
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
@@ -165,7 +169,8 @@ class CausalLM(Classifier):
         """Log-likelihoods of the answers, float32 [examples, answers], and the states behind the shared beginning."""
         ids, mask, tokens = inputs["input_ids"], inputs["attention_mask"], self.processor.tokens
         if self._answers is None:
-            self._answers = Answers.packed(tokens.answers).to(self.device)
+            ends = self._ends if self.writes and self.share_prefix else ()
+            self._answers = Answers.packed(tokens.answers, ends).to(self.device)
             self._prefix = read_prefix(self.network, tokens.prefix) if self.share_prefix else None
         if not self.share_prefix:
             return plain_scores(self.network, self._whole(ids, mask), tokens.answers), None
@@ -227,23 +232,25 @@ class CausalLM(Classifier):
         if read is None:
             ids, mask = self._padded(self._whole(inputs["input_ids"], inputs["attention_mask"]))
             settings = {"max_new_tokens": self.longest, "do_sample": False, "num_beams": 1}
-            settings |= {"eos_token_id": self._ends.tolist(), "pad_token_id": int(self._ends[0])}
+            settings |= {"eos_token_id": self._ends, "pad_token_id": self._ends[0]}
             with quiet():
-                written = self.network.generate(ids, attention_mask=mask, **settings)[:, ids.shape[1] :]
+                written = self.network.generate(ids, attention_mask=mask, **settings)[:, ids.shape[1] :].tolist()
         else:
-            written = write(self.network, read, self.longest, self._ends)
-        ids = written.tolist()
-        ends = set(self._ends.tolist())
-        kept = [row[: next((k for k, token in enumerate(row) if token in ends), len(row))] for row in ids]
+            written = [list(self.processor.tokens.answers[answer]) for answer in read.answers.tolist()]
+            rest = (read.answers < 0).nonzero().flatten()
+            if len(rest):
+                tokens = write(self.network, read.rows(rest), self.longest, torch.tensor(self._ends).to(self.device))
+                for row, ids in zip(rest.tolist(), tokens.tolist(), strict=True):
+                    written[row] = ids
+        kept = [row[: next((k for k, token in enumerate(row) if token in self._ends), len(row))] for row in written]
         return self.tokenizer.batch_decode(kept, skip_special_tokens=True)
 
     @property
-    def _ends(self) -> Tensor:
+    def _ends(self) -> list[int]:
         """The tokens that end an answer."""
-        named = getattr(self.network.generation_config, "eos_token_id", None)
+        named = self.network.generation_config.eos_token_id
         several = named if isinstance(named, list) else [named]
-        known = {token for token in (*several, self.tokenizer.eos_token_id) if token is not None}
-        return torch.tensor(sorted(known), dtype=torch.int64, device=self.device)
+        return sorted({token for token in (*several, self.tokenizer.eos_token_id) if token is not None})
 
     def export(self, folder: str, weights: bool) -> None:
         """Nothing is trained, so that there is nothing to keep."""

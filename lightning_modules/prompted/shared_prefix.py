@@ -20,7 +20,7 @@ class Answers(NamedTuple):
     """Answers side by side.
 
     Attributes:
-        tokens: int64 [packed], all tokens of all answers but the last of each, which are read.
+        tokens: int64 [packed], the tokens of all answers, which are read: the last of each only if it may be written.
         of: int64 [packed], the answer that each belongs to.
         depth: int64 [packed], its place in the answer, from 0.
         row: int64 [scored], for each token of each answer the row of the logits that predicts it: 0 for that of the
@@ -28,6 +28,7 @@ class Answers(NamedTuple):
         scored: int64 [scored], the token.
         label: int64 [scored], the answer.
         lengths: int64 [answers], tokens of each.
+        ends: int64 [ends], the tokens that end a written answer; none if answers are only scored.
     """
 
     tokens: Tensor
@@ -37,11 +38,13 @@ class Answers(NamedTuple):
     scored: Tensor
     label: Tensor
     lengths: Tensor
+    ends: Tensor
 
     @classmethod
-    def packed(cls, ids: Sequence[Sequence[int]]) -> "Answers":
-        """Pack the token ids of each answer."""
-        read = [(token, k, d) for k, answer in enumerate(ids) for d, token in enumerate(answer[:-1])]
+    def packed(cls, ids: Sequence[Sequence[int]], ends: Sequence[int] = ()) -> "Answers":
+        """Pack the token ids of each answer, with the last of each if answers may be written and so have ``ends``."""
+        until = None if ends else -1
+        read = [(token, k, d) for k, answer in enumerate(ids) for d, token in enumerate(answer[:until])]
         place = {(k, d): 1 + i for i, (_, k, d) in enumerate(read)}
         scored = [
             (place[k, d - 1] if d else 0, token, k) for k, answer in enumerate(ids) for d, token in enumerate(answer)
@@ -49,7 +52,8 @@ class Answers(NamedTuple):
         columns = [torch.tensor(column, dtype=torch.int64) for column in zip(*read, strict=True)]
         columns = columns or [torch.zeros(0, dtype=torch.int64) for _ in range(3)]
         columns += [torch.tensor(column) for column in zip(*scored, strict=True)]
-        return cls(*columns, torch.tensor([len(answer) for answer in ids]))
+        lengths = torch.tensor([len(answer) for answer in ids], dtype=torch.int64)
+        return cls(*columns, lengths, torch.tensor(ends, dtype=torch.int64))
 
     def to(self, device: torch.device) -> "Answers":
         """The same on a device."""
@@ -63,8 +67,24 @@ class Answers(NamedTuple):
         """
         logits = logits.float()
         tokens = logits[:, self.row, self.scored] - logits.logsumexp(dim=-1)[:, self.row]
-        scores = torch.zeros(len(logits), len(self.lengths), device=logits.device)
+        scores = logits.new_zeros(len(logits), len(self.lengths))
         return scores.index_add(1, self.label, tokens)
+
+    def written(self, logits: Tensor) -> Tensor:
+        """The answer that the most probable tokens spell, up to a token that ends it: int64 [examples]; -1 for none.
+
+        Args:
+            logits: [examples, 1 + packed, vocabulary].
+        """
+        if not len(self.ends):
+            return torch.full((len(logits),), -1, device=logits.device)
+        best = logits.argmax(dim=-1)
+        follows = best[:, self.row] == self.scored
+        spelled = torch.zeros(len(logits), len(self.lengths), dtype=torch.int64, device=logits.device)
+        spelled = spelled.index_add(1, self.label, follows.long()) == self.lengths
+        ended = torch.isin(best[:, self.lengths.cumsum(dim=0)], self.ends)  # row 1 + i is that behind packed token i
+        found, answer = (spelled & ended).max(dim=1)
+        return answer.where(found, -1)
 
 
 class Read(NamedTuple):
@@ -75,12 +95,19 @@ class Read(NamedTuple):
         logits: [examples, vocabulary], of the first token of a written answer.
         states: Of the shared beginning and the queries.
         mask: int64 [examples, tokens], which of these states count.
+        answers: int64 [examples], the answer that is written; -1 where that is not known yet.
     """
 
     scores: Tensor
     logits: Tensor
     states: States
     mask: Tensor
+    answers: Tensor
+
+    def rows(self, chosen: Tensor) -> "Read":
+        """What it knows of some examples: int64 [chosen]."""
+        states = [(keys[chosen], values[chosen]) for keys, values in self.states]
+        return Read(self.scores[chosen], self.logits[chosen], states, self.mask[chosen], self.answers[chosen])
 
 
 def read_prefix(network: nn.Module, prefix: Sequence[int]) -> States:
@@ -111,7 +138,7 @@ def read_queries(network: nn.Module, prefix: States, ids: Tensor, mask: Tensor, 
     logits = network(
         input_ids=torch.cat([ids, answers.tokens.expand(n, -1)], dim=1),
         position_ids=begin + torch.cat([own, behind], dim=1),
-        attention_mask=_attention(mask, answers, begin),
+        attention_mask=_attention(mask, answers, begin, network.dtype),
         past_key_values=cache,
         use_cache=True,
         logits_to_keep=1 + packed,
@@ -119,7 +146,7 @@ def read_queries(network: nn.Module, prefix: States, ids: Tensor, mask: Tensor, 
     until = begin + width
     states = [(layer.keys[:, :, :until], layer.values[:, :, :until]) for layer in cache.layers]
     whole = torch.cat([mask.new_ones(n, begin), mask], dim=1)
-    return Read(answers.log_likelihoods(logits), logits[:, 0], states, whole)
+    return Read(answers.log_likelihoods(logits), logits[:, 0], states, whole, answers.written(logits))
 
 
 def _cache(states: States) -> DynamicCache:
@@ -129,8 +156,8 @@ def _cache(states: States) -> DynamicCache:
     return cache
 
 
-def _attention(mask: Tensor, answers: Answers, begin: int) -> Tensor:
-    """What each token may see, as numbers to add to its attention: float32 [examples, 1, read, begin + read]."""
+def _attention(mask: Tensor, answers: Answers, begin: int, dtype: torch.dtype) -> Tensor:
+    """What each token may see, as numbers to add to its attention: [examples, 1, read, begin + read] of ``dtype``."""
     (n, width), packed = mask.shape, len(answers.tokens)
     columns = torch.arange(width, device=mask.device)
     queries = (columns[:, None] >= columns) & mask[:, None].bool() | (columns[:, None] == columns)
@@ -140,7 +167,7 @@ def _attention(mask: Tensor, answers: Answers, begin: int) -> Tensor:
     seen[:, :width, begin : begin + width] = queries
     seen[:, width:, begin : begin + width] = mask[:, None].bool()
     seen[:, width:, begin + width :] = together
-    return torch.zeros(seen.shape, device=mask.device).masked_fill(~seen, torch.finfo(torch.float32).min)[:, None]
+    return torch.zeros(seen.shape, dtype=dtype, device=mask.device).masked_fill(~seen, torch.finfo(dtype).min)[:, None]
 
 
 def write(network: nn.Module, read: Read, longest: int, ends: Tensor) -> Tensor:

@@ -128,8 +128,8 @@ class BlipAnswers(Blip):
         for examples, chosen, width in zip(example.split(SEQUENCES), chunks, longest, strict=True):
             scores = self._written(states[examples], mask[examples], self.read[chosen, :width])
             likelihoods.append(log_likelihoods(scores, self.written[chosen, :width]))
-        none = torch.full((len(states), len(self.written)), -torch.inf, device=labels.device)
-        return none.scatter(1, labels, torch.cat(likelihoods).view(labels.shape))
+        scored = torch.cat(likelihoods).view(labels.shape)
+        return scored.new_full((len(states), len(self.written)), -torch.inf).scatter(1, labels, scored)
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """Cross-entropy of the tokens of the gold answer, given those before; of soft labels, that of every answer

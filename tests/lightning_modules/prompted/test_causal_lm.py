@@ -1,9 +1,14 @@
 """Causal models in context: shared beginnings give what whole prompts give, and what transformers writes."""
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pytorch_lightning.plugins.precision import HalfPrecision
+from transformers import AutoModelForCausalLM, GenerationConfig
 
 from lightning_modules import CausalLM
 from lightning_modules.prompted.shared_prefix import Answers, plain_scores, read_prefix, read_queries, write
@@ -74,6 +79,79 @@ def test_what_is_written_is_what_generate_writes(folders, kind):
             end = module.tokenizer.eos_token_id
             until = row.index(end) if end in row else len(row)
             assert row[:until] == [token for token in expected if token != end][:until]
+
+
+ANSWERS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=3), min_size=1, max_size=4, unique_by=tuple)
+
+
+@settings(max_examples=200, deadline=None)
+@given(ids=ANSWERS, ends=st.lists(st.integers(2, 3), max_size=2, unique=True), seed=st.integers(0, 2**16))
+def test_an_answer_that_the_most_probable_tokens_spell_is_found(ids, ends, seed):
+    ids = [a for a in ids if not any(a != b and b[: len(a)] == a for b in ids)]  # as PromptTokens demands
+    packed = [(k, d) for k, answer in enumerate(ids) for d in range(len(answer) if ends else len(answer) - 1)]
+    logits = np.random.default_rng(seed).normal(size=(40, 1 + len(packed), 4))
+    expected = []
+    for best in logits.argmax(axis=-1):
+        behind = {place: best[1 + i] for i, place in enumerate(packed)}
+        spelled = [
+            k
+            for k, answer in enumerate(ids)
+            if ends
+            and best[0] == answer[0]
+            and all(behind[k, d] == token for d, token in enumerate(answer[1:]))
+            and behind[k, len(answer) - 1] in ends
+        ]
+        expected.append(spelled[0] if spelled else -1)
+    assert Answers.packed(ids, ends).written(torch.tensor(logits)).tolist() == expected
+
+
+def taught(module, texts):
+    """Train the network until it writes a text for each of EXAMPLES."""
+    shared, end = module.processor.tokens, module.tokenizer.eos_token_id
+    begins = [shared.text(module.prompt.question(list(example.parts.values()))) for example in EXAMPLES]
+    pairs = [
+        (module.tokenizer(begin, add_special_tokens=False)["input_ids"], module.tokenizer(text)["input_ids"] + [end])
+        for begin, text in zip(begins, texts, strict=True)
+    ]
+    optimizer = torch.optim.Adam(module.network.requires_grad_(True).parameters(), lr=1e-2)
+    for _ in range(60):
+        loss = 0.0
+        for begin, text in pairs:
+            logits = module.network(torch.tensor([begin + text])).logits[0, len(begin) - 1 : -1]
+            loss = loss + torch.nn.functional.cross_entropy(logits, torch.tensor(text))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    module.network.requires_grad_(False)
+
+
+def test_only_what_is_no_answer_is_written_token_by_token(folders, monkeypatch):
+    texts = ["Not entailment", "Maybe", "Neutral", "Neutral, so"]
+    module, plain = model(folders["llama"]), model(folders["llama"], share_prefix=False)
+    taught(module, texts)
+    plain.network.load_state_dict(module.network.state_dict())
+    written = []
+    monkeypatch.setattr(
+        "lightning_modules.prompted.causal_lm.write",
+        lambda network, read, *settings: written.append(len(read.mask)) or write(network, read, *settings),
+    )
+    for asked in (module, plain):
+        inputs = asked.processor(EXAMPLES)
+        with torch.no_grad():
+            assert asked._written(inputs, asked._read(inputs)[1]) == texts
+        assert asked.answer(inputs).answers.tolist() == [2, -1, 1, 1]
+    assert written == [2, 2]
+
+
+def test_penalties_that_a_model_brings_are_left_out(folders, tmp_path):
+    folder = shutil.copytree(folders["llama"], tmp_path / "penal")
+    settings = GenerationConfig.from_pretrained(folder)
+    settings.repetition_penalty = 5.0
+    settings.save_pretrained(folder)
+    network = AutoModelForCausalLM.from_pretrained(folder).eval()
+    assert network.generation_config.repetition_penalty == 5.0
+    own, penal = (model(place, share_prefix=False) for place in (folders["llama"], folder))
+    assert own._written(own.processor(EXAMPLES), None) == penal._written(penal.processor(EXAMPLES), None)
 
 
 def test_writing_shares_nothing_where_it_is_asked_not_to(folders):
@@ -166,6 +244,20 @@ def test_questions_with_texts_as_answers(folders):
     assert module.answer(module.processor(examples)).answers == ["red", "", "blue"]
     own = model(folders["llama"], Prompt(wording, task), longest_answer=5)
     assert all(isinstance(text, str) for text in own.answer(own.processor(examples)).answers)
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_half_precision(folders, kind):
+    """As Lightning runs bf16-true: what is made without a dtype is in half precision, too."""
+    module, half = model(folders[kind]), model(folders[kind])
+    plugin = HalfPrecision("bf16-true")
+    half.network = plugin.convert_module(half.network)
+    expected = module.answer(module.processor(EXAMPLES))
+    with plugin.forward_context():
+        outputs = half.answer(half.processor(EXAMPLES))
+    assert outputs.probs.dtype == torch.float32
+    assert outputs.probs.numpy() == pytest.approx(expected.probs.numpy(), abs=0.05)
+    assert 0 < half.largest_difference < 0.1
 
 
 def test_several_prompts_one_after_the_other(folders):
