@@ -120,13 +120,11 @@ def sent(values: Tensor, device: torch.device | str) -> Tensor:
     )
 
 
-def normalised(
-    pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequence[float], device: torch.device | str
-) -> Tensor:
-    """Pictures of one size as a network reads them: float32 [pictures, 3, height, width]."""
-    stacked = sent(torch.from_numpy(np.stack(pixels)), device).permute(0, 3, 1, 2).float() / 255
-    mean, std = sent(torch.tensor([mean, std], dtype=torch.float32), device).view(2, 1, 3, 1, 1)
-    return (stacked - mean) / std
+def normalised(pixels: Sequence[np.ndarray], mean: Sequence[float], std: Sequence[float], weight: Tensor) -> Tensor:
+    """Pictures of one size as a layer with that weight reads them, of its dtype: [pictures, 3, height, width]."""
+    stacked = sent(torch.from_numpy(np.stack(pixels)), weight.device).permute(0, 3, 1, 2).float() / 255
+    mean, std = sent(torch.tensor([mean, std], dtype=torch.float32), weight.device).view(2, 1, 3, 1, 1)
+    return ((stacked - mean) / std).to(weight.dtype)
 
 
 class PictureProcessor(NumberProcessor):

@@ -201,7 +201,8 @@ class Blip(PictureClassifier):
         if not self.training:
             flat, place = np.unique(flat, return_inverse=True)
         pixels = self.processor.store.pixels(flat.tolist())
-        read = normalised(pixels, self.images.image_mean, self.images.image_std, self.device)
+        weight = next(self.network.vision_model.parameters())
+        read = normalised(pixels, self.images.image_mean, self.images.image_std, weight)
         states = self.network.vision_model(read).last_hidden_state
         states = states if place is None else states[sent(torch.from_numpy(place), self.device)]
         return states.view(len(numbers), -1, states.shape[-1])

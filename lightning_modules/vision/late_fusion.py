@@ -78,7 +78,7 @@ class Fusion(nn.Module):
         """
         states, mask = self.text(**text).last_hidden_state, text["attention_mask"].unsqueeze(-1)
         t = self.of_text((states * mask).sum(dim=1) / mask.sum(dim=1))
-        v = self.of_pictures(features.flatten(start_dim=1))
+        v = self.of_pictures(features.flatten(start_dim=1).to(states.dtype))
         return self.head(torch.cat([t, v, t * v], dim=-1))
 
 
@@ -200,7 +200,7 @@ class LateFusion(PictureClassifier):
 
     def _read(self, numbers: list[int]) -> Tensor:
         pixels = self.processor.store.pixels(numbers)
-        found = normalised(pixels, self.settings["mean"], self.settings["std"], self.device)
+        found = normalised(pixels, self.settings["mean"], self.settings["std"], next(self.network.vision.parameters()))
         return found.contiguous(memory_format=torch.channels_last)
 
     def _encoded(self, numbers: np.ndarray) -> Tensor:

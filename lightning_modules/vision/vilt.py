@@ -156,7 +156,7 @@ def embedded(
     height, width = projection.kernel_size
     grids = [(picture.shape[0] // height, picture.shape[1] // width) for picture in pictures]
     cut = np.concatenate([_patches(picture, height, width) for picture in pictures])
-    pixels = normalised(cut, mean, std, projection.weight.device).to(projection.weight.dtype)
+    pixels = normalised(cut, mean, std, projection.weight)
     patches = F.linear(pixels.flatten(1), projection.weight.flatten(1), projection.bias)  # as the convolution does
     places = {grid: _places(embeddings, grid) for grid in dict.fromkeys(grids)}
     first = embeddings.cls_token[0] + embeddings.position_embeddings[0, :1]

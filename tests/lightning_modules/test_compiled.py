@@ -1,5 +1,6 @@
-"""Compiled networks: the same function of the same weights, and few widths."""
+"""Compiled networks, and half precision: the same function of the same weights, and few widths."""
 
+import hashlib
 from functools import partial
 from pathlib import Path
 
@@ -7,6 +8,8 @@ import torchvision_fix  # noqa: F401
 
 import pytest
 import torch
+from PIL import Image
+from pytorch_lightning.plugins.precision import HalfPrecision, MixedPrecision, Precision
 
 from lightning_modules import Blip, BlipAnswers, Encoder, LateFusion, Reader, Seq2Seq, Vilt, Writer
 from lightning_modules.pretrained_classifier import PretrainedClassifier
@@ -17,6 +20,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:Deprec
 PAIRS = Task(CLASSIFICATION, ("premise", "hypothesis"), ("yes", "no"))
 QUESTIONS = Task(CLASSIFICATION, ("image", "question"), ("yes", "no"), pictures=("image",))
 PASSAGES = Task(SPAN, ("context", "question"), ())
+FULL, NOTHING = Precision(), Picture()
+HALVES = {"bf16-true": HalfPrecision("bf16-true"), "bf16-mixed": MixedPrecision("bf16-mixed", "cpu")}
 FAMILIES = {
     Encoder: ("tiny_bert", PAIRS, {}),
     Reader: ("tiny_bert", PASSAGES, {"overlap": 8, "longest_answer": 8}),
@@ -29,9 +34,9 @@ FAMILIES = {
 }
 
 
-def examples_of(task: Task, words: int, n: int = 3) -> list[Example]:
+def examples_of(task: Task, words: int, n: int = 3, picture: Picture = NOTHING) -> list[Example]:
     """Examples of which each text has so many words."""
-    parts = {part: Picture() if part in task.pictures else " ".join(["the"] * words) for part in task.parts}
+    parts = {part: picture if part in task.pictures else " ".join(["the"] * words) for part in task.parts}
     return [Example(f"e{i}", parts) for i in range(n)]
 
 
@@ -43,9 +48,10 @@ def model_of(family: type[PretrainedClassifier], backbone: Path, task: Task, **s
     return model.eval()
 
 
-def outputs(model: PretrainedClassifier, examples: list[Example]) -> torch.Tensor | list[str]:
-    with torch.inference_mode():
-        outputs = model.predict({"inputs": model.processor(examples), "size": len(examples)})
+def outputs(model: PretrainedClassifier, examples: list[Example], plugin: Precision = FULL) -> torch.Tensor | list[str]:
+    batch = {"inputs": model.processor(examples), "size": len(examples)}
+    with torch.inference_mode(), plugin.forward_context():
+        outputs = model.predict(plugin.convert_input(batch))
     return outputs.answers if outputs.probs is None else outputs.probs
 
 
@@ -97,6 +103,26 @@ def test_each_family_predicts_with_what_is_compiled(
         assert outputs(compiled, examples) == expected
     assert len(calls) == len(compiled.modules_to_compile())
     assert compiled.state_dict().keys() == plain.state_dict().keys()
+
+
+@pytest.mark.parametrize("precision", HALVES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_family_predicts_in_half_precision(
+    family: type[PretrainedClassifier], precision: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    path = tmp_path / "red.png"
+    Image.new("RGB", (40, 32), "red").save(path)
+    picture = Picture(hashlib.sha256(path.read_bytes()).hexdigest(), str(path), 0, path.stat().st_size, "row 0")
+    (fixture, task, settings), plugin = FAMILIES[family], HALVES[precision]
+    model = model_of(family, request.getfixturevalue(fixture), task, **settings)
+    examples = examples_of(task, 3, picture=picture)
+    expected = outputs(model, examples)
+    found = outputs(plugin.convert_module(model), examples, plugin)
+    if isinstance(expected, torch.Tensor):
+        assert found.dtype == torch.float32
+        torch.testing.assert_close(found, expected, rtol=0, atol=0.02)
+    else:
+        assert len(found) == len(expected)
 
 
 def test_widths_are_multiples_of_sixteen_and_no_more_than_the_model_reads(tiny_bert: Path, tiny_blip: Path) -> None:
