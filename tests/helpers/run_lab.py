@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import torch
@@ -44,7 +45,7 @@ class Lab:
     """Runs train.py and evaluate.py in forks of one process, with more variables in its environment if need be."""
 
     def __init__(self, tiny_bert, folder, **env):
-        self.folder, self.references, self.kinds = folder, {}, dict(KINDS)
+        self.folder, self.references, self.kinds, self.ended = folder, {}, dict(KINDS), 0
         self.argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--model.learning_rate", "0.003"]
         self.argv += ["--data.n_train", "300", "--data.n_validation", "37", "--trainer.accelerator", "cpu"]
         self.argv += ["--attentiveness.draws", "2", "--checkpoint.last_every_n_steps", "2"]
@@ -67,13 +68,16 @@ class Lab:
 
     def run(self, *argv, kill=None, processes=1, log=None, signals=None, command="train"):
         """(exit statuses, what was printed)."""
+        while self.ended == int(time.time()) and {"--resume", "--ckpt_path"} & {*argv}:
+            time.sleep(0.02)  # files of events of one second are read in the order of process ids, as text
         log = log or self.folder / "log"
         log.unlink(missing_ok=True)
         job = {"argv": argv, "kill": kill, "processes": processes, "log": str(log), "signals": signals}
         job["command"] = command
         self.process.stdin.write(json.dumps(job) + "\n")
         self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline()), log.read_text()
+        statuses, self.ended = json.loads(self.process.stdout.readline()), int(time.time())
+        return statuses, log.read_text()
 
     def command(self, kind):
         """(command line, processes) of a kind of run; a third member stands for what the others have in common."""
