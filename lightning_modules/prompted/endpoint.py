@@ -144,6 +144,7 @@ class Endpoint(Classifier):
         return self._asker
 
     def _send(self, request: Request) -> Reply:
+        self._server.require_reachable()
         return self.way.reply(self._server.post(request.path, request.body), self.prompt)
 
     def _request(self, question: str, repeat: int = 0) -> Request:

@@ -13,6 +13,7 @@ from records import HeedError
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 USUAL = "https://api.openai.com/v1"
 RETRIES = 8  # of one request, after HTTP 408, 409, 429, 5xx, a time-out or a broken connection; Retry-After is honoured
+PATIENCE = 10.0  # seconds in which a server shows that it is there
 LONGEST = 300  # characters of what a server says that a message repeats
 KEPT = "The answers so far are kept, and the same command goes on from there."
 
@@ -51,6 +52,7 @@ class Server:
         query = dict(parse_qsl(given.query))
         self.secrets = Secrets([*filter(None, (key, at[0], *query.values()))])
         self.timeout, self.tries = timeout, retries + 1
+        self._is_reached = False
         self._openai, self._client = self._connect(key, at[0], query, retries)
 
     @classmethod
@@ -76,6 +78,26 @@ class Server:
         )
         return openai, client
 
+    def require_reachable(self) -> None:
+        """Say at once that nothing listens there, and not after all retries; asked once, and of any path.
+
+        Raises:
+            HeedError: There is no such machine, or it takes no connection.
+        """
+        import httpx2
+
+        if self._is_reached:
+            return
+        try:
+            once = self._client.with_options(max_retries=0, timeout=min(self.timeout, PATIENCE))
+            once.get("/models", cast_to=httpx2.Response)
+        except self._openai.APIConnectionError as error:
+            if isinstance(error.__cause__, httpx2.ConnectError):
+                raise HeedError(self._sentence(-1, self._cause(error), "", "")) from None
+        except Exception:  # the question itself will show what is wrong
+            pass
+        self._is_reached = True
+
     def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Send a request, and give the JSON that comes back; secrets in it are hidden.
 
@@ -95,10 +117,14 @@ class Server:
         except self._openai.APITimeoutError:
             said, status = f" ({self.timeout:g} s)", 0
         except self._openai.APIConnectionError as error:
-            said, status = f" ({self.secrets.hide(str(error.__cause__ or error))[:LONGEST]})", -1
+            said, status = self._cause(error), -1
         except Exception as error:  # whose text may quote what was sent
             raise HeedError(f"{self.url}{path}: {type(error).__name__}. {KEPT}") from None
         raise HeedError(self._sentence(status, said, path, str(body.get("model"))))
+
+    def _cause(self, error: Exception) -> str:
+        """Why there is no connection, in brackets."""
+        return f" ({self.secrets.hide(str(error.__cause__ or error))[:LONGEST]})"
 
     def _said(self, error: Any) -> str:
         """What a server says of its refusal, in brackets."""

@@ -75,6 +75,17 @@ def test_a_server_that_is_not_there(waited):
         HeedError, match=rf"^{url} cannot be reached \(.*refused\): start the server, or set OPENAI_BAS"
     ):
         Server(url, None, 5.0).post("/x", BODY)
+    assert len(waited) == 8
+    with pytest.raises(HeedError, match=rf"^{url} cannot be reached \(.*refused\): start the server"):
+        Server(url, None, 5.0).require_reachable()
+    assert len(waited) == 8
+
+
+def test_a_server_that_is_there_need_not_list_its_models():
+    with FakeServer(lambda body, n: "yes") as fake:  # which knows no GET
+        server = Server(fake.url, None, 5.0)
+        server.require_reachable()
+    server.require_reachable()  # once is enough
 
 
 @pytest.mark.parametrize("body", ['{"choices": [', "<html>", ""])
