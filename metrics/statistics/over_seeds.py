@@ -55,7 +55,8 @@ def crossed(sums: np.ndarray, key: Key, formula: Formula = ratio) -> np.ndarray:
     they should.
 
     Draws of counterfactuals are not resampled apart: each example has its own, so that they come and go with its
-    cluster. With one seed it is the bootstrap over clusters alone, and says nothing of other demonstrations.
+    cluster. Clusters of which no seed counts an example are not drawn. With one seed it is the bootstrap over clusters
+    alone, the same as that of any evaluation, and says nothing of other demonstrations.
 
     Args:
         sums: float64 [seeds, clusters, columns]; the same clusters for each seed.
@@ -65,9 +66,9 @@ def crossed(sums: np.ndarray, key: Key, formula: Formula = ratio) -> np.ndarray:
     Returns:
         float64 [resamples]; nan where the number of a seed is undefined.
     """
-    seeds, clusters, columns = sums.shape
-    together = np.moveaxis(sums, 0, 1).reshape(clusters, seeds * columns)
-    means = formula(resample(together, ("over_seeds", *key)).reshape(-1, seeds, columns)).mean(axis=1)
+    seeds, _, columns = sums.shape
+    together = np.moveaxis(sums, 0, 1)[sums.any(axis=(0, 2))].reshape(-1, seeds * columns)
+    means = formula(resample(together, key).reshape(-1, seeds, columns)).mean(axis=1)
     if seeds == 1:
         return means
     spread = formula(sums.sum(axis=1)).std(ddof=1) / np.sqrt(seeds)

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from metrics.in_context.answers import ABOVE, AGREEMENT, INVALID, SCORED, SCORED_ABOVE, WORTH
-from metrics.in_context.swaps import ATTENTIVENESS, TO_DEFAULT, WITH_INVALID, Swaps
+from metrics.in_context.swaps import ATTENTIVENESS, KEPT, TO_DEFAULT, WITH_INVALID, Swaps
 from metrics.statistics.bootstrap import difference
 from metrics.statistics.clusters import few_of
 from metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from metrics.statistics.over_seeds import OverSeeds, is_above_zero, over_seeds
+from records import SPAN, MetricName
 from reports.in_context.folders import Asked, Key
 
 BESIDE = INVALID, AGREEMENT, WITH_INVALID, TO_DEFAULT  # are shown without an interval
@@ -65,9 +66,15 @@ def _group(key: Key, asked: tuple[Asked, ...]) -> Group:
 
 def _of_answers(asked: Sequence[Asked], name: str) -> OverSeeds:
     sums = np.stack([one.answers.sums[name] for one in asked])
-    key = None if name in BESIDE else (asked[0].context.seed, asked[0].key.data, name)
+    metric = "exact_match" if asked[0].context.kind is SPAN else "accuracy"
+    key = None if name in BESIDE else _key(asked, MetricName(metric, asked[0].key.data), name, WORTH)
     measured = over_seeds(sums, [one.answers.n for one in asked], key)
     return _few(measured, asked, sums)
+
+
+def _key(asked: Sequence[Asked], metric: MetricName, name: str, *named: str) -> tuple[str | int, ...]:
+    """Keys the interval of a number; of one that an evaluation gives too, as there, so that one seed has the same."""
+    return asked[0].context.seed, str(metric), *(() if name in named else (name,))
 
 
 def _at_chance(asked: Sequence[Asked], name: str, above: str) -> bool:
@@ -92,7 +99,8 @@ def _of_swaps(
         for name in parts[0][part]:
             of = [one[part][name] for one in parts]
             sums, n, draws = np.stack([one.sums for one in of]), [one.n for one in of], [one.std for one in of]
-            key = None if name in BESIDE else (asked[0].context.seed, asked[0].key.data, part, name)
+            full = MetricName(ATTENTIVENESS, asked[0].key.data, part, KEPT if name == KEPT else "")
+            key = None if name in BESIDE else _key(asked, full, name, ATTENTIVENESS, KEPT)
             found = _few(over_seeds(sums, n, key, draws=draws, reason=NO_SWAPS), asked, sums)
             measured[part][name] = _flagged(found) if at_chance else found
     return measured

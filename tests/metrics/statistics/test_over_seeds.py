@@ -45,7 +45,7 @@ def literal(sums, key, less=False):
     mean = sum(own) / seeds
     std = (sum((x - mean) ** 2 for x in own) / (seeds - 1)) ** 0.5 if seeds > 1 else 0.0
     shares = [n / clusters for n in kinds.values()]
-    drawn = generator("bootstrap", "over_seeds", *key).multinomial(clusters, shares, size=RESAMPLES)
+    drawn = generator("bootstrap", *key).multinomial(clusters, shares, size=RESAMPLES)
     t = generator("seeds", *key).standard_t(seeds - 1, size=RESAMPLES) if seeds > 1 else np.zeros(RESAMPLES)
     resampled = []
     for r in range(0, RESAMPLES, 500):

@@ -10,6 +10,8 @@ from statistics import mean, stdev
 
 import pytest
 
+from metrics.accuracy import accuracy
+from metrics.attentiveness import attentiveness
 from metrics.statistics import over_seeds as statistics
 from metrics.statistics.bootstrap import resample
 from records import NO_LABEL, SPAN, HeedError, MetricName
@@ -108,6 +110,20 @@ def test_numbers_are_those_of_loops_over_the_rows(runs, capsys):
     assert answers[0][""] == "k=0 paper"
     assert [answers[0]["seeds"], answers[0]["± seeds"]] == ["1", ""]
     assert answers[-1]["accuracy"] == "33.3"
+
+
+@pytest.mark.parametrize("group", [1, 4])
+def test_one_seed_has_the_intervals_of_its_evaluation(tmp_path, monkeypatch, group):
+    monkeypatch.undo()
+    rows = rows_of(group=group)
+    save(tmp_path / "one", rows, 1, 0)
+    (of,) = groups_of(read([str(tmp_path / "one")]))
+    own = accuracy(rows, "nli", CONTEXT.seed)[MetricName("accuracy", "nli")]
+    assert (of.answers["worth"].value, of.answers["worth"].ci95) == (own.value, own.ci95)
+    found = attentiveness(rows, "nli", "premise", "neutral", LABELS, CONTEXT.seed)
+    measured = found[MetricName("attentiveness", "nli", "premise")]
+    swapped = of.written["premise"]["attentiveness"]
+    assert (swapped.value, swapped.ci95, swapped.std_draws) == (measured.value, measured.ci95, measured.std)
 
 
 def test_tables_of_the_paper_are_there_in_form(runs, capsys):
