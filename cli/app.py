@@ -27,7 +27,7 @@ from cli.model_forms import folder_name
 from cli.named_folder import claim_named
 from cli.prompting import prompts_of, show_requests
 from cli.remedies import require_head
-from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
+from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished, without_enums
 from cli.short_forms import config_path, description
 from cli.spelling import located
 from datamodules import PairedData
@@ -302,7 +302,7 @@ class HeedCLI(LightningCLI):
         if not self.evaluating:
             config["ckpt_path"] = config["resume"] = config["init_from"] = None
             config["allow_changed_data"] = False
-        self.parser.save(config, path, skip_unset=False, overwrite=True, multifile=False)
+        self.parser.save(without_enums(config), path, skip_unset=False, overwrite=True, multifile=False)
 
     def callback(self, kind: type) -> Any:
         """The trainer's callback of a class."""

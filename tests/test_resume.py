@@ -144,6 +144,16 @@ def test_one_command_for_a_requeue_loop_and_a_finished_run_is_left_alone(lab):
         assert stamps(folder) == before
 
 
+def test_a_callback_whose_default_no_file_can_hold(lab):
+    folder = lab.folder / "timed"
+    timed = ["--trainer.callbacks", "Timer", "--trainer.callbacks.duration", "00:01:00:00"]
+    statuses, out = lab.run(*lab.argv, "--output", str(folder), *timed)
+    assert statuses == [0], out
+    statuses, out = lab.run("--resume", str(folder))
+    assert statuses == [0]
+    assert "is finished, and stays as it is." in out
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
