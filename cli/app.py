@@ -154,6 +154,8 @@ class HeedCLI(LightningCLI):
         """
         if (batches := self.config.trainer.accumulate_grad_batches) < 1:
             raise HeedError(f"--trainer.accumulate_grad_batches {batches} must be at least 1.")
+        if not (norm := self.config.trainer.gradient_clip_val or 0) >= 0:  # gradients would be turned around
+            raise HeedError(f"--trainer.gradient_clip_val {norm} may not be negative.")
         strategy = self.config_init["trainer"]["strategy"]
         if re.search("spawn|fork|notebook", start_method(strategy)):
             raise HeedError("--trainer.strategy: each process has to run the command from its beginning: use ddp.")

@@ -220,6 +220,7 @@ def test_the_command_says_it_in_one_sentence(stopped, capsys):
         (["--trainer.val_check_interval", 1000], "--trainer: `val_check_interval` (1000) must be"),
         (["--trainer.limit_train_batches", 0.001], "--trainer: You requested to check 0.001 of the `train_dataloader`"),
         (["--trainer.accumulate_grad_batches", 0], "--trainer.accumulate_grad_batches 0 must be at least 1."),
+        (["--trainer.gradient_clip_val", -1], "--trainer.gradient_clip_val -1 may not be negative."),
     ],
 )
 def test_what_lightning_refuses_is_one_sentence(argv, tmp_path, capsys, settings, sentence):
