@@ -104,7 +104,8 @@ class Experiment:
         self.truncated = self.module.processor.truncated
         if len(self.pool):
             self.module.require_known(f"{self.pool[0].uid} and the other examples with it")
-        batches = evaluation_batches(lengths, np.argsort(self.pool.uid_order), self.batch_size)
+        near = self.module.processor.nearness(examples, lengths)
+        batches = evaluation_batches(near, np.argsort(self.pool.uid_order), self.batch_size)
         pace = Pace("Base examples", -(-len(self.pool) // self.trainer.world_size))
         make = partial(self.module.processor.batches, examples)
         return gather_predictions(self._predict(make, batches, "Base examples", pace))
@@ -254,7 +255,8 @@ class Experiment:
         lengths = self.module.processor.lengths(examples)
         # the first batch is cut short, which shifts all others: an unchanged example meets other companions
         first = max(1, min(math.ceil(self.batch_size / 2), len(examples) // 2))
-        batches = evaluation_batches(lengths, np.arange(len(examples)), self.batch_size, first)
+        near = self.module.processor.nearness(examples, lengths)
+        batches = evaluation_batches(near, np.arange(len(examples)), self.batch_size, first)
         mine = self._predict(partial(self.module.processor.batches, examples), batches, "Changed examples")
         broken = np.bincount(block.interventions[mine.positions[mine.broken]], minlength=len(plan))
         told = gather(None if stopping.requested() else broken)

@@ -281,7 +281,8 @@ class PairedData(pl.LightningDataModule):
             self.pool, trainer.limit_val_batches, self.eval_batch_size, self.seed
         )
         ranks = np.argsort(self.pool.uid_order)[self.predicted]
-        batches = evaluation_batches(lengths[self.predicted], ranks, self.eval_batch_size)
+        near = processor.nearness(self.pool, lengths)[self.predicted]
+        batches = evaluation_batches(near, ranks, self.eval_batch_size)
         batches = [self.predicted[batch] for batch in batches]
         asides = self._asides("validation", processor)
         of = f" of {n:,}" if (n := self.counts.of or len(self.pool)) > len(self.predicted) else ""

@@ -30,9 +30,18 @@ class Processor(ABC):
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         """Cost of each example, in tokens: int32 [examples]."""
 
+    def nearness(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
+        """What batches are sorted by, from the largest down, so that those of a batch are alike: int [examples].
+
+        Args:
+            examples: Examples.
+            lengths: As :meth:`lengths` gives them.
+        """
+        return lengths
+
     @abstractmethod
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
-        """Input of the model for these examples; every tensor has them as its first dimension."""
+        """Input of the model for these examples; tensors of examples have them as their first dimension."""
 
     def batches(self, examples: Composed, batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         """Input of the model for each batch.

@@ -19,6 +19,7 @@ from lightning_modules.pretrained.vocabulary import open_tokenizer
 from lightning_modules.prompted.prompt_processor import PromptProcessor
 from lightning_modules.prompted.shared_prefix import (
     Answers,
+    Queries,
     Read,
     States,
     plain_scores,
@@ -167,22 +168,17 @@ class CausalLM(Classifier):
 
     def _read(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Read | None]:
         """Log-likelihoods of the answers, float32 [examples, answers], and the states behind the shared beginning."""
-        ids, mask, tokens = inputs["input_ids"], inputs["attention_mask"], self.processor.tokens
+        queries, tokens = Queries(**inputs), self.processor.tokens
         if self._answers is None:
             ends = self._ends if self.writes and self.share_prefix else ()
             self._answers = Answers.packed(tokens.answers, ends).to(self.device)
             self._prefix = read_prefix(self.network, tokens.prefix) if self.share_prefix else None
         if not self.share_prefix:
-            return plain_scores(self.network, self._whole(ids, mask), tokens.answers), None
-        read = read_queries(self.network, self._prefix, ids, mask, self._answers)
+            return plain_scores(self.network, queries.whole(tokens.prefix), tokens.answers), None
+        read = read_queries(self.network, self._prefix, queries, self._answers)
         if self.largest_difference is None:
-            self._compare(ids, mask, read)
+            self._compare(queries, read)
         return read.scores, read
-
-    def _whole(self, ids: Tensor, mask: Tensor) -> list[list[int]]:
-        """The ids of whole prompts, without padding."""
-        prefix = list(self.processor.tokens.prefix)
-        return [prefix + row[kept.bool()].tolist() for row, kept in zip(ids, mask, strict=True)]
 
     def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
         width, pad = max(map(len, rows)), self.processor.pad_id
@@ -190,13 +186,13 @@ class CausalLM(Classifier):
         mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], device=self.device)
         return ids, mask
 
-    def _compare(self, ids: Tensor, mask: Tensor, read: Read) -> None:
+    def _compare(self, queries: Queries, read: Read) -> None:
         """Compare some scores with those of whole prompts, and say by how much they differ.
 
         Raises:
             HeedError: They differ by more than rounding does.
         """
-        whole = self._whole(ids[:COMPARED], mask[:COMPARED])
+        whole = queries.first(COMPARED).whole(self.processor.tokens.prefix)
         plain = plain_scores(self.network, whole, self.processor.tokens.answers)
         self.largest_difference = float((plain - read.scores[:COMPARED]).abs().max())
         exact = self.network.dtype == torch.float32 and not torch.is_autocast_enabled(self.device.type)
@@ -230,7 +226,7 @@ class CausalLM(Classifier):
     def _written(self, inputs: dict[str, Tensor], read: Read | None) -> list[str]:
         """The texts that the model writes."""
         if read is None:
-            ids, mask = self._padded(self._whole(inputs["input_ids"], inputs["attention_mask"]))
+            ids, mask = self._padded(Queries(**inputs).whole(self.processor.tokens.prefix))
             settings = {"max_new_tokens": self.longest, "do_sample": False, "num_beams": 1}
             settings |= {"eos_token_id": self._ends, "pad_token_id": self._ends[0]}
             with quiet():

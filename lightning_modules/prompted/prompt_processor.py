@@ -9,6 +9,7 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from lightning_modules.processors.processor import NumberProcessor
+from lightning_modules.prompted.beginnings import cut, nearness
 from lightning_modules.prompted.prompt_tokens import PromptStore, PromptTokens
 from records import BATCH, Composed, Example, HeedError, Part
 from records.prompts.prompt import Prompt
@@ -90,17 +91,40 @@ class PromptProcessor(NumberProcessor):
         self.truncated = int(np.isin(numbers, list(self._cut)).sum())
         return self.store.lengths(numbers).astype(np.int32)
 
+    def nearness(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
+        """Examples that begin alike are near."""
+        numbers, of = np.unique(self.numbers(examples)[0], return_inverse=True)
+        return nearness(self._rows(numbers))[of]
+
+    def _rows(self, numbers: np.ndarray) -> list[np.ndarray]:
+        """The ids of each prompt behind those that all share."""
+        starts, lengths = self.store.starts(numbers).tolist(), self.store.lengths(numbers).tolist()
+        return [self.store.tokens[start : start + n] for start, n in zip(starts, lengths, strict=True)]
+
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-        """Inputs of the model for each batch, padded on the left: int64 [examples, tokens] each."""
+        """Inputs of the model for each batch: what prompts begin with, each beginning once, and the rest of each.
+
+        Returns:
+            ``beginnings`` and ``input_ids``, int64 [beginnings or examples, tokens], padded on the left, with their
+            masks ``beginnings_mask`` and ``attention_mask``, and ``beginning_of``, int64 [examples].
+        """
         numbers = self.numbers(examples)[0]
-        starts, lengths = self.store.starts(numbers), self.store.lengths(numbers)
         for batch in batches:
-            width = int(lengths[batch].max(initial=1))
-            from_end = np.arange(width)[None] - (width - lengths[batch][:, None])
-            mask = from_end >= 0
-            places = np.where(mask, starts[batch][:, None] + from_end, 0)
-            ids = np.where(mask, self.store.tokens[places], self.pad_id) if len(batch) else places
-            yield {
-                "input_ids": torch.from_numpy(ids.astype(np.int64)),
-                "attention_mask": torch.from_numpy(mask.astype(np.int64)),
+            rows = self._rows(numbers[batch])
+            found = cut(rows)
+            heads = [rows[head][:n] for head, n in zip(found.heads, found.lengths, strict=True)] if rows else []
+            rests = [row[n:] for row, n in zip(rows, found.lengths[found.of], strict=True)]
+            (ids, mask), (own, own_mask) = self._padded(heads, 0), self._padded(rests, 1)
+            found_of = torch.from_numpy(found.of)
+            yield {"beginnings": ids, "beginnings_mask": mask, "beginning_of": found_of} | {
+                "input_ids": own,
+                "attention_mask": own_mask,
             }
+
+    def _padded(self, rows: Sequence[np.ndarray], least: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Rows of one width, padded on the left, and their mask: int64 [rows, tokens] each."""
+        width = max([least, *map(len, rows)])
+        ids, mask = np.full((len(rows), width), self.pad_id, np.int64), np.zeros((len(rows), width), np.int64)
+        for i, row in enumerate(rows):
+            ids[i, width - len(row) :], mask[i, width - len(row) :] = row, 1
+        return torch.from_numpy(ids), torch.from_numpy(mask)

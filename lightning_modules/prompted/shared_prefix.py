@@ -1,8 +1,9 @@
 """Scores of answers and written answers, where all prompts begin alike: that beginning is read once.
 
-Queries are padded on the left, behind the shared beginning, so that all end in one column and the answers follow there.
-The tokens of all answers stand behind the query side by side, and a mask keeps them from seeing each other: several
-answers of several tokens cost one pass over the query.
+Behind it, what several queries of a batch begin with is read once, too. All is padded on the left, so that queries end
+in one column, and the answers follow there. The tokens of all answers stand behind the query side by side, and a mask
+keeps them from seeing each other: several answers of several tokens cost one pass over the query. That pass shows, too,
+where the model would write one of these answers and end there; only other answers are written token by token.
 """
 
 from collections.abc import Sequence
@@ -93,7 +94,7 @@ class Read(NamedTuple):
     Attributes:
         scores: float32 [examples, answers], log-likelihoods.
         logits: [examples, vocabulary], of the first token of a written answer.
-        states: Of the shared beginning and the queries.
+        states: Of the shared beginning and the whole queries.
         mask: int64 [examples, tokens], which of these states count.
         answers: int64 [examples], the answer that is written; -1 where that is not known yet.
     """
@@ -120,33 +121,84 @@ def read_prefix(network: nn.Module, prefix: Sequence[int]) -> States:
     return [(layer.keys, layer.values) for layer in cache.layers]
 
 
-def read_queries(network: nn.Module, prefix: States, ids: Tensor, mask: Tensor, answers: Answers) -> Read:
+class Queries(NamedTuple):
+    """The queries of a batch behind the shared beginning, each cut in two; padded on the left.
+
+    Attributes:
+        beginnings: int64 [beginnings, tokens], which one or more queries begin with; of no token if none is shared.
+        beginnings_mask: int64 [beginnings, tokens], 0 for padding.
+        beginning_of: int64 [examples], the beginning of each query.
+        input_ids: int64 [examples, tokens], the rest of each, of one token or more.
+        attention_mask: int64 [examples, tokens], 0 for padding.
+    """
+
+    beginnings: Tensor
+    beginnings_mask: Tensor
+    beginning_of: Tensor
+    input_ids: Tensor
+    attention_mask: Tensor
+
+    def first(self, n: int) -> "Queries":
+        """Some examples alone."""
+        return self._replace(**{name: getattr(self, name)[:n] for name in self._fields[2:]})
+
+    def whole(self, prefix: Sequence[int]) -> list[list[int]]:
+        """The ids of each whole prompt, without padding."""
+        begun = [row[kept.bool()].tolist() for row, kept in zip(self.beginnings, self.beginnings_mask, strict=True)]
+        rests = zip(self.beginning_of.tolist(), self.input_ids, self.attention_mask, strict=True)
+        return [[*prefix, *begun[of], *row[kept.bool()].tolist()] for of, row, kept in rests]
+
+
+def read_queries(network: nn.Module, prefix: States, queries: Queries, answers: Answers) -> Read:
     """Read queries behind the shared beginning, with all answers behind them.
 
     Args:
         network: A causal language model.
         prefix: As :func:`read_prefix` returns it.
-        ids: int64 [examples, tokens], padded on the left.
-        mask: int64 [examples, tokens], 0 for padding.
+        queries: The queries.
         answers: The answers.
     """
-    (n, width), packed = ids.shape, len(answers.tokens)
-    begin = prefix[0][0].shape[2] if prefix else 0
-    own = (mask.cumsum(dim=1) - 1).clamp(min=0)
+    (ids, mask), packed = (queries.input_ids, queries.attention_mask), len(answers.tokens)
+    states, before = _read_beginnings(network, prefix, queries)
+    read = before.sum(dim=1, keepdim=True)
     behind = mask.sum(dim=1, keepdim=True) + answers.depth
-    cache = _cache([(keys.expand(n, -1, -1, -1), values.expand(n, -1, -1, -1)) for keys, values in prefix])
+    cache = _cache(states)
     logits = network(
-        input_ids=torch.cat([ids, answers.tokens.expand(n, -1)], dim=1),
-        position_ids=begin + torch.cat([own, behind], dim=1),
-        attention_mask=_attention(mask, answers, begin, network.dtype),
+        input_ids=torch.cat([ids, answers.tokens.expand(len(ids), -1)], dim=1),
+        position_ids=read + torch.cat([_places(mask), behind], dim=1),
+        attention_mask=_added(_seen(before, mask, answers), network.dtype),
         past_key_values=cache,
         use_cache=True,
         logits_to_keep=1 + packed,
     ).logits
-    until = begin + width
+    until = before.shape[1] + ids.shape[1]
     states = [(layer.keys[:, :, :until], layer.values[:, :, :until]) for layer in cache.layers]
-    whole = torch.cat([mask.new_ones(n, begin), mask], dim=1)
+    whole = torch.cat([before, mask], dim=1)
     return Read(answers.log_likelihoods(logits), logits[:, 0], states, whole, answers.written(logits))
+
+
+def _read_beginnings(network: nn.Module, prefix: States, queries: Queries) -> tuple[States, Tensor]:
+    """The states before the rest of each query, and which of them count: int64 [examples, tokens]."""
+    ids, mask, of = queries.beginnings, queries.beginnings_mask, queries.beginning_of
+    before = mask.new_ones(len(ids), prefix[0][0].shape[2] if prefix else 0)
+    states = [tuple(state.expand(len(ids), -1, -1, -1) for state in layer) for layer in prefix]
+    if ids.shape[1]:
+        cache = _cache(states)
+        network(
+            input_ids=ids,
+            position_ids=before.shape[1] + _places(mask),
+            attention_mask=_added(_seen(before, mask), network.dtype),
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        states = [(layer.keys, layer.values) for layer in cache.layers]
+    return [(keys[of], values[of]) for keys, values in states], torch.cat([before, mask], dim=1)[of]
+
+
+def _places(mask: Tensor) -> Tensor:
+    """The place of each token among those that count: int64 [rows, tokens]."""
+    return (mask.cumsum(dim=1) - 1).clamp(min=0)
 
 
 def _cache(states: States) -> DynamicCache:
@@ -156,18 +208,30 @@ def _cache(states: States) -> DynamicCache:
     return cache
 
 
-def _attention(mask: Tensor, answers: Answers, begin: int, dtype: torch.dtype) -> Tensor:
-    """What each token may see, as numbers to add to its attention: [examples, 1, read, begin + read] of ``dtype``."""
-    (n, width), packed = mask.shape, len(answers.tokens)
+def _seen(before: Tensor, mask: Tensor, answers: Answers | None = None) -> Tensor:
+    """What each token may see: bool [rows, read, before + read]. Padding sees itself, so that each sees something.
+
+    Args:
+        before: int64 [rows, before], which of the states that are there count.
+        mask: int64 [rows, tokens], which tokens count.
+        answers: What is read behind them.
+    """
+    (n, width), begin, packed = mask.shape, before.shape[1], 0 if answers is None else len(answers.tokens)
     columns = torch.arange(width, device=mask.device)
-    queries = (columns[:, None] >= columns) & mask[:, None].bool() | (columns[:, None] == columns)
-    together = (answers.of[:, None] == answers.of) & (answers.depth[:, None] >= answers.depth)
     seen = torch.zeros(n, width + packed, begin + width + packed, dtype=torch.bool, device=mask.device)
-    seen[:, :, :begin] = True
-    seen[:, :width, begin : begin + width] = queries
-    seen[:, width:, begin : begin + width] = mask[:, None].bool()
-    seen[:, width:, begin + width :] = together
-    return torch.zeros(seen.shape, dtype=dtype, device=mask.device).masked_fill(~seen, torch.finfo(dtype).min)[:, None]
+    seen[:, :, :begin] = before[:, None].bool()
+    seen[:, :width, begin : begin + width] = (columns[:, None] >= columns) & mask[:, None].bool()
+    seen[:, columns, begin + columns] = True
+    if answers is not None:
+        together = (answers.of[:, None] == answers.of) & (answers.depth[:, None] >= answers.depth)
+        seen[:, width:, begin : begin + width] = mask[:, None].bool()
+        seen[:, width:, begin + width :] = together
+    return seen
+
+
+def _added(seen: Tensor, dtype: torch.dtype) -> Tensor:
+    """What is added to attention, so that only this is seen: [rows, 1, read, all] of ``dtype``."""
+    return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill(~seen, torch.finfo(dtype).min)[:, None]
 
 
 def write(network: nn.Module, read: Read, longest: int, ends: Tensor) -> Tensor:

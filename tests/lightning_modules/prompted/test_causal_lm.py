@@ -11,7 +11,7 @@ from pytorch_lightning.plugins.precision import HalfPrecision
 from transformers import AutoModelForCausalLM, GenerationConfig
 
 from lightning_modules import CausalLM
-from lightning_modules.prompted.shared_prefix import Answers, plain_scores, read_prefix, read_queries, write
+from lightning_modules.prompted.shared_prefix import Answers, Queries, plain_scores, read_prefix, read_queries, write
 from records import NO_LABEL, SPAN, Example, HeedError, Task
 from records.prompts.prompt import Prompt
 from records.prompts.wording import Wording
@@ -30,6 +30,22 @@ def model(folder, asked=None, **settings):
     module.prompt_with(prompt() if asked is None else asked)
     module.configure_model()
     return module
+
+
+SHARING = [
+    Example(f"s/{i}", {"premise": premise, "hypothesis": hypothesis}, None)
+    for i, (premise, hypothesis) in enumerate(
+        [
+            ("Two dogs run over a wide green field.", "They run."),
+            ("Nobody has seen the old woman since the feast, and her cat is gone.", "A cat is gone, they say."),
+            ("Two dogs run over a wide green field.", "They sleep on a sofa, both of them."),
+            ("It rains.", ""),
+            ("Nobody has seen the old woman since the feast, and her cat is gone.", "Yes."),
+            ("Two dogs run over a wide green field.", "Cats!"),
+            ("Two dogs run over a wide green field.", "They run."),
+        ]
+    )
+]
 
 
 def by_hand(module, example):
@@ -63,12 +79,37 @@ def test_scores_are_those_of_whole_texts(folders, kind, demonstrations, chat):
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("demonstrations", [0, 2])
+def test_premises_that_a_batch_shares_are_read_once(folders, kind, demonstrations, monkeypatch):
+    module = model(folders[kind], prompt(demonstrations))
+    order = np.argsort(-module.processor.nearness(SHARING, module.processor.lengths(SHARING)), kind="stable")
+    near = [SHARING[i] for i in order]
+    assert [example.parts["premise"] for example in near] == sorted(
+        (example.parts["premise"] for example in near), key=len, reverse=True
+    )
+    inputs = module.processor(near)
+    assert inputs["beginning_of"].tolist() == [0, 0, 1, 1, 1, 1, 2]
+    assert inputs["input_ids"].shape[1] < inputs["beginnings"].shape[1]
+    with torch.no_grad():
+        scores = module.logits(inputs)
+    expected = np.array([by_hand(module, example) for example in near])
+    assert scores.numpy() == pytest.approx(expected, abs=2e-4)
+    assert module.largest_difference < 1e-4
+    plain = model(folders[kind], prompt(demonstrations), share_prefix=False)
+    for asked in (module, plain):
+        asked.prompt_with(prompt(demonstrations))
+    one, other = (asked._written(inputs, asked._read(inputs)[1]) for asked in (module, plain))
+    assert one == other
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
 def test_what_is_written_is_what_generate_writes(folders, kind):
     module = model(folders[kind])
     inputs = module.processor(EXAMPLES)
     with torch.no_grad():
         states = read_prefix(module.network, module.processor.tokens.prefix)
-        read = read_queries(module.network, states, *inputs.values(), Answers.packed(module.processor.tokens.answers))
+        answers = Answers.packed(module.processor.tokens.answers)
+        read = read_queries(module.network, states, Queries(**inputs), answers)
         ends = torch.tensor([module.tokenizer.eos_token_id])
         written = write(module.network, read, 8, ends)
         network = AutoModelForCausalLM.from_pretrained(folders[kind]).eval()

@@ -5,6 +5,7 @@ import pytest
 
 from lightning_modules.prompted.prompt_processor import PromptProcessor
 from lightning_modules.prompted.prompt_tokens import PromptTokens
+from lightning_modules.prompted.shared_prefix import Queries
 from records import Example, HeedError
 from records.prompts.wording import Wording
 
@@ -21,21 +22,20 @@ def test_prefix_and_rest_are_the_ids_of_the_whole_text(chat, demonstrations):
     own, asked = tokenizer(), prompt(demonstrations)
     processor = PromptProcessor(own, asked, chat, 512, 8)
     inputs = processor(EXAMPLES)
-    for example, ids, mask in zip(EXAMPLES, inputs["input_ids"], inputs["attention_mask"], strict=True):
+    whole_ids = Queries(**inputs).whole(processor.tokens.prefix)
+    for example, ids, mask in zip(EXAMPLES, whole_ids, inputs["attention_mask"], strict=True):
         if chat:
             messages = asked.messages(question(asked, example))
             whole = own.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         else:
             whole = asked.text(question(asked, example))
-        assert [*processor.tokens.prefix, *ids[mask.bool()].tolist()] == own(whole, add_special_tokens=False)[
-            "input_ids"
-        ]
+        assert ids == own(whole, add_special_tokens=False)["input_ids"]
         assert mask.tolist() == sorted(mask.tolist())  # padded on the left
         for answer, tokens in zip(asked.answers, processor.tokens.answers, strict=True):
             joined = own(f"{whole}{'' if chat else ' '}{answer}", add_special_tokens=False)["input_ids"]
             assert joined[-len(tokens) :] == tokens
             assert own.decode(tokens).strip() == answer
-    assert processor.lengths(EXAMPLES).tolist() == inputs["attention_mask"].sum(dim=1).tolist()
+    assert processor.lengths(EXAMPLES).tolist() == [len(ids) - len(processor.tokens.prefix) for ids in whole_ids]
 
 
 def test_a_question_that_the_tokenizer_joins_to_its_answer_is_refused():
