@@ -3,12 +3,14 @@
 import re
 import sys
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import torchvision_fix  # noqa: F401
 
 import torch
+from jsonargparse import Namespace
 from pytorch_lightning import Callback
 from pytorch_lightning.callbacks import EarlyStopping, ProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
@@ -27,7 +29,7 @@ from cli.model_forms import folder_name
 from cli.named_folder import claim_named
 from cli.prompting import prompts_of, show_requests
 from cli.remedies import require_head
-from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished, without_enums
+from cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
 from cli.short_forms import config_path, description
 from cli.spelling import located
 from datamodules import PairedData
@@ -304,8 +306,20 @@ class HeedCLI(LightningCLI):
         if not self.evaluating:
             config["ckpt_path"] = config["resume"] = config["init_from"] = None
             config["allow_changed_data"] = False
-        self.parser.save(without_enums(config), path, skip_unset=False, overwrite=True, multifile=False)
+        self.parser.save(_without_enums(config), path, skip_unset=False, overwrite=True, multifile=False)
 
     def callback(self, kind: type) -> Any:
         """The trainer's callback of a class."""
         return next(c for c in self.trainer.callbacks if isinstance(c, kind))
+
+
+def _without_enums(value: Any) -> Any:
+    """A configuration whose members of enumerations are their values, as a YAML file can hold them.
+
+    Some of Lightning's callbacks have such a member as the default of a text, which jsonargparse cannot write.
+    """
+    if isinstance(value, Namespace):
+        return Namespace(**{name: _without_enums(inner) for name, inner in vars(value).items()})
+    if isinstance(value, list):
+        return [_without_enums(inner) for inner in value]
+    return value.value if isinstance(value, Enum) else value

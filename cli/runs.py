@@ -6,7 +6,6 @@ import re
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -157,18 +156,6 @@ def differences(before: Namespace, now: Namespace, parser: ArgumentParser) -> di
     began, ended = (_flat(json.loads(dump)) for dump in dumps)
     names = sorted(name for name in began.keys() | ended.keys() if not NO_NUMBER.fullmatch(name))
     return {name: (began.get(name), ended.get(name)) for name in names if began.get(name) != ended.get(name)}
-
-
-def without_enums(value: Any) -> Any:
-    """A configuration whose members of enumerations are their values, as a YAML file can hold them.
-
-    Some of Lightning's callbacks have such a member as the default of a text, which jsonargparse cannot write.
-    """
-    if isinstance(value, Namespace):
-        return Namespace(**{name: without_enums(inner) for name, inner in vars(value).items()})
-    if isinstance(value, list):
-        return [without_enums(inner) for inner in value]
-    return value.value if isinstance(value, Enum) else value
 
 
 def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
