@@ -3,14 +3,12 @@
 import re
 import sys
 from collections.abc import Callable
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import torchvision_fix  # noqa: F401
 
 import torch
-from jsonargparse import Namespace
 from pytorch_lightning import Callback
 from pytorch_lightning.callbacks import EarlyStopping, ProgressBar
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
@@ -306,20 +304,8 @@ class HeedCLI(LightningCLI):
         if not self.evaluating:
             config["ckpt_path"] = config["resume"] = config["init_from"] = None
             config["allow_changed_data"] = False
-        self.parser.save(_without_enums(config), path, skip_unset=False, overwrite=True, multifile=False)
+        self.parser.save(config, path, skip_unset=False, overwrite=True, multifile=False)
 
     def callback(self, kind: type) -> Any:
         """The trainer's callback of a class."""
         return next(c for c in self.trainer.callbacks if isinstance(c, kind))
-
-
-def _without_enums(value: Any) -> Any:
-    """A configuration whose members of enumerations are their values, as a YAML file can hold them.
-
-    Some of Lightning's callbacks have such a member as the default of a text, which jsonargparse cannot write.
-    """
-    if isinstance(value, Namespace):
-        return Namespace(**{name: _without_enums(inner) for name, inner in vars(value).items()})
-    if isinstance(value, list):
-        return [_without_enums(inner) for inner in value]
-    return value.value if isinstance(value, Enum) else value

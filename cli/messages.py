@@ -8,6 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,7 +16,7 @@ import torchvision_fix  # noqa: F401
 
 import pytorch_lightning
 import yaml
-from jsonargparse import get_loader, set_loader
+from jsonargparse import Namespace, get_loader, set_loader
 from pytorch_lightning.cli import LightningArgumentParser
 from pytorch_lightning.utilities import rank_zero_only
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
@@ -67,6 +68,21 @@ class Parser(LightningArgumentParser):
 
     def error(self, message: str, ex: Exception | None = None) -> None:
         raise Refusal(one_sentence(message))
+
+    def save(self, cfg: Namespace, *args: Any, **kwargs: Any) -> None:
+        super().save(_without_enums(cfg), *args, **kwargs)
+
+
+def _without_enums(value: Any) -> Any:
+    """A configuration whose members of enumerations are their values, as a YAML file can hold them.
+
+    Some of Lightning's callbacks have such a member as the default of a text, which jsonargparse cannot write.
+    """
+    if isinstance(value, Namespace):
+        return Namespace(**{name: _without_enums(inner) for name, inner in vars(value).items()})
+    if isinstance(value, list):
+        return [_without_enums(inner) for inner in value]
+    return value.value if isinstance(value, Enum) else value
 
 
 def one_sentence(message: str) -> str:
