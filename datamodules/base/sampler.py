@@ -18,7 +18,7 @@ def evaluation_batches(
     gives the same bits.
 
     Args:
-        lengths: int [examples].
+        lengths: int [examples], or another number by which examples that are alike are near.
         keys: A number or a text for each example, unique, to sort examples of equal length by.
         batch_size: Examples in a batch.
         first: Size of the first batch, if another; it shifts all the others.

@@ -1,6 +1,5 @@
 """Causal language models that are asked in context: whatever AutoModelForCausalLM knows."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -170,8 +169,7 @@ class CausalLM(Classifier):
         """Log-likelihoods of the answers, float32 [examples, answers], and the states behind the shared beginning."""
         queries, tokens = Queries(**inputs), self.processor.tokens
         if self._answers is None:
-            ends = self._ends if self.writes and self.share_prefix else ()
-            self._answers = Answers.packed(tokens.answers, ends).to(self.device)
+            self._answers = Answers.packed(tokens.answers, self._ends if self.writes else ()).to(self.device)
             self._prefix = read_prefix(self.network, tokens.prefix) if self.share_prefix else None
         if not self.share_prefix:
             return plain_scores(self.network, queries.whole(tokens.prefix), tokens.answers), None
@@ -179,12 +177,6 @@ class CausalLM(Classifier):
         if self.largest_difference is None:
             self._compare(queries, read)
         return read.scores, read
-
-    def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
-        width, pad = max(map(len, rows)), self.processor.pad_id
-        ids = torch.tensor([[pad] * (width - len(row)) + list(row) for row in rows], device=self.device)
-        mask = torch.tensor([[0] * (width - len(row)) + [1] * len(row) for row in rows], device=self.device)
-        return ids, mask
 
     def _compare(self, queries: Queries, read: Read) -> None:
         """Compare some scores with those of whole prompts, and say by how much they differ.
@@ -226,7 +218,8 @@ class CausalLM(Classifier):
     def _written(self, inputs: dict[str, Tensor], read: Read | None) -> list[str]:
         """The texts that the model writes."""
         if read is None:
-            ids, mask = self._padded(Queries(**inputs).whole(self.processor.tokens.prefix))
+            whole = self.processor.padded(Queries(**inputs).whole(self.processor.tokens.prefix))
+            ids, mask = (tensor.to(self.device) for tensor in whole)
             settings = {"max_new_tokens": self.longest, "do_sample": False, "num_beams": 1}
             settings |= {"eos_token_id": self._ends, "pad_token_id": self._ends[0]}
             with quiet():

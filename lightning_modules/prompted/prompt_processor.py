@@ -114,16 +114,18 @@ class PromptProcessor(NumberProcessor):
             found = cut(rows)
             heads = [rows[head][:n] for head, n in zip(found.heads, found.lengths, strict=True)] if rows else []
             rests = [row[n:] for row, n in zip(rows, found.lengths[found.of], strict=True)]
-            (ids, mask), (own, own_mask) = self._padded(heads, 0), self._padded(rests, 1)
-            found_of = torch.from_numpy(found.of)
-            yield {"beginnings": ids, "beginnings_mask": mask, "beginning_of": found_of} | {
-                "input_ids": own,
-                "attention_mask": own_mask,
+            (begun, begun_mask), (ids, mask) = self.padded(heads), self.padded(rests)
+            yield {
+                "beginnings": begun,
+                "beginnings_mask": begun_mask,
+                "beginning_of": torch.from_numpy(found.of),
+                "input_ids": ids,
+                "attention_mask": mask,
             }
 
-    def _padded(self, rows: Sequence[np.ndarray], least: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Rows of one width, padded on the left, and their mask: int64 [rows, tokens] each."""
-        width = max([least, *map(len, rows)])
+    def padded(self, rows: Sequence[Sequence[int] | np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Rows of token ids, padded on the left to one width, and their mask: int64 [rows, tokens] each."""
+        width = max(map(len, rows), default=0)
         ids, mask = np.full((len(rows), width), self.pad_id, np.int64), np.zeros((len(rows), width), np.int64)
         for i, row in enumerate(rows):
             ids[i, width - len(row) :], mask[i, width - len(row) :] = row, 1

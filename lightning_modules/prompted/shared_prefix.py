@@ -140,7 +140,8 @@ class Queries(NamedTuple):
 
     def first(self, n: int) -> "Queries":
         """Some examples alone."""
-        return self._replace(**{name: getattr(self, name)[:n] for name in self._fields[2:]})
+        ids, mask = self.input_ids[:n], self.attention_mask[:n]
+        return self._replace(beginning_of=self.beginning_of[:n], input_ids=ids, attention_mask=mask)
 
     def whole(self, prefix: Sequence[int]) -> list[list[int]]:
         """The ids of each whole prompt, without padding."""

@@ -22,7 +22,7 @@ SIZES = (1, 2, 3, 5, 37, 64)  # in batches of 4: most leave ranks of unequal loa
 BATCH = 4
 
 SCRIPT = """
-import os, socket, sys
+import sys
 import torchvision_fix
 import torch
 from pytorch_lightning import Trainer
@@ -31,6 +31,7 @@ from datamodules import PairedImages, Planted, Reading
 from lightning_modules import Encoder, LateFusion, Reader
 from lightning_modules.vision import late_fusion
 from pathlib import Path
+from ranks import fork
 from records import HeedError
 
 sizes, batch, backbone, nlixy = eval(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5]
@@ -48,9 +49,7 @@ def validate(world, module, data, folder, *evaluations, limit=1.0, only=None):
     ).validate(module, data, verbose=False)
 
 
-def rank_of(rank, world, port):
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), NODE_RANK="0")
-    os.environ.update(LOCAL_RANK=str(rank), WORLD_SIZE=str(world))
+def rank_of(rank, world):
     torch.set_num_threads(1)
     for n in sizes:
         torch.manual_seed(0)
@@ -107,29 +106,8 @@ def rank_of(rank, world, port):
                 (output / f"refused-{case}-{rank}").write_text(str(error))
 
 
-def main():
-    for world in (1, 2, 3):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        children = []
-        for rank in range(world):
-            child = os.fork()
-            if not child:
-                status = 1
-                try:
-                    rank_of(rank, world, port)
-                    status = 0
-                finally:
-                    sys.stdout.flush(), sys.stderr.flush()
-                    os._exit(status)
-            children.append(child)
-        failed = [os.waitpid(child, 0)[1] for child in children]
-        if any(failed):
-            sys.exit(f"{world} processes ended with {failed}")
-
-
-main()
+for world in (1, 2, 3):
+    fork(world, rank_of)
 """
 
 
@@ -146,7 +124,7 @@ def results(tiny_bert, tmp_path_factory, write_nlixy, write_squad, write_squares
     paths = map(str, (tiny_bert, nlixy, squad, write_squares(folder / "squares", 0, 23), folder))
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, repr(SIZES), str(BATCH), *paths],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'helpers'}"},
         capture_output=True,
         text=True,
         timeout=300,

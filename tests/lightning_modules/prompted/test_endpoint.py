@@ -259,11 +259,10 @@ from lightning_modules import Endpoint
 from records.prompts.prompt import Prompt
 from records.prompts.wording import Wording
 from fake_server import FakeServer, question_of, share_of
+from ranks import fork
 
 
-def rank_of(rank, world, port, folder):
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), NODE_RANK="0")
-    os.environ.update(LOCAL_RANK=str(rank), WORLD_SIZE=str(world))
+def rank_of(rank, world, folder):
     data = Planted(n_validation=21, eval_batch_size=4, swap=["premise", "hypothesis"])
     data.setup("validate")
     module = Endpoint("tiny", cache=str(folder / "answers.sqlite"), concurrency=3)
@@ -279,28 +278,10 @@ def rank_of(rank, world, port, folder):
 
 answer = lambda body, n: ("neutral", "entailment", "Contradiction", "?")[int(4 * share_of(question_of(body)))]
 for world in (1, 2, 3):
-    import socket
-    with FakeServer(answer) as fake, socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
+    with FakeServer(answer) as fake:
         os.environ["OPENAI_BASE_URL"] = fake.url
         folder = Path(sys.argv[1], str(world))
-        children = []
-        for rank in range(world):
-            child = os.fork()
-            if not child:
-                status = 1
-                try:
-                    rank_of(rank, world, port, folder)
-                    status = 0
-                finally:
-                    sys.stdout.flush(), sys.stderr.flush()
-                    os._exit(status)
-            children.append(child)
-        failed = [os.waitpid(child, 0)[1] for child in children]
-        if any(failed):
-            sys.exit(f"{{world}} processes ended with {{failed}}")
+        fork(world, rank_of, folder)
         (folder / "sent").write_text(repr(sorted(fake.counted.values())))
 """
 
