@@ -73,7 +73,7 @@ class Msgs(PairedText):
     Args:
         task: Which of the tasks, by the name of its folder; its examples are called ``msgs-<task>``.
         control: Percent of control rows among the training examples, with the linguistic label (L) or the surface label
-            (S): "2L", "1L2S". None for none. (Attribution factors, appendix A.)
+            (S): "2L", "1L2S". None for none. (Singhal et al. 2023, appendix A.)
         name: Name of the data set.
         label: Column of the label.
         **kwargs: As for :class:`PairedText`; ``path`` names the folder of all tasks.

@@ -26,7 +26,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Attribution:
-    """The attributions of one example by one method (Attribution factors, PAPERS: OOD performance from few examples).
+    """The attributions of one example by one method (Singhal et al. 2023, section 3).
 
     Attributes:
         uid: Of the example.

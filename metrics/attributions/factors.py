@@ -1,7 +1,8 @@
 """Factors: a number of one example's attribution; the higher its mean, the worse a model is predicted to do elsewhere.
 
-Source: "Assessing Out-of-Domain Language Model Performance from Few Examples", sections 5 and 6.1; each docstring says
-what the paper leaves open. ``a`` and ``b`` are the first two parts. Where a factor is not defined, it is None.
+Source: "Assessing Out-of-Domain Language Model Performance from Few Examples" (Singhal et al. 2023),
+sections 5 and 6.1; each docstring says what the paper leaves open. ``a`` and ``b`` are the first two parts. Where a
+factor is not defined, it is None.
 """
 
 from collections.abc import Callable, Sequence

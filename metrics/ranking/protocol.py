@@ -1,8 +1,9 @@
 """How well a few examples order models: the protocol of sections 4.3 and appendix B of the paper.
 
-Source: "Assessing Out-of-Domain Language Model Performance from Few Examples". Samples of n examples are drawn with
-replacement from a population that all models were given; the mean of a number over a sample scores each model; and the
-order of the scores is held against the order of the models' accuracy on all of the data.
+Source: "Assessing Out-of-Domain Language Model Performance from Few Examples" (Singhal et al. 2023). Samples
+of n examples are drawn with replacement from a population that all models were given; the mean of a number over a
+sample scores each model; and the order of the scores is held against the order of the models' accuracy on all of the
+data.
 """
 
 from collections.abc import Sequence

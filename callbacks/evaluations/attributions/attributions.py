@@ -1,4 +1,4 @@
-"""Attributions of words (OOD performance from few examples, section 3) as an evaluation."""
+"""Attributions of words (Singhal et al. 2023, section 3) as an evaluation."""
 
 import re
 from typing import Literal

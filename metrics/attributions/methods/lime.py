@@ -1,4 +1,4 @@
-"""LIME: the coefficients of a linear model of f around the example (PAPERS: OOD performance from few examples)."""
+"""LIME: the coefficients of a linear model of f around the example (Ribeiro, Singh and Guestrin 2016)."""
 
 from collections.abc import Sequence
 

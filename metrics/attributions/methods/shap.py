@@ -1,4 +1,4 @@
-"""KernelSHAP: Shapley values by regression on coalitions (PAPERS: OOD performance from few examples)."""
+"""KernelSHAP: Shapley values by regression on coalitions (Lundberg and Lee 2017)."""
 
 from collections.abc import Sequence
 
