@@ -8,6 +8,7 @@ then the set is called as the folder is. Evaluations that are named one by one a
 
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -21,15 +22,14 @@ from metrics.ranking.ranked import FEWEST, ranked
 from records import HeedError, atomic_path, printable, run_command
 from reports.figures import rankings as figures
 from reports.rankings import tables
-from reports.rankings.folders import sets_of
-from reports.rankings.suite import Population, Suite, read_suite
+from reports.rankings.folders import sets_of, unexplained
+from reports.rankings.suite import SWAPS, Population, Suite, read_suite
 from reports.rankings.tables import Results
 from reports.tables import FORMATS, table_text
 from reports.terminal.cells import Cells, print_cells
 from reports.terminal.table import FLAGS
 
 USUAL = 10  # examples of a sample, of which all tables are made where it is among the sizes
-SWAPS = "swap_avg", "swap_max_diff"
 
 
 def computed(suites: Sequence[Suite], sizes: Sequence[int], samples: int, seed: int) -> Results:
@@ -63,7 +63,7 @@ def all_tables(suites: Sequence[Suite], sizes: Sequence[int], samples: int, resu
         yield tables.pooled(of, method, main, results)
 
 
-def notes(suites: Sequence[Suite], names: Sequence[str], results: Results) -> Iterator[str]:
+def notes(suites: Sequence[Suite], results: Results) -> Iterator[str]:
     """What a reader must know of these tables, a sentence or two each."""
     yield (
         f"{tables.BY_SAMPLES} better than ACC by the paper's bootstrap (p < 0.05), which takes samples as data and so "
@@ -74,23 +74,23 @@ def notes(suites: Sequence[Suite], names: Sequence[str], results: Results) -> It
     for suite in suites:
         by_text: dict[str, list[str]] = {}
         for method, of in suite.populations.items():
-            for text in _left_out(of, names):
+            for text in _left_out(of):
                 by_text.setdefault(text, []).append(method)
         yield from (f"{suite.name}, {', '.join(methods)}: {text}" for text, methods in by_text.items())
-        if (models := len(suite.models)) < FEWEST:
+        if (models := len(set(suite.truth.tolist()))) < FEWEST:
             yield (
-                f"{suite.name}: {models} models are too few to say anything of others (Heed's test needs {FEWEST}), so "
-                "its intervals are of these models alone, and too narrow."
+                f"{suite.name}: {models} models that differ in accuracy are too few to say anything of others (Heed's "
+                f"test needs {FEWEST}), so its intervals are of these models alone, and too narrow."
             )
     flags = {flag for each in results.values() for m in each.few_shot.values() for flag in m.flags}
     yield from (f"Note: {FLAGS[flag][1]}." for flag in FLAGS if flag in flags)
 
 
-def _left_out(of: Population, names: Sequence[str]) -> Iterator[str]:
-    """Which factors are not defined, for some examples or for all."""
+def _left_out(of: Population) -> Iterator[str]:
+    """Which factors are not defined, for some examples or for all, or say nothing of their own."""
     total = len(of.clusters)
-    if absent := [name for name in names if name not in of.factors]:
-        yield f"not defined for any example, and left out: {', '.join(absent)}."
+    for why in dict.fromkeys(of.left_out.values()):
+        yield f"{why}, and left out: {', '.join(name for name in of.left_out if of.left_out[name] == why)}."
     for name, count in of.undefined.items():
         if count:
             yield f"{name} is not defined for {count:,} of {total:,} examples, which do not count."
@@ -143,7 +143,8 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--l1", action="store_true", help="divide the phi of an example by the sum of their sizes")
     parser.add_argument("--seed", type=int, default=0, help="of the samples")
     parser.add_argument("--figures", metavar="FOLDER", help="write the figures there, as PNG")
-    parser.add_argument("--format", choices=list(FORMATS), help="print the tables in this format, and nothing else")
+    help_format = "print the tables alone, in this format; notes go to standard error"
+    parser.add_argument("--format", choices=list(FORMATS), help=help_format)
     return parser
 
 
@@ -165,6 +166,8 @@ def main(arguments: list[str]) -> None:
         factors = {name: partial(of_normalised, factor) for name, factor in factors.items()}
     sets = sets_of(options.runs, options.set)
     suites = [read_suite(name, folders, factors, methods) for name, folders in sets.items()]
+    if options.l1:
+        suites = [replace(s, populations={f"{method}-l1": of for method, of in s.populations.items()}) for s in suites]
     results = computed(suites, sizes, options.samples, options.seed)
     console = Console()
     for k, cells in enumerate(all_tables(suites, sizes, options.samples, results)):
@@ -176,11 +179,12 @@ def main(arguments: list[str]) -> None:
     files = (
         draw(Path(options.figures), suites, USUAL if USUAL in sizes else sizes[0], results) if options.figures else []
     )
-    if options.format:
-        return
-    print()
-    for note in notes(suites, names, results):
+    console = Console(stderr=bool(options.format))
+    console.print()
+    for note in notes(suites, results):
         console.print(printable(note), markup=False, highlight=False)
+    for folder in unexplained(options.runs, sets):
+        console.print(printable(f"{folder} holds no attributions: left out"), markup=False, highlight=False)
     for suite in suites:
         for name, folder in zip(suite.models, suite.folders, strict=True):
             console.print(printable(f"{suite.name} {name}: {folder}"), soft_wrap=True, markup=False, highlight=False)

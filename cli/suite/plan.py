@@ -167,9 +167,10 @@ class Suite:
         own, model = self.sets[of_set].get(TRAIN, ()), self.models[name]
         called = f"{of_set}-{name}" if own else name
         run = output / MODELS / called
-        if run not in steps:
-            before = model.begins_from and self._trained(steps, output, of_set, model.begins_from)
-            settings = (*self.common[TRAIN], *own, *model.settings, *QUIET)
-            tags = frozenset({TRAIN, name, *([of_set] if own else [])})
-            steps[run] = Step(TRAIN, called, tags, settings, run, before)
+        before = model.begins_from and self._trained(steps, output, of_set, model.begins_from)
+        settings = (*self.common[TRAIN], *own, *model.settings, *QUIET)
+        tags = frozenset({TRAIN, name, *([of_set] if own else [])})
+        step = Step(TRAIN, called, tags, settings, run, before)
+        if steps.setdefault(run, step) != step:
+            raise HeedError(f"{self.path}: two models would be called {called!r} in {output / MODELS}: rename one.")
         return run

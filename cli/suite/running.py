@@ -34,13 +34,9 @@ def is_done(step: Step) -> bool:
     if not about:
         return False
     _require_same(step, about.get("command", [])[1:])
-    if step.kind == TRAIN:
-        return is_trained(step.folder)
-    if about.get("started", "") < _about(step.needs).get("finished", ""):
-        raise HeedError(
-            f"{step.folder} was measured before its model was trained ({step.needs}): move one of them away."
-        )
-    return True
+    if step.needs is not None and about.get("started", "") < _about(step.needs).get("finished", ""):
+        raise HeedError(f"{step.folder} was begun before its model was trained ({step.needs}): move one of them away.")
+    return step.kind == EVALUATE or is_trained(step.folder)
 
 
 def _about(folder: Path) -> dict:
@@ -94,7 +90,7 @@ def run(steps: Sequence[Step], all_steps: Sequence[Step]) -> None:
     Raises:
         HeedError: A step fails, needs a run that is not trained, or has the results of other settings.
     """
-    waiting = [step for step in steps if not is_done(step)]  # all are looked at before the first one runs
+    waiting = _waiting(steps, all_steps)
     for number, step in enumerate(steps, 1):
         line = f"[{number}/{len(steps)}] {step.kind} {step.name}"
         if step not in waiting:
@@ -108,6 +104,20 @@ def run(steps: Sequence[Step], all_steps: Sequence[Step]) -> None:
             _run(step, all_steps)
         finally:
             print(f": {time.monotonic() - began:,.0f} s{_result(step)}", flush=True)
+
+
+def _waiting(steps: Sequence[Step], all_steps: Sequence[Step]) -> list[Step]:
+    """The steps that are not done; all are looked at before the first one runs."""
+    waiting = [step for step in steps if not is_done(step)]
+    anew = {step.folder for step in waiting if step.kind == TRAIN}
+    for step in steps:
+        if step.needs in anew and _about(step.folder):
+            raise HeedError(f"{step.folder} is of a model that is not there ({step.needs}): move it away, too.")
+    if any(step.kind == RANK for step in waiting):
+        for step in all_steps:
+            if step.kind == EVALUATE and step not in steps and not is_done(step):
+                raise HeedError(f"The ranking needs {step.folder}, which has not been measured: run the whole suite.")
+    return waiting
 
 
 def _result(step: Step) -> str:

@@ -1,7 +1,7 @@
 """Which folders of results are of one OOD set, and what their models are called."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from records import HeedError
@@ -33,16 +33,16 @@ def sets_of(folders: Sequence[str], named: Sequence[str] = ()) -> dict[str, list
     for folder in distinct(folders):
         if (Path(folder) / RESULTS).exists():
             runs.append(folder)
-        elif below := _below([folder]):
-            _add(sets, Path(folder).resolve().name, below)
         else:
-            read_results(folder)  # says what is missing
+            _add(sets, Path(folder).resolve().name, _below([folder]))
     for name, below in _by_data(runs).items():
         _add(sets, name, below)
     for name, below in sets.items():
         if len(below) < 2:
-            one = f"the results of one model alone ({below[0]})" if below else "no results"
-            raise HeedError(f"The set {name} has {one}: name those of two models or more on the same examples.")
+            raise HeedError(
+                f"The set {name} has the results of one model alone ({below[0]}): name those of two models or more on "
+                "the same examples."
+            )
     return sets
 
 
@@ -55,12 +55,20 @@ def _below(folders: Sequence[str]) -> list[str]:
     """The folders themselves, or those below them that hold attributions, each once."""
     found = []
     for folder in folders:
-        if (Path(folder) / RESULTS).exists():
-            found.append(folder)
-        else:
-            files = Path(folder).rglob(str(rows_file("", EVALUATION)))
-            found += sorted((str(path.parents[1]) for path in files), key=_natural)
+        files = [] if (Path(folder) / RESULTS).exists() else Path(folder).rglob(str(rows_file("", EVALUATION)))
+        below = sorted((str(path.parents[1]) for path in files), key=_natural)
+        if not below:
+            read_results(folder)  # says what is missing
+        found += below or [folder]
     return distinct(found)
+
+
+def unexplained(folders: Sequence[str], sets: Mapping[str, Sequence[str]]) -> list[str]:
+    """The folders of results below those that were named which are in no set, since they hold no attributions."""
+    taken = {Path(folder) for of_set in sets.values() for folder in of_set}
+    named = [Path(folder) for folder in folders if not (Path(folder) / RESULTS).exists()]
+    below = {path.parent for folder in named for path in folder.rglob(RESULTS)}
+    return [str(folder) for folder in sorted(below - taken)]
 
 
 def _natural(folder: str) -> list[tuple[str, int]]:

@@ -17,6 +17,7 @@ from records.storage.results import read_evaluation, read_results
 from reports.rankings.folders import EVALUATION, names_of
 
 ACCURACY = "accuracy"
+SWAPS = "swap_avg", "swap_max_diff"  # factors of words that are in both parts
 
 
 class Model(NamedTuple):
@@ -48,6 +49,7 @@ class Population:
             should be better, so that factors stand with their sign reversed; nan where a factor is not defined.
         factors: The rankers among them that are factors.
         undefined: Factor to how many examples it is not defined for, in one model or more.
+        left_out: Factor that is no ranker to the reason; each would count in the correction for several tests.
         without_swap: How many examples have no swapped words, and so count 0 in the SWAP factors.
         clusters: int [population].
     """
@@ -55,6 +57,7 @@ class Population:
     values: Mapping[str, np.ndarray]
     factors: tuple[str, ...]
     undefined: Mapping[str, int]
+    left_out: Mapping[str, str]
     without_swap: int
     clusters: np.ndarray
 
@@ -101,16 +104,13 @@ def read_suite(name: str, folders: Sequence[str], factors: Mapping[str, Factor],
     models = [_read(folder) for folder in folders]
     for other in models[1:]:
         _require_alike(models[0], other)
-    shared = [method for method in models[0].examples if all(method in model.examples for model in models)]
-    if missing := [method for method in methods if method not in shared]:
-        there = listing(shared) if shared else "none that all have"
-        raise HeedError(f"{name}: not all models were explained by {missing[0]}; there is {there}.")
-    if not shared:
-        raise HeedError(f"{name}: no method explains all of these models: evaluate them with the same.")
+    there = list(models[0].examples)  # of all models, since their manifests are the same
+    if missing := [method for method in methods if method not in there]:
+        raise HeedError(f"{name}: these models were not explained by {missing[0]}; there is {listing(there)}.")
     correct = np.stack([_worth(model) for model in models])
     if len(np.unique(correct.mean(axis=1))) == 1:
         raise HeedError(f"{name}: all models have the same accuracy, so there is no order to predict.")
-    populations = {method: _population(models, method, factors) for method in methods or shared}
+    populations = {method: _population(models, method, factors) for method in methods or there}
     clusters = cluster_of(models[0].base)
     return Suite(name, tuple(names_of(folders)), tuple(folders), correct, clusters, populations)
 
@@ -166,16 +166,24 @@ def _population(models: Sequence[Model], method: str, factors: Mapping[str, Fact
     values = {
         name: np.stack([of[name] for of in of_models]) for name in of_models[0] if all(name in o for o in of_models)
     }
-    undefined = {}
+    swaps = [has_swapped_words(one) for one in models[0].examples[method]]
+    undefined, left_out = {}, {}
     for name, factor in factors.items():
         column = np.array(
             [[value_of(name, factor, one) for one in model.examples[method]] for model in models], dtype=np.float64
         )  # None becomes nan
-        if not np.isnan(column).any(axis=0).all():
-            undefined[name], values[name] = int(np.isnan(column).any(axis=0).sum()), -column
-    swaps = [has_swapped_words(one) for one in models[0].examples[method]]
+        is_undefined = np.isnan(column).any(axis=0)
+        twin = next((other for other in undefined if np.array_equal(values[other], -column, equal_nan=True)), None)
+        if is_undefined.all():
+            left_out[name] = "not defined for any example"
+        elif name in SWAPS and not any(swaps):
+            left_out[name] = "0 for all examples, none of which has swapped words"
+        elif twin is not None:
+            left_out[name] = f"the same as {twin}"
+        else:
+            undefined[name], values[name] = int(is_undefined.sum()), -column
     clusters = cluster_of(models[0].base)[places]
-    return Population(values, tuple(undefined), undefined, swaps.count(False), clusters)
+    return Population(values, tuple(undefined), undefined, left_out, swaps.count(False), clusters)
 
 
 def _baselines(model: Model, places: np.ndarray) -> dict[str, np.ndarray]:

@@ -148,10 +148,11 @@ def pooled(suites: Sequence[Suite], method: str, n: int, results: Results) -> Ce
 def set_dependent(suite: Suite, method: str, found: Ranked) -> str:
     """The factor that is made for a set; "" for none.
 
-    Heed's own rule, as the paper names none: CONST, IRREG, ADJ or VERB where it is defined for all examples; else
+    Heed's own rule, as the paper names none: CONST, IRREG, ADJ or VERB where it is defined for most examples; else
     SWAP-AVG where most examples have swapped words; else INDEX-DIFF.
     """
     population = suite.populations[method]
-    whole = [name for name in SPECIFIC if name in found.tests and not population.undefined[name]]
-    swaps = ["swap_avg"] * (2 * population.without_swap < len(population.clusters))
-    return next((name for name in (*whole, *swaps, "index_diff") if name in found.tests), "")
+    half = len(population.clusters) / 2
+    specific = [name for name in SPECIFIC if population.undefined.get(name, half) < half]
+    swaps = ["swap_avg"] * (population.without_swap < half)
+    return next((name for name in (*specific, *swaps, "index_diff") if name in found.tests), "")

@@ -103,7 +103,8 @@ def save(
         base = base.set_column(base.schema.get_field_index("p"), "p", pa.nulls(examples, base.schema.field("p").type))
     rows = {"accuracy": base, "attributions": word_rows(words, content=content)}
     run = {"data": data, "split": "test", "seed": 0, "note": None, "counts": {}}
-    about = {"context": context.as_dict(), "counts": {}, "run": run, "data": data, "seed": 0, "manifest": manifest}
+    about = {"context": context.as_dict(), "counts": {}, "run": run, "data": data, "seed": 0}
+    about["manifest"] = f"{manifest} {methods}"
     evaluated = {name: (table, about) for name, table in rows.items()}
     write_results(folder, score(run, evaluated).results, evaluated)
     return str(folder)

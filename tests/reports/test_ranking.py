@@ -5,6 +5,7 @@ import io
 from functools import partial
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from records import HeedError
 from records.storage.results import read_evaluation, read_results, rows_file, write_results
 from reports import ranking as report
 from reports.rankings.folders import sets_of
+from reports.rankings.tables import set_dependent
 from reports.rescore import rescored
 
 from ranking_suites import save, suite
@@ -165,8 +167,9 @@ def test_the_terminal_has_80_columns_and_figures_are_drawn(three, tmp_path, caps
     assert max(map(len, lines)) <= 80
     assert f"hans step-25: {three}/step-25" in text
     assert "hans, lime, shap: not defined for any example, and left out: verb, const." in text
+    assert "left out: swap" not in text
     assert "have no swapped words" in text
-    assert "hans: 3 models are too few to say anything of others (Heed's test needs 4)" in " ".join(text.split())
+    assert "hans: 3 models that differ in accuracy are too few to say" in " ".join(text.split())
     files = sorted(path.name for path in (tmp_path / "figures").iterdir())
     assert files == [f"ranking-{m}-{name}.png" for m in ("lime", "shap") for name in ("against-acc", "pairwise")]
     for file in files:
@@ -186,9 +189,10 @@ def test_near_pairs_are_marked(tmp_path, capsys):
 def test_latex_and_markdown_are_tables_alone(three, capsys):
     for form, start in (("latex", "\\begin{tabular}{lrrrrr}"), ("markdown", "| Sizes (table 9); 500 samples of 10 |")):
         report.main([three, "--format", form, "--method", "lime"])
-        text = capsys.readouterr().out
+        text, notes = capsys.readouterr()
         assert text.startswith(start)
         assert "better than ACC" not in text
+        assert "better than ACC" in notes
 
 
 def test_results_with_attributions_are_made_of_rows_alone(three):
@@ -214,7 +218,7 @@ def refused(tmp_path, *arguments):
         ({"population": 20}, "/a and /b explain different examples: 10 are in one of them only"),
         ({"first": 5}, "/a and /b explain different examples: 10 are in one of them only"),
         ({"manifest": "n"}, "/a and /b were not explained alike (their manifests differ)"),
-        ({"methods": ("lime",)}, "ood: no method explains all of these models"),
+        ({"methods": ("lime",)}, "/a and /b were not explained alike (their manifests differ)"),
         ({"quality": 0.6}, "ood: all models have the same accuracy, so there is no order to predict."),
         ({"data": "other"}, "The set ood has the results of one model alone"),
     ],
@@ -228,8 +232,10 @@ def test_mixtures_are_refused_in_one_sentence(tmp_path, settings, message):
 def test_what_is_missing_is_named(tmp_path):
     save(tmp_path / "a", 0.6, **SIZES)
     save(tmp_path / "b", 0.8, **SIZES)
-    assert refused(tmp_path, "a", "b", "--method=owen") == "ood: not all models were explained by owen; there is shap."
+    assert refused(tmp_path, "a", "b", "--method=owen") == "ood: these models were not explained by owen; there is shap."
     assert refused(tmp_path, "a", "gone") == "/gone/results.json does not exist."
+    several = f"--set=x={tmp_path}/a,{tmp_path}/b,{tmp_path}/gone"
+    assert refused(tmp_path, several) == "/gone/results.json does not exist."
     assert refused(tmp_path, "a", "b", "--n=5,x") == "--n 5,x: write the numbers of examples, such as 5,10,20."
     assert refused(tmp_path, "a", "b", "--n=0").startswith("--n 0:")
     assert refused(tmp_path, "a", "b", "--samples=0").startswith("--samples 0:")
@@ -246,6 +252,37 @@ def test_a_folder_without_attributions_is_named(tmp_path):
     told = refused(tmp_path, "a", "b")
     assert told == "/b has no rows of attributions: evaluate it with accuracy and attributions among --evaluations."
     assert not rows_file(tmp_path / "b", "attributions").exists()
+
+
+def test_folders_without_attributions_below_a_set_are_said(tmp_path, capsys):
+    for name, quality in QUALITIES.items():
+        save(tmp_path / "s" / name, quality, **SIZES)
+    folder = tmp_path / "s" / "plain"
+    save(folder, 0.7, **SIZES)
+    write_results(folder, read_results(folder), {"accuracy": read_evaluation(folder, "accuracy")})
+    report.main([str(tmp_path / "s"), "--samples", "5"])
+    assert "s/plain holds no attributions: left out" in "".join(capsys.readouterr().out.splitlines())
+
+
+def test_factors_that_can_rank_nothing_are_left_out(tmp_path, capsys):
+    """No part has a word of the other one, and the three factors of a target are one outside of their data."""
+    for name, quality in QUALITIES.items():
+        save(tmp_path / "s" / name, quality, population=1, first=4, examples=120, target="1")
+    report.main([str(tmp_path / "s"), "--samples", "5", "--n", "3", "--l1"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "swap_max_diff" not in text.partition("s, shap-l1:")[0]
+    assert "s, shap-l1: 0 for all examples, none of which has swapped words, and left out: swap_avg, swap_max" in text
+    assert "s, shap-l1: the same as irreg, and left out: adj, verb." in text
+
+
+@pytest.mark.parametrize(
+    ("undefined", "without_swap", "factor"),
+    [({"verb": 1}, 0, "verb"), ({"verb": 20}, 9, "swap_avg"), ({}, 20, "index_diff")],
+)
+def test_the_factor_that_is_made_for_a_set_is_defined_for_most_examples(undefined, without_swap, factor):
+    of = SimpleNamespace(clusters=np.arange(30), undefined=undefined, without_swap=without_swap)
+    found = SimpleNamespace(tests=dict.fromkeys([*undefined, "swap_avg", "index_diff"]))
+    assert set_dependent(SimpleNamespace(populations={"shap": of}), "shap", found) == factor
 
 
 def test_models_without_probabilities_have_no_confidence(tmp_path, capsys):

@@ -66,6 +66,12 @@ def test_a_set_with_settings_for_training_has_models_of_its_own(tmp_path):
     assert steps["one/more"].needs == Path("out/models/more")
 
 
+def test_two_models_never_share_a_folder(tmp_path):
+    text = TWO.replace("two:", "two: {train: --task t}").replace("more:", "two-base: --steps 1\n  more:")
+    with pytest.raises(HeedError, match=r"own.yaml: two models would be called 'two-base' in out/models: rename one"):
+        suite(tmp_path, text).steps(Path("out"))
+
+
 def test_without_attributions_nothing_is_ranked(tmp_path):
     steps = suite(tmp_path, TWO).steps(Path("out"), "accuracy")
     assert RANK not in {step.kind for step in steps}

@@ -5,6 +5,7 @@ train.py, evaluate.py and the ranking are stand-ins that write what the real one
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -121,8 +122,32 @@ def test_results_of_another_model_are_refused(lab, tmp_path):
     lab()
     run = tmp_path / "out" / "models" / "base" / "run.json"
     run.write_text(json.dumps(json.loads(run.read_text()) | {"finished": "2031-01-01T00:00:00"}))
-    with pytest.raises(HeedError, match=r"one/base was measured before its model was trained"):
+    with pytest.raises(HeedError, match=r"one/base was begun before its model was trained"):
         lab()
+    for name in ("one", "two"):
+        shutil.rmtree(tmp_path / "out" / name)
+    with pytest.raises(HeedError, match=r"models/more was begun before its model was trained"):
+        lab()
+
+
+def test_what_is_left_of_a_model_that_is_gone_is_refused(lab, tmp_path):
+    lab()
+    out = tmp_path / "out"
+    (out / "models" / "base").rename(tmp_path / "away")
+    assert lab(SUITE, "--only", "evaluate") == []
+    with pytest.raises(HeedError, match=r"one/base is of a model that is not there \(.*models/base\): move it away"):
+        lab()
+    for name in ("one", "two"):
+        shutil.rmtree(out / name)
+    with pytest.raises(HeedError, match=r"models/more is of a model that is not there"):
+        lab()
+    assert (tmp_path / "calls").read_text() == ""
+
+
+def test_no_model_is_missing_in_the_ranking(lab, tmp_path):
+    lab(SUITE, "--only", "base", "--evaluations", "accuracy,attributions")
+    with pytest.raises(HeedError, match=r"The ranking needs .*one/more, which has not been measured"):
+        lab(SUITE, "--only", "rank", "--evaluations", "accuracy,attributions")
 
 
 def test_only_some_steps(lab):

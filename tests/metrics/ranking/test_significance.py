@@ -134,9 +134,10 @@ def test_few_shot_accuracies_and_their_differences_are_those_of_the_protocol():
     assert found.tests["f"].p_holm == found.tests["f"].p
 
 
-@pytest.mark.parametrize(("models", "is_tested"), [(3, False), (4, True)])
-def test_too_few_models_have_no_p_value_of_heeds_own_test(models, is_tested):
+@pytest.mark.parametrize(("models", "equal", "is_tested"), [(3, 1, False), (4, 1, True), (4, 2, False), (5, 2, True)])
+def test_too_few_models_have_no_p_value_of_heeds_own_test(models, equal, is_tested):
     truth, values = made(np.random.default_rng(3), models, 40)
+    truth[:equal] = truth[0]
     test = ranked(values, ("f",), truth, np.arange(40), 10, 60, resamples=50).tests["f"]
     assert (test.p is not None, test.p_holm is not None) == (is_tested, is_tested)
     assert test.own.ci95 is not None
