@@ -232,7 +232,9 @@ def test_mixtures_are_refused_in_one_sentence(tmp_path, settings, message):
 def test_what_is_missing_is_named(tmp_path):
     save(tmp_path / "a", 0.6, **SIZES)
     save(tmp_path / "b", 0.8, **SIZES)
-    assert refused(tmp_path, "a", "b", "--method=owen") == "ood: these models were not explained by owen; there is shap."
+    assert (
+        refused(tmp_path, "a", "b", "--method=owen") == "ood: these models were not explained by owen; there is shap."
+    )
     assert refused(tmp_path, "a", "gone") == "/gone/results.json does not exist."
     several = f"--set=x={tmp_path}/a,{tmp_path}/b,{tmp_path}/gone"
     assert refused(tmp_path, several) == "/gone/results.json does not exist."
