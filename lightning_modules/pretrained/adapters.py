@@ -1,6 +1,8 @@
 """LoRA adapters: small weights beside those of a published model."""
 
+import warnings
 from pathlib import Path
+from typing import Any
 
 from torch import nn
 
@@ -25,4 +27,16 @@ def with_adapter(network: nn.Module, folder: str) -> nn.Module:
     path = Path(folder)
     if path.is_dir() and not (path / "adapter_model.safetensors").is_file():
         raise HeedError(f"§model.adapter {folder} holds no adapter_model.safetensors, as peft saves it.")
-    return load(lambda name, **_: PeftModel.from_pretrained(network, name), folder).merge_and_unload()
+
+    def adapted(name: str, **_: Any) -> nn.Module:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", ".*missing adapter keys", UserWarning)
+            try:
+                return PeftModel.from_pretrained(network, name)
+            except UserWarning:  # peft would go on with what is not there
+                raise HeedError(
+                    f"§model.adapter {folder} holds no tensors for some of the weights that its configuration names: "
+                    "it was trained for another model, or saved in another form."
+                ) from None
+
+    return load(adapted, folder).merge_and_unload()

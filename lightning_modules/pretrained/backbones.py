@@ -119,6 +119,8 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
     try:
         with quiet():
             return loader(backbone, trust_remote_code=False, **kwargs)
+    except HeedError:
+        raise
     except UnpicklingError as error:
         raise HeedError(f"The weights of {backbone} hold something else than tensors, which is not loaded.") from error
     except Exception as error:  # of what anybody may have written, any line can be wrong in any way

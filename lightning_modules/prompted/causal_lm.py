@@ -33,6 +33,7 @@ COMPARED = 4  # examples of the first batch whose scores are computed without sh
 CLOSE, FAR = 1e-3, 0.3  # how much a log-likelihood may differ then, in float32 and in half precision
 EMPTY = ("N/A", "", "[MASK]")  # contents that say nothing (Zhao et al. 2021)
 LABEL_TOKENS = 8  # most tokens of a written label, if no label is longer
+WINDOWS = {"sliding_attention": "sliding_window", "chunked_attention": "attention_chunk_size"}
 UNLIMITED = 4096  # tokens of a prompt, for a model that does not say how many it reads
 
 
@@ -170,13 +171,47 @@ class CausalLM(Classifier):
         queries, tokens = Queries(**inputs), self.processor.tokens
         if self._answers is None:
             self._answers = Answers.packed(tokens.answers, self._ends if self.writes else ()).to(self.device)
-            self._prefix = read_prefix(self.network, tokens.prefix) if self.share_prefix else None
         if not self.share_prefix:
             return plain_scores(self.network, queries.whole(tokens.prefix), tokens.answers), None
-        read = read_queries(self.network, self._prefix, queries, self._answers)
-        if self.largest_difference is None:
-            self._compare(queries, read)
+        read = self._read_first(queries) if self._prefix is None else self._read_next(queries)
         return read.scores, read
+
+    def _read_next(self, queries: Queries) -> Read:
+        read = read_queries(self.network, self._prefix, queries, self._answers)
+        if self._window is not None and (most := int(read.mask.sum(dim=1).max()) + self.longest) > self._window:
+            raise HeedError(
+                f"{self.backbone} sees {self._window:,} tokens at once, and a prompt with its answer has {most:,}: add "
+                "§model.share_prefix false, or lower §prompt.tuples."
+            )
+        return read
+
+    def _read_first(self, queries: Queries) -> Read:
+        """Read the shared beginning and the first batch, and see whether the model can be asked in this way.
+
+        Raises:
+            HeedError: It cannot: its code takes no such masks or states, or gives other scores.
+        """
+        try:
+            self._prefix = read_prefix(self.network, self.processor.tokens.prefix)
+            read = self._read_next(queries)
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
+            if isinstance(error, torch.OutOfMemoryError) or "alloc" in str(error):
+                raise
+            lines = str(error).strip().splitlines() or [""]
+            raise HeedError(
+                f"{self.backbone} cannot read prompts that share their beginning ({type(error).__name__}: "
+                f"{lines[0].rstrip('.')}): add §model.share_prefix false."
+            ) from error
+        self._compare(queries, read)
+        return read
+
+    @property
+    def _window(self) -> int | None:
+        """How many tokens a model with a sliding window, or with chunks, sees; None for all."""
+        config = self.config.get_text_config()
+        kinds = getattr(config, "layer_types", None) or WINDOWS if getattr(config, "use_sliding_window", True) else ()
+        several = [getattr(config, setting, None) for kind, setting in WINDOWS.items() if kind in kinds]
+        return min((tokens for tokens in several if tokens), default=None)
 
     def _compare(self, queries: Queries, read: Read) -> None:
         """Compare some scores with those of whole prompts, and say by how much they differ.
@@ -209,8 +244,7 @@ class CausalLM(Classifier):
         if self._prior is None:
             questions = [self.prompt.question([content] * len(self.task.parts)) for content in EMPTY]
             tokens = self.processor.tokens
-            encoded = self.tokenizer([tokens.text(q) for q in questions], add_special_tokens=False)["input_ids"]
-            scores = plain_scores(self.network, encoded, tokens.answers)
+            scores = plain_scores(self.network, tokens.ids([tokens.text(q) for q in questions]), tokens.answers)
             scores = scores / self._answers.lengths if self.score == "mean" else scores
             self._prior = scores.softmax(dim=-1).mean(dim=0).log()
         return self._prior
@@ -221,7 +255,7 @@ class CausalLM(Classifier):
             whole = self.processor.padded(Queries(**inputs).whole(self.processor.tokens.prefix))
             ids, mask = (tensor.to(self.device) for tensor in whole)
             settings = {"max_new_tokens": self.longest, "do_sample": False, "num_beams": 1}
-            settings |= {"eos_token_id": self._ends, "pad_token_id": self._ends[0]}
+            settings |= {"eos_token_id": self._ends or None, "pad_token_id": self.processor.pad_id}
             with quiet():
                 written = self.network.generate(ids, attention_mask=mask, **settings)[:, ids.shape[1] :].tolist()
         else:

@@ -147,7 +147,7 @@ class Endpoint(Classifier):
         self._server.require_reachable()
         return self.way.reply(self._server.post(request.path, request.body), self.prompt)
 
-    def _request(self, question: str, repeat: int = 0) -> Request:
+    def _request(self, question: str, repeat: int | str = 0) -> Request:
         way = self.way
         body = {**way.body(self.prompt, question), **self.extra}
         return Request(self._server.url, way.path, {k: v for k, v in body.items() if k not in self._left_out}, repeat)
@@ -157,9 +157,9 @@ class Endpoint(Classifier):
         return {name for name, value in self.extra.items() if value is None}
 
     def _probe(self, asker: Asker) -> None:
-        """Ask one question of which every server can say something."""
+        """Ask one question of which every server can say something; what another run heard says nothing of today."""
         told = f"The answer is {self.prompt.answers[0]}."
-        (reply,) = asker.replies([self._request(self.prompt.question([told] * len(self.task.parts)))])
+        (reply,) = asker.replies([self._request(self.prompt.question([told] * len(self.task.parts)), self.run)])
         if reply is not None:
             require_known_pair(reply, self.way, self.prompt)
             self._is_probed = True
@@ -171,10 +171,11 @@ class Endpoint(Classifier):
             HeedError: The server fails or ignores what it is asked for, or leaves too many texts empty.
         """
         asker, way, task = self._ask(), self.way, self.task
-        if not self._is_probed:
-            self._probe(asker)
         pairs = zip(inputs["questions"], inputs["repeats"], strict=True)
-        replies = asker.replies([self._request(question, repeat) for question, repeat in pairs])
+        requests = [self._request(question, repeat) for question, repeat in pairs]
+        if not self._is_probed and not asker.has_all(requests):
+            self._probe(asker)
+        replies = asker.replies(requests)
         self._count(replies)
         none = "" if task.kind is SPAN else NO_LABEL, [float("nan")] * len(task.labels)
         several = [none if reply is None else way.read(reply, self.prompt) for reply in replies]

@@ -17,8 +17,9 @@ BEGINNINGS = ("a", "The", "0", "?", '"', "È", "人", "(")  # of questions, to s
 class PromptTokens:
     """The token ids of a prompt.
 
-    Texts are tokenised whole, so that ids are those which the tokenizer gives the whole text; what all of them begin
-    with is then cut off. The ids of an answer are those that it adds to the whole text.
+    Texts are tokenised whole, so that ids are those which the tokenizer gives the whole text, with the special tokens
+    that it puts before a text; what all of them begin with is then cut off. The ids of an answer are those that it adds
+    to the whole text.
 
     Args:
         tokenizer: A fast Hugging Face tokenizer.
@@ -36,14 +37,15 @@ class PromptTokens:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, chat: bool) -> None:
         self.tokenizer, self.prompt = tokenizer, prompt
+        self._adds, self._behind = not chat, 0 if chat else _special_behind(tokenizer)
         before, _, after = self._whole(prompt, chat).partition(MARK)
         self.before, self.after, self._space = before, after, "" if chat else " "
         names = prompt.task.parts
         probes = [prompt.question([beginning] * len(names)) for beginning in BEGINNINGS]
         texts = [self.text(probe) for probe in probes]
-        ids = self._ids(texts)
-        offsets = tokenizer(texts[0], add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-        before_question = sum(end <= len(before) for _, end in offsets)
+        ids = self.ids(texts)
+        offsets = tokenizer(texts[0], add_special_tokens=self._adds, return_offsets_mapping=True)["offset_mapping"]
+        before_question = sum(end <= len(before) for _, end in offsets[: len(ids[0])])
         self.prefix = _shared(ids)[:before_question]
         self.answers = [self._answer(texts, ids, answer) for answer in prompt.answers]
         self._require_apart()
@@ -56,19 +58,19 @@ class PromptTokens:
             return self.tokenizer.apply_chat_template(
                 prompt.messages(MARK), tokenize=False, add_generation_prompt=True, enable_thinking=False
             )
-        first = self.tokenizer("a")["input_ids"][:1]
-        begins = self.tokenizer.bos_token if first == [self.tokenizer.bos_token_id] else ""
-        return f"{begins or ''}{prompt.text(MARK)}"
+        return prompt.text(MARK)
 
     def text(self, question: str) -> str:
         """The whole text of a prompt with a question, up to where the answer begins."""
         return f"{self.before}{question}{self.after}"
 
-    def _ids(self, texts: Sequence[str]) -> list[list[int]]:
-        return self.tokenizer(list(texts), add_special_tokens=False, verbose=False)["input_ids"]
+    def ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of whole texts, without the special tokens that the tokenizer puts behind a text."""
+        encoded = self.tokenizer(list(texts), add_special_tokens=self._adds, verbose=False)["input_ids"]
+        return [row[: len(row) - self._behind] for row in encoded]
 
     def _answer(self, texts: Sequence[str], ids: Sequence[list[int]], answer: str) -> list[int]:
-        whole = self._ids([f"{text}{self._space}{answer}" for text in texts])
+        whole = self.ids([f"{text}{self._space}{answer}" for text in texts])
         added = {tuple(after[len(before) :]) for before, after in zip(ids, whole, strict=True)}
         joined = any(after[: len(before)] != before for before, after in zip(ids, whole, strict=True))
         if joined or len(added) > 1 or not (tokens := added.pop()):
@@ -119,10 +121,15 @@ class PromptStore(TokenStore):
         self.prompt_tokens = tokens
 
     def _encoded(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        encoded = self.tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-        own = [self.prompt_tokens.without_prefix(ids) for ids in encoded]
+        own = [self.prompt_tokens.without_prefix(ids) for ids in self.prompt_tokens.ids(texts)]
         lengths = np.fromiter(map(len, own), np.int64, len(texts))
         return lengths, np.fromiter(chain.from_iterable(own), np.int32, lengths.sum())[:, None]
+
+
+def _special_behind(tokenizer: PreTrainedTokenizerBase) -> int:
+    """How many special tokens the tokenizer puts behind a text."""
+    text, whole = (tokenizer("a", add_special_tokens=adds)["input_ids"] for adds in (False, True))
+    return next((k for k in range(len(whole)) if whole[: len(whole) - k][-len(text) :] == text), 0)
 
 
 def _shared(several: Sequence[Sequence[int]]) -> list[int]:

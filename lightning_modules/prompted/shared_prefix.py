@@ -253,7 +253,7 @@ def write(network: nn.Module, read: Read, longest: int, ends: Tensor) -> Tensor:
         logits = network(
             input_ids=token[:, None],
             position_ids=position,
-            attention_mask=mask,
+            attention_mask=_added(mask[:, None].bool(), network.dtype),
             past_key_values=cache,
             use_cache=True,
             logits_to_keep=1,

@@ -39,7 +39,7 @@ class Answers:
 
 
 def scored(rows: pa.Table, labels: tuple[str, ...]) -> pa.Table | None:
-    """Rows whose answers are the most probable labels, whatever was written.
+    """Rows whose answers are the most probable labels, whatever was written; where all are as probable, it stays.
 
     Args:
         rows: Rows.
@@ -50,14 +50,20 @@ def scored(rows: pa.Table, labels: tuple[str, ...]) -> pa.Table | None:
     """
     if not labels or rows["p"].null_count or rows.filter(rows["y2"].is_valid())["p2"].null_count:
         return None
-    names, answered = np.array(labels, dtype=object), rows["y2"].is_valid().to_numpy()
+    answered = rows["y2"].is_valid().to_numpy()
     y2 = np.full(rows.num_rows, None, dtype=object)
     if answered.any():
-        y2[answered] = names[probabilities(rows.filter(pa.array(answered)), "p2").argmax(axis=1)]
-    changed = {"y": names[probabilities(rows, "p").argmax(axis=1)] if rows.num_rows else y2, "y2": y2}
+        y2[answered] = _most_probable(rows.filter(pa.array(answered)), "p2", "y2", labels)
+    changed = {"y": _most_probable(rows, "p", "y", labels) if rows.num_rows else y2, "y2": y2}
     for name, column in changed.items():
         rows = rows.set_column(rows.schema.get_field_index(name), name, pa.array(column, pa.string()))
     return rows
+
+
+def _most_probable(rows: pa.Table, of: str, otherwise: str, labels: tuple[str, ...]) -> np.ndarray:
+    p = probabilities(rows, of)
+    likely = np.array(labels, dtype=object)[p.argmax(axis=1)]
+    return np.where(p.max(axis=1) > p.min(axis=1), likely, strings(rows, otherwise))
 
 
 def answers(rows: pa.Table, context: Context) -> Answers:

@@ -15,6 +15,7 @@ from records.storage.results import RESULTS, distinct, read_evaluation
 from reports.runs import PLAIN, Measured, measured, settings
 
 RUN, PROMPT = "run.json", "prompt"
+HOW = {"cache", "concurrency", "max_requests", "prices", "share_prefix", "timeout"}  # settings that change no answer
 FIELDS = {"wording": str, "kind": str, "tuples": int, "seed": int}  # of a prompt
 
 
@@ -46,6 +47,7 @@ class Asked:
         folder: As it was named, or found.
         key: What it belongs to.
         seed: Which demonstrations were drawn.
+        writes: Whether the model writes its answer; else it is the most probable label.
         context: Of the rows.
         contents: uid to content of the examples.
         manifest: Identity of the swapped examples; "" where none were swapped.
@@ -57,6 +59,7 @@ class Asked:
     folder: str
     key: Key
     seed: int
+    writes: bool
     context: Context
     contents: Mapping[str, str]
     manifest: str
@@ -154,7 +157,7 @@ def _models(runs: Sequence[Measured]) -> list[str]:
     called = []
     for name, one in zip(names, own, strict=True):
         alike = [other for other_name, other in zip(names, own, strict=True) if other_name == name]
-        keys = sorted({key for other in alike for key in other})
+        keys = sorted({key for other in alike for key in other} - HOW)
         differ = [key for key in keys if any(other.get(key) != alike[0].get(key) for other in alike)]
         called.append(", ".join([name, *(f"{key} {one.get(key)}" for key in differ)]))
     return called
@@ -182,9 +185,12 @@ def _read(run: Measured, model: str) -> Asked:
     asked = _by_part(swapped, Context.of(about["context"])) if swapped is not None else ({}, {})
     key = Key(model, run.data, run.split, prompt["wording"], prompt["kind"], prompt["tuples"])
     manifest = about.get("manifest", "")
+    own = settings(Path(run.folder)).get("model", {})
+    scores = own.get("decoding", "greedy") != "greedy" or own.get("read", "written") != "written"
+    writes = context.kind is SPAN or not scores
     return Asked(
-        run.folder, key, prompt["seed"], context, contents(rows), manifest, answers(rows, context), *asked
-    )  # fmt: skip
+        run.folder, key, prompt["seed"], writes, context, contents(rows), manifest, answers(rows, context), *asked
+    )
 
 
 def _by_part(rows: pa.Table, context: Context) -> tuple[dict[str, dict[str, Swaps]], dict[str, dict[str, Swaps]]]:

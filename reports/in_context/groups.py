@@ -39,6 +39,11 @@ class Group:
     majority: float
 
     @property
+    def writes(self) -> bool:
+        """Whether the model writes its answers; else they are the most probable labels."""
+        return self.asked[0].writes
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds of the demonstrations."""
         return tuple(asked.seed for asked in self.asked)

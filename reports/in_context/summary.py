@@ -44,15 +44,17 @@ def _parts(groups: Sequence[Group]) -> list[str]:
 
 def notes(groups: Sequence[Group], shown: Sequence[Cells], form: Form) -> Iterator[str]:
     """What a reader must know of these tables, a sentence or two each."""
-    if any(group.scored or "scored" in group.answers for group in groups):
+    if any(group.writes and (group.scored or "scored" in group.answers) for group in groups):
         yield (
             "written: the label that the model writes; scored: the label with the highest likelihood; agree: they are "
             "the same."
         )
+    if silent := listing(list(dict.fromkeys(group.key.model for group in groups if not group.writes))):
+        yield f"{silent}: nothing is written; the answer is the label with the highest likelihood."
     if any(group.written for group in groups):
         yield "n: examples that count, the mean over seeds."
     if any(WITH_INVALID in numbers for group in groups for numbers in group.written.values()):
-        yield "+invalid: with examples whose written answer is not a label, which do not count elsewhere."
+        yield "+invalid: with examples whose answer is not a label, which do not count elsewhere."
     if kinds := {group.key.kind for group in groups} & tables.CONTROLS.keys():
         texts = (f"{tables.KINDS[kind]}: {text}" for kind, text in tables.CONTROLS.items() if kind in kinds)
         yield f"{'; '.join(texts)}."

@@ -94,15 +94,15 @@ def title(group: Group) -> str:
 def answers(groups: Sequence[Group], form: Form) -> Cells:
     """How good the answers of one model on one data set are, as written and by probabilities; a row for each prompt."""
     is_span = groups[0].asked[0].context.kind is SPAN
-    more = {"no answer": INVALID} if is_span else {"invalid": INVALID, "scored": SCORED, "agree": AGREEMENT}
+    more = {"no answer" if is_span else "invalid": INVALID}
+    if not is_span and any(group.writes for group in groups):
+        more |= {"scored": SCORED, "agree": AGREEMENT}
     rows = []
     for group in groups:
         worth = group.answers[WORTH]
         about = [form.number(worth), spread(worth.std_seeds), bounds(worth)]
-        others = [
-            form.number(group.answers.get(name)) if name == SCORED else _plain(group.answers.get(name))
-            for name in more.values()
-        ]
+        shown = {name: group.answers.get(name) for name in more.values() if group.writes or name == INVALID}
+        others = [form.number(shown.get(n)) if n == SCORED else _plain(shown.get(n)) for n in more.values()]
         rows.append([label(group, groups), str(len(group.seeds)), *about, *others])
     never = "never answering" if is_span else "majority"
     rows.append([never, "", f"{100 * groups[0].majority:.1f}", *[""] * (2 + len(more))])
@@ -118,11 +118,14 @@ def _plain(measured: OverSeeds | None) -> str:
 def attentiveness(groups: Sequence[Group], part: str, form: Form) -> Cells:
     """Attentiveness of one model on one data set to a part, with both standard deviations; a row for each answer.
 
+    "scored" is that of the most probable labels, which of a model that writes nothing are its answers.
+
     Of a part that must not matter, it is how often answers stay.
     """
     rows, is_span = [], groups[0].asked[0].context.kind is SPAN
     for group in groups:
-        for answer, of in (("written", group.written), ("scored", group.scored)):
+        several = {"written": group.written, "scored": group.scored} if group.writes else {"scored": group.written}
+        for answer, of in several.items():
             if part not in of:
                 continue
             measured, beside = headline(of[part]), of[part].get(WITH_INVALID)
@@ -132,7 +135,7 @@ def attentiveness(groups: Sequence[Group], part: str, form: Form) -> Cells:
             ]
             row = [label(group, groups), answer, *shown, f"{measured.n:,.0f}"]
             with_invalid = form.attentive(beside, lambda m: f"{100 * m.value:z.1f}" if m.value is not None else "")
-            rows.append(row if is_span else [*row, with_invalid if answer == "written" else ""])
+            rows.append(row if is_span else [*row, with_invalid if of is group.written else ""])
     header = SWAPPED if is_span else [*SWAPPED, "+invalid"]
     of_part = next(group.written[part] for group in groups if part in group.written)
     what = "answers that stay" if KEPT in of_part else ATTENTIVENESS

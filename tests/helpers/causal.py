@@ -7,9 +7,11 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoModelForCausalLM,
+    BloomConfig,
     GemmaConfig,
     GPT2Config,
     LlamaConfig,
+    MistralConfig,
     PreTrainedConfig,
     PreTrainedTokenizerFast,
     Qwen2Config,
@@ -34,7 +36,11 @@ CONFIGS: dict[str, Callable[..., PreTrainedConfig]] = {
     "llama": lambda **ids: LlamaConfig(**SIZES, **ids),
     "qwen2": lambda **ids: Qwen2Config(**SIZES, **ids),
     "gemma": lambda **ids: GemmaConfig(**SIZES, **ids),
+    "mistral": lambda **ids: MistralConfig(**SIZES, **ids),
     "gpt2": lambda **ids: GPT2Config(n_embd=32, n_layer=2, n_head=4, n_positions=2048, **ids),
+}
+REFUSED: dict[str, Callable[..., PreTrainedConfig]] = {
+    "bloom": lambda **ids: BloomConfig(hidden_size=32, n_layer=2, n_head=4, **ids),
 }
 TASK = Task(CLASSIFICATION, ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
 WORDING = Wording(
@@ -72,7 +78,7 @@ def save(folder: Path, kind: str = "llama", chat: bool = True, seed: int = 0) ->
     own.save_pretrained(folder)
     torch.manual_seed(seed)
     ids = {"vocab_size": len(own), "bos_token_id": own.bos_token_id, "eos_token_id": own.eos_token_id}
-    config = CONFIGS[kind](pad_token_id=own.pad_token_id, initializer_range=0.2, **ids)
+    config = (CONFIGS | REFUSED)[kind](pad_token_id=own.pad_token_id, initializer_range=0.2, **ids)
     AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     return folder
 

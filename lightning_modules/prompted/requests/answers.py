@@ -215,6 +215,14 @@ class Answers:
                 "UPDATE answers SET answer = ?, read = ?, wrote = ? WHERE key = ?", (answer, read, wrote, key)
             )
 
+    def forget(self, keys: Sequence[str]) -> set[str]:
+        """Drop answers that another run got, so that this one asks anew; returns those that were dropped."""
+        if not keys:
+            return set()
+        with self._writing():
+            statement = "UPDATE answers SET answer = NULL, until = 0 WHERE key = ? AND run != ? AND answer IS NOT NULL"
+            return {key for key in keys if self._file.execute(statement, (key, self.run)).rowcount}
+
     def renew(self, keys: Sequence[str]) -> None:
         """Keep claims of mine for some time more."""
         self._set_until(keys, self._clock() + LEASE)

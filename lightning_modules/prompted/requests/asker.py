@@ -52,8 +52,9 @@ class Asker:
         wanted, replies = dict(zip(keys, texts, strict=True)), {}
         while wanted:
             claimed = self.answers.claim(wanted, self.most)
-            replies |= {key: _saved(answer, self.answers) for key, answer in claimed.answers.items()}
-            self.reused += len(claimed.answers)
+            saved = self._saved(claimed.answers)
+            replies |= saved
+            self.reused += len(saved)
             if claimed.mine:
                 replies |= self._asked({key: by_key[key] for key in claimed.mine})
             elif claimed.over:
@@ -64,6 +65,17 @@ class Asker:
             if wanted and not claimed.mine:
                 time.sleep(TICK)  # another process asks
         return [replies.get(key) for key in keys]
+
+    def has_all(self, requests: Sequence[Request]) -> bool:
+        """Whether all of these answers are in the file."""
+        answers = self.answers.get({key_of(request.text) for request in requests})
+        return len(self._saved(answers)) == len({request.text for request in requests})
+
+    def _saved(self, answers: Mapping[str, str]) -> dict[str, Reply]:
+        """Answers from the file, but for empty ones of other runs: what was wrong with the server may be mended."""
+        saved = {key: _read(answer, self.answers) for key, answer in answers.items()}
+        forgotten = self.answers.forget([key for key, reply in saved.items() if reply.is_empty])
+        return {key: reply for key, reply in saved.items() if key not in forgotten}
 
     def _refuse(self) -> None:
         raise HeedError(f"§model.max_requests {self.most}: so many requests were sent, and more are needed. {KEPT}")
@@ -174,7 +186,7 @@ def _work(send: Send, jobs: SimpleQueue, results: SimpleQueue) -> None:
             results.put((key, HeedError(f"{request.url}{request.path}: {type(error).__name__}. {KEPT}")))
 
 
-def _saved(answer: str, answers: Answers) -> Reply:
+def _read(answer: str, answers: Answers) -> Reply:
     try:
         return Reply.of_text(answer)
     except (ValueError, TypeError, KeyError):

@@ -17,13 +17,14 @@ class Request:
         url: The server, without secrets.
         path: The address below it.
         body: What is sent.
-        repeat: 0, or 1 where the same request is sent for the second time on purpose.
+        repeat: 0, or 1 where the same request is sent for the second time on purpose; or the name of the run, where the
+            answer that another run got does not do.
     """
 
     url: str
     path: str
     body: Mapping[str, Any]
-    repeat: int = 0
+    repeat: int | str = 0
 
     @property
     def text(self) -> str:
@@ -65,6 +66,11 @@ class Reply:
         if saved["tokens"] is not None:
             saved["tokens"] = tuple((token, value) for token, value in saved["tokens"])
         return cls(**saved)
+
+
+def sound(text: str) -> str:
+    """A text without halves of characters, which JSON may hold and no file takes."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def at(answer: Any, *path: str | int) -> Any:

@@ -51,7 +51,7 @@ class Server:
             )
         query = dict(parse_qsl(given.query))
         self.secrets = Secrets([*filter(None, (key, at[0], *query.values()))])
-        self.timeout, self.tries = timeout, retries + 1
+        self.timeout = timeout
         self._is_reached = False
         self._openai, self._client = self._connect(key, at[0], query, retries)
 
@@ -93,7 +93,7 @@ class Server:
             once.get("/models", cast_to=httpx2.Response)
         except self._openai.APIConnectionError as error:
             if isinstance(error.__cause__, httpx2.ConnectError):
-                raise HeedError(self._sentence(-1, self._cause(error), "", "")) from None
+                raise HeedError(self._sentence(-1, self._cause(error))) from None
         except Exception:  # the question itself will show what is wrong
             pass
         self._is_reached = True
@@ -113,14 +113,14 @@ class Server:
         except ValueError:
             raise Unusable(f"{self.url}{path} sent something else than JSON") from None
         except self._openai.APIStatusError as error:
-            said, status = self._said(error), error.status_code
-        except self._openai.APITimeoutError:
-            said, status = f" ({self.timeout:g} s)", 0
+            said, status, times = self._said(error), error.status_code, _times(error)
+        except self._openai.APITimeoutError as error:
+            said, status, times = f" ({self.timeout:g} s)", 0, _times(error)
         except self._openai.APIConnectionError as error:
-            said, status = self._cause(error), -1
+            said, status, times = self._cause(error), -1, ""
         except Exception as error:  # whose text may quote what was sent
             raise HeedError(f"{self.url}{path}: {type(error).__name__}. {KEPT}") from None
-        raise HeedError(self._sentence(status, said, path, str(body.get("model"))))
+        raise HeedError(self._sentence(status, said, path, str(body.get("model")), times))
 
     def _cause(self, error: Exception) -> str:
         """Why there is no connection, in brackets."""
@@ -138,22 +138,31 @@ class Server:
         text = " ".join(self.secrets.hide(text).split())[:LONGEST].rstrip(".")
         return f" ({text})" if text else ""
 
-    def _sentence(self, status: int, said: str, path: str, model: str) -> str:
+    def _sentence(self, status: int, said: str, path: str = "", model: str = "", times: str = "") -> str:
         """The message for an HTTP status; 0 for a time-out, -1 for no connection."""
         where = f"{self.url}{path}"
         if status == -1:
             return f"{self.url} cannot be reached{said}: start the server, or set {URL}. {KEPT}"
         if status == 0:
-            return f"{where} gave no answer in time, {self.tries} times{said}: raise §model.timeout. {KEPT}"
+            return f"{where} gave no answer in time{times}{said}: raise §model.timeout. {KEPT}"
         if status in (401, 403):
             return f"{where} refuses the key in {KEY}: HTTP {status}{said}."
         if status == 404:
             return f"{where} has no model {model}, or there is no such address: HTTP 404{said}; see §model.name. {KEPT}"
         if status == 429:
-            return f"{where} had too many requests, {self.tries} times{said}: lower §model.concurrency, or wait. {KEPT}"
+            return f"{where} had too many requests{times}{said}: lower §model.concurrency, or wait. {KEPT}"
         if status >= 500:
-            return f"{where} failed {self.tries} times: HTTP {status}{said}. {KEPT}"
+            return f"{where} failed{times}: HTTP {status}{said}. {KEPT}"
         return f"{where} refuses the request: HTTP {status}{said}. {KEPT}"
+
+
+def _times(error: Any) -> str:
+    """How often a request was sent, and how long the server asks to wait, which may be longer than the client does."""
+    again = error.request.headers.get("x-stainless-retry-count", "0")
+    response = getattr(error, "response", None)
+    wait = response.headers.get("retry-after", "") if response is not None else ""
+    times = f", {int(again) + 1} times" if again.isdecimal() and int(again) else ""
+    return f"{times}, and asks to wait {wait} s" if wait.isdecimal() else times
 
 
 def _host(given: Any) -> str:

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lightning_modules.prompted.requests.reply import Reply, at, checked, choice, usage
+from lightning_modules.prompted.requests.reply import Reply, at, checked, choice, sound, usage
 from lightning_modules.prompted.requests.server import Unusable
 from records import NO_LABEL, SPAN, HeedError, Task, listing
 from records.prompts.prompt import Prompt
@@ -78,7 +78,7 @@ class Written(Way):
         text = at(first, "message", "content") if self.chat else first.get("text")
         if text is not None and not isinstance(text, str):
             raise Unusable("an answer that is not a text")
-        return Reply(text or "", **usage(answer))
+        return Reply(sound(text or ""), **usage(answer))
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
         return (NO_LABEL if reply.is_empty else prompt.read(reply.text)), None
@@ -118,12 +118,13 @@ class FirstToken(Written):
         else:
             of_text = at(first, "logprobs", "top_logprobs", 0)  # of a text
             pairs = list(of_text.items()) if isinstance(of_text, Mapping) else []
-        pairs = [(t, float(v)) for t, v in pairs if isinstance(t, str) and isinstance(v, int | float) and v > -math.inf]
+        pairs = [(t, v) for t, v in pairs if isinstance(t, str) and isinstance(v, int | float) and v > -math.inf]
         if len(pairs) < 2 or not all(value <= 1e-3 for _, value in pairs):  # nor is NaN
             raise Unusable("no log-probabilities of first tokens, which §model.read first_token needs")
         if len({value for _, value in pairs}) == 1:
             raise Unusable("the same log-probability for every first token")
-        return Reply(written.text, tuple(pairs), None, written.read, written.wrote)
+        tokens = tuple((sound(token), float(value)) for token, value in pairs)
+        return Reply(written.text, tokens, None, written.read, written.wrote)
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
         texts, labels = [_plain(text) for text in prompt.answers], prompt.task.labels

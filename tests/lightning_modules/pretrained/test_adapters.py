@@ -1,7 +1,10 @@
 """LoRA adapters as peft saves them."""
 
+import shutil
+
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from lightning_modules import CausalLM
@@ -48,6 +51,14 @@ def test_its_weights_are_added(llama, adapter):
     with torch.no_grad():
         assert merged(ids).logits.numpy() == pytest.approx(adapted(ids).logits.numpy(), abs=1e-4)
     assert not torch.allclose(scores(llama), scores(llama, adapter=str(adapter)), atol=1e-2)
+
+
+def test_an_adapter_whose_tensors_have_other_names_is_refused(llama, adapter, tmp_path):
+    shutil.copytree(adapter, tmp_path, dirs_exist_ok=True)
+    file = tmp_path / "adapter_model.safetensors"
+    save_file({name.replace("layers", "blocks"): tensor for name, tensor in load_file(file).items()}, file)
+    with pytest.raises(HeedError, match="holds no tensors for some of the weights that its configuration names"):
+        scores(llama, adapter=str(tmp_path))
 
 
 @pytest.mark.parametrize("name", ["nothing", "adapter_model.bin"])

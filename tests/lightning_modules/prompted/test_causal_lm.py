@@ -122,6 +122,46 @@ def test_what_is_written_is_what_generate_writes(folders, kind):
             assert row[:until] == [token for token in expected if token != end][:until]
 
 
+def test_a_sliding_window_counts_tokens_and_no_padding(folders):
+    """All prompts fit into the window; the columns of a batch, with what is padded, do not."""
+    module, plain = model(folders["mistral"]), model(folders["mistral"], share_prefix=False)
+    order = np.argsort(-module.processor.nearness(SHARING, module.processor.lengths(SHARING)), kind="stable")
+    inputs = module.processor([SHARING[i] for i in order])
+    whole = Queries(**inputs).whole(module.processor.tokens.prefix)
+    window = max(map(len, whole)) + module.longest
+    for asked in (module, plain):
+        asked.config.sliding_window = asked.network.config.sliding_window = window
+    with torch.no_grad():
+        read = module._read(inputs)[1]
+        assert read.mask.shape[1] > window
+        assert module._written(inputs, read) == plain._written(inputs, None)
+    module.prompt_with(prompt())
+    module.config.sliding_window = window - 1
+    with pytest.raises(
+        HeedError, match=rf"sees {window - 1} tokens at once, and a prompt with its answer has {window}"
+    ):
+        module.answer(inputs)
+
+
+def test_a_model_that_takes_no_states_of_a_beginning_is_refused_in_a_sentence(tmp_path):
+    folder = save(tmp_path / "bloom", "bloom")
+    module, plain = model(folder), model(folder, share_prefix=False)
+    with pytest.raises(HeedError, match=r"cannot read prompts that share their beginning .*: add share_prefix false"):
+        module.answer(module.processor(EXAMPLES))
+    assert plain.answer(plain.processor(EXAMPLES)).probs.isfinite().all()
+
+
+def test_a_model_without_a_token_that_ends_a_text_writes_to_the_last(folders):
+    written = []
+    for share in (True, False):
+        module = model(folders["llama"], share_prefix=share)
+        module.tokenizer.eos_token = module.network.generation_config.eos_token_id = None
+        inputs = module.processor(EXAMPLES)
+        with torch.no_grad():
+            written.append(module._written(inputs, module._read(inputs)[1]))
+    assert written[0] == written[1]
+
+
 ANSWERS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=3), min_size=1, max_size=4, unique_by=tuple)
 
 

@@ -216,6 +216,20 @@ def test_empty_texts_are_not_no_answer(at):
         measured(at(fake), Questions(25), Answers())
 
 
+def test_a_server_that_was_mended_is_asked_again(at):
+    """What another run heard at its first question does not count; where all answers are there, nothing is sent."""
+    says = [""]
+    with FakeServer(lambda body, n: says[0]) as fake:
+        with pytest.raises(HeedError, match="answers a first question with nothing"):
+            measured(at(fake), planted(4))
+        says[0] = "entailment"
+        assert value(measured(at(fake), planted(4)), "accuracy/planted/entailment") == 1
+        sent = len(fake.requests)
+        says[0] = ""
+        assert value(measured(at(fake), planted(4)), "accuracy/planted/entailment") == 1
+        assert len(fake.requests) == sent
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

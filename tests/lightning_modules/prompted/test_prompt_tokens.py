@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import PreTrainedTokenizerFast
 
 from lightning_modules.prompted.prompt_processor import PromptProcessor
 from lightning_modules.prompted.prompt_tokens import PromptTokens
@@ -36,6 +38,26 @@ def test_prefix_and_rest_are_the_ids_of_the_whole_text(chat, demonstrations):
             assert joined[-len(tokens) :] == tokens
             assert own.decode(tokens).strip() == answer
     assert processor.lengths(EXAMPLES).tolist() == [len(ids) - len(processor.tokens.prefix) for ids in whole_ids]
+
+
+@pytest.mark.parametrize("template", ["<|begin|> $A", "<|begin|> $A <|end|>", "$A <|end|>", "$A"])
+@pytest.mark.parametrize("scheme", ["first", "always", "never"])
+def test_special_tokens_before_a_text_are_those_of_the_tokenizer(template, scheme):
+    """A sign of a space before the first word, as SentencePiece has it, stays behind a special token."""
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme)
+    made.decoder = decoders.Metaspace(prepend_scheme=scheme)
+    special = {"<|begin|>": 0, "<|end|>": 1}
+    text = prompt(3).text(question(prompt(3), EXAMPLES[0]))
+    made.train_from_iterator([text], trainers.BpeTrainer(vocab_size=400, special_tokens=list(special)))
+    made.post_processor = processors.TemplateProcessing(single=template, special_tokens=list(special.items()))
+    own = PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<|begin|>", eos_token="<|end|>")
+    tokens = PromptTokens(own, prompt(3), chat=False)
+    expected = own(text)["input_ids"]
+    assert tokens.ids([text]) == [expected[:-1] if template.endswith("<|end|>") else expected]
+    assert tokens.prefix == expected[: len(tokens.prefix)]
+    assert len(tokens.prefix) > 20
+    assert [own.decode(answer).strip() for answer in tokens.answers] == list(tokens.prompt.answers)
 
 
 def test_a_question_that_the_tokenizer_joins_to_its_answer_is_refused():

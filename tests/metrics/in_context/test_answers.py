@@ -58,6 +58,16 @@ def test_rows_are_read_as_the_most_probable_labels():
     assert scored(likely, LABELS).equals(likely)
 
 
+def test_where_all_labels_are_as_probable_the_answer_stays():
+    """As where a model refused, or wrote what has nothing to do with a label."""
+    flat, rows = np.float32([1 / 3] * 3), rows_of(seed=1)
+    changed = {name: [flat if value is not None else None for value in rows[name].to_pylist()] for name in ("p", "p2")}
+    for name, column in changed.items():
+        place = rows.schema.get_field_index(name)
+        rows = rows.set_column(place, name, pa.array(column, rows.schema.field(place).type))
+    assert scored(rows, LABELS).equals(rows)
+
+
 def test_without_probabilities_nothing_is_scored():
     rows = rows_of(with_p=False)
     assert scored(rows, LABELS) is None

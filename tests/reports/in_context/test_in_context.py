@@ -293,6 +293,27 @@ def test_models_of_one_name_are_told_apart_by_their_settings(tmp_path, capsys):
     assert models == {"models-tiny, decoding greedy", "models-tiny, decoding likelihood", "models-other"}
 
 
+def test_settings_that_change_no_answer_make_no_other_model(tmp_path):
+    for seed, most in enumerate((5, None)):
+        save(tmp_path / str(seed), rows_of(seed=seed), seed=seed, max_requests=most, concurrency=seed + 1)
+    (group,) = groups_of(read(folders_of([str(tmp_path)]).folders))
+    assert (group.key.model, len(group.seeds)) == ("models-tiny", 2)
+
+
+@pytest.mark.parametrize("settings", [{"decoding": "likelihood"}, {"read": "first_token"}])
+def test_a_model_that_writes_nothing_has_no_written_answers(tmp_path, capsys, settings):
+    for seed in range(2):
+        save(tmp_path / str(seed), rows_of(seed=seed, right=0.9), seed=seed, **settings)
+    found = tables(capsys, str(tmp_path))
+    assert list(found["models-tiny, nli validation: 60 examples, %"][0])[-2:] == ["[95 %]", "invalid"]
+    swapped = found["models-tiny, nli validation: attentiveness, premise swapped, %"]
+    assert [row["answer"] for row in swapped] == ["scored"]
+    main([str(tmp_path)])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "models-tiny: nothing is written; the answer is the label with the highest likelihood." in text
+    assert "written: the label" not in text
+
+
 def test_clusters_that_are_few_are_marked(tmp_path):
     for seed in range(2):
         save(tmp_path / str(seed), rows_of(group=4, seed=seed), seed=seed)

@@ -95,6 +95,21 @@ def test_an_answer_that_cannot_be_read_is_asked_for_again(answers):
         asker.replies(requests("c"))
 
 
+def test_another_run_asks_anew_where_an_answer_is_empty(answers, tmp_path):
+    """The same run does not: an empty answer is asked for twice in all."""
+    empty = Sent({"a": Reply("")})
+    for _ in range(2):
+        assert [reply.text for reply in Asker(empty, answers, 2).replies(requests("a", "b"))] == ["", "b"]
+    assert empty.counts == {"a": 2, "b": 1}
+    mended, other = Sent(), Answers(tmp_path / "a.sqlite", "other")
+    asker = Asker(mended, other, 2)
+    assert not asker.has_all(requests("a", "b"))
+    assert [reply.text for reply in asker.replies(requests("a", "b"))] == ["a", "b"]
+    assert asker.has_all(requests("a", "b", "b"))
+    assert mended.counts == {"a": 1}
+    assert (asker.reused, other.totals().requests) == (1, 1)
+
+
 def test_what_fails_leaves_the_other_answers(answers, monkeypatch):
     monkeypatch.setattr(module, "GRACE", 1.0)
     sent = Sent({"c": HeedError("no"), "d": ValueError("a secret")})

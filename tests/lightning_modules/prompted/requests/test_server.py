@@ -54,7 +54,12 @@ def test_the_time_that_the_server_names_is_waited(monkeypatch):
         (Fault(401, '{"error": {"message": "bad key"}}'), r"refuses the key in OPENAI_API_KEY: HTTP 401 \(bad key\)\."),
         (Fault(404, '{"detail": "no m"}'), r"has no model m, or there is no such address: HTTP 404 \(no m\); see name"),
         (Fault(429, '{"error": "busy"}'), r"had too many requests, 9 times \(busy\): lower concurrency, or wait\. The"),
-        (Fault(500, "oops\n\x1b[31m"), r"failed 9 times: HTTP 500 \(oops \\x1b\[31m\)\. The answers so far are kept"),
+        (Fault(500, "oops\n\x1b[31m"), r"failed, 9 times: HTTP 500 \(oops \\x1b\[31m\)\. The answers so far are kept"),
+        (Fault(500, "no", headers={"x-should-retry": "false"}), r"failed: HTTP 500 \(no\)\. The"),
+        (
+            Fault(429, "", headers={"Retry-After": "300"}),
+            r"requests, and asks to wait 300 s: lower concurrency",
+        ),
         (Fault(400, '{"error": {"message": "max_tokens"}}'), r"refuses the request: HTTP 400 \(max_tokens\)\."),
         (Fault(422, '{"detail": [{"msg": "logprobs"}]}'), r"refuses the request: HTTP 422 \(.*logprobs.*\)\."),
         (Fault(seconds=0.5), r"gave no answer in time, 9 times \(0\.1 s\): raise timeout\."),

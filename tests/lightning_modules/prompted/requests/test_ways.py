@@ -65,6 +65,14 @@ def test_no_choices_are_no_answer(answer, read):
         WAYS[read](MODEL, True).reply(chat(["x"]), PROMPT)
 
 
+def test_half_a_character_is_none():
+    """JSON may hold what no file takes."""
+    for read, told in (("written", chat("maybe \ud83d")), ("first_token", listed(("maybe \ud83d", -0.1), ("x", -3.0)))):
+        reply = WAYS[read](MODEL, True).reply(told, PROMPT)
+        assert reply.text == "maybe ?"
+        assert Reply.of_text(reply.as_text().encode().decode()) == reply
+
+
 def test_an_empty_text_is_not_no_answer():
     task = Task(SPAN, ("context", "question"), (), "")
     prompt = Prompt(Wording.plain(task.parts, ()), task)
