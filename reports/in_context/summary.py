@@ -81,7 +81,8 @@ def _undefined(groups: Sequence[Group]) -> Iterator[str]:
                 if missing == len(group.seeds):
                     yield f"{where}: {no}, as {NO_SWAPS}."
                 else:
-                    yield f"{where}: with {missing} of {len(group.seeds)} seeds {no}; they do not count."
+                    alone = ", and [95 %] says nothing of other demonstrations" * (missing == len(group.seeds) - 1)
+                    yield f"{where}: with {missing} of {len(group.seeds)} seeds {no}; they do not count{alone}."
 
 
 def about_folders(below: Below) -> Iterator[str]:
