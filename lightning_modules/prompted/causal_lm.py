@@ -209,7 +209,8 @@ class CausalLM(Classifier):
     def _window(self) -> int | None:
         """How many tokens a model with a sliding window, or with chunks, sees; None for all."""
         config = self.config.get_text_config()
-        kinds = getattr(config, "layer_types", None) or WINDOWS if getattr(config, "use_sliding_window", True) else ()
+        kinds = getattr(config, "layer_types", None) or WINDOWS
+        kinds = kinds if getattr(config, "use_sliding_window", True) else ()
         several = [getattr(config, setting, None) for kind, setting in WINDOWS.items() if kind in kinds]
         return min((tokens for tokens in several if tokens), default=None)
 
