@@ -9,6 +9,7 @@ from metrics.statistics.bootstrap import NO_WIDTH, Formula, Key, interval, left_
 from records import generator
 
 LEVEL = 0.05  # of the one-sided test
+ONE_SEED = "one_seed"  # flags a number of several seeds of which one alone has it
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ def over_seeds(
     numbers, n = numbers[defined], float(np.mean(np.asarray(examples)[defined]))
     stds = [std for std, counts in zip(draws, defined, strict=False) if counts and std is not None]
     ci95, flags = _interval(crossed(sums[defined], key, formula), bounds) if key is not None else (None, ())
+    flags = (*flags, ONE_SEED) if undefined and len(numbers) == 1 else flags
     return OverSeeds(
         value=float(numbers.mean()),
         n=n,

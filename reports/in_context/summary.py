@@ -81,8 +81,7 @@ def _undefined(groups: Sequence[Group]) -> Iterator[str]:
                 if missing == len(group.seeds):
                     yield f"{where}: {no}, as {NO_SWAPS}."
                 else:
-                    alone = ", and [95 %] says nothing of other demonstrations" * (missing == len(group.seeds) - 1)
-                    yield f"{where}: with {missing} of {len(group.seeds)} seeds {no}; they do not count{alone}."
+                    yield f"{where}: with {missing} of {len(group.seeds)} seeds {no}; they do not count."
 
 
 def about_folders(below: Below) -> Iterator[str]:

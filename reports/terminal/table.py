@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from metrics.statistics.majority import NOT_ABOVE_MAJORITY
+from metrics.statistics.over_seeds import ONE_SEED
 from records import Line, MetricName, printable
 
 FLAGS = {  # flag: mark in the table, explanation
@@ -22,6 +23,7 @@ FLAGS = {  # flag: mark in the table, explanation
     "few_clusters": ("f", "fewer than 30 groups (tables, articles) to resample: the interval is too narrow"),
     "resamples_left_out": ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
     "one_sided": ("h", "all flips end in one label, so that a constant answer is right"),
+    ONE_SEED: ("i", "defined for one seed of demonstrations alone: the interval says nothing of others"),
 }
 WARNING = " Do not read attentiveness here."  # where it is flagged so
 TERMS = {  # how the label of a line ends, or begins where dots follow: what it means

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.statistics.bootstrap import BLOCK, NO_WIDTH, RESAMPLES, difference, ratio
-from metrics.statistics.over_seeds import crossed, is_above_zero, over_seeds
+from metrics.statistics.over_seeds import ONE_SEED, crossed, is_above_zero, over_seeds
 from records import generator
 
 
@@ -96,6 +96,8 @@ def test_a_seed_without_a_number_is_counted_and_left_out():
     measured, alone = (over_seeds(each, [20] * len(each), (0,)) for each in (sums, sums[[0, 2]]))
     assert measured.undefined == 1
     assert (measured.value, measured.ci95) == (alone.value, alone.ci95)
+    assert measured.flags == ()
+    assert over_seeds(sums[:2], [20] * 2, (0,)).flags == (ONE_SEED,)
     none = over_seeds(sums[[1]], [0], (0,), reason="nothing")
     assert (none.value, none.ci95, none.undefined, none.reason) == (None, None, 1, "nothing")
 

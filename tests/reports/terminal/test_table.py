@@ -4,12 +4,14 @@ import dataclasses
 import io
 import re
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from metrics.accuracy import accuracy, noise
 from metrics.attentiveness import attentiveness
 from metrics.natural_logic.causal_effects import causal_effects
+from metrics.statistics.over_seeds import over_seeds
 from metrics.tables.challenge import HALF_ERROR, challenge
 from metrics.tables.transitions import invalid_transitions
 from records import Line, Measurement, MetricName, Section, Shown
@@ -292,7 +294,8 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     edits = [edit | {"uid": u, "clusters": [u, f"table {u}"], "slices": [f"split={u}"]} for u in "uv"]
     rows = rows_of(dict.fromkeys("uv", ("entailment", "entailment")), edits)
     found |= invalid_transitions(rows, "d", ["delete"], splits=["u", "v"])  # half of the resamples have one split only
-    assert {flag for m in found.values() for flag in m.flags} == {HALF_ERROR, *FLAGS}
+    over = over_seeds(np.array([[[1.0, 2.0], [0.0, 1.0]], np.zeros((2, 2))]), [2, 0], (0,))  # the second has no number
+    assert {flag for m in (*found.values(), over) for flag in m.flags} == {HALF_ERROR, *FLAGS}
 
 
 def test_a_flag_of_another_version_does_not_hide_the_numbers():
