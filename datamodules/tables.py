@@ -53,8 +53,7 @@ class TablePairs(Local):
                     f"§data.path {self.path} has no folder {folder}: name a folder with {PAIRS}/ and {TABLES}/, which "
                     "is data/ of github.com/infotabs/infotabs."
                 )
-        names = [split, *(aliases if split in aliases else [])]  # what a user misspells is not taken for another split
-        files = [prefix + name for name in names for prefix in PREFIXES]
+        files = [prefix + name for name in (split, *aliases) for prefix in PREFIXES]
         where, rows = Local(self.path / PAIRS, self.quoting).rows(files[0], files[1:])
         return where, self.with_tables(rows, where)
 

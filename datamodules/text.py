@@ -12,11 +12,11 @@ from datamodules.base.splits import hold_out
 from datamodules.mixture import Mixture, mixed, require_mixture
 from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
 from datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter, conditions_of
+from datamodules.sources.split_names import ALIASES, aliases_of
 from records import SOFT, SPAN, Examples, HeedError
 from records.rows import SPLIT
 from records.storage.regime import regime_name
 
-ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
 
 
@@ -110,6 +110,7 @@ class PairedText(PairedData):
             if not isinstance(names, str):
                 self._check_several(split, names)
                 self.splits[split] = names if len(names) > 1 else names[0]
+        self._require_no_other_validation()
 
     @property
     def regime(self) -> str:
@@ -145,17 +146,26 @@ class PairedText(PairedData):
         called = [self._called("validation", name).casefold() for name in names]
         if twice := [name for name, short in zip(names, called, strict=True) if called.count(short) > 1]:
             raise HeedError(f"§data.splits: validation names one split twice, as {' and '.join(twice)}.")
-        if len(names) == 1:
-            return
-        if flags := [flag for flag in ("hold_out", "folds", "fold") if getattr(self, flag) is not None]:
-            off = " ".join(f"§data.{flag} null" for flag in flags)
-            raise HeedError(
-                f"§data.{flags[0]} takes examples of the training set to validate on, and §data.splits names "
-                f"{', '.join(names)}: use either ({off} to switch it off)."
-            )
-        if SPLIT in self.columns.meta:
+        if len(names) > 1 and SPLIT in self.columns.meta:
             raise HeedError(
                 f"§data.meta names a column {SPLIT!r}, which is what several splits are told apart by: leave it out."
+            )
+
+    def _require_no_other_validation(self) -> None:
+        """Refuse another set to validate on where some of the training set is; its usual name alone says nothing."""
+        if not (flags := [flag for flag in ("hold_out", "folds", "fold") if getattr(self, flag) is not None]):
+            return
+        names, usual = _listed(self.splits["validation"]), {"validation": self.aliases["validation"]}
+        named = []
+        if len(names) > 1 or names[0] != self.splits["train"] and not aliases_of(names[0], usual):
+            named.append(f"§data.splits names {', '.join(names)}")
+        if isinstance(self.where.get("validation"), Mapping):
+            named.append("§data.where chooses rows of the validation split")
+        if named:
+            off = " ".join(f"§data.{flag} null" for flag in flags)
+            raise HeedError(
+                f"§data.{flags[0]} takes examples of the training set to validate on, and {' and '.join(named)}: use "
+                f"either ({off} to switch it off)."
             )
 
     def load(self, split: Literal["train", "validation"]) -> Examples:
@@ -211,8 +221,9 @@ class PairedText(PairedData):
         return source.rows(name, self._aliases(split) if isinstance(self.splits[split], str) else ())[0]
 
     def _aliases(self, split: Literal["train", "validation"]) -> list[str]:
+        """Other names of the split that is asked for; never those of another one, which is not what was asked for."""
         taken = {name for other in self.splits if other != split for name in _listed(self.splits[other])}
-        return [a for a in self.aliases[split] if a not in taken]
+        return [a for a in aliases_of(self.splits[split], self.aliases) if a not in taken]
 
     def _source(self, path: str | None) -> Local | Hub:
         """Where rows come from: a path, or else the hub."""
@@ -261,7 +272,9 @@ class PairedText(PairedData):
 
     def _ingredient(self, places: dict[str, str], mixture: Mixture) -> Examples:
         """All examples that a mixture takes some from; ``places`` are those of the mixtures before, by their names."""
-        where, rows = self._source(mixture.path or self.path).rows(mixture.split, _aliases_of(mixture.split))
+        where, rows = self._source(mixture.path or self.path).rows(
+            mixture.split, aliases_of(mixture.split, self.aliases)
+        )
         if places.setdefault(mixture.called, where) != where:
             raise HeedError(
                 f"§data.mixture: {where} and {places[mixture.called]} are both called {mixture.called}: give one of "
@@ -282,11 +295,6 @@ class PairedText(PairedData):
 
 def _listed(names: str | list[str]) -> list[str]:
     return [names] if isinstance(names, str) else names
-
-
-def _aliases_of(split: str) -> Sequence[str]:
-    """Other names of a split; a file that has a name of its own has none."""
-    return next((names for names in ALIASES.values() if split in names), ())
 
 
 def _same(first: str, second: str) -> bool:

@@ -94,7 +94,7 @@ class VisualQuestions(PairedImages):
         if not isinstance(source, Local) or not source.has_splits:
             raise HeedError(refused + FROM_A_RUN)
         try:
-            where, rows = source.rows(split, self.aliases["train"])
+            where, rows = source.rows(split, self._aliases("train"))
         except HeedError:
             raise HeedError(refused + FROM_A_RUN) from None
         for row, values in self._asked(rows, where, "train"):

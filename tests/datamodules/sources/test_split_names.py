@@ -1,0 +1,74 @@
+"""Names of splits: a name that is not there never leads to another split."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from datamodules import PairedText, Reading
+from datamodules.sources.split_names import aliases_of
+from records import HeedError
+
+SETTINGS = {
+    "name": "nli",
+    "parts": {"premise": "premise", "hypothesis": "hypothesis"},
+    "labels": {"yes": [0], "no": [1]},
+    "default_label": "no",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("train", "dev", "test"):
+        rows = [{"premise": f"{name} {i}", "hypothesis": f"h {i}", "label": i % 2} for i in range(8)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("splits", "names"),
+    [
+        (None, ("train", "dev")),
+        ({"validation": "valid"}, ("train", "dev")),
+        ({"validation": "test"}, ("train", "test")),
+        ({"train": "validation", "validation": "test"}, ("dev", "test")),
+        ({"train": "test", "validation": "train"}, ("test", "train")),
+    ],
+)
+def test_a_split_is_the_one_that_is_asked_for(folder: Path, splits: dict | None, names: tuple[str, str]) -> None:
+    data = PairedText(**SETTINGS, path=str(folder), splits=splits)
+    found = [data.load(split)[0].parts["premise"] for split in ("train", "validation")]
+    assert found == [f"{name} 0" for name in names]
+
+
+@pytest.mark.parametrize("splits", [{"train": "trian"}, {"validation": "tset"}, {"validation": "dev_matched"}])
+def test_a_name_that_is_not_there_is_refused(folder: Path, splits: dict) -> None:
+    (name,) = splits.values()
+    data = PairedText(**SETTINGS, path=str(folder), splits=splits)
+    with pytest.raises(HeedError, match=f"has no file for the split {name!r}"):
+        data.load(next(iter(splits)))
+
+
+def test_the_names_of_a_split_with_an_ending() -> None:
+    assert aliases_of("validation-matched", PairedText.aliases) == [
+        "validation-matched",
+        "dev-matched",
+        "valid-matched",
+    ]
+    assert aliases_of("validation-v2.0", Reading.aliases) == list(Reading.aliases["validation"])
+    assert aliases_of("development", PairedText.aliases) == []
+
+
+@pytest.mark.parametrize("settings", [{"hold_out": 2}, {"folds": 2, "fold": 0}])
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"splits": {"validation": "test"}}, "splits names test: use either"),
+        ({"where": {"validation": {"genre": "x"}}}, "where chooses rows of the validation split: use either"),
+    ],
+)
+def test_what_is_held_out_is_no_other_split(folder: Path, settings: dict, other: dict, said: str) -> None:
+    with pytest.raises(HeedError, match=said):
+        PairedText(**SETTINGS, path=str(folder), **settings, **other)
+    for splits in ({"validation": "validation_matched"}, {"validation": "train"}):
+        PairedText(**SETTINGS, path=str(folder), **settings, splits=splits)
