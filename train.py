@@ -10,15 +10,18 @@ python train.py --help                                       everything else
 """
 
 import sys
+from pathlib import Path
 
 import torchvision_fix  # noqa: F401
 
 from callbacks import BestCheckpoint, Board, Engine, RunFolder
+from callbacks.checkpoints.files import LAST
 from callbacks.outputs.run_folder import export
 from cli.app import HeedCLI
 from cli.folders import run_folder
 from cli.messages import guarded
-from cli.runs import continued, initialised, with_packages
+from cli.models_of_runs import initialised
+from cli.runs import continued, with_packages
 from cli.short_forms import expand
 from records import HeedError
 from reports.compare import print_table
@@ -43,7 +46,8 @@ def main() -> None:
     if trainer.is_global_zero:
         export(cli.model, folder, weights=True)
         print_table({str(folder): cli.callback(Engine).results})
-        print(f"Every measurement, on all examples: python evaluate.py --checkpoint {folder}")
+        named = folder if Path(best).name in ("best.ckpt", LAST) else best
+        print(f"Every measurement, on all examples: python evaluate.py --checkpoint {named}")
         print(f"Curves: tensorboard --logdir {folder.parent}")
         cli.callback(RunFolder).finish()
 

@@ -11,10 +11,12 @@ from typing import Any
 import torchvision_fix  # noqa: F401
 
 from callbacks import Evaluation
+from callbacks.checkpoints.files import outline
 from callbacks.outputs.run_folder import new_version
 from cli.app import HeedCLI
+from cli.models_of_runs import with_run
 from cli.named_folder import claim_named, held_in
-from cli.runs import differences, tidy, with_run
+from cli.runs import differences, tidy
 from cli.short_forms import expand
 from records import HeedError, read_json, writing
 from records.storage.claim import claim, missing
@@ -67,11 +69,15 @@ def evaluation_folder(cli: HeedCLI) -> Path:
 
 
 def identity(cli: HeedCLI) -> dict[str, Any]:
-    """Name the checkpoint, the special settings and the examples of an evaluation, with a hash of them all."""
+    """Name the checkpoint, the special settings and the examples of an evaluation, with a hash of them all.
+
+    Of a run that is not finished, a checkpoint of the same name is another one after each epoch: its steps tell.
+    """
     checkpoint = Path(cli.config.checkpoint).absolute()
     pools = [cli.datamodule.pool, *(planned.plan.pool for planned in cli.planned.values())]
     about: dict[str, Any] = {"checkpoint": str(checkpoint.relative_to(checkpoint.parent.parent))}
-    about |= {"settings": special(cli), "examples": sorted({pool.fingerprint for pool in pools if pool is not None})}
+    about |= {"steps": outline(checkpoint).get("global_step"), "settings": special(cli)}
+    about |= {"examples": sorted({pool.fingerprint for pool in pools if pool is not None})}
     return about | {"sha256": hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()}
 
 
@@ -101,8 +107,9 @@ def _is_free(folder: Path, sha256: str) -> bool:
         return not folder.exists()
     if set(held_in(folder)) <= {"config.yaml"}:  # killed before it wrote run.json, an evaluation has no results
         return True
-    if not (folder / "run.json").is_file():
-        return False
+    if not (folder / "run.json").is_file():  # of several prompts, each has a folder inside
+        inside = [folder / name for name in held_in(folder)]
+        return all(path.is_dir() and _is_free(path, sha256) for path in inside)
     try:
         about = read_json(folder / "run.json")
     except HeedError:

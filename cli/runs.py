@@ -14,12 +14,11 @@ import torchvision_fix  # noqa: F401
 from jsonargparse import ArgumentParser, Namespace
 from pytorch_lightning.utilities import rank_zero_info, rank_zero_only
 
-from callbacks.checkpoints.files import LAST, best_of, newest, progress, remove_states, require_whole
+from callbacks.checkpoints.files import LAST, newest, progress, remove_states, require_whole
 from callbacks.outputs.run_folder import is_finished
-from lightning_modules.pretrained.backbones import allowed_packages, has_weights
+from lightning_modules.pretrained.backbones import allowed_packages
 from records import HeedError
 from records.storage.results import read_results
-from records.storage.yaml_files import read_yaml
 from reports.terminal.table import print_table
 
 TEMPORARY = re.compile(r"\..+\.(ckpt|json|md|parquet|png|yaml)\.\w{8}")  # what a process was writing when it ended
@@ -229,79 +228,6 @@ def show_if_finished(config: Namespace, parser: ArgumentParser) -> bool:
         print(f"{run} is finished, and stays as it is.")
         print_table({str(run): read_results(run)})
     return True
-
-
-def with_run(argv: Sequence[str]) -> list[str]:
-    """Take the model, and the data if they are not named, from the run that ``--checkpoint`` names, or lies in.
-
-    Of a run, ``best.ckpt`` is taken, or ``last.ckpt`` if it kept no best.
-
-    Raises:
-        HeedError: The checkpoint does not exist, is damaged or lies in no run folder.
-    """
-    given, rest = take(argv, "--checkpoint")
-    if given is None:
-        return list(argv)
-    checkpoint = Path(given)
-    if checkpoint.is_dir():
-        run = config_of(checkpoint, f"--checkpoint {given}").parent
-        checkpoint = best_of(run, f"--checkpoint {given}", is_finished(run))
-        argv = [*rest, "--checkpoint", str(checkpoint)]
-    require_whole(checkpoint, f"--checkpoint {given}")
-    run = checkpoint.absolute().parent.parent
-    saved = _saved(config_of(run, f"--checkpoint {given}"), run / "checkpoints" / "backbone")
-    found = ["--model", json.dumps(saved["model"])]
-    settings = saved.get("natural_logic") or {}  # what was measured in training is measured again
-    found += [f"--natural_logic.{name}={value}" for name, value in settings.items() if value is not None]
-    if not any(a == "--data" or a.startswith("--data=") for a in argv):
-        saved["data"]["init_args"].pop("seed", None)
-        found += ["--data", json.dumps(saved["data"])]
-    return [*found, *argv]
-
-
-def _saved(config: Path, backbone: Path) -> dict[str, Any]:
-    """The configuration of a run, with the model that it exported, which knows the names of its labels.
-
-    Raises:
-        HeedError: It is damaged.
-    """
-    try:
-        saved = read_yaml(str(config), str(config))
-        settings = saved["model"]["init_args"]
-        settings |= {"backbone": str(backbone)} | dict.fromkeys({"labels"} & settings.keys())
-        data = saved["data"]["init_args"]
-        data["max_validation"] = None  # an evaluation takes all examples
-        if isinstance(data.get("answers"), int):  # that many of the training split, which need not be at hand
-            data["answers"] = str(backbone / "config.json")
-    except (HeedError, KeyError, TypeError):
-        raise HeedError(f"{config} is damaged: train.py wrote no such configuration.") from None
-    return saved
-
-
-def initialised(argv: Sequence[str]) -> list[str]:
-    """Take the model, its settings and its weights from the run that ``--init_from`` names; other flags override.
-
-    The weights are those that the run exported when it was done, of its best checkpoint. Everything else, the data and
-    the trainer among them, is as if the flag were not there.
-
-    Raises:
-        HeedError: There is no such run, it is not done, or another flag says where the model comes from.
-    """
-    given, rest = take(argv, "--init_from")
-    if given is None:
-        return list(argv)
-    sources = ["--model", "--model.backbone", "--model.init_args.backbone", "--resume"]
-    if take(rest, "--ckpt_path")[0] != "last":  # which only repeats the command, and is nothing at the first start
-        sources.append("--ckpt_path")
-    if clash := [flag for flag in sources if flag in {a.partition("=")[0] for a in rest}]:
-        raise HeedError(f"--init_from names the run that the model comes from: leave {clash[0]} away.")
-    run = Path(given)
-    if not run.is_dir():
-        raise HeedError(f"--init_from {given} is not the folder of a run.")
-    config, backbone = config_of(run, f"--init_from {given}"), run / "checkpoints" / "backbone"
-    if not (backbone.is_dir() and has_weights(str(backbone))):
-        raise HeedError(f"--init_from {given}: no weights in {backbone}, so finish that run with --resume {given}.")
-    return ["--model", json.dumps(_saved(config, backbone)["model"]), *rest]
 
 
 def tidy(run: Path) -> None:

@@ -107,6 +107,11 @@ def kinds_named(path: str) -> set[str]:
     return {kind for kind, section in sections.items() if isinstance(section, str) or "class_path" in (section or {})}
 
 
+def classes_in_configs(argv: Sequence[str]) -> dict[str, set[str]]:
+    """Each file given with --config to what it names a class for, as :func:`kinds_named` says."""
+    return {path: kinds_named(path) for path in split_configs(argv)[0]}
+
+
 def class_named(value: str, kind: str | None = None) -> str | None:
     """The class that a YAML file (or its section ``kind``), JSON or a class path names; None if none is."""
     config = value
@@ -156,8 +161,7 @@ def expand(argv: Sequence[str]) -> list[str]:
         else:
             rest.append(flag + has_value + value)
     require_no_pipe([*rest, *short.values()])
-    configs, rest = split_configs(rest)
-    classes = {path: kinds_named(path) for path in configs}
+    classes, (configs, rest) = classes_in_configs(rest), split_configs(rest)
     short = {kind: name for kind, name in DEFAULTS.items() if kind not in set().union(*classes.values())} | short
     model, backbone = short.get("model", "{"), []
     own = model in names("model") or model.startswith("{")

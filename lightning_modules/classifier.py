@@ -248,6 +248,11 @@ class Classifier(pl.LightningModule):
         if not math.isfinite(expected):
             raise HeedError("The learning rate falls over the whole run: give it an end with §trainer.max_epochs.")
         steps = max(1, int(expected))
+        if steps < self.trainer.max_steps:
+            rank_zero_info(
+                f"{self.trainer.max_epochs} epochs have {steps:,} steps, less than the {self.trainer.max_steps:,} of "
+                "--trainer.max_steps: training ends there; --trainer.max_epochs -1 lets it go on."
+            )
         rising = max(1, round(self.warmup * steps))
 
         def factor(step: int) -> float:

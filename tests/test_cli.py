@@ -13,7 +13,8 @@ from cli import messages as mistakes
 from cli.app import HeedCLI
 from cli.folders import run_folder
 from cli.messages import guarded, one_sentence, shown
-from cli.runs import continued, with_run
+from cli.models_of_runs import with_run
+from cli.runs import continued
 from cli.short_forms import CONFIGS, FOLDER_OF, expand, names
 from datamodules import PairedData
 from evaluate import output_folder
@@ -289,6 +290,19 @@ def test_a_checkpoint_brings_the_model_and_the_data_of_its_run(tmp_path):
     assert data["init_args"] == {"shortcut": 0.5, "max_validation": None}
     other = with_run([f"--checkpoint={tmp_path / 'checkpoints' / 'best.ckpt'}", "--data", "mnli"])
     assert other[2:] == [f"--checkpoint={tmp_path / 'checkpoints' / 'best.ckpt'}", "--data", "mnli"]
+
+
+def test_a_file_of_settings_beside_a_checkpoint_may_name_the_data_and_no_model(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    torch.save({}, tmp_path / "checkpoints" / "best.ckpt")
+    named = {"class_path": "lightning_modules.Encoder", "init_args": {"backbone": "x"}}
+    data = {"class_path": "datamodules.Planted", "init_args": {}}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({"model": named, "data": data}))
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump({"data": data}))
+    argv = ["--checkpoint", str(tmp_path / "checkpoints" / "best.ckpt"), "--config"]
+    assert "--data" not in with_run([*argv, str(tmp_path / "own.yaml")])
+    with pytest.raises(HeedError, match=r"the model comes from, and --config .*config.yaml names another one: leave"):
+        with_run([*argv, str(tmp_path / "config.yaml")])
 
 
 @pytest.mark.parametrize("config", ["[", "text", "model: 3", "\x00", "model: {init_args: {}}\ndata: 1"])

@@ -161,7 +161,11 @@ def best_of(run: Path, named: str, finished: bool) -> Path:
     if not best.is_file() and finished and last.is_file():
         return last
     if not best.is_file():
-        raise HeedError(f"{named}: there is no {best}; name another checkpoint, or finish the run (train.py §resume).")
+        others = sorted(map(str, best.parent.glob("*.ckpt")))
+        there = f"name one of {', '.join(others)}" if others else "the run saved none"
+        raise HeedError(
+            f"{named}: there is no {best}: {there}{'' if finished else ', or finish the run (train.py §resume)'}."
+        )
     return best
 
 
