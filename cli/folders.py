@@ -59,7 +59,7 @@ def evaluation_folder(cli: HeedCLI) -> Path:
     hashed = "-".join([name, *_words(settings, cli), sha256[:8]])
     elsewhere = checkpoint.parent.name != "checkpoints"
     for folder in [run / "evaluations" / n for n in ([] if settings or elsewhere else [name]) + [hashed]]:
-        if _is_free(folder, sha256):
+        if is_free(folder, sha256):
             claim(folder, str(folder))
             tidy(folder)
             return folder
@@ -101,7 +101,7 @@ def _words(settings: Mapping[str, Any], cli: HeedCLI) -> list[str]:
     return words[:3]
 
 
-def _is_free(folder: Path, sha256: str) -> bool:
+def is_free(folder: Path, sha256: str) -> bool:
     """Whether a folder holds at most what the same evaluation has left."""
     if not folder.is_dir():
         return not folder.exists()
@@ -109,7 +109,7 @@ def _is_free(folder: Path, sha256: str) -> bool:
         return True
     if not (folder / "run.json").is_file():  # of several prompts, each has a folder inside
         inside = [folder / name for name in held_in(folder)]
-        return all(path.is_dir() and _is_free(path, sha256) for path in inside)
+        return all(path.is_dir() and is_free(path, sha256) for path in inside)
     try:
         about = read_json(folder / "run.json")
     except HeedError:

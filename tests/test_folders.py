@@ -10,10 +10,12 @@ import time
 import torchvision_fix  # noqa: F401
 
 import pytest
+import torch
 
 import evaluate
 import train
 from cli.app import HeedCLI
+from cli.folders import is_free
 from datamodules import Planted
 from records import HeedError, read_json, write_json
 from records.storage.claim import LOCK, claim, release
@@ -131,6 +133,26 @@ def test_the_same_evaluation_again_replaces_all_of_its_results(checkpoint):
         stale.write_text("old")
     run(evaluate.main, "--checkpoint", checkpoint)
     assert {p: content for p, content in files(folder).items() if p.name != "run.json"} == first
+
+
+def test_a_checkpoint_of_the_same_name_after_more_steps_has_another_folder(checkpoint):
+    """As that of a run that is not finished yet."""
+    run(evaluate.main, "--checkpoint", checkpoint, "--evaluations", "accuracy")
+    (first,) = evaluations(checkpoint)
+    before = files(checkpoint.parents[1] / "evaluations" / first)
+    saved = torch.load(checkpoint, weights_only=True)
+    torch.save(saved | {"global_step": saved["global_step"] + 1}, checkpoint)
+    run(evaluate.main, "--checkpoint", checkpoint, "--evaluations", "accuracy")
+    assert len(evaluations(checkpoint)) == 2
+    assert files(checkpoint.parents[1] / "evaluations" / first) == before
+
+
+def test_an_evaluation_with_several_prompts_can_be_repeated(tmp_path):
+    for k, sha256 in enumerate(("a", "a", "b")):
+        assert is_free(tmp_path, "a")
+        write_json(tmp_path / f"paper-plain-k1-seed{k}" / "run.json", {"evaluation": {"sha256": sha256}})
+        (tmp_path / f"paper-plain-k1-seed{k}" / "results.json").touch()
+    assert not is_free(tmp_path, "a")
 
 
 def test_a_folder_of_an_older_version_is_left_alone(checkpoint):

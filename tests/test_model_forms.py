@@ -9,7 +9,7 @@ import pytest
 from transformers import PretrainedConfig
 
 from cli.model_forms import FAMILY_OF
-from cli.runs import with_run
+from cli.models_of_runs import with_run
 from cli.short_forms import CONFIGS, expand
 from records import HeedError
 
@@ -108,5 +108,10 @@ def test_a_run_stands_for_its_best_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(HeedError, match=r"is not a run, nor a checkpoint of one"):
         with_run(["--checkpoint", str(tmp_path)])
     (tmp_path / "config.yaml").touch()
-    with pytest.raises(HeedError, match=r"there is no .*best.ckpt; name another checkpoint"):
+    with pytest.raises(HeedError, match=r"there is no .*best.ckpt: the run saved none, or finish the run"):
+        with_run([f"--checkpoint={tmp_path}", "--data", "mnli"])
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "best-3.ckpt").touch()
+    (tmp_path / "run.json").write_text('{"finished": "2026-01-01T00:00:00+00:00"}')
+    with pytest.raises(HeedError, match=r"there is no .*best.ckpt: name one of .*best-3.ckpt\.$"):
         with_run([f"--checkpoint={tmp_path}", "--data", "mnli"])
