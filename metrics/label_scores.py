@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from metrics.metric import Numbers
-from metrics.statistics.bootstrap import left_out, measured, resample, sums_of
+from metrics.statistics.bootstrap import measured, resample, sums_of
 from metrics.statistics.clusters import few
 from records import MANY, Measurement, MetricName
 from records.rows import BASE, cluster_of, select, strings
@@ -56,7 +56,7 @@ def label_scores(
         if np.isnan(value):
             result[full] = Measurement(None, len(gold), flags=flags, reason=REASONS[statistic])
         else:
-            result[full] = measured(value, len(gold), again, flags + left_out(again))
+            result[full] = measured(value, len(gold), again, flags)
     return result
 
 

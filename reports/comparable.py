@@ -141,8 +141,8 @@ def require_alike(together: Sequence[Run]) -> None:
             raise HeedError(f"{both} were evaluated on different examples: {differ}.")
         if first.manifest != run.manifest:
             raise HeedError(
-                f"The swaps in {both} were not made alike (their manifests differ): evaluate both with the same draws "
-                "and version of Heed."
+                f"The swaps in {both} were not made alike (their manifests differ): evaluate both with the same "
+                "--data.swap, --attentiveness.draws, --attentiveness.max_examples, groups and version of Heed."
             )
 
 

@@ -1,6 +1,6 @@
 """Results side by side, for a terminal 80 columns wide: ``python -m reports.compare RUN [RUN ...]``.
 
-Prints every number of one run, or the headlines of several and the paired difference in accuracy of each to the first.
+Prints every number of one run, or the headlines of several, and of two the paired difference in accuracy.
 With --mean it is the mean of each number and its standard deviation over runs, as over seeds or over the folds of
 cross-validation. With --format it is the table alone, for a paper or a spreadsheet.
 """

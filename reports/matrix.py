@@ -73,6 +73,20 @@ def naive(runs: Sequence[Measured]) -> Cells:
     return cells
 
 
+def notes(runs: Sequence[Measured]) -> list[str]:
+    """Which data sets were measured on different examples, as far as their number and the best single answer tell."""
+    names, kinds = columns(runs), {}
+    for run in runs:
+        if run.score is not None:
+            kinds.setdefault((run.data, run.split), {}).setdefault((run.score["n"], number(run.majority)), run.folder)
+    return [
+        f"{names[key]}: not all runs were measured on the same examples: {' '.join(of.values())} have "
+        f"{', '.join(f'{n:,}' for n, _ in of)} of them. The majority is that of the first."
+        for key, of in kinds.items()
+        if len(of) > 1
+    ]
+
+
 TABLES = {
     "score of the whole input": whole,
     "attentiveness": attentiveness,
@@ -114,6 +128,8 @@ def main(arguments: list[str]) -> None:
             print("\n" * bool(k) + table_text([f"{heading}, %", *across], rows, options.format), end="")
         else:
             _print(heading, cells, console)
+    for note in notes(runs):
+        Console(stderr=bool(options.format)).print(printable(note), markup=False, highlight=False)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -47,10 +46,10 @@ class Attentiveness(Evaluation):
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         pool, counts = plan.pool, {}
         for swap in plan.interventions:
-            others = np.ones(rows.num_rows, dtype=bool)
+            others = ~where(rows, y=NO_LABEL)
             if swap.default_label is not None:
-                others = ~where(rows, y=swap.default_label)
-            base = where(rows, intervention=BASE) & ~where(rows, y=NO_LABEL) & others
+                others &= ~where(rows, y=swap.default_label)
+            base = where(rows, intervention=BASE) & others
             part, lenders = swap.part, pool.partners(swap.parts, swap.within)
             swapped = rows["uid"].filter(pa.array(others & where(rows, intervention="swap", part=part, draw=0)))
             positions = pc.index_in(swapped, value_set=pool.uids).to_numpy()

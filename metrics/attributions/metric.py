@@ -10,7 +10,7 @@ from metrics.attributions.attribution import Attribution, attributions
 from metrics.attributions.choice import values_of
 from metrics.attributions.factors import FACTORS, has_swapped_words
 from metrics.metric import Metric, Numbers
-from metrics.statistics.bootstrap import left_out, measured, ratio, resample, sums_of
+from metrics.statistics.bootstrap import measured, ratio, resample, sums_of
 from metrics.statistics.clusters import few_among
 from records import Context, Line, Measurement, MetricName, Shown
 from records.rows import cluster_of
@@ -80,7 +80,7 @@ def _means(
     for k, (statistic, column) in enumerate(columns.items()):
         of, here = ratio(resampled[:, 2 * k : 2 * k + 2]), defined[statistic]
         full = name._replace(statistic=statistic)
-        numbers[full] = measured(float(column[here].mean()), int(here.sum()), of, flags + left_out(of))
+        numbers[full] = measured(float(column[here].mean()), int(here.sum()), of, flags)
     return numbers
 
 

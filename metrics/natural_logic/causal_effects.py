@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from metrics.metric import Metric, Numbers
 from metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of
 from metrics.statistics.bootstrap import Key, measured, share
+from metrics.statistics.clusters import few_of
 from metrics.statistics.majority import majority_flag
 from metrics.statistics.multiway import PER_BASE, Crossed, resample
 from records import Chart, Context, HeedError, Line, Measurement, MetricName, Section, Shown
@@ -95,13 +96,19 @@ def _per_base(base: np.ndarray, hit: np.ndarray) -> float:
 
 def _effect(pairs: Crossed, resampled: dict[str, np.ndarray], key: Key) -> dict[str, Measurement]:
     """The measurements of one set, by what their names end with."""
-    hit, n = pairs.values[""], len(np.unique(pairs.base))
-    found = {name: measured(float(v.mean()), n, resampled[name]) for name, v in pairs.values.items()}
+    hit, n, flags = pairs.values[""], len(np.unique(pairs.base)), _few(pairs, np.ones(len(pairs.base), dtype=bool))
+    found = {name: measured(float(v.mean()), n, resampled[name], flags) for name, v in pairs.values.items()}
     found["naive"] = replace(share(hit, (*key, "naive"), flags=(CLUSTERS_IGNORED,)), n=n)
-    found["per_seed"] = measured(_per_base(pairs.base, hit), n, resampled[PER_BASE])
+    found["per_seed"] = measured(_per_base(pairs.base, hit), n, resampled[PER_BASE], flags)
     for name, here in pairs.groups.items():
-        found[name] = measured(float(hit[here].mean()), len(np.unique(pairs.base[here])), resampled[name])
+        bases = len(np.unique(pairs.base[here]))
+        found[name] = measured(float(hit[here].mean()), bases, resampled[name], _few(pairs, here))
     return found
+
+
+def _few(pairs: Crossed, here: np.ndarray) -> tuple[str, ...]:
+    """The flag of few contexts or few word pairs among some of the pairs, since both are resampled."""
+    return few_of(min(len(np.unique(names[here])) for names in (pairs.held, pairs.partner)))
 
 
 def _ratio(tce: float, dce: float, n: int, resampled: np.ndarray) -> Measurement:

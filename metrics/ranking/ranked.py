@@ -9,7 +9,7 @@ import numpy as np
 from metrics.ranking.baselines import ACC, RANDOM, random_scores
 from metrics.ranking.protocol import Ranking, drawn, sample_means, uniforms
 from metrics.ranking.significance import RESAMPLES, holm, over_examples_and_models, over_samples, two_sided
-from metrics.statistics.bootstrap import left_out, measured
+from metrics.statistics.bootstrap import measured
 from metrics.statistics.clusters import are_single, few_of
 from records import Measurement
 
@@ -93,7 +93,7 @@ def ranked(
     again = over_examples_and_models(values, truth, choices, clusters, (seed, n), resamples)
     flags = () if are_single(clusters) else few_of(len(np.unique(clusters)))
     few_shot = {
-        name: measured(ranking.few_shot, samples, again[name], flags + left_out(again[name]))
+        name: measured(ranking.few_shot, samples, again[name], flags)
         if name in again
         else Measurement(ranking.few_shot, samples)
         for name, ranking in rankings.items()
@@ -109,7 +109,7 @@ def _tests(
     for name in factors:
         by_samples, p_samples = over_samples(rankings[name].success, acc.success, (seed, name))
         less = again[name] - again[ACC]
-        own = measured(by_samples.value, by_samples.n, less, left_out(less))
+        own = measured(by_samples.value, by_samples.n, less)
         tests.append(Test(by_samples, p_samples, own, two_sided(less), 1.0))
     adjusted = holm([test.p for test in tests])
     return {name: test._replace(p_holm=p) for name, test, p in zip(factors, tests, adjusted, strict=True)}

@@ -86,7 +86,9 @@ def left_out(resampled: np.ndarray) -> tuple[str, ...]:
 
 
 def measured(value: float, n: int, resampled: np.ndarray, flags: tuple[str, ...] = ()) -> Measurement:
-    """A number with the interval of its resamples; another flag says where that has no width, and thus says nothing.
+    """A number with the interval of its resamples.
+
+    Further flags say where many resamples are left out, and where the interval has no width, and thus says nothing.
 
     Args:
         value: The number.
@@ -94,6 +96,7 @@ def measured(value: float, n: int, resampled: np.ndarray, flags: tuple[str, ...]
         resampled: float64 [resamples]; nan where it is undefined. If all are, there is no interval.
         flags: What else a reader must know.
     """
+    flags += left_out(resampled)
     if np.isnan(resampled).all():
         return Measurement(value, n, flags=flags)
     low, high = interval(resampled)
@@ -128,7 +131,7 @@ def estimate(
     if np.isnan(value):
         return Measurement(None, n, flags=flags, reason=reason)
     resampled = formula(resample(sums_of(columns, clusters), key))
-    return measured(value, n, resampled, flags + left_out(resampled))
+    return measured(value, n, resampled, flags)
 
 
 def share(

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from interventions.tables.allowed_transitions import LABELS, RELEVANCE, Rule, allowed, key_of, transitions
 from metrics.metric import Metric, Numbers
-from metrics.statistics.bootstrap import Key, left_out, measured, ratio, resample
+from metrics.statistics.bootstrap import Key, measured, ratio, resample
 from metrics.statistics.bootstrap import share as share_of
 from metrics.statistics.clusters import few_of
 from records import NO_LABEL, Chart, Context, HeedError, Line, Measurement, MetricName, Shown
@@ -157,7 +157,7 @@ def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measuremen
     cell = changes.split[share.here] * labels + (changes.before[share.here] if share.label is None else 0)
     cells, table = len(of_split) * labels, changes.table[share.here]
     averages = _averages(share.hit[share.here], cell, cells, table, share.key(seed))
-    return measured(value, n, averages, few_of(len(np.unique(table))) + left_out(averages))
+    return measured(value, n, averages, few_of(len(np.unique(table))))
 
 
 def _averages(hit: np.ndarray, cell: np.ndarray, cells: int, table: np.ndarray, key: Key) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from records import generator, printable
+from records import NO_LABEL, generator, printable
 from records.rows import same, where
 from reports.figures.canvas import GAP, GREY, LINE, MARGIN, RED, Canvas
 
@@ -73,7 +73,8 @@ def unchanged(rows: pa.Table, part: str, default_label: str | None, seed: int, m
     """Choose among the examples whose prediction stayed when ``part`` came from another example, in the first draw.
 
     The choice depends on (seed, uid) alone: an example that is shown stays as long as its prediction does. As in
-    :func:`~metrics.attentiveness.attentiveness`, examples that are predicted as the default label do not count.
+    :func:`~metrics.attentiveness.attentiveness`, examples that are predicted as the default label, or as none, do not
+    count.
 
     Args:
         rows: Rows of interventions that should change predictions, and any others.
@@ -82,7 +83,7 @@ def unchanged(rows: pa.Table, part: str, default_label: str | None, seed: int, m
         seed: The run's seed.
         most: Choose so many.
     """
-    swapped = where(rows, part=part, draw=0, expectation="change")
+    swapped = where(rows, part=part, draw=0, expectation="change") & ~where(rows, y=NO_LABEL)
     if default_label is not None:
         swapped &= ~where(rows, y=default_label)
     stayed = swapped & same(rows, "y", "y2")

@@ -19,7 +19,8 @@ from datamodules.sources.image_files import thumbnail
 from lightning_modules import Classifier, Outputs
 from lightning_modules.processors.processor import Processor
 from records import Example, Examples, HeedError, Picture, Table, TableForm, generator
-from reports.figures.contact_sheet import unchanged
+from records.rows import select
+from reports.figures.contact_sheet import Unchanged, unchanged
 
 from oracles import sure_of
 
@@ -329,8 +330,9 @@ def test_tables_are_put_into_words_as_the_task_has_it(tmp_path):
         assert found["hypothesis"] == f"It is {UNITS[i % 2]}."
 
 
-def test_a_label_that_is_none_has_no_probability(tmp_path):
+def test_a_label_that_is_none_has_no_probability_and_is_not_shown(tmp_path):
     data = planted(4)
     rows, _ = measure(lambda parts: "(no label)", data, tmp_path)
-    row = unchanged(rows, "premise", "neutral", 0).rows[0]
+    assert unchanged(rows, "premise", "neutral", 0) == Unchanged((), 0, 0)
+    row = select(rows, intervention="swap").to_pylist()[0]
     assert (pair_of(row, data).answer, pair_of(row, data).probs) == ("(no label)", None)

@@ -41,6 +41,18 @@ def runs(tmp_path):
     ]
 
 
+def test_a_column_of_different_examples_is_said(runs, tmp_path, capsys):
+    few = {MetricName("accuracy", "mnli"): Measurement(0.5, 20)}
+    few[MetricName("accuracy", "mnli", statistic="majority")] = Measurement(0.7, 20)
+    other = written_results.configured(tmp_path / "f", found=written_results.results(few, data="mnli"), seed=5)
+    for form in ([], ["--format", "csv"]):
+        report.main([*runs, other, *form])
+        text = " ".join(capsys.readouterr()[bool(form)].split())
+        assert "mnli: not all runs were measured on the same examples" in text
+        assert "have 100, 20 of them. The majority is that of the first." in text
+        assert "rte: not" not in text
+
+
 def test_the_tables_hold_what_was_measured_and_no_more(runs, capsys):
     report.main([*runs, "--format", "csv"])
     tables = [list(csv.reader(io.StringIO(t))) for t in capsys.readouterr().out.split("\n\n")]

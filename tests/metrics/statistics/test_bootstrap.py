@@ -124,9 +124,10 @@ def test_a_share_without_clusters_resamples_each_entry_and_of_nothing_it_is_unde
 def test_resamples_without_a_value_are_left_out_of_the_interval():
     some = np.array([np.nan, 0.0, 1.0] * 100)
     assert measured(0.5, 3, some, ("f",)).ci95 == (0, 1)
-    assert measured(0.5, 3, some, ("f",)).flags == ("f",)
+    assert measured(0.5, 3, some, ("f",)).flags == ("f", "resamples_left_out")
+    assert measured(0.5, 3, np.r_[np.nan, np.arange(99.0)]).flags == ()
     none = measured(0.5, 3, np.full(10, np.nan))
-    assert (none.value, none.ci95, none.flags) == (0.5, None, ())
+    assert (none.value, none.ci95, none.flags) == (0.5, None, ("resamples_left_out",))
 
 
 small = st.integers(0, 5)
