@@ -15,7 +15,7 @@ from callbacks import Engine, RunFolder
 from cli.app import HeedCLI
 from cli.folders import evaluation_folder, identity, run_folder
 from cli.messages import guarded
-from cli.models_of_runs import with_run
+from cli.model_forms import with_run
 from cli.prompting import each_prompt
 from cli.runs import with_packages
 from cli.short_forms import expand

@@ -20,7 +20,7 @@ from callbacks.outputs.run_folder import export
 from cli.app import HeedCLI
 from cli.folders import run_folder
 from cli.messages import guarded
-from cli.models_of_runs import initialised
+from cli.model_forms import initialised
 from cli.runs import continued, with_packages
 from cli.short_forms import expand
 from records import HeedError

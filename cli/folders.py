@@ -14,7 +14,7 @@ from callbacks import Evaluation
 from callbacks.checkpoints.files import outline
 from callbacks.outputs.run_folder import new_version
 from cli.app import HeedCLI
-from cli.models_of_runs import with_run
+from cli.model_forms import with_run
 from cli.named_folder import claim_named, held_in
 from cli.runs import differences, tidy
 from cli.short_forms import expand

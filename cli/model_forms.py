@@ -1,6 +1,8 @@
-"""A model that the command line names by its hub id or its folder: its family, and the name of its results."""
+"""A model that the command line names: by its hub id or its folder, or by a run (--checkpoint, --init_from)."""
 
+import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,12 @@ import torchvision_fix  # noqa: F401
 import yaml
 from transformers import PretrainedConfig
 
-from lightning_modules.pretrained.backbones import is_hub_id, quiet
+from callbacks.checkpoints.files import best_of, require_whole
+from callbacks.outputs.run_folder import is_finished
+from cli.runs import classes_in_configs, config_of, take
+from lightning_modules.pretrained.backbones import has_weights, is_hub_id, quiet
 from records import HeedError
+from records.storage.yaml_files import read_yaml
 from reports.runs import short_name
 
 FAMILY_OF = {  # type of a model to its family, where that is not the encoder
@@ -77,3 +83,93 @@ def _family(name: str) -> str:
     if any(str(one).endswith(("ForCausalLM", "LMHeadModel")) for one in architectures):
         return "CausalLM"
     return FAMILY_OF.get(str(config.get("model_type")), "Encoder")
+
+
+def with_run(argv: Sequence[str]) -> list[str]:
+    """Take the model, and the data if they are not named, from the run that ``--checkpoint`` names, or lies in.
+
+    Of a run, ``best.ckpt`` is taken, or ``last.ckpt`` if it kept no best.
+
+    Raises:
+        HeedError: The checkpoint does not exist, is damaged or lies in no run folder; or a file says where the model
+            comes from.
+    """
+    given, rest = take(argv, "--checkpoint")
+    if given is None:
+        return list(argv)
+    named, checkpoint = _without_model(rest, "--checkpoint"), Path(given)
+    if checkpoint.is_dir():
+        run = config_of(checkpoint, f"--checkpoint {given}").parent
+        checkpoint = best_of(run, f"--checkpoint {given}", is_finished(run))
+        argv = [*rest, "--checkpoint", str(checkpoint)]
+    require_whole(checkpoint, f"--checkpoint {given}")
+    run = checkpoint.absolute().parent.parent
+    saved = _saved(config_of(run, f"--checkpoint {given}"), run / "checkpoints" / "backbone")
+    found = ["--model", json.dumps(saved["model"])]
+    settings = saved.get("natural_logic") or {}  # what was measured in training is measured again
+    found += [f"--natural_logic.{name}={value}" for name, value in settings.items() if value is not None]
+    if "data" not in named and not any(a == "--data" or a.startswith("--data=") for a in argv):
+        saved["data"]["init_args"].pop("seed", None)
+        found += ["--data", json.dumps(saved["data"])]
+    return [*found, *argv]
+
+
+def _saved(config: Path, backbone: Path) -> dict[str, Any]:
+    """The configuration of a run, with the model that it exported, which knows the names of its labels.
+
+    Raises:
+        HeedError: It is damaged.
+    """
+    try:
+        saved = read_yaml(str(config), str(config))
+        settings = saved["model"]["init_args"]
+        settings |= {"backbone": str(backbone)} | dict.fromkeys({"labels"} & settings.keys())
+        data = saved["data"]["init_args"]
+        data["max_validation"] = None  # an evaluation takes all examples
+        if isinstance(data.get("answers"), int):  # that many of the training split, which need not be at hand
+            data["answers"] = str(backbone / "config.json")
+    except (HeedError, KeyError, TypeError):
+        raise HeedError(f"{config} is damaged: train.py wrote no such configuration.") from None
+    return saved
+
+
+def initialised(argv: Sequence[str]) -> list[str]:
+    """Take the model, its settings and its weights from the run that ``--init_from`` names; other flags override.
+
+    The weights are those that the run exported when it was done, of its best checkpoint. Everything else, the data and
+    the trainer among them, is as if the flag were not there.
+
+    Raises:
+        HeedError: There is no such run, it is not done, or another flag says where the model comes from.
+    """
+    given, rest = take(argv, "--init_from")
+    if given is None:
+        return list(argv)
+    sources = ["--model", "--model.backbone", "--model.init_args.backbone", "--resume"]
+    if take(rest, "--ckpt_path")[0] != "last":  # which only repeats the command, and is nothing at the first start
+        sources.append("--ckpt_path")
+    if clash := [flag for flag in sources if flag in {a.partition("=")[0] for a in rest}]:
+        raise HeedError(f"--init_from names the run that the model comes from: leave {clash[0]} away.")
+    _without_model(rest, "--init_from")
+    run = Path(given)
+    if not run.is_dir():
+        raise HeedError(f"--init_from {given} is not the folder of a run.")
+    config, backbone = config_of(run, f"--init_from {given}"), run / "checkpoints" / "backbone"
+    if not (backbone.is_dir() and has_weights(str(backbone))):
+        raise HeedError(f"--init_from {given}: no weights in {backbone}, so finish that run with --resume {given}.")
+    return ["--model", json.dumps(_saved(config, backbone)["model"]), *rest]
+
+
+def _without_model(argv: Sequence[str], flag: str) -> set[str]:
+    """What the files of --config name a class for: at most "data".
+
+    Raises:
+        HeedError: One names a model.
+    """
+    classes = classes_in_configs(argv)
+    if clash := [path for path, kinds in classes.items() if "model" in kinds]:
+        raise HeedError(
+            f"{flag} names the run that the model comes from, and --config {clash[0]} names another one: leave the "
+            "model out of that file."
+        )
+    return set().union(*classes.values())

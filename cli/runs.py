@@ -19,6 +19,7 @@ from callbacks.outputs.run_folder import is_finished
 from lightning_modules.pretrained.backbones import allowed_packages
 from records import HeedError
 from records.storage.results import read_results
+from records.storage.yaml_files import read_yaml
 from reports.terminal.table import print_table
 
 TEMPORARY = re.compile(r"\..+\.(ckpt|json|md|parquet|png|yaml)\.\w{8}")  # what a process was writing when it ended
@@ -81,6 +82,37 @@ def take_all(argv: Sequence[str], flag: str) -> tuple[list[str], list[str]]:
         else:
             raise HeedError(f"{flag} needs a value.")
     return values, rest
+
+
+def split_configs(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The files given with --config, and the other arguments.
+
+    Raises:
+        HeedError: A file does not exist.
+    """
+    configs, rest, argv = [], [], list(argv)
+    while argv:
+        flag, has_value, value = argv.pop(0).partition("=")
+        if flag in ("--config", "-c") and (has_value or argv):
+            configs.append(value if has_value else argv.pop(0))
+        else:
+            rest.append(flag + has_value + value)
+    for path in configs:
+        if not Path(path).is_file():
+            raise HeedError(f"--config {path}: there is no such file.")
+    return configs, rest
+
+
+def kinds_named(path: str) -> set[str]:
+    """Of "data" and "model", those for which a config names a class; one that only changes settings names none."""
+    config = read_yaml(path, f"--config {path}")
+    sections = {kind: config.get(kind) for kind in ("data", "model")} if isinstance(config, dict) else {}
+    return {kind for kind, section in sections.items() if isinstance(section, str) or "class_path" in (section or {})}
+
+
+def classes_in_configs(argv: Sequence[str]) -> dict[str, set[str]]:
+    """Each file given with --config to what it names a class for, as :func:`kinds_named` says."""
+    return {path: kinds_named(path) for path in split_configs(argv)[0]}
 
 
 def with_packages(argv: Sequence[str]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cli.model_forms import backbone_form
+from cli.runs import classes_in_configs, split_configs
 from records import HeedError, require_file
 from records.storage.yaml_files import parse_yaml, read_yaml
 
@@ -64,25 +65,6 @@ def config_path(kind: str, name: str) -> str:
     raise HeedError(f"--{kind} {name}: unknown; known are {', '.join(names(kind))} (or name a YAML file{more}).")
 
 
-def split_configs(argv: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The files given with --config, and the other arguments.
-
-    Raises:
-        HeedError: A file does not exist.
-    """
-    configs, rest, argv = [], [], list(argv)
-    while argv:
-        flag, has_value, value = argv.pop(0).partition("=")
-        if flag in ("--config", "-c") and (has_value or argv):
-            configs.append(value if has_value else argv.pop(0))
-        else:
-            rest.append(flag + has_value + value)
-    for path in configs:
-        if not Path(path).is_file():
-            raise HeedError(f"--config {path}: there is no such file.")
-    return configs, rest
-
-
 def require_no_pipe(arguments: Sequence[str]) -> None:
     """Refuse arguments that name a pipe, a device or a socket, which the parser would read as a file of settings.
 
@@ -98,18 +80,6 @@ def require_no_pipe(arguments: Sequence[str]) -> None:
             continue
         if exists:
             require_file(value, argument.replace("=", " ", 1) if value != argument else value)
-
-
-def kinds_named(path: str) -> set[str]:
-    """Of "data" and "model", those for which a config names a class; one that only changes settings names none."""
-    config = read_yaml(path, f"--config {path}")
-    sections = {kind: config.get(kind) for kind in DEFAULTS} if isinstance(config, dict) else {}
-    return {kind for kind, section in sections.items() if isinstance(section, str) or "class_path" in (section or {})}
-
-
-def classes_in_configs(argv: Sequence[str]) -> dict[str, set[str]]:
-    """Each file given with --config to what it names a class for, as :func:`kinds_named` says."""
-    return {path: kinds_named(path) for path in split_configs(argv)[0]}
 
 
 def class_named(value: str, kind: str | None = None) -> str | None:

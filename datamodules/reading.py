@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
+from datamodules.base.splits import ALIASES
 from datamodules.sources.question_files import STARTS, Found, to_questions
-from datamodules.sources.split_names import ALIASES
 from datamodules.text import PairedText, Rows
 from interventions import Swap
 from records import SPAN, Examples, ExamplesBuilder, HeedError, Task, generator

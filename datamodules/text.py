@@ -8,11 +8,10 @@ from typing import Any, Literal
 
 from datamodules.base.inoculation import Challenges
 from datamodules.base.paired_data import PairedData
-from datamodules.base.splits import hold_out
+from datamodules.base.splits import ALIASES, aliases_of, hold_out
 from datamodules.mixture import Mixture, mixed, require_mixture
 from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
 from datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter, conditions_of
-from datamodules.sources.split_names import ALIASES, aliases_of
 from records import SOFT, SPAN, Examples, HeedError
 from records.rows import SPLIT
 from records.storage.regime import regime_name

@@ -250,8 +250,8 @@ class Classifier(pl.LightningModule):
         steps = max(1, int(expected))
         if steps < self.trainer.max_steps:
             rank_zero_info(
-                f"{self.trainer.max_epochs} epochs have {steps:,} steps, less than the {self.trainer.max_steps:,} of "
-                "--trainer.max_steps: training ends there; --trainer.max_epochs -1 lets it go on."
+                f"{self.trainer.max_epochs} epochs have {steps:,} steps, and training ends there, before the "
+                f"{self.trainer.max_steps:,} of max_steps: with max_epochs -1 it would go on."
             )
         rising = max(1, round(self.warmup * steps))
 

@@ -184,7 +184,9 @@ def main(arguments: list[str]) -> None:
     for note in notes(suites, results):
         console.print(printable(note), markup=False, highlight=False)
     for folder in unexplained(options.runs, sets):
-        console.print(printable(f"{folder} holds no attributions: left out"), markup=False, highlight=False)
+        console.print(
+            printable(f"{folder} holds no attributions: left out"), soft_wrap=True, markup=False, highlight=False
+        )
     for suite in suites:
         for name, folder in zip(suite.models, suite.folders, strict=True):
             console.print(printable(f"{suite.name} {name}: {folder}"), soft_wrap=True, markup=False, highlight=False)

@@ -13,7 +13,7 @@ from cli import messages as mistakes
 from cli.app import HeedCLI
 from cli.folders import run_folder
 from cli.messages import guarded, one_sentence, shown
-from cli.models_of_runs import with_run
+from cli.model_forms import with_run
 from cli.runs import continued
 from cli.short_forms import CONFIGS, FOLDER_OF, expand, names
 from datamodules import PairedData

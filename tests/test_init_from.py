@@ -15,7 +15,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 import train
 from cli.app import HeedCLI
-from cli.models_of_runs import initialised
+from cli.model_forms import initialised
 from cli.short_forms import expand
 from records import HeedError
 

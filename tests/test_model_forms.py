@@ -8,8 +8,7 @@ import torchvision_fix  # noqa: F401
 import pytest
 from transformers import PretrainedConfig
 
-from cli.model_forms import FAMILY_OF
-from cli.models_of_runs import with_run
+from cli.model_forms import FAMILY_OF, with_run
 from cli.short_forms import CONFIGS, expand
 from records import HeedError
 

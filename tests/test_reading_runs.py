@@ -15,7 +15,7 @@ import evaluate
 import train
 from cli.app import HeedCLI
 from cli.messages import guarded
-from cli.models_of_runs import initialised
+from cli.model_forms import initialised
 from cli.short_forms import expand
 from records.answers import exact_match, normalised
 from records.rows import read_rows, select

@@ -1,6 +1,8 @@
-"""Which examples a model is trained and evaluated on: pure functions of examples and a seed."""
+"""Which examples a model is trained and evaluated on: pure functions of examples and a seed; and names of splits."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +11,22 @@ import pyarrow.compute as pc
 from interventions import Swap
 from records import CLUSTER, Composed, Examples, HeedError, generator, keys, listing
 
+ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
 MOST_VALUES = 50  # of a column that examples are sliced by
+
+
+def aliases_of(split: str, aliases: Mapping[str, Sequence[str]]) -> list[str]:
+    """Other names of a split, "dev_matched" of "validation_matched"; a file that has a name of its own has none.
+
+    Example:
+        >>> aliases_of("dev", ALIASES), aliases_of("dev_r1", ALIASES), aliases_of("test", ALIASES)
+        (['validation', 'dev', 'valid'], ['validation_r1', 'dev_r1', 'valid_r1'], [])
+    """
+    for names in aliases.values():
+        for name in names:
+            if split == name or re.match(rf"{re.escape(name)}[_-]", split) and split not in chain(*aliases.values()):
+                return [other + split.removeprefix(name) for other in names]
+    return []
 
 
 def by_hash(examples: Examples, seed: int, purpose: str, by_group: bool = False) -> np.ndarray:

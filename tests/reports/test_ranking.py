@@ -263,7 +263,7 @@ def test_folders_without_attributions_below_a_set_are_said(tmp_path, capsys):
     save(folder, 0.7, **SIZES)
     write_results(folder, read_results(folder), {"accuracy": read_evaluation(folder, "accuracy")})
     report.main([str(tmp_path / "s"), "--samples", "5"])
-    assert "s/plain holds no attributions: left out" in "".join(capsys.readouterr().out.splitlines())
+    assert "s/plain holds no attributions: left out" in capsys.readouterr().out
 
 
 def test_factors_that_can_rank_nothing_are_left_out(tmp_path, capsys):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from datamodules import PairedText, Reading
-from datamodules.sources.split_names import aliases_of
+from datamodules.base.splits import aliases_of
 from records import HeedError
 
 SETTINGS = {
