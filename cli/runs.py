@@ -103,16 +103,15 @@ def split_configs(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     return configs, rest
 
 
-def kinds_named(path: str) -> set[str]:
-    """Of "data" and "model", those for which a config names a class; one that only changes settings names none."""
+def _kinds_named(path: str) -> set[str]:
     config = read_yaml(path, f"--config {path}")
     sections = {kind: config.get(kind) for kind in ("data", "model")} if isinstance(config, dict) else {}
     return {kind for kind, section in sections.items() if isinstance(section, str) or "class_path" in (section or {})}
 
 
 def classes_in_configs(argv: Sequence[str]) -> dict[str, set[str]]:
-    """Each file given with --config to what it names a class for, as :func:`kinds_named` says."""
-    return {path: kinds_named(path) for path in split_configs(argv)[0]}
+    """Each file given with --config to what it names a class for: "data", "model", both, or for settings alone none."""
+    return {path: _kinds_named(path) for path in split_configs(argv)[0]}
 
 
 def with_packages(argv: Sequence[str]) -> list[str]:

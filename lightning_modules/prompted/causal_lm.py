@@ -173,10 +173,15 @@ class CausalLM(Classifier):
             self._answers = Answers.packed(tokens.answers, self._ends if self.writes else ()).to(self.device)
         if not self.share_prefix:
             return plain_scores(self.network, queries.whole(tokens.prefix), tokens.answers), None
-        read = self._read_first(queries) if self._prefix is None else self._read_next(queries)
+        read = self._read_first(queries) if self._prefix is None else self._read_behind(queries)
         return read.scores, read
 
-    def _read_next(self, queries: Queries) -> Read:
+    def _read_behind(self, queries: Queries) -> Read:
+        """Read a batch behind the shared beginning.
+
+        Raises:
+            HeedError: A prompt is longer than the window of the model, which masks of one's own leave aside.
+        """
         read = read_queries(self.network, self._prefix, queries, self._answers)
         if self._window is not None and (most := int(read.mask.sum(dim=1).max()) + self.longest) > self._window:
             raise HeedError(
@@ -193,7 +198,7 @@ class CausalLM(Classifier):
         """
         try:
             self._prefix = read_prefix(self.network, self.processor.tokens.prefix)
-            read = self._read_next(queries)
+            read = self._read_behind(queries)
         except (AttributeError, IndexError, KeyError, TypeError, ValueError, RuntimeError) as error:
             if isinstance(error, torch.OutOfMemoryError) or "alloc" in str(error):
                 raise

@@ -96,7 +96,7 @@ def _per_base(base: np.ndarray, hit: np.ndarray) -> float:
 
 def _effect(pairs: Crossed, resampled: dict[str, np.ndarray], key: Key) -> dict[str, Measurement]:
     """The measurements of one set, by what their names end with."""
-    hit, n, flags = pairs.values[""], len(np.unique(pairs.base)), _few(pairs, np.ones(len(pairs.base), dtype=bool))
+    hit, n, flags = pairs.values[""], len(np.unique(pairs.base)), _few(pairs)
     found = {name: measured(float(v.mean()), n, resampled[name], flags) for name, v in pairs.values.items()}
     found["naive"] = replace(share(hit, (*key, "naive"), flags=(CLUSTERS_IGNORED,)), n=n)
     found["per_seed"] = measured(_per_base(pairs.base, hit), n, resampled[PER_BASE], flags)
@@ -106,18 +106,18 @@ def _effect(pairs: Crossed, resampled: dict[str, np.ndarray], key: Key) -> dict[
     return found
 
 
-def _few(pairs: Crossed, here: np.ndarray) -> tuple[str, ...]:
-    """The flag of few contexts or few word pairs among some of the pairs, since both are resampled."""
+def _few(pairs: Crossed, here: np.ndarray | slice = slice(None)) -> tuple[str, ...]:
+    """The flag of few contexts or few word pairs, among all of the pairs or some, since both are resampled."""
     return few_of(min(len(np.unique(names[here])) for names in (pairs.held, pairs.partner)))
 
 
-def _ratio(tce: float, dce: float, n: int, resampled: np.ndarray) -> Measurement:
+def _ratio(tce: float, dce: float, n: int, resampled: np.ndarray, flags: tuple[str, ...]) -> Measurement:
     """TCE / DCE; resamples are infinite where DCE is 0 in them (0 / 0, too: the wider choice)."""
     if dce == 0:
         return Measurement(None, n, reason="the DCE is 0")
     if 40 * np.isinf(resampled).sum() >= (~np.isnan(resampled)).sum():  # the upper quantile is infinite
-        return Measurement(tce / dce, n, flags=(UNBOUNDED,))
-    return measured(tce / dce, n, resampled)
+        return Measurement(tce / dce, n, flags=(*flags, UNBOUNDED))
+    return measured(tce / dce, n, resampled, flags)
 
 
 def _compared(sets: dict[str, Crossed], resampled: dict[str, dict[str, np.ndarray]]) -> dict[str, Measurement]:
@@ -131,7 +131,8 @@ def _compared(sets: dict[str, Crossed], resampled: dict[str, dict[str, np.ndarra
     tces, dces = (resampled[effect][""] for effect in ("tce", "dce"))
     either = np.isnan(tces) | np.isnan(dces)
     ratios = np.divide(tces, dces, out=np.where(either, np.nan, np.inf), where=dces > 0)
-    return {"delta": measured(tce - dce, n, tces - dces), "ratio": _ratio(tce, dce, n, ratios)}
+    flags = tuple(dict.fromkeys(flag for pairs in sets.values() for flag in _few(pairs)))
+    return {"delta": measured(tce - dce, n, tces - dces, flags), "ratio": _ratio(tce, dce, n, ratios, flags)}
 
 
 def _changes(rows: pa.Table, of: MetricName, labels: Sequence[str], seed: int) -> Numbers:
