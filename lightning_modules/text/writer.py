@@ -14,8 +14,8 @@ from lightning_modules.processors.processor import chosen
 from lightning_modules.processors.targets import teach
 from lightning_modules.processors.templates import TemplateProcessor
 from lightning_modules.text.seq2seq import Seq2Seq
-from records import SPAN, Example, Task, column
-from records.answers import NO_ANSWER
+from records import NO_LABEL, SPAN, Example, Task, column
+from records.answers import NO_ANSWER, normalised
 from records.prompts.prompt import Prompt
 from records.prompts.wording import Wording
 
@@ -103,4 +103,6 @@ class Writer(Seq2Seq):
     def _meant(self, text: str) -> str:
         if self.prompt is not None:
             return self.prompt.read(text)
+        if not normalised(text):  # a model that says nothing does not say that there is no answer
+            return NO_LABEL
         return NO_ANSWER if text == self.no_answer else text

@@ -89,7 +89,8 @@ class Prompt:
 
         Only the first line that is not empty counts. Of labels, it is the one whose text begins that line, in upper or
         lower case, whatever quotes or marks stand around it; of texts that begin alike, the longest. Where answers are
-        texts, it is that line, or no answer where the line begins with the words for none.
+        texts, it is that line, or no answer where the line begins with the words for none; a text without a word says
+        neither.
 
         Returns:
             A label, :data:`~records.NO_LABEL`, or a text.
@@ -97,7 +98,9 @@ class Prompt:
         line = next((line for line in written.strip().splitlines() if line.strip()), "")
         if self.task.kind is SPAN:
             said, none = (normalised(text.translate(STRAIGHT)) for text in (line, self.answers[0]))
-            return NO_ANSWER if not said or f"{said} ".startswith(f"{none} ") else line.strip()
+            if not said:
+                return NO_LABEL
+            return NO_ANSWER if f"{said} ".startswith(f"{none} ") else line.strip()
         return self._label(bare(line))
 
     def _label(self, line: str) -> str:

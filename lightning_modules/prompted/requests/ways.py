@@ -81,7 +81,7 @@ class Written(Way):
         return Reply(sound(text or ""), **usage(answer))
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
-        return (NO_LABEL if reply.is_empty else prompt.read(reply.text)), None
+        return prompt.read(reply.text), None
 
 
 class FirstToken(Written):

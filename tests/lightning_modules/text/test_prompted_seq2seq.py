@@ -17,7 +17,7 @@ from datamodules.base.collate import Collate
 from datamodules.prompting import Prompting
 from lightning_modules import NO_LABEL_NUMBER, Seq2Seq, Writer
 from lightning_modules.processors.templates import in_one_text
-from records import SPAN, Example, HeedError, Task
+from records import NO_LABEL, SPAN, Example, HeedError, Task
 from records.prompts.prompt import Prompt
 from records.prompts.wording import Wording
 
@@ -204,9 +204,14 @@ def test_questions_with_demonstrations_in_the_template_or_in_other_words(tiny_t5
     assert read_by(writer, ASKED[1]) == writer.processor.tokenizer(whole)["input_ids"]
 
 
-def test_no_answer_is_what_the_prompt_calls_it(tiny_t5: Path, monkeypatch) -> None:
+def test_no_answer_is_what_the_prompt_calls_it_and_silence_is_not(tiny_t5: Path, monkeypatch) -> None:
+    def meant(*texts: str) -> list[str]:
+        monkeypatch.setattr(writer, "_generated", lambda *args: list(texts))
+        return writer.predict(batch_of(writer, ASKED)).answers
+
     writer = writer_of(tiny_t5)
-    for texts, answers in ((["unanswerable", "nobody ."], ["", "nobody ."]), (["Nobody.", "garden"], ["", "garden"])):
-        monkeypatch.setattr(writer, "_generated", lambda *args, texts=texts: texts)
-        assert writer.predict(batch_of(writer, ASKED)).answers == answers
-        writer.prompt_with(Prompt(Wording("{context} {question}", answers={"": "nobody"}), READING))
+    assert meant("unanswerable", "nobody .") == ["", "nobody ."]
+    assert meant("", "...") == [NO_LABEL, NO_LABEL]
+    writer.prompt_with(Prompt(Wording("{context} {question}", answers={"": "nobody"}), READING))
+    assert meant("Nobody.", "unanswerable") == ["", "unanswerable"]
+    assert meant("", "garden") == [NO_LABEL, "garden"]

@@ -175,9 +175,9 @@ def test_every_answer_is_read_back(i: int, mark: str, upper: bool, behind: str) 
         ("i DON'T KNOW", ""),
         ("I don't knowingly lie", "I don't knowingly lie"),
         ("They say I don't know", "They say I don't know"),
-        ("", ""),
-        ("\n \n", ""),
-        ("...", ""),
+        ("", NO_LABEL),
+        ("\n \n", NO_LABEL),
+        ("...", NO_LABEL),
         ("in Rome\nI don't know", "in Rome"),
     ],
 )
