@@ -98,12 +98,11 @@ def show_requests(
 def _lines(totals: dict[str, list[int]], prompts: int, model: Endpoint) -> list[str]:
     """The lines of :func:`show_requests`: of each kind of inputs its requests and tokens, and the sum."""
     totals = {**totals, "together": [sum(column) for column in zip(*totals.values(), strict=True)]}
-    of = f" for {prompts} prompts" if prompts > 1 else ""
+    of, most = f" for {prompts} prompts" if prompts > 1 else "", model.most_written
     shown = [f"{model.description}{of}: at most, where nothing is in {model.cache} yet"]
     for name, (requests, tokens) in totals.items():
-        paid = f", {cost(tokens, requests * model.most_written, model.prices):,.2f} USD" if model.prices else ""
+        paid = f", {cost(tokens, requests * (most or 0), model.prices):,.2f} USD" if model.prices else ""
         shown.append(f"  {name:9} {requests:>10,} requests   about {tokens:>12,} tokens to read{paid}")
-    more = (
-        f", and {prompts} to see what the server can do" if prompts > 1 else ", and one to see what the server can do"
-    )
-    return [*shown, f"Each writes at most {model.most_written} tokens{more}. Nothing was sent."]
+    limit = f"Each writes at most {most} tokens" if most is not None else "Tokens that are written are not limited"
+    more = f"{prompts} more show" if prompts > 1 else "one more shows"
+    return [*shown, f"{limit}; {more} what the server can do. Nothing was sent."]

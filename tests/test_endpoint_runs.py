@@ -99,6 +99,7 @@ def test_a_dry_run_sends_nothing_and_leaves_nothing(monkeypatch, here, capsys):
         told = capsys.readouterr().out
         counts = dict(re.findall(r"^  (\w+) +(\d+) requests", told, re.MULTILINE))
         assert counts == {"base": "20", "changed": "40", "null": "20", "together": "80"}
+        assert "Each writes at most 8 tokens; one more shows what the server can do. Nothing was sent." in told
         tokens = int(re.search(r"together .* about +([\d,]+) tokens", told)[1].replace(",", ""))
         ask(monkeypatch, fake)
         base = [body for body in fake.requests if "The answer is" not in question_of(body)]

@@ -21,7 +21,8 @@ from records import NO_LABEL, SPAN, HeedError, Task, percent
 from records.prompts.prompt import Prompt
 
 LABEL_TOKENS, SPAN_TOKENS = 8, 32  # most tokens of an answer, by default
-MOST_EMPTY = 0.05  # share of the answers in words that may be empty; one is always forgiven
+MOST_MISSING = 0.05  # share of the requests that may be refused, and of the texts that may be empty
+FORGIVEN = 5  # so many always may
 Read = Literal["written", "first_token", "systemone", "decisions"]
 
 
@@ -45,7 +46,7 @@ class Endpoint(Classifier):
         max_tokens: Most tokens of an answer; by default 8, and 32 where answers are texts.
         prices: US dollars for a million tokens that are read, and for a million that are written: [0.15, 0.6].
         cache: SQLite file that keeps the answers; on a disk of this machine, since others have no reliable locks.
-        timeout: Seconds that one request may take.
+        timeout: Seconds for which the server may be silent before a request is sent again.
         extra: Further entries of each request, such as {chat_template_kwargs: {enable_thinking: false}}; null takes one
             of Heed's away.
     """
@@ -124,9 +125,13 @@ class Endpoint(Classifier):
         return WAYS[self.read]({k: v for k, v in settings.items() if v is not None}, self.chat)
 
     @property
-    def most_written(self) -> int:
-        """Most tokens of an answer."""
-        return int(self.way.settings.get("max_tokens", 0))
+    def most_written(self) -> int | None:
+        """Most tokens of an answer, 0 of a typed one; None where the requests set no limit."""
+        if self.read in ("systemone", "decisions"):
+            return 0
+        sent = {**self.way.settings, **self.extra}
+        limits = [sent[name] for name in ("max_tokens", "max_completion_tokens") if isinstance(sent.get(name), int)]
+        return min(limits, default=None)
 
     def setup(self, stage: str) -> None:
         super().setup(stage)
@@ -150,7 +155,8 @@ class Endpoint(Classifier):
     def _request(self, question: str, repeat: int | str = 0) -> Request:
         way = self.way
         body = {**way.body(self.prompt, question), **self.extra}
-        return Request(self._server.url, way.path, {k: v for k, v in body.items() if k not in self._left_out}, repeat)
+        body = {k: v for k, v in body.items() if k not in self._left_out}
+        return Request(self._server.known_as, way.path, self.read, body, repeat)
 
     @property
     def _left_out(self) -> set[str]:
@@ -168,7 +174,8 @@ class Endpoint(Classifier):
         """Ask for the answers to some questions; an answer that did not come before SIGTERM is not finite.
 
         Raises:
-            HeedError: The server fails or ignores what it is asked for, or leaves too many texts empty.
+            HeedError: The server fails or ignores what it is asked for, or refuses too much or leaves too many texts
+                empty.
         """
         asker, way, task = self._ask(), self.way, self.task
         pairs = zip(inputs["questions"], inputs["repeats"], strict=True)
@@ -186,26 +193,36 @@ class Endpoint(Classifier):
         return Outputs(probs, label_numbers(answers, task.labels))
 
     def _count(self, replies: Sequence[Reply | None]) -> None:
-        """Count empty answers; where answers are texts, an empty one would look like no answer, and few may be.
+        """Count requests that were refused and answers that are empty; of the latter few may be where they are texts.
 
         Raises:
-            HeedError: Too many texts are empty.
+            HeedError: It is too many.
         """
+        answered, refused = [reply for reply in replies if reply is not None], [""]
         self.counts["answers"] += len(replies)
-        self.counts["empty"] += sum(reply is not None and reply.is_empty for reply in replies)
-        if self.task.kind is SPAN and self.counts["empty"] > max(1, MOST_EMPTY * self.counts["answers"]):
+        refused += [reply.refusal for reply in answered if reply.refusal]
+        self.counts["refused"] += len(refused) - 1
+        self.counts["empty"] += sum(reply.is_empty and not reply.refusal for reply in answered)
+        most = max(FORGIVEN, MOST_MISSING * self.counts["answers"])
+        allowed = f"and at most {percent(MOST_MISSING)} may be"
+        if self.counts["refused"] > most:
+            raise HeedError(
+                f"{self.counts['refused']:,} of {self.counts['answers']:,} requests were refused, {allowed}: "
+                f"{refused[-1]}. See §prompt.tuples where they are too long, and §model.extra."
+            )
+        if self.task.kind is SPAN and self.counts["empty"] > most:
             raise HeedError(
                 f"{self.name} left {self.counts['empty']:,} of {self.counts['answers']:,} answers empty, which is not "
-                f"the same as no answer, and at most {percent(MOST_EMPTY)} may be: raise §model.max_tokens, or look at "
-                "the log of the server."
+                f"the same as no answer, {allowed}: raise §model.max_tokens, or look at the log of the server."
             )
 
     def on_validation_end(self) -> None:
         """Say what it took."""
         if self._asker is not None and self.trainer.state.fn == "validate":
-            reused, empty = self._asker.reused, self.counts["empty"]
+            reused, empty, refused = self._asker.reused, self.counts["empty"], self.counts["refused"]
             aside = f" {empty:,} answers were empty, which are not labels." if empty and self.task.labels else ""
             aside = f" {empty:,} texts were empty, and count as wrong." if empty and not self.task.labels else aside
+            aside += f" {refused:,} requests were refused, and count as wrong." if refused else ""
             rank_zero_info(f"{self._asker.meter.text}; {reused:,} answers came from {self.cache}.{aside}")
 
     def configure_optimizers(self) -> dict[str, Any]:

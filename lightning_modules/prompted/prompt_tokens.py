@@ -32,7 +32,7 @@ class PromptTokens:
 
     Raises:
         HeedError: The tokenizer joins an answer to the words before it, or gives two answers ids of which one begins
-            with the other.
+            with the other; or a demonstration holds a mark of its own.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, chat: bool) -> None:
@@ -51,6 +51,8 @@ class PromptTokens:
         self._require_apart()
         special = {*tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}
         self._special = [token for token in special if token.strip()]
+        for example, shown in zip(prompt.demonstrations, prompt.shown, strict=True):
+            self.require_no_special(" ".join(shown), example.uid)
 
     def _whole(self, prompt: Prompt, chat: bool) -> str:
         """The whole text with a mark in place of the question."""

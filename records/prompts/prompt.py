@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from records.answers import NO_ANSWER, normalised
 from records.example import Example, Part
 from records.parts.template import PART
-from records.prompts.wording import NO_ANSWER_TEXT, STRAIGHT, Wording, bare
+from records.prompts.wording import NO_ANSWER_TEXT, STRAIGHT, Wording, bare, without_thoughts
 from records.task import NO_LABEL, SPAN, Task
 
 BETWEEN = "\n\n"  # instruction, demonstrations and the question
@@ -87,15 +87,16 @@ class Prompt:
     def read(self, written: str) -> str:
         """The answer that a written text means.
 
-        Only the first line that is not empty counts. Of labels, it is the one whose text begins that line, in upper or
-        lower case, whatever quotes or marks stand around it; of texts that begin alike, the longest. Where answers are
-        texts, it is that line, or no answer where the line begins with the words for none; a text without a word says
-        neither.
+        Only the first line that is more than quotes and marks counts, behind what a model thinks aloud. Of labels, it
+        is the one whose text begins that line, in upper or lower case, whatever quotes or marks stand around it; of
+        texts that begin alike, the longest. Where answers are texts, it is that line, or no answer where the line
+        begins with the words for none; a text without a word says neither.
 
         Returns:
             A label, :data:`~records.NO_LABEL`, or a text.
         """
-        line = next((line for line in written.strip().splitlines() if line.strip()), "")
+        says = normalised if self.task.kind is SPAN else bare
+        line = next((line for line in without_thoughts(written).splitlines() if says(line)), "")
         if self.task.kind is SPAN:
             said, none = (normalised(text.translate(STRAIGHT)) for text in (line, self.answers[0]))
             if not said:

@@ -11,6 +11,7 @@ from records.parts.template import keep_parts, parts_of
 NO_ANSWER_TEXT = "I don't know"
 STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # curly quotes, which models write for straight ones
 AROUND = " \t\r\n\"'`*_.:,;!?()[]-\u2013\u2014\u2026\u00ab\u00bb"  # around an answer, and not part of it
+THOUGHTS = "<think>", "</think>"  # the first is often written by the server's template, and not by the model
 
 
 def bare(answer: str) -> str:
@@ -21,6 +22,17 @@ def bare(answer: str) -> str:
         "can't say"
     """
     return answer.translate(STRAIGHT).strip(AROUND).casefold()
+
+
+def without_thoughts(written: str) -> str:
+    """What a model wrote behind its thoughts, which end with a mark of their own; nothing where they do not end.
+
+    Example:
+        >>> [without_thoughts(text) for text in ("<think>Both are wet.</think> Yes", "<think>Both", "No")]
+        [' Yes', '', 'No']
+    """
+    _, end, behind = written.rpartition(THOUGHTS[1])
+    return behind if end or not written.lstrip().startswith(THOUGHTS[0]) else ""
 
 
 @dataclass(frozen=True)

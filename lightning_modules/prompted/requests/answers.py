@@ -216,12 +216,16 @@ class Answers:
             )
 
     def forget(self, keys: Sequence[str]) -> set[str]:
-        """Drop answers that another run got, so that this one asks anew; returns those that were dropped."""
+        """Drop answers that another run got, so that this one asks anew; returns those that are not there now."""
         if not keys:
             return set()
         with self._writing():
-            statement = "UPDATE answers SET answer = NULL, until = 0 WHERE key = ? AND run != ? AND answer IS NOT NULL"
-            return {key for key in keys if self._file.execute(statement, (key, self.run)).rowcount}
+            own = [(key, self.run) for key in keys]
+            self._file.executemany(
+                "UPDATE answers SET answer = NULL, until = 0 WHERE key = ? AND run != ? AND answer IS NOT NULL", own
+            )
+            kept = "SELECT 1 FROM answers WHERE key = ? AND run = ? AND answer IS NOT NULL"
+            return {key for key, run in own if self._file.execute(kept, (key, run)).fetchone() is None}
 
     def renew(self, keys: Sequence[str]) -> None:
         """Keep claims of mine for some time more."""

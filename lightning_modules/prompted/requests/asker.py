@@ -10,13 +10,13 @@ from typing import Any
 from lightning_modules.prompted.requests.answers import LEASE, Answers, key_of
 from lightning_modules.prompted.requests.meter import Meter
 from lightning_modules.prompted.requests.reply import Reply, Request
-from lightning_modules.prompted.requests.server import KEPT, Unusable
+from lightning_modules.prompted.requests.server import KEPT, Refused, Unusable
 from records import HeedError, stopping
 
 MOST_UNUSABLE = 4  # times that a request is sent whose answers cannot be read
 MOST_EMPTY = 2  # times that a request is sent whose answers are empty
 TICK = 0.1  # seconds between two looks at what else happens
-GRACE = 5.0  # seconds that requests on their way are waited for after a failure: their answers are paid for
+GRACE = 5.0  # seconds that requests on their way are waited for at the end: their answers are paid for
 Send = Callable[[Request], Reply]
 
 
@@ -24,7 +24,7 @@ class Asker:
     """Gets answers from the file, and the others from the server.
 
     Args:
-        send: Sends a request; called in several threads. It raises Unusable or HeedError.
+        send: Sends a request; called in several threads. It raises Unusable, Refused or HeedError.
         answers: The file.
         concurrency: Most requests on their way at once.
         most: Most requests that the run sends; None for any number.
@@ -84,15 +84,19 @@ class Asker:
         """The answers to requests that this process has claimed."""
         replies: dict[str, Reply] = {}
         with _crew(self.send, min(self.concurrency, len(requests))) as (jobs, results):
+            failed = 0
             try:
                 with self.meter.running() if self.meter else _nothing() as tick:
                     self._collect(requests, replies, jobs, results, tick)
             except HeedError:
-                self._collect_late(jobs, results, len(requests) - len(replies), replies)
+                failed = 1
                 raise
             finally:
-                if left := [key for key in requests if key not in replies]:
-                    self.answers.release(left)
+                try:
+                    self._collect_late(jobs, results, len(requests) - len(replies) - failed, replies)
+                finally:
+                    if left := [key for key in requests if key not in replies]:
+                        self.answers.release(left)
         return replies
 
     def _collect(
@@ -103,7 +107,7 @@ class Asker:
         results: SimpleQueue,
         tick: Callable[[], None],
     ) -> None:
-        tries = dict.fromkeys(requests, 1)
+        tries, before = dict.fromkeys(requests, 1), dict[str, Reply]()
         for key, request in requests.items():
             jobs.put((key, request))
         renewed = time.monotonic()
@@ -116,7 +120,10 @@ class Asker:
                 key, result = results.get(timeout=TICK)
             except Empty:
                 continue
-            if isinstance(result, Reply) and not (result.is_empty and tries[key] < MOST_EMPTY):
+            if isinstance(result, Reply):
+                result = result.behind(before.get(key))  # the tokens of each try are paid for
+                before[key] = result
+            if isinstance(result, Reply) and (result.refusal or not result.is_empty or tries[key] >= MOST_EMPTY):
                 self._keep(key, result, replies)
             elif isinstance(result, HeedError):
                 raise result
@@ -129,8 +136,8 @@ class Asker:
                 jobs.put((key, requests[key]))
 
     def _collect_late(self, jobs: SimpleQueue, results: SimpleQueue, left: int, replies: dict[str, Reply]) -> None:
-        """Keep the answers that come in a moment after a failure."""
-        on_their_way, end = left - 1 - len(_emptied(jobs)), time.monotonic() + GRACE
+        """Keep the answers that come in a moment after the end of a run that failed or was stopped."""
+        on_their_way, end = left - len(_emptied(jobs)), time.monotonic() + GRACE
         while on_their_way > 0 and (rest := end - time.monotonic()) > 0:
             try:
                 key, result = results.get(timeout=rest)
@@ -180,6 +187,8 @@ def _work(send: Send, jobs: SimpleQueue, results: SimpleQueue) -> None:
         key, request = job
         try:
             results.put((key, send(request)))
+        except Refused as refused:
+            results.put((key, Reply(refusal=str(refused))))
         except (Unusable, HeedError) as error:
             results.put((key, error))
         except BaseException as error:  # a thread that ends silently would be waited for

@@ -3,10 +3,11 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from lightning_modules.prompted.requests.server import Unusable
+from records.prompts.wording import without_thoughts
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class Request:
     Attributes:
         url: The server, without secrets.
         path: The address below it.
+        way: How the answer is read.
         body: What is sent.
         repeat: 0, or 1 where the same request is sent for the second time on purpose; or the name of the run, where the
             answer that another run got does not do.
@@ -23,6 +25,7 @@ class Request:
 
     url: str
     path: str
+    way: str
     body: Mapping[str, Any]
     repeat: int | str = 0
 
@@ -42,6 +45,7 @@ class Reply:
         probabilities: The text of a label to its probability; None where they were not asked for.
         read: Tokens that the server read, as it says.
         wrote: Tokens that it wrote.
+        refusal: Why the server does not answer the request; "" where it does.
     """
 
     text: str = ""
@@ -49,11 +53,18 @@ class Reply:
     probabilities: Mapping[str, float] | None = None
     read: int = 0
     wrote: int = 0
+    refusal: str = ""
 
     @property
     def is_empty(self) -> bool:
-        """Whether it says nothing at all."""
-        return not self.text.strip() and not self.tokens and not self.probabilities
+        """Whether it says nothing at all, but for what a model thinks aloud."""
+        return not without_thoughts(self.text).strip() and not self.tokens and not self.probabilities
+
+    def behind(self, earlier: "Reply | None") -> "Reply":
+        """This answer with the tokens of an earlier one to the same request, too."""
+        if earlier is None:
+            return self
+        return replace(self, read=self.read + earlier.read, wrote=self.wrote + earlier.wrote)
 
     def as_text(self) -> str:
         """The answer as JSON."""

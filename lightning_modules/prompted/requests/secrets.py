@@ -37,6 +37,16 @@ class Secrets:
             text = text.replace(form, HIDDEN)
         return text
 
+    def hide_inside(self, value: Any) -> Any:
+        """JSON with each secret in its texts replaced: however they were escaped, they are plain once it is decoded."""
+        if isinstance(value, str):
+            return self.hide(value)
+        if isinstance(value, list):
+            return [self.hide_inside(one) for one in value]
+        if isinstance(value, dict):
+            return {self.hide(name): self.hide_inside(one) for name, one in value.items()}
+        return value
+
     def hide_in_logs(self) -> None:
         """From now on, the loggers of the libraries that send requests hide them."""
         for name in (*LIBRARIES, *logging.root.manager.loggerDict):

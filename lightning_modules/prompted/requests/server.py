@@ -4,6 +4,7 @@ import ipaddress
 import json
 import os
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
@@ -13,6 +14,7 @@ from records import HeedError
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 USUAL = "https://api.openai.com/v1"
 RETRIES = 8  # of one request, after HTTP 408, 409, 429, 5xx, a time-out or a broken connection; Retry-After is honoured
+ONE = (400, 413, 422)  # HTTP statuses of one request that is refused, while others may be answered
 PATIENCE = 10.0  # seconds in which a server shows that it is there
 LONGEST = 300  # characters of what a server says that a message repeats
 KEPT = "The answers so far are kept, and the same command goes on from there."
@@ -22,17 +24,22 @@ class Unusable(Exception):
     """What came back is no answer, and may come right when it is asked for once more."""
 
 
+class Refused(Exception):
+    """The server does not answer this one request, such as one that is too long or that a filter holds back."""
+
+
 class Server:
     """A server that speaks the OpenAI protocol; its methods may be called in several threads.
 
     Args:
         url: Its base URL; user info and a query are sent, and never shown.
         key: The key; None for none.
-        timeout: Seconds that one request may take.
+        timeout: Seconds for which the server may be silent.
         retries: How often the client itself repeats a request.
 
     Attributes:
         url: Without user info and query.
+        known_as: The same with a hash of the query, which may name the model behind it.
 
     Raises:
         HeedError: The URL is none, there is no key for another machine, or openai is not installed.
@@ -50,6 +57,7 @@ class Server:
                 f"{KEY} is not set, and {self.url} is not on this machine: set it, or {URL} for another server."
             )
         query = dict(parse_qsl(given.query))
+        self.known_as = f"{self.url}?{sha256(given.query.encode()).hexdigest()[:8]}" if query else self.url
         self.secrets = Secrets([*filter(None, (key, at[0], *query.values()))])
         self.timeout = timeout
         self._is_reached = False
@@ -103,13 +111,14 @@ class Server:
 
         Raises:
             Unusable: It is not JSON.
-            HeedError: The server cannot be reached, or refuses the request, the key or the model.
+            Refused: The server does not answer this request.
+            HeedError: The server cannot be reached, or refuses the key or the model.
         """
         import httpx2
 
         try:
             response = self._client.post(path, body=dict(body), cast_to=httpx2.Response)
-            return json.loads(self.secrets.hide(response.text))
+            return self.secrets.hide_inside(json.loads(response.text))
         except ValueError:
             raise Unusable(f"{self.url}{path} sent something else than JSON") from None
         except self._openai.APIStatusError as error:
@@ -120,6 +129,8 @@ class Server:
             said, status, times = self._cause(error), -1, ""
         except Exception as error:  # whose text may quote what was sent
             raise HeedError(f"{self.url}{path}: {type(error).__name__}. {KEPT}") from None
+        if status in ONE:
+            raise Refused(f"{self.url}{path} refuses the request: HTTP {status}{said}")
         raise HeedError(self._sentence(status, said, path, str(body.get("model")), times))
 
     def _cause(self, error: Exception) -> str:
@@ -132,7 +143,8 @@ class Server:
             told = json.loads(error.response.text)
             for name in ("error", "message", "detail"):
                 told = told.get(name, told) if isinstance(told, Mapping) else told
-            text = told if isinstance(told, str) else json.dumps(told)
+            told = self.secrets.hide_inside(told)
+            text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
         except ValueError:
             text = error.response.text
         text = " ".join(self.secrets.hide(text).split())[:LONGEST].rstrip(".")

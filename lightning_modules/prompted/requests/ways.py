@@ -12,7 +12,7 @@ from records.prompts.prompt import Prompt
 from records.prompts.wording import bare
 
 LISTED = {True: 20, False: 5}  # first tokens that are asked for: of a chat, and of a text; servers allow no more
-UNCLEAR = 0.01  # most probability of a token that begins two labels
+TOO_LITTLE = 0.01  # probability: at most of a token that begins two labels, and at least of all labels together
 ASKED = "answer"  # the name of a typed question
 ANY = "Choose the answer that is right."
 
@@ -89,8 +89,8 @@ class FirstToken(Written):
 
     A token counts for the label whose text it begins, or that it begins with, in upper or lower case and without
     spaces around it; tokens of one label are added up. A label that is not among the listed tokens gets the
-    probability of the last of them, which it cannot exceed. The probabilities are divided by their sum. An answer none
-    of whose listed tokens belongs to a label is not a label.
+    probability of the last of them, which it cannot exceed. The probabilities are divided by their sum. An answer whose
+    listed tokens belong to labels with a probability of less than 0.01 is not a label.
     """
 
     has_probabilities = True
@@ -131,7 +131,7 @@ class FirstToken(Written):
         sums = dict.fromkeys(range(len(texts)), 0.0)
         for token, value in reply.tokens or ():
             fitting = _fitting(_plain(token), texts)
-            if len(fitting) > 1 and math.exp(value) > UNCLEAR:
+            if len(fitting) > 1 and math.exp(value) > TOO_LITTLE:
                 raise HeedError(
                     f"§model.read first_token: the first token {token!r}, of probability {math.exp(value):.2g}, begins "
                     f"the answers {listing([prompt.answers[i] for i in fitting])}: take §model.read written."
@@ -143,7 +143,7 @@ class FirstToken(Written):
         total = sum(found)
         probabilities = [p / total for p in found] if total else [1 / len(found)] * len(found)
         best = max(sums, key=lambda i: sums[i])
-        return (labels[best] if sums[best] else NO_LABEL), probabilities
+        return (labels[best] if sum(sums.values()) >= TOO_LITTLE else NO_LABEL), probabilities
 
 
 class Typed(Way):
@@ -155,7 +155,7 @@ class Typed(Way):
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
         labels, given = prompt.task.labels, reply.probabilities
-        if not given:  # it refused
+        if given is None:  # it refused
             return NO_LABEL, [1 / len(labels)] * len(labels)
         found = [given[text] for text in prompt.answers]
         total = sum(found)
@@ -214,6 +214,8 @@ def require_known_pair(reply: Reply, way: Way, prompt: Prompt) -> None:
     Raises:
         HeedError: It says nothing, or gives each label the same probability.
     """
+    if reply.refusal:
+        raise HeedError(f"{reply.refusal}.")
     if reply.is_empty:
         more = "" if way.has_probabilities else ", or raise §model.max_tokens for a model that reasons first"
         raise HeedError(f"The server answers a first question with nothing: look at its log{more}.")

@@ -216,6 +216,64 @@ def test_empty_texts_are_not_no_answer(at):
         measured(at(fake), Questions(25), Answers())
 
 
+def test_what_a_model_thinks_aloud_is_no_answer(at):
+    refusal = pytest.raises(HeedError, match="answers a first question with nothing.*raise max_tokens")
+    with FakeServer(lambda body, n: "<think>It may be 3") as fake, refusal:
+        measured(at(fake), Questions(25), Answers())
+
+
+def test_requests_that_are_refused_count_as_wrong_unless_they_are_many(at):
+    def rule(refused):
+        refusal = Fault(400, '{"error": {"message": "content_filter"}}')
+        is_refused = lambda body: any(f"What is {i}?" in question_of(body) for i in range(refused))  # noqa: E731
+        return lambda body, n: refusal if is_refused(body) else "entailment"
+
+    with FakeServer(rule(2)) as fake:
+        module = at(fake)
+        engine = measured(module, Questions(25), Answers())
+        assert module.counts["refused"] == 4  # of the null control, too
+        assert module.counts["empty"] == 0
+        assert len(fake.requests) == 51  # and the first question, each once
+        measured(at(fake), Questions(25), Answers())
+        assert len(fake.requests) == 56  # a first question, and what was refused
+    said = select(engine.rows["answers"][0], intervention="base")
+    assert {r["uid"] for r in said.to_pylist() if r["y"] == "(no label)"} == {"a/0", "a/1"}
+    refusal = pytest.raises(HeedError, match=r"9 of 25 requests were refused, .*at most 5 % may be: .*content_filter")
+    with FakeServer(rule(9)) as fake, refusal:
+        measured(at(fake), Questions(25), Answers())
+    with FakeServer(lambda body, n: Fault(400, "no")) as fake:
+        with pytest.raises(HeedError, match=r"refuses the request: HTTP 400 \(no\)\.$"):
+            measured(at(fake), Questions(25), Answers())
+        assert len(fake.requests) == 1
+
+
+def test_deployments_behind_one_address_are_told_apart_without_their_names(at, monkeypatch):
+    with FakeServer(lambda body, n: "entailment") as fake:
+        for name, sent in (("first-model", 9), ("second-model", 18), ("first-model", 18)):
+            module = at(fake)
+            monkeypatch.setenv("OPENAI_BASE_URL", f"{fake.url}?deployment={name}")
+            measured(module, planted(4), Accuracy())
+            assert len(fake.requests) == sent
+    files = Path(module.cache).parent.iterdir()
+    assert not any(b"first-model" in file.read_bytes() for file in files)
+
+
+@pytest.mark.parametrize(
+    ("settings", "most"),
+    [
+        ({}, 8),
+        ({"extra": {"max_tokens": None, "max_completion_tokens": 2000}}, 2000),
+        ({"extra": {"max_tokens": None}}, None),
+        ({"read": "first_token"}, 1),
+        ({"read": "systemone"}, 0),
+    ],
+)
+def test_most_tokens_of_an_answer_are_those_that_are_sent(settings, most):
+    module = Endpoint("tiny", **settings)
+    module.prepare(planted().task)
+    assert module.most_written == most
+
+
 def test_a_server_that_was_mended_is_asked_again(at):
     """What another run heard at its first question does not count; where all answers are there, nothing is sent."""
     says = [""]

@@ -132,6 +132,10 @@ def test_a_prompt_in_a_file_has_its_words_and_the_uids_of_its_demonstrations() -
         ("", NO_LABEL),
         (" \n ", NO_LABEL),
         ("...", NO_LABEL),
+        ("```\nNeutral\n```", "neutral"),
+        ("<think>Neutral? No.</think>\nEntailment", "entailment"),
+        ("Neutral? No.\n</think>\n\nEntailment", "entailment"),
+        ("<think>\nNeutral", NO_LABEL),
     ],
 )
 def test_the_label_that_begins_the_first_line_is_the_answer(written: str, label: str) -> None:
@@ -178,6 +182,10 @@ def test_every_answer_is_read_back(i: int, mark: str, upper: bool, behind: str) 
         ("", NO_LABEL),
         ("\n \n", NO_LABEL),
         ("...", NO_LABEL),
+        ("```\nin Rome\n```", "in Rome"),
+        ("The\n", NO_LABEL),
+        ("<think>\nRome?\n</think>\nI don't know", ""),
+        ("<think>\nRome?", NO_LABEL),
         ("in Rome\nI don't know", "in Rome"),
     ],
 )

@@ -142,3 +142,16 @@ def test_a_damaged_file_is_named(tmp_path):
 def test_keys_tell_any_difference():
     assert key_of("a") == key_of("a") != key_of("b")
     assert len(key_of("\ud800")) == 64
+
+
+def test_an_answer_that_one_process_forgets_is_forgotten_by_all(tmp_path, two):
+    """Else the second process of a run would take what the first has dropped."""
+    old = Answers(tmp_path / "a.sqlite", "earlier")
+    old.claim({"k": "K", "l": "L"})
+    old.put("k", '""')
+    first, second = two
+    assert first.get(["k"]) == second.get(["k"]) == {"k": '""'}
+    assert (first.forget(["k"]), second.forget(["k"])) == ({"k"}, {"k"})
+    first.claim({"k": "K"})
+    first.put("k", '"yes"')
+    assert second.forget(["k"]) == set()

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import Counter
+from contextlib import contextmanager
 
 import pytest
 
@@ -10,12 +11,12 @@ from lightning_modules.prompted.requests import asker as module
 from lightning_modules.prompted.requests.answers import Answers
 from lightning_modules.prompted.requests.asker import Asker
 from lightning_modules.prompted.requests.reply import Reply, Request
-from lightning_modules.prompted.requests.server import Unusable
+from lightning_modules.prompted.requests.server import Refused, Unusable
 from records import HeedError
 
 
 def requests(*names: str) -> list[Request]:
-    return [Request("http://here", "/x", {"prompt": name}) for name in names]
+    return [Request("http://here", "/x", "written", {"prompt": name}) for name in names]
 
 
 class Sent:
@@ -63,7 +64,7 @@ def test_equal_requests_are_sent_once_and_a_second_time_never(answers, tmp_path)
 def test_a_repeat_is_another_request(answers):
     sent = Sent()
     (first,) = requests("a")
-    Asker(sent, answers, 3).replies([first, Request(first.url, first.path, first.body, 1)])
+    Asker(sent, answers, 3).replies([first, Request(first.url, first.path, first.way, first.body, 1)])
     assert sent.counts == {"a": 2}
 
 
@@ -136,8 +137,48 @@ def test_a_run_stops_before_it_sends_too_much(answers):
     assert sent.counts["z"] == 1
 
 
-def test_after_sigterm_nothing_is_made_up(answers, monkeypatch):
-    monkeypatch.setattr(module.stopping, "requested", lambda: True)
-    assert Asker(Sent(), answers, 2).replies(requests("a", "b")) == [None, None]
-    monkeypatch.undo()
-    assert [reply.text for reply in Asker(Sent(), answers, 2).replies(requests("a", "b"))] == ["a", "b"]
+@pytest.mark.parametrize("end", ["SIGTERM", "Ctrl-C"])
+def test_what_is_on_its_way_when_a_run_is_stopped_is_kept_and_nothing_is_made_up(answers, monkeypatch, end):
+    class Interrupting:
+        """A meter whose line is where Ctrl-C comes."""
+
+        @contextmanager
+        def running(self):
+            def tick():
+                if sent.counts:
+                    raise KeyboardInterrupt
+
+            yield tick
+
+    names = [f"{i}" for i in range(200)]
+    sent = Sent()
+    if end == "SIGTERM":
+        monkeypatch.setattr(module.stopping, "requested", lambda: bool(sent.counts))
+        replies = Asker(sent, answers, 4).replies(requests(*names))
+        assert None in replies
+        assert [name for name, reply in zip(names, replies, strict=True) if reply] == sorted(sent.counts, key=int)
+        assert all(reply is None or reply.text == name for name, reply in zip(names, replies, strict=True))
+        monkeypatch.undo()
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            Asker(sent, answers, 4, meter=Interrupting()).replies(requests(*names))
+    assert 0 < sent.counts.total() < 200
+    assert [reply.text for reply in Asker(sent, answers, 4).replies(requests(*names))] == names
+    assert set(sent.counts.values()) == {1}
+
+
+def test_the_tokens_of_each_try_are_paid_for(answers):
+    sent = Sent({"a": lambda n: Reply("" if n == 1 else "yes", read=10, wrote=2), "b": Reply(read=10, wrote=2)})
+    Asker(sent, answers, 2).replies(requests("a", "b", "c"))
+    assert answers.totals() == (5, 43, 9)
+
+
+def test_what_the_server_refuses_is_sent_once_in_a_run(answers, tmp_path):
+    sent = Sent({"a": Refused("HTTP 400")})
+    for _ in range(2):
+        assert [r.refusal for r in Asker(sent, answers, 2).replies(requests("a", "b"))] == ["HTTP 400", ""]
+    assert sent.counts == {"a": 1, "b": 1}
+    mended = Sent()
+    asker = Asker(mended, Answers(tmp_path / "a.sqlite", "other"), 2)
+    assert [r.text for r in asker.replies(requests("a", "b"))] == ["a", "b"]
+    assert mended.counts == {"a": 1}

@@ -1,13 +1,14 @@
 """What a server may do, and what a user reads of it."""
 
 import base64
+import json
 import logging
 import socket
 
 import pytest
 
 from lightning_modules.prompted.requests.secrets import Secrets
-from lightning_modules.prompted.requests.server import Server, Unusable
+from lightning_modules.prompted.requests.server import Refused, Server, Unusable
 from records import HeedError
 
 from fake_server import FakeServer, Fault
@@ -60,8 +61,7 @@ def test_the_time_that_the_server_names_is_waited(monkeypatch):
             Fault(429, "", headers={"Retry-After": "300"}),
             r"requests, and asks to wait 300 s: lower concurrency",
         ),
-        (Fault(400, '{"error": {"message": "max_tokens"}}'), r"refuses the request: HTTP 400 \(max_tokens\)\."),
-        (Fault(422, '{"detail": [{"msg": "logprobs"}]}'), r"refuses the request: HTTP 422 \(.*logprobs.*\)\."),
+        (Fault(418, '{"error": {"message": "tea"}}'), r"refuses the request: HTTP 418 \(tea\)\."),
         (Fault(seconds=0.5), r"gave no answer in time, 9 times \(0\.1 s\): raise timeout\."),
         (Fault(closes=True), r"cannot be reached \(.+\): start the server, or set OPENAI_BASE_URL\."),
     ],
@@ -70,6 +70,20 @@ def test_what_stays_is_one_sentence(waited, fault, said):
     with pytest.raises(HeedError, match=said) as raised:
         ask(lambda body, n: fault, timeout=0.1 if fault.seconds else 5.0)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (Fault(400, '{"error": {"message": "content_filter"}}'), r"refuses the request: HTTP 400 \(content_filter\)$"),
+        (Fault(413, ""), r"refuses the request: HTTP 413$"),
+        (Fault(422, '{"detail": [{"msg": "logprobs"}]}'), r"refuses the request: HTTP 422 \(.*logprobs.*\)$"),
+    ],
+)
+def test_one_request_may_be_refused(waited, fault, said):
+    with pytest.raises(Refused, match=said):
+        ask(lambda body, n: fault)
+    assert not waited
 
 
 def test_a_server_that_is_not_there(waited):
@@ -134,7 +148,7 @@ def test_a_server_that_repeats_the_key_is_not_repeated(caplog, waited):
         headers = {"x-request-id": f"of {KEY}"}
         return Fault(400, f'{{"error": {{"message": "wrong key {KEY}"}}}}', headers=headers)
 
-    with caplog.at_level(logging.DEBUG), pytest.raises(HeedError) as raised:
+    with caplog.at_level(logging.DEBUG), pytest.raises(Refused) as raised:
         ask(echo, KEY)
     assert "wrong key ***" in str(raised.value)
     assert raised.value.__cause__ is None
@@ -142,6 +156,20 @@ def test_a_server_that_repeats_the_key_is_not_repeated(caplog, waited):
     assert KEY not in caplog.text
     answer, _ = ask(lambda body, n: f"My key is {KEY}.", KEY)
     assert answer["choices"][0]["message"]["content"] == "My key is ***."
+
+
+@pytest.mark.parametrize("status", [200, 400, 500])
+def test_a_key_that_comes_back_escaped_is_hidden(status, waited):
+    key = "sk-planted/0123+456789"
+    escaped = key.replace("/", r"\/").replace("+", r"\u002B")
+    body = f'{{"error": {{"message": "no {escaped}", "{escaped}": ["{escaped}"]}}}}'
+    assert json.loads(body)["error"]["message"] == f"no {key}"
+    try:
+        told = json.dumps(ask(lambda sent, n: Fault(status, body), key)[0])
+    except (HeedError, Refused) as error:
+        told = str(error)
+    assert "***" in told
+    assert not any(form in told for form in (key, key[10:], escaped))
 
 
 def test_placeholders_are_not_secrets():

@@ -113,13 +113,17 @@ def test_a_label_that_is_not_listed_is_at_most_as_likely_as_the_last():
 
 @given(st.lists(st.floats(1e-6, 0.3), min_size=3, max_size=3))
 def test_first_tokens_against_a_plain_sum(p):
+    """Labels that have less than a hundredth together are noise behind what the model would write."""
     tokens = {"Yes": p[0], " yes": p[0] / 2, "Maybe": p[1], "contradiction": p[2], "x": 1e-7}
     way = WAYS["first_token"](MODEL, True)
     reply = way.reply(listed(*((t, math.log(v)) for t, v in tokens.items())), PROMPT)
     label, probabilities = way.read(reply, PROMPT)
     sums = np.array([1.5 * p[0], p[1], p[2]])
     np.testing.assert_allclose(probabilities, sums / sums.sum(), rtol=1e-9)
-    assert probabilities[LABELS.index(label)] == max(probabilities)
+    if sums.sum() < 0.01:
+        assert label == NO_LABEL
+    else:
+        assert probabilities[LABELS.index(label)] == max(probabilities)
 
 
 @pytest.mark.parametrize(
@@ -206,7 +210,8 @@ def test_the_first_answer_shows_what_a_server_ignores():
 
 
 def test_a_request_has_one_text():
-    first = Request("u", "/x", {"b": 1, "a": [1, {"d": "ä", "c": None}]})
-    assert first.text == Request("u", "/x", {"a": [1, {"c": None, "d": "ä"}], "b": 1}).text
-    assert first.text == '{"body":{"a":[1,{"c":null,"d":"ä"}],"b":1},"path":"/x","repeat":0,"url":"u"}'
-    assert len({first.text, Request("u", "/x", first.body, 1).text, Request("v", "/x", first.body).text}) == 3
+    first = Request("u", "/x", "w", {"b": 1, "a": [1, {"d": "ä", "c": None}]})
+    assert first.text == Request("u", "/x", "w", {"a": [1, {"c": None, "d": "ä"}], "b": 1}).text
+    assert first.text == '{"body":{"a":[1,{"c":null,"d":"ä"}],"b":1},"path":"/x","repeat":0,"url":"u","way":"w"}'
+    assert len({first.text, Request("u", "/x", "w", first.body, 1).text}) == 2
+    assert len({first.text, Request("u", "/x", "f", first.body).text, Request("v", "/x", "w", first.body).text}) == 3
