@@ -8,12 +8,16 @@ from interventions.hypotheses.analysis import Analysis
 from interventions.hypotheses.text_edits import Edit
 from interventions.tables.title_expressions import inside, title_mentions
 from records import Table
+from records.word_lists import word_lists
 
 Edits = tuple[Edit, ...]
-COUNTRIES = {
-    r"\bU\.?S\b|United States|America": {"united", "states", "america", "usa"},
-    r"\bU\.?K\b|United Kingdom|Brit|Engl": {"united", "kingdom", "britain", "england"},
-}
+WORDS = word_lists(__file__)
+KIN = tuple(map(frozenset, WORDS["kin"]))
+SPELLED = {"usa": re.compile(r"\bU\.?\s?S\b"), "britain": re.compile(r"\bU\.?\s?K\b")}  # words of KIN in two letters
+STATE = re.compile(rf"\b(?:{'|'.join(WORDS['states'])})\b")
+LISTS = {"cities": "city", "provinces": "province", "states": "province", "countries": "country"}
+LISTS |= {"continents": "continent"}
+WIDTHS = {name.lower(): LISTS[names] for names in LISTS for name in WORDS[names]}
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,23 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"\w{3,}", text.lower())) - {"the", "and", "for", "von", "van", "del"}
 
 
+def named(text: str) -> set[str]:
+    """The words of a text, with a word for "U.S." and for "UK"."""
+    return words(text) | {word for word, spelled in SPELLED.items() if spelled.search(text)}
+
+
 def known_words(claim: Claim) -> set[str]:
-    """All words of hypothesis and table; where they name a country by letters, its names as well."""
+    """All words of hypothesis and table, and those that may speak of the same: of a singer musician, of Texas usa."""
     text = " ".join((claim.text, claim.table.title, *(v for _, values in claim.table.rows for v in values)))
-    aliases = (names for letters, names in COUNTRIES.items() if re.search(letters, text))
-    return words(text).union(*aliases)
+    known = named(text) | ({"usa"} if STATE.search(text) else set())
+    return known.union(*(group for group in KIN if group & known))
+
+
+def width(name: str) -> str:
+    """How wide a place is, by what stands in front of a comma: country, province, ...; "" for any other name.
+
+    Example:
+        >>> width("U.S."), width("Austin, Texas"), width("the Netherlands")
+        ('country', '', 'country')
+    """
+    return WIDTHS.get(name.partition(",")[0].replace(".", "").strip().lower().removeprefix("the "), "")

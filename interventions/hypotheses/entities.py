@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from interventions.hypotheses.claim import Claim, Edits, known_words, words
+from interventions.hypotheses.claim import Claim, Edits, known_words, named, width, words
 from interventions.hypotheses.text_edits import Edit
 from records import Table
 from records.word_lists import word_lists
@@ -28,7 +28,7 @@ WITH_ARTICLE = re.compile(r"(?:United|Netherlands|Philippines|Kingdom|Republic|U
 
 
 def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """Another person, location or organisation, which neither hypothesis nor table knows.
+    """Another person, location or organisation, which neither hypothesis nor table knows; a country for a country.
 
     An entailed hypothesis is flipped where the table has the old name in a fitting row; a contradicted one stays one.
     A name that shares a word with the title is left alone: about something else, the table says nothing.
@@ -43,7 +43,9 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
         said = BEHIND.search(claim.text[:start]) and ENDS.match(claim.text[end:])
         if not said or words(old) & title or SEASON.match(old) or (flip and not has_name(claim.table, old, kind)):
             continue
-        others = [name for name in claim.names.get(kind, ()) if not known & words(name)]
+        others = [name for name in claim.names.get(kind, ()) if not known & named(name)]
+        if kind == "location":  # a state is no other place than its city, nor than its country
+            others = [name for name in others if width(name) == width(old)]
         if others and claim.text.count(old) == 1:
             new = others[int(rng.integers(len(others)))]
             if kind == "location":  # with the article that it needs, and without the one that stands there

@@ -1,13 +1,13 @@
 """Relative clauses made of table rows: "X, whose occupation is mathematician, ..."."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
+from interventions.hypotheses.claim import Claim, Edits, known_words, named, width
 from interventions.hypotheses.text_edits import Edit
 from interventions.tables.title_expressions import title_mentions
-from records import Table
 from records.word_lists import word_lists
 
 WORDS = word_lists(__file__)
@@ -21,35 +21,30 @@ VERBAL = re.compile(
 MOST_WORDS = 5
 
 
-def modifiers(
-    text: str, table: Table, values: Mapping[str, Sequence[str]], flip: bool, rng: np.random.Generator
-) -> list[tuple[Edit, ...]]:
-    """A clause for each row that has one, behind the first title expression that a verb follows.
+def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
+    """A relative clause behind the first title expression that a verb follows, for each row that has one.
 
-    Args:
-        text: The hypothesis.
-        table: Its table.
-        values: Key to what tables have there.
-        flip: Take a value that the table does not have, for a row of a single one: where a table lists several, one
-            that it does not list is not always false.
-        rng: Draws the value.
+    A row of the table makes it true, which keeps the label. Flipped, the value is one of another table that shares no
+    meaning with the hypothesis and its table, for a row of a single value: where a table lists several, one that it
+    does not list is not always false. A country is another one only where the row names a country: a city lies in one.
     """
+    text, table = claim.text, claim.table
     mention = next((m for m in title_mentions(table, text) if VERBAL.match(text[m.end :])), None)
     if mention is None:
         return []
-    changes = []
+    known, changes = known_words(claim), []
     for key, row in table.rows:
         own, several = readable(row), len(row) > 1
+        if not own or (flip and several):
+            continue
+        choices = own
         if flip:
-            known = _words(" ".join(value for _, others in table.rows for value in others))
-            choices = [value for value in values.get(key, ()) if not _words(value) & known]
-        else:
-            choices = own
+            places = (value for value in claim.values.get(key, ()) if width(value) == width(own[0]))
+            choices = [value for value in places if (told := named(value)) and not told & known]
         choices = [value for value in choices if value.lower() not in text.lower()]
-        if own and choices and not (flip and several):
-            clause = _clause(key, choices[int(rng.integers(len(choices)))], several)
-            if clause:
-                changes.append((Edit(mention.end, mention.end, "", f", {clause},", "nominal_modifiers"),))
+        clause = _clause(key, choices[int(rng.integers(len(choices)))], several) if choices else ""
+        if clause:
+            changes.append((Edit(mention.end, mention.end, "", f", {clause},", "nominal_modifiers"),))
     return changes
 
 
@@ -71,7 +66,3 @@ def _clause(key: str, value: str, several: bool) -> str:
         value = value.lower() if key in COMMON and re.fullmatch(r"[A-Z][a-z]{3,}", value) else value
         return f"whose {NOUNS[key]} {'includes' if several else 'is'} {value}"
     return ""
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w{3,}", text.lower())) - {"the", "and", "for"}

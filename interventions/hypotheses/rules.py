@@ -73,14 +73,9 @@ def quantifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edit
     return changes
 
 
-def nominal_modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
-    """A relative clause behind the title: one that a row of the table makes true keeps the label, another flips it."""
-    return modifiers(claim.text, claim.table, claim.values, flip, rng)
-
-
 RULES: dict[str, Rule] = {
     "entities": entities,
-    "nominal_modifiers": nominal_modifiers,
+    "nominal_modifiers": modifiers,
     "negation": negation,
     "numbers": numbers,
     "dates": dates,
