@@ -44,8 +44,14 @@ _UNDER = re.compile(r"\S+ (?:\w+ ){0,2}(?:labels?|names?|titles?|companies|brand
 _WORD_NUMBER = "|".join([*reversed(TENS), *reversed(UNITS[2:])])
 _NUMBER = re.compile(
     r"(?<![\w.,:/'’#–-])(?:(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-    rf"|(?P<words>(?:(?:{'|'.join(TENS)})-(?:{'|'.join(UNITS[1:10])})|(?:{_WORD_NUMBER}))(?![\w-])))(?![\w:/–'’-]|[.,]\d)",
+    rf"|(?P<words>(?:(?:{'|'.join(TENS)})[- ](?:{'|'.join(UNITS[1:10])})|(?:{_WORD_NUMBER}))(?![\w-])))"
+    r"(?![\w:/–'’-]|[.,]\d)",
     re.IGNORECASE,
+)
+# beside a number in words, more of it: "two hundred fifty"
+_MORE_BEFORE = re.compile(rf"\b(?:{'|'.join([*UNITS, *TENS])}|hundred|thousand|million|billion)[\s-]+$", re.IGNORECASE)
+_MORE_BEHIND = re.compile(
+    rf"(?:\s(?:hundred|thousand|million|billion))*[\s-]+(?:{'|'.join([*UNITS, *TENS])})\b", re.IGNORECASE
 )
 _YEAR = re.compile(r"(?<![\w.,:/$£€–-])(1[0-9]\d\d|20\d\d)(['’]?s)?(?![\w:/–-]|[.,]\d)")
 _YEAR_WORDS = frozenset(WORDS["before_years"]) | {month.lower() for month in MONTHS}
@@ -139,7 +145,7 @@ class RuleAnalyser:
         (Number(start=23, end=25, value=Decimal('30'), governor='over', governor_start=18),)
     """
 
-    name: str = "rules-1"
+    name: str = "rules-2"
     knows_entities: bool = False
 
     def analyse(self, text: str) -> Analysis:
@@ -150,7 +156,7 @@ class RuleAnalyser:
             dates=dates,
             quantifiers=_spans(QUANTIFIERS, text),
             negations=_spans(NEGATIVE, text),
-            verb=_auxiliary(text),
+            verb=auxiliary(text),
         )
 
 
@@ -218,7 +224,16 @@ def _numbers(text: str, dates: tuple[Date, ...]) -> tuple[Number, ...]:
         aged = re.search(r"\b(?:age|turning)\s+(?:of )?$", text[:start])
         timed = governor[0] in TIMES and not aged  # "after 5 years": how long, and not since when
         ranged = re.match(r"\s?(?:to|or|and|-|–|x|×|by) ?\d", text[end:])
-        if year_like or in_date or compound or timed or ranged or (not governor[0] and (named or _naming(previous))):
+        half = m["words"] and (_MORE_BEFORE.search(text[:start]) or _MORE_BEHIND.match(text[end:]))
+        if (
+            year_like
+            or in_date
+            or compound
+            or half
+            or timed
+            or ranged
+            or (not governor[0] and (named or _naming(previous)))
+        ):
             continue
         found.append(Number(start, end, _value(m), *governor))
     return tuple(found)
@@ -231,7 +246,7 @@ def _naming(previous: str) -> bool:
 def _value(m: re.Match[str]) -> Decimal:
     if m["digits"]:
         return Decimal(m["digits"].replace(",", ""))
-    words = m["words"].lower().split("-")
+    words = re.split("[- ]", m["words"].lower())
     return Decimal(sum((TENS.index(w) + 2) * 10 if w in TENS else UNITS.index(w) for w in words))
 
 
@@ -244,7 +259,7 @@ SUBORDINATE = re.compile(
 _DO: dict[str, str] = WORDS["do"]
 
 
-def _auxiliary(text: str) -> Verb | None:
+def auxiliary(text: str) -> Verb | None:
     """The first auxiliary, unless a subordinate clause may have begun."""
     m = _AUXILIARY.search(text)
     if m is None or SUBORDINATE.search(text[: m.start()]):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from interventions.hypotheses.analysis import Analysis
+from interventions.hypotheses.analysis import Analysis, Verb, auxiliary
 from interventions.hypotheses.text_edits import Edit
 from interventions.tables.title_expressions import inside, title_mentions
 from records import Table
@@ -45,6 +45,20 @@ class Claim:
     @property
     def text(self) -> str:
         return self.found.text
+
+    @property
+    def masked(self) -> str:
+        """The text with underscores in place of title expressions, whose words say nothing."""
+        text = self.text
+        for start, end, _ in title_mentions(self.table, text):
+            text = text[:start] + "_" * (end - start) + text[end:]
+        return text
+
+    @property
+    def verb(self) -> Verb | None:
+        """The finite verb of the main clause; where the analyser's is a word of the title, the first auxiliary."""
+        verb = self.found.verb
+        return verb if verb is None or self.free(verb.start, verb.end) else auxiliary(self.masked)
 
     def free(self, start: int, end: int) -> bool:
         """Whether a span touches no title expression."""

@@ -14,7 +14,6 @@ from interventions.hypotheses.claim import Claim, Edits
 from interventions.hypotheses.quantities import DURING, YEARS, directly
 from interventions.hypotheses.rules import VAGUE
 from interventions.hypotheses.text_edits import Edit
-from interventions.tables.title_expressions import title_mentions
 from records.word_lists import word_lists
 
 WORDS = word_lists(__file__)
@@ -44,7 +43,7 @@ SURE = re.compile(rf"\b(?:{'|'.join(WORDS['sure'])})\b", re.IGNORECASE)
 
 def negated(claim: Claim) -> list[Edits]:
     """Put a "not" to the verb behind the subject: the title, a pronoun, or "the band"."""
-    text, verb = _masked(claim), claim.found.verb
+    text, verb = claim.masked, claim.verb
     if not verb or claim.found.quantifiers or not _one_clause(claim, text):
         return []
     if LASTING.search(text) or not SUBJECT.fullmatch(text[: verb.start].strip()):
@@ -97,20 +96,12 @@ def _complement(
     if governor not in words or not directly(claim.text, governor_start) or not claim.free(start, end):
         return []
     behind = governor_start + len(governor)
-    text = _masked(claim)
+    text = claim.masked
     rest = text[:governor_start] + text[behind:start] + text[end:]
     if any(p.search(rest) for p in (DIGIT, ELSEWHERE, QUANTIFIED, SUPERLATIVE)) or not _one_clause(claim, rest):
         return []
     old, new = claim.text[governor_start:behind], words[governor]
     return [(Edit(governor_start, behind, old, new.capitalize() if old[0].isupper() else new, kind),)]
-
-
-def _masked(claim: Claim) -> str:
-    """The text with underscores in place of title expressions, whose words say nothing."""
-    text = claim.text
-    for start, end, _ in title_mentions(claim.table, text):
-        text = text[:start] + "_" * (end - start) + text[end:]
-    return text
 
 
 def _one_clause(claim: Claim, text: str) -> bool:

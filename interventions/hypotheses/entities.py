@@ -35,7 +35,7 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     """
     if (claim.entailed and not flip) or claim.found.negations or NOT_ALONE.search(claim.text):
         return []
-    known, title, changes, verb = known_words(claim), words(claim.table.title), [], claim.found.verb
+    known, title, changes, verb = known_words(claim), words(claim.table.title), [], claim.verb
     for start, end, kind in claim.found.entities:
         if verb and start < verb.end:  # part of the subject
             continue

@@ -16,15 +16,20 @@ from interventions.hypotheses.analysis import (
     TIMES,
     Date,
     Number,
-    before,
     to_words,
 )
 from interventions.hypotheses.claim import Claim, Edits
 from interventions.hypotheses.text_edits import Edit
 from records.word_lists import word_lists
 
-ONCE = re.compile(rf"\b(?:{'|'.join(word_lists(__file__)['once'])})\b", re.IGNORECASE)
-OR_SO = re.compile(r"\bor (?:less|more|fewer|so|older|younger|longer|shorter)\b", re.IGNORECASE)
+WORDS = word_lists(__file__)
+ONCE = re.compile(rf"\b(?:{'|'.join(WORDS['once'])})\b", re.IGNORECASE)
+OR_SO = re.compile(rf"\b(?:or|and) (?:{'|'.join(WORDS['or_so'])})\b", re.IGNORECASE)
+BOUNDED = re.compile(  # "a minimum of 50", "over about 50"; what governs the number directly is found before
+    rf"\b(?:(?:{'|'.join(MONOTONICITY)})\s+(?:\S+\s+){{1,2}}|(?:{'|'.join(WORDS['bounds'])})\s+(?:\S+\s+){{0,2}})$",
+    re.IGNORECASE,
+)
+AND_MORE = re.compile(r"\s?\+|\s?plus\b", re.IGNORECASE)  # "50+ awards"
 GAMES = re.compile(r"\s(?:\w+ )?(?:olympics|olympiad|games|season)\b", re.IGNORECASE)  # "the 84 Olympics"
 LATEST = 2020  # no year after this is made up
 YEARS = re.compile(r"(?<![\d,.])(?:1\d{3}|20\d\d)(?!\d|[,.]\d)")
@@ -33,7 +38,12 @@ SPAN = re.compile(
     re.IGNORECASE,
 )
 NEAREST, FARTHEST = 5, 40  # years between a year and the one that is made of it
-OPEN_ENDED = frozenset("or to until till through by".split())  # an earlier year may be true as well
+OPEN_ENDED = re.compile(  # "by the end of May 1990": another date may be true as well
+    rf"\b(?:{'|'.join([*TIMES, *WORDS['open_ended']])})\s+"
+    rf"(?:(?:{'|'.join([*WORDS['of_dates'], *MONTHS, *SEASONS])}|\d{{1,2}}(?:st|nd|rd|th)?),?\s+)*$",
+    re.IGNORECASE,
+)
+BETWEEN = re.compile(r"\bbetween\b", re.IGNORECASE)
 DURING = re.compile(  # "took place over 16 days" says how long, and not more than 16
     r"\b(?:place|held|spread|occurred|happened|recorded|filmed|shot|painted|made|written|span\w*|cover\w*) over$",
     re.IGNORECASE,
@@ -62,7 +72,7 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
             changes += [_renumbered(claim.text, number, value) for value in _flipping(claim, number)]
         elif DURING.search(claim.text[: number.governor_start + len(number.governor)]):
             continue
-        elif number.governor and not SUPERLATIVE.search(claim.text):
+        elif number.governor and directly(claim.text, number.governor_start) and not SUPERLATIVE.search(claim.text):
             direction = MONOTONICITY[number.governor][claim.label]
             new = _moved(number.value, direction, rng)
             if new is not None and not (_percent(claim.text, number.end) and new >= 100):
@@ -72,7 +82,10 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
 
 def _flipping(claim: Claim, number: Number) -> list[Decimal]:
     """Half and double of a number; of a governed one, that which says more than before."""
-    if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(claim.text[number.end :]):
+    left, right = claim.text[: number.start], claim.text[number.end :]
+    if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(right) or AND_MORE.match(right):
+        return []
+    if not number.governor and BOUNDED.search(left):
         return []
     values = _half_and_double(number.value)
     if number.governor:
@@ -119,7 +132,9 @@ def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | Non
 
 
 def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.random.Generator) -> str | None:
-    """Another date than any of the table's."""
+    """Another date than any of the table's; none where the sentence leaves open when."""
+    if any(p.search(claim.text) for p in (OR_SO, BETWEEN)) or OPEN_ENDED.search(claim.text[: date.start]):
+        return None
     if date.unit == "season":
         old = claim.text[date.start : date.end]
         new = SEASONS[old.lower()]
@@ -128,8 +143,7 @@ def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.rand
         tabled = _months(content)
         others = sorted(set(range(12)) - tabled - _months(claim.text))
         return MONTHS[others[int(rng.integers(len(others)))]] if tabled and others else None
-    open_ended = before(claim.text, date.start) in OPEN_ENDED or re.search(r"\bbetween\b", claim.text, re.IGNORECASE)
-    years = [] if open_ended else _other_years(claim, date, content)
+    years = _other_years(claim, date, content)
     return _as_date(years[int(rng.integers(len(years)))], date) if years else None
 
 
@@ -166,9 +180,10 @@ def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
 
 
 def directly(text: str, start: int) -> bool:
-    """Whether nothing measures the distance: not "just over", "shortly after", "2 years before"."""
+    """Whether nothing measures the distance: not "just over", "shortly after", "2 years before"; nor "in or before"."""
     measured = (
-        r"\b(?:just|right|shortly|soon|immediately|slightly|well|far|little|bit|much|years?|months?|days?|weeks?)\s*$"
+        r"\b(?:just|right|shortly|soon|immediately|slightly|well|far|little|bit|much|years?|months?|days?|weeks?"
+        r"|or)\s*$"
     )
     return not re.search(measured, text[:start], re.IGNORECASE)
 

@@ -45,14 +45,16 @@ def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     if not flip:
         for m in NEGATED.finditer(text):
             new = m[1] + ("n't" if m[2] == " not" else " not")
-            changes.append((Edit(*m.span(), m[0], new, "negation"),))
+            if claim.free(*m.span()):
+                changes.append((Edit(*m.span(), m[0], new, "negation"),))
         return changes
-    verb = claim.found.verb
+    verb = claim.verb
     if not negations and verb and not VAGUE.search(text) and not QUANTIFIED.search(text[: verb.start]):
         changes.append((Edit(verb.start, verb.end, text[verb.start : verb.end], verb.negated, "negation"),))
     if len(negations) == 1:
         for m in (*NEVER.finditer(text), *HAS_NO.finditer(text)):
-            if not UNLIKE.match(text[m.end(1) :]) and not re.search(r"\b(?:any|yet|ever|longer|anymore)\b", text):
+            sure = not UNLIKE.match(text[m.end(1) :]) and not re.search(r"\b(?:any|yet|ever|longer|anymore)\b", text)
+            if sure and claim.free(*m.span(1)):
                 changes.append((Edit(*m.span(1), m[1], "", "negation"),))
     return changes
 

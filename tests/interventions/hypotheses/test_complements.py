@@ -118,6 +118,7 @@ def test_other_sentences_are_not_negated(text):
         "It was not built after 1950.",
         "It was built 2 years after 1950.",
         "It was built shortly after 1950.",
+        "It was built in or before 1900.",  # "in or in or after"
         "It was built after the 1950s.",
         "It was built within 50 days.",
         "Its bells are over 50 tons.",  # some of them may be
@@ -141,6 +142,11 @@ def test_the_words_of_a_title_say_nothing(text):
     table = Table("Over and Out", (("Length", ("40:12",)),))
     assert flips(text, "numbers", table) == [text.replace("over", "at most")]
     assert len(flips(text, "negation", table)) == 1
+
+
+def test_the_verb_of_a_title_is_not_negated():
+    table = Table("Life is Beautiful", (("Length", ("40:12",)),))
+    assert flips("Life is Beautiful was made there.", "negation", table) == ["Life is Beautiful was not made there."]
 
 
 def test_a_contradiction_becomes_entailed_by_three_kinds_and_by_no_other():
