@@ -6,6 +6,7 @@ whether they are added. Here they replace others, so that all mixtures have as m
 epoch.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -87,17 +88,17 @@ def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Se
 
 
 def mixed(
-    examples: Examples, mixture: Sequence[Mixture], read: Callable[[Mixture], Examples], seed: int
+    examples: Examples, mixture: Sequence[Mixture], read: Callable[[Mixture], tuple[str, Examples]], seed: int
 ) -> tuple[Examples, Mapping[str, tuple[int, int]]]:
     """Replace some of the examples by those of mixtures.
 
     Both those that give way and those that come are chosen by (seed, uid): those of a smaller share are among those of
-    a larger one. Two mixtures from the same rows, with other labels, share no row.
+    a larger one. Two mixtures from the same rows, with other labels or names, share no row.
 
     Args:
         examples: The training set.
         mixture: What is mixed into it.
-        read: Reads all examples that a mixture takes some from.
+        read: Reads all examples that a mixture takes some from, and says where; their uids end in the row.
         seed: The run's seed.
 
     Returns:
@@ -108,10 +109,11 @@ def mixed(
     """
     taken: list[Examples] = []
     counts: dict[str, tuple[int, int]] = {}
-    used: set[str] = set()
+    used: dict[str, set[str]] = defaultdict(set)  # place to rows: names differ where one place is read twice
     for each in mixture:
-        pool, n = read(each), round(each.share * len(examples))
-        free = [position for position, uid in enumerate(pool.column("uid")) if uid not in used]
+        where, pool = read(each)
+        n = round(each.share * len(examples))
+        free = [position for position, uid in enumerate(pool.column("uid")) if _row(uid) not in used[where]]
         if not 1 <= n <= len(free):
             problem = f"and there are {len(free):,} to take" if n else "which is none"
             raise HeedError(
@@ -120,10 +122,14 @@ def mixed(
             )
         pool = pool.take(free)
         taken.append(pool.take(np.sort(by_hash(pool, seed, "mixture")[:n])))
-        used.update(taken[-1].column("uid"))
+        used[where].update(map(_row, taken[-1].column("uid")))
         counts[_described(each, counts)] = n, len(free)
     kept = by_hash(examples, seed, "mixed into")[sum(map(len, taken)) :]
     return Examples.concatenate([examples.take(np.sort(kept)), *taken]), counts
+
+
+def _row(uid: str) -> str:
+    return uid.rpartition("/")[2]
 
 
 def _described(mixture: Mixture, others: Mapping[str, Any]) -> str:

@@ -269,8 +269,8 @@ class PairedText(PairedData):
         examples, self.counts.mixed = mixed(examples, self.mixture, partial(self._ingredient, places), self.seed)
         return examples
 
-    def _ingredient(self, places: dict[str, str], mixture: Mixture) -> Examples:
-        """All examples that a mixture takes some from; ``places`` are those of the mixtures before, by their names."""
+    def _ingredient(self, places: dict[str, str], mixture: Mixture) -> tuple[str, Examples]:
+        """The place that a mixture takes from, and all its examples; ``places`` are those before, by their names."""
         where, rows = self._source(mixture.path or self.path).rows(
             mixture.split, aliases_of(mixture.split, self.aliases)
         )
@@ -283,7 +283,7 @@ class PairedText(PairedData):
         prefix = f"{self.name}/train+{mixture.called}"
         examples, no_gold = to_examples(rows, where, prefix, mixture.columns(self.columns))
         self.counts.add_no_gold("train", no_gold)
-        return examples
+        return next(place for place in places.values() if _same(place, where)), examples
 
     def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
         """Make examples of rows, and count what is left out; the arguments are as for :func:`to_examples`."""

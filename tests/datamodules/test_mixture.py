@@ -98,6 +98,15 @@ def test_two_mixtures_of_one_file_share_no_row(folder: Path) -> None:
         own(folder, Mixture(0.3, "more"), Mixture(0.25, "more"))
 
 
+def test_two_names_of_one_file_share_no_row_either(folder: Path) -> None:
+    turned = Mixture(0.25, "more", label="turned", name="turned", path=str(folder / "elsewhere" / ".."))
+    data = own(folder, Mixture(0.25, "more"), turned)
+    assert sources(data) == {"own/train": 100, "own/train+more": 50, "own/train+turned": 50}
+    rows = [uid.rpartition("/")[2] for uid in data.train_examples.column("uid") if "+" in uid]
+    assert len(set(rows)) == len(rows) == 100
+    assert data.counts.mixed["turned with turned"] == (50, 50)
+
+
 @given(st.integers(1, 100), st.integers(1, 100), st.integers(0, 5))
 def test_a_smaller_share_is_among_a_larger_one(folder: Path, small: int, large: int, seed: int) -> None:
     small, large = sorted((small, large))
