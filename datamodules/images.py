@@ -11,7 +11,7 @@ from pytorch_lightning.utilities import rank_zero_info
 
 from datamodules.sources.hub_and_local import Hub, Local
 from datamodules.sources.image_files import STARRED, PictureFolder, Pictures, filled, is_pattern
-from datamodules.sources.values import UNPACKED_WHOLE, brief, reason
+from datamodules.sources.values import UNPACKED_WHOLE, brief, is_empty, plain, reason
 from datamodules.text import PairedText, Rows
 from records import Examples, HeedError, open_file
 
@@ -103,10 +103,10 @@ def with_default(answers: Sequence[str], default_label: str | None, name: str) -
 
 
 def listed(answers: str, path: str | None) -> list[str]:
-    """The labels in a file; see :class:`PairedImages`.
+    """The labels in a file; see :class:`PairedImages`. A number is taken as text, and blank lines are not lines.
 
     Raises:
-        HeedError: There is no such file, or it lists none.
+        HeedError: There is no such file, it lists none, or something that is not a label, or it leaves a number out.
     """
     file = Path(answers)
     if path is not None and (Path(path) / answers).is_file():
@@ -120,16 +120,26 @@ def listed(answers: str, path: str | None) -> list[str]:
         if len(content) > UNPACKED_WHOLE:
             raise ValueError(f"it has more than {UNPACKED_WHOLE >> 20} MiB")
         text = content.decode("utf-8-sig")
-        found = json.loads(text) if file.suffix == ".json" else text.splitlines()
+        lines = file.suffix != ".json"
+        found = [line for line in text.splitlines() if line.strip()] if lines else json.loads(text)
     except (ValueError, RecursionError) as error:
         raise HeedError(f"§data.answers {file} cannot be read: {reason(error)}.") from None
     if isinstance(found, dict):
         found = found.get("id2label", found)
     if isinstance(found, dict):
-        found = [found[key] for key in sorted(found, key=lambda key: int(key) if key.isdecimal() else -1)]
+        numbers = [str(i) for i in range(len(found))]
+        if wrong := [key for key in found if key not in numbers]:
+            raise HeedError(
+                f"§data.answers {file}: the labels should have the numbers 0 to {len(found) - 1}, and one has "
+                f"{brief(wrong[0])}."
+            )
+        found = [found[number] for number in numbers]
     if not isinstance(found, list):
         raise HeedError(f"§data.answers {file} holds no list of labels but {brief(found)}.")
-    labels = [label.strip() for label in found if isinstance(label, str) and label.strip()]
+    for label in found:
+        if is_empty(label) or isinstance(label, bool) or not isinstance(label, str | int | float):
+            raise HeedError(f"§data.answers {file} lists {brief(label)}, which is not a label: write a text there.")
+    labels = [label.strip() if isinstance(label, str) else plain(label) for label in found]
     if twice := [label for label, n in Counter(labels).items() if n > 1]:
         raise HeedError(f"§data.answers {file} lists {twice[0]!r} twice.")
     if not labels:
