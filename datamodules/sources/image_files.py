@@ -19,6 +19,7 @@ from PIL import Image
 
 from datamodules.sources.hub_and_local import Local, inside
 from datamodules.sources.readers import SUFFIXES, Row, brief, read, reason
+from datamodules.sources.values import is_empty
 from records import FORMATS, HeedError, Picture, open_file, spooling
 from records.parts.pixels import pixels
 
@@ -229,7 +230,7 @@ def _content(value: Any, where: str, column: str, folder: Path | None) -> Path |
 
 
 def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
-    """A pattern with the values of a row, in which a ``*`` would stand for itself.
+    """A pattern with the values of a row, none of them empty but those with ``?``; a ``*`` would stand for itself.
 
     Example:
         >>> filled("{id-1}/{folder?}/{id-3}-img0.png", {"id": "dev-850-0-1"}, "dev.json, row 1")
@@ -237,11 +238,16 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
     """
     if missing := [name for name, how, _ in FIELD.findall(pattern) if name not in values and how != "?"]:
         raise HeedError(f"{where}: no column {missing[0]!r}; the columns are {', '.join(values)}.")
+    if empty := [name for name, how, _ in FIELD.findall(pattern) if how != "?" and is_empty(values[name])]:
+        raise HeedError(
+            f"{where}: the column {empty[0]!r} is empty, and {pattern} needs it: give it a value, or write "
+            f"{{{empty[0]}?}} where it may be."
+        )
 
     def fill(field: re.Match) -> str:
         name, how, form = field.groups()
         if how == "?":
-            return "" if values.get(name) is None else format(values[name], form or "")
+            return "" if is_empty(values.get(name)) else format(values[name], form or "")
         value = format(values[name], form or "")
         return "-".join(value.split("-")[: int(how[1:])]) if how else value
 

@@ -1,6 +1,7 @@
 """NLVR2: two pictures and a sentence, in the hub's schema, from saved data sets, and as the pictures were released."""
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -165,7 +166,12 @@ def test_what_patterns_say() -> None:
     with pytest.raises(HeedError, match="w: no column 'gone'"):
         filled("{gone-1}", row, "w")
     with pytest.raises(HeedError, match="does not fit the row"):
-        filled("{none:03}", row, "w")
+        filled("{id:03}", row, "w")
+    row |= {"blank": " ", "gap": math.nan}
+    assert filled("{blank?}{gap?}", row, "w") == ""
+    for pattern in ("{none}", "{none-1}", "{none:03}", "{blank}", "{gap-2}"):  # "None" would be one group of all rows
+        with pytest.raises(HeedError, match=r"w: the column '(none|blank|gap)' is empty, .* or write {\1\?} where"):
+            filled(pattern, row, "w")
 
 
 def test_a_label_that_is_neither_true_nor_false(tmp_path: Path) -> None:
