@@ -166,7 +166,7 @@ def test_what_patterns_say() -> None:
     with pytest.raises(HeedError, match="w: no column 'gone'"):
         filled("{gone-1}", row, "w")
     with pytest.raises(HeedError, match="does not fit the row"):
-        filled("{id:03}", row, "w")
+        filled("{id:d}", row, "w")
     row |= {"blank": " ", "gap": math.nan}
     assert filled("{blank?}{gap?}", row, "w") == ""
     for pattern in ("{none}", "{none-1}", "{none:03}", "{blank}", "{gap-2}"):  # "None" would be one group of all rows
