@@ -142,7 +142,7 @@ class PairedTables(PairedText):
     def _challenge(self, path: str) -> Examples:
         prefix = f"{self.name}/challenge"
         if file := challenge_file(path, "§data.inoculation.path"):
-            return load_counterfactuals(file, prefix, self.columns.labels)[1]
+            return load_counterfactuals(file, prefix, self.columns.labels, parts=self.columns.parts)[1]
         rows = self._source(self.path).with_tables(read(Path(path), self.quoting), path)
         examples, self.counts.no_gold["train"] = to_examples(rows, path, prefix, self.columns)
         return examples
@@ -153,11 +153,15 @@ class PairedTables(PairedText):
         Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §4 and §7.
 
         Raises:
-            HeedError: Fewer than ``n`` can be changed.
+            HeedError: The parts are not a table and a text, the labels are others, or fewer than ``n`` can be changed.
         """
+        table, hypothesis = self._table_and_text()
+        if missing := [label for label in ("entailment", "contradiction") if label not in self.columns.labels]:
+            raise HeedError(
+                f"§data.inoculation.perturbed needs the label {missing[0]!r}; {self.name} has "
+                f"{', '.join(self.columns.labels)}."
+            )
         examples = self.load("train")
-        (table,) = self.columns.kinds
-        hypothesis = next(part for part in examples.parts if part != table)
         source = Source(examples, best_analyser(), hypothesis, table)
         kinds = [kind for kind in KINDS if kind != "entities" or source.analyser.knows_entities]
         changes = [PerturbHypothesis(kind, way, source) for kind in kinds for way in DIRECTIONS]
@@ -176,6 +180,17 @@ class PairedTables(PairedText):
                 )
                 return Examples.of(found)
         raise HeedError(f"§data.inoculation.n {n}: only {len(found)} hypotheses of the training set can be perturbed.")
+
+    def _table_and_text(self) -> tuple[str, str]:
+        """The part that is the table, and the hypothesis, where there is one of each."""
+        parts, tables = list(self.columns.parts), list(self.columns.kinds)
+        texts = [part for part in parts if part not in tables]
+        if (len(tables), len(texts)) != (1, 1):
+            raise HeedError(
+                f"§data.inoculation.perturbed needs one part that is a table, of the column {PREMISE}, and one text; "
+                f"§data.parts has {', '.join(f'{part} ({self.columns.parts[part]})' for part in parts)}."
+            )
+        return tables[0], texts[0]
 
     def setup(self, stage: str) -> None:
         super().setup(stage)

@@ -310,10 +310,8 @@ class Examples(Sequence[Example]):
         return Examples(self.table.select(others[:2] + [f"parts.{p}" for p in parts] + others[2:]))
 
     def rename_parts(self, names: Sequence[str]) -> "Examples":
-        """The same examples with other names for the parts, in their order."""
-        new = {
-            f"{kind}.{old}": f"{kind}.{name}"
-            for kind in ("parts", "groups")
-            for old, name in zip(self.parts, names, strict=True)
-        }
-        return Examples(self.table.rename_columns([new.get(c, c) for c in self.table.column_names]))
+        """The same examples with other names for the parts, in their order; a further group of that name gives way."""
+        pairs = list(zip(self.parts, names, strict=True))
+        new = {f"{kind}.{old}": f"{kind}.{name}" for kind in ("parts", "groups") for old, name in pairs}
+        kept = [c for c in self.table.column_names if c in new or c not in new.values()]
+        return Examples(self.table.select(kept).rename_columns([new.get(c, c) for c in kept]))

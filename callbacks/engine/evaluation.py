@@ -152,15 +152,23 @@ def require_data(trainer: Trainer, named: str) -> None:
 
 
 def fitted(pool: Examples, data: PairedData) -> Examples:
-    """Examples of another data set with the parts that the model reads: matched by their order.
+    """Examples of another data set with the parts that the model reads: see :func:`fitted_parts`."""
+    return pool.rename_parts(fitted_parts(pool, data)).keep_parts(data.task.parts)
+
+
+def fitted_parts(pool: Examples, data: PairedData) -> tuple[str, ...]:
+    """What the data call each part of another data set: by its order, but the table, if each has one, the table.
 
     Raises:
         HeedError: They have another number of parts.
     """
-    parts = data.full_task.parts
+    parts, tables = data.full_task.parts, () if data.whole is None else data.whole.tables
     if len(pool.parts) != len(parts):
         raise HeedError(f"Examples of {', '.join(pool.parts)} do not fit a model of {', '.join(parts)}.")
-    return pool.rename_parts(parts).keep_parts(data.task.parts)
+    if (len(pool.tables), len(tables)) != (1, 1):
+        return tuple(parts)
+    texts = iter(part for part in parts if part not in tables)
+    return tuple(tables[0] if part in pool.tables else next(texts) for part in pool.parts)
 
 
 def by_split(pool: Examples, data: PairedData) -> list[Examples]:

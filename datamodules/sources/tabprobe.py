@@ -16,6 +16,7 @@ from datamodules.sources.table_files import TableFolder, plain
 from records import Examples, HeedError
 
 LABELS = {"entailment": ["E"], "neutral": ["N"], "contradiction": ["C"]}
+PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
 ORIGINALS, MODIFIED = "tables_json", "tables_mod_json"
 COUNTERFACTUAL = [f"{side}_{what}" for side in ("original", "modified") for what in ("tableid", "hypothesis", "label")]
 ANNOTATED = ("Table ID", "Hypothesis", "Truth Label", "Labels", "Majority Label", "JSON")
@@ -50,6 +51,7 @@ def load_counterfactuals(
     prefix: str | None = None,
     labels: Mapping[str, Sequence[str | int]] = LABELS,
     flag: str = "path",
+    parts: Mapping[str, str] = PARTS,
 ) -> tuple[Examples, Examples]:
     """Examples on original tables, and the same on modified ones, with their labels.
 
@@ -58,6 +60,7 @@ def load_counterfactuals(
         prefix: The start of each uid; ``counterfactuals/<folder>`` if not given.
         labels: Label name to its spellings.
         flag: What messages call the path.
+        parts: Part name to "premise", the table, or "hypothesis".
 
     Returns:
         (originals, modified): as many, in the same order, with the same uids (``<prefix>/<row>``). Both have the
@@ -94,8 +97,8 @@ def load_counterfactuals(
             continue
         for found, values in zip(sides, pair, strict=True):
             found.append((row, values))
-    parts = {"premise": "premise", "hypothesis": "hypothesis"}
-    columns = Columns(parts, "label", labels, None, ("table",), ("table", "modified"), {"premise": "table"})
+    kinds = {part: "table" for part, column in parts.items() if column == "premise"}
+    columns = Columns(parts, "label", labels, None, ("table",), ("table", "modified"), kinds)
     prefix = prefix or f"counterfactuals/{file.parent.name}"
     (originals, a), (modified, b) = (to_examples(iter(rows), where, prefix, columns) for rows in sides)
     if a or b:

@@ -93,6 +93,22 @@ def test_counterfactual_tables_are_followed_by_who_reads_them(folder):
     assert engine.results["counts"]["counterfactual_tables/flips"]["flipped"] == 3
 
 
+@pytest.mark.parametrize(
+    "parts", [{"claim": "hypothesis", "grid": "premise"}, {"table": "premise", "claim": "hypothesis"}]
+)
+def test_probes_find_the_table_whatever_it_is_called(folder, parts):
+    flips, evidence = CounterfactualTables([str(folder / "flips")]), Evidence(str(folder / "relevant.csv"))
+    own = {"parts": parts, "template": None}
+    usual, other = (measure(reads_the_rows, module(folder, **how), flips, evidence) for how in ({}, own))
+    assert values(other, "") == values(usual, "")
+    usual, other = (
+        measure(reads_the_hypothesis, module(folder, **how), flips)
+        for how in ({"partial": "hypothesis"}, {"partial": "claim"} | own)
+    )
+    for prefix in ("accuracy/infotabs", "challenge/"):
+        assert values(other, prefix) == values(usual, prefix)
+
+
 def written(engine: Any, folder: Path) -> Path:
     write_results(folder, engine.results, engine.rows)
     return folder

@@ -17,11 +17,16 @@ def sure_of(answers, labels):
     return Outputs((numbers[:, None] == torch.arange(len(labels))).float(), numbers)
 
 
+def hypothesis(parts):
+    """The hypothesis, which may be called a claim."""
+    return parts["hypothesis" if "hypothesis" in parts else "claim"]
+
+
 class Parts(Processor):
     """A processor that lets a model see the parts themselves."""
 
     def lengths(self, examples):
-        return np.array([len(e.parts["hypothesis"]) for e in examples], dtype=np.int32)
+        return np.array([len(hypothesis(e.parts)) for e in examples], dtype=np.int32)
 
     def __call__(self, examples):
         texts = [{n: p.encode() if isinstance(p, Table) else p for n, p in e.parts.items()} for e in examples]
@@ -41,8 +46,8 @@ class Oracle(Classifier):
     def answer(self, inputs):
         answers = []
         for parts in inputs["parts"]:
-            table = Table.decode(parts["premise"]) if parts.get("premise", "").startswith("[") else None
-            answers.append(self.rule(table, parts["hypothesis"]))
+            table = next((Table.decode(text) for text in parts.values() if text.startswith("[")), None)
+            answers.append(self.rule(table, hypothesis(parts)))
         return sure_of(answers, self.task.labels)
 
 

@@ -318,6 +318,7 @@ def test_other_names_for_the_parts_change_nothing_else():
     assert (dict(renamed[0].parts), renamed[0].label) == ({"premise": "x", "hypothesis": "y"}, "yes")
     content = {"premise": pool[0].groups["a"], "hypothesis": pool[0].groups["b"]}
     assert (dict(renamed[0].groups), dict(renamed[0].meta)) == (content | {"g": "1"}, {"m": "z"})
+    assert dict(pool.rename_parts(["g", "a"])[0].groups) == {"g": pool[0].groups["a"], "a": pool[0].groups["b"]}
     with pytest.raises(ValueError):
         pool.rename_parts(["premise"])
 

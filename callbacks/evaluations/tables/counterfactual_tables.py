@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted
+from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, fitted_parts
 from datamodules import PairedData, load_counterfactuals
 from interventions import Annotated, RuleAnalyser, Source, SwapTitle
 from interventions.tables.allowed_transitions import LABELS
@@ -74,7 +74,7 @@ class CounterfactualTables(Evaluation):
                 raise HeedError(f"{flag} {path}: another folder is called {name} as well.")
             sets[name] = load_counterfactuals(path, set_data(name), flag=flag)
         originals, changed = map(Examples.concatenate, zip(*sets.values(), strict=True))
-        pool, table, hypothesis = fitted(originals, data), *data.full_task.parts
+        pool, (table, hypothesis) = fitted(originals, data), fitted_parts(originals, data)
         edited = fitted(changed, data)
         changes = [Annotated(name, edited, table, expected) for name, expected in ANNOTATED.items()]
         for name, (mine, _) in sets.items():  # tables of one set lend each other their titles

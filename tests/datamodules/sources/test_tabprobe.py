@@ -13,10 +13,13 @@ import yaml
 
 from datamodules import PairedTables, load_counterfactuals, load_evidence, load_tables
 from datamodules.base.inoculation import Inoculation
-from records import Example, Examples, HeedError, Table
+from records import Composed, Example, Examples, HeedError, Table
+
+from infotabs_files import write_infotabs
 
 ROOT = Path(__file__).parents[3]
 SETTINGS = yaml.safe_load((ROOT / "configs" / "data" / "infotabs.yaml").read_text())["init_args"]
+OPEN = {"template": None, "prompts": None}  # what names the parts
 FLIP = {"entailment": "contradiction", "contradiction": "entailment"}
 HEADER = ["original_tableid", "original_hypothesis", "original_label"]
 HEADER = [*HEADER, *(name.replace("original", "modified") for name in HEADER)]
@@ -70,10 +73,7 @@ def test_the_real_counterfactuals_inoculate(shared_data: Path) -> None:
 
 def perturbed(path: Path, n: int, **settings: Any) -> Examples:
     data = PairedTables(
-        **SETTINGS | {"path": str(path)},
-        augment="inoculation",
-        inoculation=Inoculation(perturbed=True, n=n),
-        **settings,
+        **SETTINGS | {"path": str(path)} | settings, augment="inoculation", inoculation=Inoculation(perturbed=True, n=n)
     )
     data.setup("fit")
     return data.train_examples
@@ -256,3 +256,46 @@ def test_an_annotation_that_does_not_fit_is_named(tmp_path: Path, row: list[str]
 def test_an_annotation_needs_its_columns(tmp_path: Path) -> None:
     with pytest.raises(HeedError, match="row 1: no column 'Majority Label'; the columns are Table ID, Hypothesis"):
         load_evidence(write(tmp_path / "a.csv", [annotation(["100"], "100")[:4]], ANNOTATED[:4]), examples())
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"grid": "premise", "claim": "hypothesis"},
+        {"table": "premise", "claim": "hypothesis"},
+        {"claim": "hypothesis", "grid": "premise"},
+        {"premise": "hypothesis", "hypothesis": "premise"},
+    ],
+)
+def test_modified_tables_inoculate_data_that_call_their_parts_otherwise(tmp_path: Path, parts: dict[str, str]) -> None:
+    folder = write_infotabs(tmp_path)
+    settings = {"path": str(folder / "infotabs"), "swap": [], "parts": parts, "augment": "inoculation"} | OPEN
+    data, usual = (
+        PairedTables(**SETTINGS | settings | named, inoculation=Inoculation(str(folder / "flips"), 2))
+        for named in ({}, {"parts": SETTINGS["parts"]})
+    )
+    data.setup("fit")
+    usual.setup("fit")
+    assert data.train_examples.parts == tuple(parts)
+    table, text = (next(part for part in parts if parts[part] == column) for column in ("premise", "hypothesis"))
+    assert data.train_examples.tables == (table,)
+    whole = Composed.whole(data.train_examples)
+    assert list(whole.column(f"parts.{table}")) == list(usual.train_examples.column("parts.premise"))
+    assert list(whole.column(f"parts.{text}")) == list(usual.train_examples.column("parts.hypothesis"))
+    assert data.train_examples.groups == tuple(data.load("train").groups)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"parts": {"hypothesis": "hypothesis", "other": "table_id"}}, "perturbed needs one part that is a table"),
+        (
+            {"parts": {"premise": "premise", "a": "hypothesis", "b": "annotater_id"}},
+            "needs .*, and one text; parts has",
+        ),
+        ({"labels": {"yes": ["E"], "no": ["C", "N"]}, "default_label": None}, "needs the label 'entailment'; infotabs"),
+    ],
+)
+def test_hypotheses_are_perturbed_where_there_is_one_and_a_table(tmp_path: Path, settings: Any, message: str) -> None:
+    with pytest.raises(HeedError, match=message):
+        perturbed(write_infotabs(tmp_path) / "infotabs", 2, **OPEN | settings)
