@@ -51,7 +51,15 @@ class Reading(PairedText):
         distractors: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
+        if kwargs.get("several") is not None:
+            raise HeedError(f"§data.several is about labels; the column {answers!r} lists all right answers already.")
         super().__init__(name, parts, labels={}, label=answers, default_label="", **kwargs)
+        if STARTS in self.columns.meta:
+            setting = "slices" if STARTS in self.columns.slices else "meta"
+            raise HeedError(
+                f"§data.{setting} names a column {STARTS!r}, which is where answers begin in their text: leave it out, "
+                "or call it otherwise in the file."
+            )
         if len(parts) < 2:
             raise HeedError(f"§data.parts names {len(parts)} parts, and should name a text and a question.")
         if self.partial and len(parts) > 2:

@@ -211,10 +211,18 @@ class PairedTables(PairedText):
                 )
             names.add(found[0])
         kept = np.array([table not in names for table in examples.column(f"meta.{TABLE}")])
+        absent = sorted(names.difference(examples.column(f"meta.{TABLE}")))
+        if len(absent) == len(names):
+            raise HeedError(
+                f"§data.without_tables {file} names no table of the training set: its first is {absent[0]!r}, and those "
+                f"of the training set are called like {examples.value(f'meta.{TABLE}', 0)!r}."
+            )
         if not kept.any():
             raise HeedError(f"§data.without_tables {file} leaves nothing to train on.")
+        others = f"; of those, not in the training set: {len(absent):,} of {len(names):,}" if absent else ""
         rank_zero_info(
-            f"{self.name}: {len(kept) - kept.sum():,} training examples are left out, on tables that {file} names."
+            f"{self.name}: {len(kept) - kept.sum():,} training examples are left out, on tables that {file} names"
+            f"{others}."
         )
         return examples.take(np.flatnonzero(kept))
 

@@ -236,6 +236,12 @@ def _delimited(
                     raise HeedError(f"{path}, row {row}: {len(values)} fields where {said} {len(header)} ({hint}).")
                 yield row, dict(zip(names, values[named], strict=True))
     except csv.Error as error:
+        if "new-line character" in str(error):
+            place = f"row {row + 1}" if row >= 0 else "line 1"
+            raise HeedError(
+                f"{path}, {place}: a carriage return stands within a line, as in files of old Macs: save it with a "
+                "line feed at the end of each line."
+            ) from None
         raise HeedError(f"{path}, row {row + 1}: {reason(error)} ({hint}).") from None
 
 

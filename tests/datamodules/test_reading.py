@@ -197,6 +197,14 @@ def test_one_part_alone_is_no_text_with_a_question() -> None:
         Reading("x", {"context": "context"})
 
 
+def test_settings_that_answers_in_a_text_do_not_have_are_refused() -> None:
+    for setting in ("meta", "slices"):
+        with pytest.raises(HeedError, match=f"{setting} names a column 'starts', which is where answers begin"):
+            Reading("d", PARTS, **{setting: ["starts"]})
+    with pytest.raises(HeedError, match="several is about labels; the column 'answers' lists all right answers"):
+        Reading("d", PARTS, several="list")
+
+
 WORDS = st.lists(st.sampled_from(["art", "Art", "party", "(art)", "a", "r", "t"]), min_size=1, max_size=8)
 
 

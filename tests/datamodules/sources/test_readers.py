@@ -70,6 +70,19 @@ def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, suffix: str
     assert [columns for _, columns in read(path)] == rows
 
 
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+@pytest.mark.parametrize(("newline", "place"), [("\r", "line 1"), ("\n", "row 2")])
+def test_lines_that_end_as_on_old_macs_are_named(tmp_path: Path, suffix: str, newline: str, place: str) -> None:
+    path = write(tmp_path / f"a.{suffix}", [{"a": "x", "b": "y"}] * 3, newline=newline)
+    if newline == "\n":
+        lines = path.read_bytes().split(b"\n")
+        path.write_bytes(b"\n".join([*lines[:2], lines[2].replace(b"x", b"x\rx"), *lines[3:]]))
+    for quoting in (True, False):
+        message = refused(path, quoting=quoting)
+        assert f"{place}: a carriage return stands within a line" in message
+        assert "quoting" not in message
+
+
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl"])
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
