@@ -214,8 +214,8 @@ class PairedTables(PairedText):
         absent = sorted(names.difference(examples.column(f"meta.{TABLE}")))
         if len(absent) == len(names):
             raise HeedError(
-                f"§data.without_tables {file} names no table of the training set: it has {absent[0]!r}, and those there "
-                f"are called like {examples.value(f'meta.{TABLE}', 0)!r}."
+                f"§data.without_tables {file} names no table of the training set: it has {absent[0]!r}, and those "
+                f"there are called like {examples.value(f'meta.{TABLE}', 0)!r}."
             )
         if not kept.any():
             raise HeedError(f"§data.without_tables {file} leaves nothing to train on.")
