@@ -391,6 +391,7 @@ def test_another_value_of_a_clause_is_false_of_the_table(key, own, others, made)
     [
         ("Los Angeles", ["California", "United States", "Nevada", "Europe", "Paris"], {"Paris"}),
         ("San Diego", ["California", "London", "Oslo"], {"Oslo"}),  # of London, parts have names of their own
+        ("Brooklyn", ["New York City", "New York", "Oslo"], {"Oslo"}),
         ("Nevada", ["Texas", "France", "Europe", "Oslo"], {"Texas"}),
         ("France", ["Texas", "Oslo", "Norway"], {"Norway"}),
     ],
