@@ -92,6 +92,9 @@ class HeedCLI(LightningCLI):
         except Refusal as refusal:
             raise located(refusal, parser, args) from None
         require_kinds(self.config)
+        for flag, value in {"init_from": "RUN", "allow_package": "NAME", "resume": "RUN"}.items():
+            if self.config.get(flag) and f"--{flag}" not in args:
+                raise HeedError(f"{flag} is read before any file of settings: give it as --{flag} {value}.")
         if self.config.seed_everything is True:
             self.config.seed_everything = self.config.data.init_args.seed = drawn_seed()
         if not 0 <= int(self.config.seed_everything or 0) < 2**32:
@@ -165,9 +168,6 @@ class HeedCLI(LightningCLI):
             raise HeedError(
                 "--checkpoint.dirpath: checkpoints lie in the folder of the run; choose that with --output."
             )
-        for flag, value in {"init_from": "RUN", "allow_package": "NAME"}.items():
-            if self.config.get(flag):
-                raise HeedError(f"{flag} is read before any file of settings: give it as --{flag} {value}.")
         self.datamodule.allow_changed = not self.evaluating and self.config.allow_changed_data
         self._prepare_model()
         self.prompts = prompts_of(self.config_init.get("prompt"), self.model, self.datamodule)

@@ -64,7 +64,10 @@ set_loader("yaml", _bounded, (yaml.YAMLError,))
 
 
 class Parser(LightningArgumentParser):
-    """Reports a mistake in one sentence."""
+    """Reports a mistake in one sentence. A flag is given whole: what reads the command line first knows no other."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False} | kwargs)
 
     def error(self, message: str, ex: Exception | None = None) -> None:
         raise Refusal(one_sentence(message))

@@ -46,7 +46,7 @@ def located(error: HeedError, parser: ArgumentParser, args: Sequence[str]) -> He
         known = _settings(named[group]) if group in named else groups.get(group, ())
         if name and known and name not in known and (near := _nearest(name, known)):
             return HeedError(f"--{group}.{name}: there is no such setting; do you mean --{group}.{near}?")
-        if group not in groups and (near := _nearest(group, groups)):
+        if group not in groups and (near := _nearest(group, groups) or _within(group, groups, named)):
             return HeedError(f"--{group}: there is no such setting; do you mean --{near}?")
     return error
 
@@ -58,6 +58,13 @@ def _groups(parser: ArgumentParser) -> dict[str, set[str]]:
         group, _, rest = name.partition(".")
         groups.setdefault(group, set()).update([rest.partition(".")[0]] if rest else [])
     return groups
+
+
+def _within(name: str, groups: dict[str, set[str]], named: dict[str, type | None]) -> str | None:
+    """The setting of a group that is nearest to a name that was given without its group."""
+    inner = groups | {kind: _settings(of_heed) for kind, of_heed in named.items()}
+    of = {setting: group for group in sorted(inner, reverse=True) for setting in inner[group]}
+    return f"{of[near]}.{near}" if (near := _nearest(name, of)) else None
 
 
 def _class(kind: str, args: Sequence[str]) -> type | None:
@@ -124,4 +131,5 @@ def _unknown(name: str, known: Collection[str]) -> str:
 
 
 def _nearest(name: str, known: Collection[str]) -> str | None:
-    return next(iter(difflib.get_close_matches(name, sorted(known), 1)), None)
+    begun = sorted((other for other in known if other.startswith(name)), key=lambda other: (len(other), other))
+    return next(iter(begun or difflib.get_close_matches(name, sorted(known), 1)), None)

@@ -12,7 +12,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 import evaluate
 import train
 from cli.app import HeedCLI
-from cli.messages import of_trainer
+from cli.messages import guarded, of_trainer
 from cli.short_forms import expand
 from lightning_modules.pretrained.backbones import load, resolve
 from records import HeedError
@@ -83,12 +83,32 @@ def test_a_mistake_in_a_configuration_has_its_line(refusal: Callable[..., str], 
         ("--model.learing_rate", "--model.learning_rate"),
         ("--trainer.max_epch", "--trainer.max_epochs"),
         ("--modle", "--model"),
+        ("--resum", "--resume"),
+        ("--outpu", "--output"),
+        ("--see", "--seed_everything"),
+        ("--max_ep", "--trainer.max_epochs"),
+        ("--checkpoint.mon", "--checkpoint.monitor"),
     ],
 )
 def test_the_nearest_flag_is_named(monkeypatch: pytest.MonkeyPatch, flag: str, near: str) -> None:
     monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
     with pytest.raises(HeedError, match=f"{flag}: there is no such setting; do you mean {near}"):
         HeedCLI(False, folder=None, args=expand([flag, "5"]))
+
+
+def test_a_misspelt_resume_leaves_the_run_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.yaml").write_text("kept")
+    with pytest.raises(SystemExit) as stop:
+        guarded(lambda: run(train.main, "--resum", tmp_path))
+    assert stop.value.code == 2
+    assert "--resum: there is no such setting; do you mean --resume?" in capsys.readouterr().err
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("config.yaml", "kept")]
+
+
+@pytest.mark.parametrize("flag", ["resume", "init_from", "allow_package"])
+def test_what_is_read_before_the_files_cannot_stand_in_one(refusal: Callable[..., str], flag: str) -> None:
+    said = refusal("--config", f"{flag}: runs/x\n")
+    assert said.startswith(f"{flag} is read before any file of settings: give it as --{flag} ")
 
 
 @pytest.mark.parametrize("other", [["--print_config"], ["--trainer.callbacks+=ModelSummary"]])
