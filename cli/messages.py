@@ -27,6 +27,7 @@ from records.storage.claim import release
 from records.storage.yaml_files import examine
 
 FLAG = r"--\1"  # of a setting that a message names
+QUOTES = 'YAML reads yes, no, on and off as true and false, so write such a text in quotes, as "yes"'
 
 
 def shown(record: logging.LogRecord) -> bool:
@@ -105,11 +106,34 @@ def one_sentence(message: str) -> str:
     if option := re.match(r"[Oo]ption '(.+)' is not accepted", reason):
         return f"{flag}.{option[1]}: there is no such setting." if flag else f"--{option[1]}: there is no such setting."
     reason = re.sub(r", denied by the .* to allow it", "", reason)  # that is said to programmers
-    reason = re.sub(r"a <class '(?:[\w.]+\.)?(\w+)'>", r"\1", reason).replace("a typing.Literal", "one of ")
-    value = re.search(r"Given value: (?!Namespace|NestedArg|<)(.{1,60})$", message, re.MULTILINE)
-    got = f" (got {value[1]})" if value and "Got value" not in reason else ""
+    reason, _, value = reason.partition(". Got value: ")
+    given = re.search(r"Given value: (?!Namespace|NestedArg|<)(.{1,60})$", message, re.MULTILINE)
+    value = value or (given[1] if given else "")
+    if reason.startswith("Expected a"):
+        reason = f"expected {_alternatives(tried, message, value) or reason.removeprefix('Expected ')}"
+    got = f" (got {value})" if value else ""
+    if value in ("True", "False") and re.search(r"\bstr\b", reason):
+        got += f"; {QUOTES}"
     reason = reason.rstrip(".")
     return f"{flag}: {reason[0].lower()}{reason[1:]}{got}." if flag else f"{reason}."
+
+
+def _alternatives(tried: list[str], message: str, value: str) -> str:
+    """What a setting may be, from the line of each member of its union that was tried."""
+    literals = ", ".join(re.findall(r"Literal\[(.*?)\]", message)).split(", ")
+    literals = list({literal.strip("'"): literal for literal in literals if literal}.values())
+    types = re.findall(r"Expected a <class '(?:[\w.]+\.)?(\w+)'>", "\n".join(tried))
+    if union := literals and re.search("Subtypes: (.*)", message):
+        types = [name for name in types if f"<class '{name}'>" in union[1]]  # not those of the literals
+    is_class = any("dot import path" in line for line in tried)
+    item = value if re.fullmatch(r"[\w.-]+", value) else "..."
+    forms = {} if is_class else {"dict": "{NAME: VALUE}", "list": f"[{item}]"}
+    names = {"Sequence": "list", "Iterable": "list", "Mapping": "dict"}
+    types = dict.fromkeys(names.get(name, name) for name in types)
+    allowed = [f"{name}, as in '{forms[name]}'" if name in forms else name for name in types]
+    allowed += [f"one of [{', '.join(literals)}]"] if literals else []
+    allowed += ["the name of a class (spelt as in Python)", "its settings in braces"] if is_class else []
+    return " or ".join([", ".join(allowed[:-1])] * (len(allowed) > 1) + allowed[-1:])
 
 
 def user_mistake(error: BaseException | None) -> HeedError | None:

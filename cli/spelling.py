@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -35,7 +36,9 @@ def located(error: HeedError, parser: ArgumentParser, args: Sequence[str]) -> He
         if flag in ("--data", "--model", "--config") and not path.startswith("{") and Path(path).is_file():
             prefix = "" if flag == "--config" else flag.removeprefix("--")
             root = yaml.compose(Path(path).read_text(encoding="utf-8-sig"), Loader=yaml.SafeLoader)
-            for line, said in _faults(root, prefix, groups, named):
+            setting = re.match(r"--[\w.]*?(\w+): .*quotes", error.args[0])
+            unquoted = _unquoted(root, setting[1]) if setting else ()
+            for line, said in (*_faults(root, prefix, groups, named), *unquoted):
                 return HeedError(f"{flag} {path}, line {line}: {said}")
     for arg in args:
         flag = arg.partition("=")[0].removesuffix("+").replace("init_args.", "")
@@ -61,10 +64,10 @@ def _groups(parser: ArgumentParser) -> dict[str, set[str]]:
 
 
 def _within(name: str, groups: dict[str, set[str]], named: dict[str, type | None]) -> str | None:
-    """The setting of a group that is nearest to a name that was given without its group."""
+    """The setting of a group whose name, or its beginning, was given without the group."""
     inner = groups | {kind: _settings(of_heed) for kind, of_heed in named.items()}
     of = {setting: group for group in sorted(inner, reverse=True) for setting in inner[group]}
-    return f"{of[near]}.{near}" if (near := _nearest(name, of)) else None
+    return next((f"{of[setting]}.{setting}" for setting in _begun(name, of)), None)
 
 
 def _class(kind: str, args: Sequence[str]) -> type | None:
@@ -123,6 +126,19 @@ def _faults(
             yield from _faults(value, key.value, groups, named)
 
 
+def _unquoted(node: yaml.Node | None, setting: str, inside: bool = False) -> Iterator[tuple[int, str]]:
+    """(Line, what is wrong there) of each text of a setting that YAML reads as true or false."""
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            yield from _unquoted(value, setting, inside or key.value == setting)
+    elif isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            yield from _unquoted(value, setting, inside)
+    elif inside and node is not None and node.tag == "tag:yaml.org,2002:bool":
+        said = "false" if yaml.safe_load(node.value) is False else "true"
+        yield node.start_mark.line + 1, f'YAML reads {node.value} as {said}: put it in quotes, "{node.value}".'
+
+
 def _unknown(name: str, known: Collection[str]) -> str:
     if near := _nearest(name, known):
         return f"there is no setting {name!r} here; do you mean {near!r}?"
@@ -131,5 +147,9 @@ def _unknown(name: str, known: Collection[str]) -> str:
 
 
 def _nearest(name: str, known: Collection[str]) -> str | None:
-    begun = sorted((other for other in known if other.startswith(name)), key=lambda other: (len(other), other))
-    return next(iter(begun or difflib.get_close_matches(name, sorted(known), 1)), None)
+    return next(iter(_begun(name, known) or difflib.get_close_matches(name, sorted(known), 1)), None)
+
+
+def _begun(name: str, known: Collection[str]) -> list[str]:
+    """The known names that begin with a name, the shortest first."""
+    return sorted((other for other in known if other.startswith(name)), key=lambda other: (len(other), other))

@@ -199,7 +199,7 @@ TAKEN = ("last", "previous", "interrupted", "damaged")
         (["--nope", "3"], "nrecognized arguments: --nope 3; --help lists what there is."),
         (["--trainer.max_epochs", "x"], "--trainer.max_epochs: expected int (got x)."),
         (["--data.augment", "x"], "--data.augment: expected one of ['counterfactual', 'inoculation'] (got x)."),
-        (["--data.inoculation.n", "x"], "--data.inoculation.n: expected int. Got value: x."),
+        (["--data.inoculation.n", "x"], "--data.inoculation.n: expected int (got x)."),
         (["--trainer.callbacks", "os.system"], "--trainer.callbacks: "),
         (["--model", "datamodules.Planted"], "--model: "),
         (["--data", "lightning_modules.Encoder"], "--data: "),

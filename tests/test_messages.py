@@ -77,6 +77,47 @@ def test_a_mistake_in_a_configuration_has_its_line(refusal: Callable[..., str], 
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (MINE.replace("z: [1]", "z: [1, yes]"), 'line 7: YAML reads yes as true: put it in quotes, "yes".'),
+        (MINE + "  default_label: No\n", 'line 8: YAML reads No as false: put it in quotes, "No".'),
+        (
+            MINE + "  verbalisers:\n    x: a\n    z: off\n",
+            'line 10: YAML reads off as false: put it in quotes, "off".',
+        ),
+    ],
+)
+def test_a_word_that_yaml_does_not_read_as_text_has_its_line(refusal: Callable[..., str], text: str, told: str) -> None:
+    assert refusal("--data", text) == f"--data mine.yaml, {told}"
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (["--data.labels", "{x: [yes], y: [1]}"], "--data.labels: expected str or int (got True); YAML reads yes, no,"),
+        (
+            ["--trainer.precision", "bf17"],
+            "--trainer.precision: expected one of ['64', '32', '16', 'transformer-engine',",
+        ),
+        (["--seed_everything", "1e99"], "--seed_everything: expected bool or int (got 1e+99)."),
+        (["--trainer.limit_val_batches", "x"], "--trainer.limit_val_batches: expected int or float (got x)."),
+        (["--data.swap", "hypothesis"], "--data.swap: expected list, as in '[hypothesis]' (got hypothesis)."),
+        (["--data.groups", "article"], "--data.groups: expected list, as in '[article]' (got article)."),
+        (["--data.splits", "a.csv"], "--data.splits: expected dict, as in '{NAME: VALUE}' (got a.csv)."),
+        (
+            ["--trainer.callbacks", "Earlystopping"],
+            "--trainer.callbacks: expected list, the name of a class (spelt as in",
+        ),
+    ],
+)
+def test_all_that_a_setting_may_be_is_said(monkeypatch: pytest.MonkeyPatch, settings: list[str], told: str) -> None:
+    monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
+    with pytest.raises(HeedError) as caught:
+        HeedCLI(False, folder=None, args=expand(["--data", "mnli", *settings]))
+    assert str(caught.value).startswith(told)
+
+
+@pytest.mark.parametrize(
     ("flag", "near"),
     [
         ("--data.max_trian", "--data.max_train"),
