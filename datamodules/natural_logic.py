@@ -8,7 +8,7 @@ from typing import Any
 
 from pytorch_lightning.utilities import rank_zero_info
 
-from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
+from datamodules.sources.hub_and_local import Columns, Hub, Local, split_form, to_examples
 from datamodules.sources.readers import read
 from datamodules.text import PairedText
 from interventions.natural_logic import CONTEXTS, PAIRS, compose, word_pairs
@@ -67,9 +67,10 @@ class Composed(Local):
             if (self.path / name / CONTEXTS).is_file():
                 return self.path / name
         found = ", ".join(sorted(f"{p.name}/" if p.is_dir() else p.name for p in self.path.iterdir())) or "nothing"
+        form = f" {split_form(names)}" if self.flags == Composed.flags else ""
         raise HeedError(
             f"{self.path} has no folder for the split {split!r} (looked for {', '.join(names)} with {CONTEXTS} and "
-            f"{PAIRS}); it holds {found}. Name one with {self.flags[1]}."
+            f"{PAIRS}); it holds {found}. Name one with {self.flags[1]}{form}."
         )
 
 

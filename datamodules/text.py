@@ -163,8 +163,8 @@ class PairedText(PairedData):
         if named:
             off = " ".join(f"§data.{flag} null" for flag in flags)
             raise HeedError(
-                f"§data.{flags[0]} takes examples of the training set to validate on, and {' and '.join(named)}: use "
-                f"either ({off} to switch it off)."
+                f"§data.{flags[0]} {getattr(self, flags[0])} (given, or the default of {self.name}) takes examples of the "
+                f"training set to validate on, and {' and '.join(named)}: use either ({off} to switch it off)."
             )
 
     def load(self, split: Literal["train", "validation"]) -> Examples:
@@ -210,7 +210,7 @@ class PairedText(PairedData):
                 where = train if train == place else f"{train} and {place}, which hold the same"
                 raise HeedError(
                     f"{self.name} would be trained and validated on the same rows: the splits {self.splits['train']!r} "
-                    f"and {name!r} are {where}. Name another with §data.splits, {remedies}."
+                    f"and {name!r} are {where}. Name another with §data.splits '{{validation: NAME}}', {remedies}."
                 )
 
     def _place(self, source: Local | Hub, split: Literal["train", "validation"], name: str) -> str:

@@ -195,7 +195,8 @@ class Local:
                 return str(found[0]), read(found[0], self.quoting, self.columns)
         raise HeedError(
             f"{self.path} has no file for the split {split!r} (looked for {', '.join(names)} with the suffixes "
-            f"{', '.join(SUFFIXES)}, {TEXT}); it holds {_names(files)}. Name one with §data.splits{_held_out(names)}."
+            f"{', '.join(SUFFIXES)}, {TEXT}); it holds {_names(files)}. Name one with "
+            f"§data.splits {split_form(names)}{_held_out(names)}."
         )
 
     @property
@@ -214,8 +215,8 @@ class Local:
                 if not found:
                     known = ", ".join(map(column_name, splits))
                     raise HeedError(
-                        f"{folder} has no split {split!r}; it has {known}. Name one with §data.splits"
-                        f"{_held_out((split, *aliases))}."
+                        f"{folder} has no split {split!r}; it has {known}. Name one with §data.splits "
+                        f"{split_form((split, *aliases))}{_held_out((split, *aliases))}."
                     )
                 split, folder = found[0], inside(folder, found[0])
             for file in _described(folder / "state.json", "_data_files"):
@@ -284,6 +285,17 @@ class Hub:
             ) from error
         where = f"{id_} ({split})"
         return where, dataset_rows(found, where)
+
+
+def split_form(names: Sequence[str]) -> str:
+    """How §data.splits names another source for a split of these names; for both splits, where they tell nothing.
+
+    Example:
+        >>> split_form(["validation_matched", "dev_matched"]), split_form(["test"])
+        ("'{validation: NAME}'", "'{train: NAME, validation: NAME}'")
+    """
+    split = next((split for split in ("train", "validation") if any(name.startswith(split) for name in names)), None)
+    return f"'{{{split}: NAME}}'" if split else "'{train: NAME, validation: NAME}'"
 
 
 def _held_out(names: Sequence[str]) -> str:

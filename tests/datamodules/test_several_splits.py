@@ -145,11 +145,15 @@ def test_splits_of_composed_data(tmp_path: Path, write_nlixy: Any) -> None:
         ({"validation": []}, {}, "^splits: validation is an empty list.$"),
         ({"validation": ["one", "two", "one"]}, {}, "validation names one split twice, as one and one.$"),
         ({"validation": ["One", "two", "one.tsv"]}, {}, "validation names one split twice, as One and one.tsv.$"),
-        ({"validation": ["one", "two"]}, {"hold_out": 3}, r"hold_out takes .*\(hold_out null to switch"),
+        (
+            {"validation": ["one", "two"]},
+            {"hold_out": 3},
+            r"hold_out 3 \(given, or the default of own\) takes .*\(hold_out null to switch",
+        ),
         (
             {"validation": ["one", "two"]},
             {"folds": 3, "fold": 0},
-            r"folds takes .* names one, two: use either \(folds null fold null to switch it off\)",
+            r"folds 3 \(.* takes .* names one, two: use either \(folds null fold null to switch it off\)",
         ),
         ({"validation": ["one", "two"]}, {"meta": ["split"]}, "meta names a column 'split'"),
     ],

@@ -222,8 +222,10 @@ def test_a_folder_without_the_split_lists_what_there_is(tmp_path: Path) -> None:
     (tmp_path / "validation.doc").write_text("x")
     with pytest.raises(HeedError, match="it holds training.jsonl, validation.doc") as caught:
         Local(tmp_path).rows("validation", ("validation", "dev"))
-    assert "Name one with splits, or hold some training examples out with hold_out N." in str(caught.value)
-    with pytest.raises(HeedError, match="Name one with splits.$"):
+    assert "Name one with splits '{validation: NAME}', or hold some training examples out with hold_out N." in str(
+        caught.value
+    )
+    with pytest.raises(HeedError, match="Name one with splits '{train: NAME}'.$"):
         Local(tmp_path).rows("train", ())
 
 
