@@ -15,6 +15,7 @@ CONFIGS = Path(__file__).parents[1] / "configs"
 FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
 SETTINGS = ("partial", "slices")  # of the data
 ENDPOINT = "--endpoint"  # of --endpoint NAME, and --endpoint.max_requests N
+HELP = ("--data.help", "--model.help")
 DEFAULTS = {"data": "planted", "model": "minilm"}
 FAMILIES = {  # (data, model that a short form names): the model that is meant for such data
     ("datamodules.PairedImages", "lightning_modules.Encoder"): "lightning_modules.LateFusion",
@@ -41,7 +42,9 @@ def description(evaluating: bool) -> str:
         task = "Train a classifier over paired inputs, and watch whether it heeds every part of them."
         forms += [f"--augment NAME ({', '.join(names('augment'))})", "--partial PART (train on one part alone)"]
     forms.append("--slices COLUMN,COLUMN (accuracy and attentiveness by the values of these columns)")
-    settings = "--data.help CLASS and --model.help CLASS explain their settings, listed below."
+    settings = (
+        "--data.help NAME and --model.help NAME explain the settings of a short name, or of a class listed below."
+    )
     return f"{task} Short forms: {'; '.join(forms)}. {settings}"
 
 
@@ -63,6 +66,13 @@ def config_path(kind: str, name: str) -> str:
         return name
     more = ", the folder of a model, or its hub id, OWNER/NAME" if kind == "model" else ""
     raise HeedError(f"--{kind} {name}: unknown; known are {', '.join(names(kind))} (or name a YAML file{more}).")
+
+
+def _helped(flag: str, name: str, of_command: str | None) -> str:
+    """--data.help or --model.help, of the class of a short name, of another class, or by default of the command's."""
+    kind = flag.removeprefix("--").removesuffix(".help")
+    named = class_named(config_path(kind, name)) if name.islower() else name or of_command
+    return f"{flag}={named}" if named else flag
 
 
 def require_no_pipe(arguments: Sequence[str]) -> None:
@@ -121,6 +131,7 @@ def expand(argv: Sequence[str]) -> list[str]:
     """
     short: dict[str, str] = {}
     rest: list[str] = []
+    helps: dict[str, str] = {}
     argv = of_endpoint(argv)
     while argv:
         flag, has_value, value = argv.pop(0).partition("=")
@@ -128,6 +139,8 @@ def expand(argv: Sequence[str]) -> list[str]:
             if not has_value and (not argv or argv[0].startswith("--")):
                 raise HeedError(f"{flag} needs a name.")
             short[flag.removeprefix("--")] = value if has_value else argv.pop(0)
+        elif flag in HELP:
+            helps[flag] = argv.pop(0) if argv and not has_value and not argv[0].startswith("--") else value
         else:
             rest.append(flag + has_value + value)
     require_no_pipe([*rest, *short.values()])
@@ -143,10 +156,12 @@ def expand(argv: Sequence[str]) -> list[str]:
     named |= {kind: [class_named(config_path(kind, short[kind]))] for kind in DEFAULTS if kind in short}
     if meant := FAMILIES.get(tuple(found[-1] for found in named.values())):
         first += ["--model", meant]  # which keeps the settings
+        named["model"] = [meant]
     first += backbone
     if "augment" in short:
         first += ["--config", config_path("augment", short["augment"])]
     first += [a for path in configs if not classes[path] for a in ("--config", path)]  # settings, on top of the classes
+    rest += [_helped(flag, name, (named.get(flag[2:-5]) or [None])[-1]) for flag, name in helps.items()]
     if "slices" in short:
         short["slices"] = json.dumps([column for column in re.split(r"[\s,]+", short["slices"].strip("[] ")) if column])
     return first + rest + [a for name in SETTINGS if name in short for a in (f"--data.{name}", short[name])]

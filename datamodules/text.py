@@ -163,8 +163,8 @@ class PairedText(PairedData):
         if named:
             off = " ".join(f"§data.{flag} null" for flag in flags)
             raise HeedError(
-                f"§data.{flags[0]} {getattr(self, flags[0])} (given, or the default of {self.name}) takes examples of the "
-                f"training set to validate on, and {' and '.join(named)}: use either ({off} to switch it off)."
+                f"§data.{flags[0]} {getattr(self, flags[0])} (given, or the default of {self.name}) takes examples of "
+                f"the training set to validate on, and {' and '.join(named)}: use either ({off} to switch it off)."
             )
 
     def load(self, split: Literal["train", "validation"]) -> Examples:

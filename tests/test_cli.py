@@ -189,6 +189,26 @@ def test_settings_reach_the_modules(monkeypatch):
     assert made.config_init.attentiveness.draws == 3
 
 
+@pytest.mark.parametrize(
+    ("argv", "class_path", "settings"),
+    [
+        (["--data.help", "mnli"], "datamodules.PairedText", ["--data.path", "--data.splits", "--data.max_train"]),
+        (["--data.help=infotabs"], "datamodules.PairedTables", ["--data.keep_rows"]),
+        (["--data", "squad2", "--data.help"], "datamodules.Reading", ["--data.hold_out"]),
+        (["--data.help", "datamodules.Planted"], "datamodules.Planted", ["--data.n_train"]),
+        (["--model.help", "bert"], "lightning_modules.Encoder", ["--model.learning_rate"]),
+        (["--data", "nlvr", "--model.help"], "lightning_modules.LateFusion", ["--model.freeze_vision"]),
+    ],
+)
+def test_help_explains_the_settings_of_a_short_name(monkeypatch, capsys, argv, class_path, settings):
+    with pytest.raises(SystemExit) as stopped:
+        parse(monkeypatch, argv)
+    printed = capsys.readouterr().out
+    assert stopped.value.code == 0
+    assert f".help={class_path}" in printed
+    assert all(setting in printed for setting in settings)
+
+
 TAKEN = ("last", "previous", "interrupted", "damaged")
 
 
@@ -199,6 +219,7 @@ TAKEN = ("last", "previous", "interrupted", "damaged")
         (["--nope", "3"], "nrecognized arguments: --nope 3; --help lists what there is."),
         (["--trainer.max_epochs", "x"], "--trainer.max_epochs: expected int (got x)."),
         (["--data.augment", "x"], "--data.augment: expected one of ['counterfactual', 'inoculation'] (got x)."),
+        (["--data.help", "nope"], "--data nope: unknown; known are anli, "),
         (["--data.inoculation.n", "x"], "--data.inoculation.n: expected int (got x)."),
         (["--trainer.callbacks", "os.system"], "--trainer.callbacks: "),
         (["--model", "datamodules.Planted"], "--model: "),
