@@ -272,7 +272,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         "--internal-batch-sizes", type=int, nargs="+", default=[4, 8, 16, 32, 64], help="of captum, which has the best"
     )
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="of Heed")
-    options = parse(parser, argv)
+    options = parse(parser, argv, explainers.PACKAGES)
     with quiet():
         data = heed.mnli(options.data, max_validation=options.examples, eval_batch_size=options.batch_size)
         data.setup("validate")

@@ -13,13 +13,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerBase, pipeline
 
-try:
-    import shap
-    from captum.attr import LayerIntegratedGradients
-    from lime.lime_text import LimeTextExplainer
-except ModuleNotFoundError as error:
-    raise SystemExit(f"benchmarks: {error.name} is needed: pip install 'heed[benchmarks]'") from None
-
+PACKAGES = ("shap", "captum", "lime")  # imported where they are called, so that --help needs none of them
 Explain = Callable[[Sequence[str]], None]
 Inputs = Mapping[str, Tensor]
 
@@ -48,6 +42,8 @@ def batched_function(
 
 def with_shap(network: nn.Module, tokenizer: PreTrainedTokenizerBase, samples: int) -> Explain:
     """``shap.Explainer(pipeline)``: Owen values by the Partition explainer, of all labels."""
+    import shap
+
     classify = pipeline("text-classification", model=network, tokenizer=tokenizer, top_k=None, device="cpu")
     explainer = shap.Explainer(classify)
 
@@ -59,6 +55,8 @@ def with_shap(network: nn.Module, tokenizer: PreTrainedTokenizerBase, samples: i
 
 def with_lime(predict: Callable[[Sequence[str]], np.ndarray], labels: Sequence[str], samples: int) -> Explain:
     """``LimeTextExplainer().explain_instance`` for the most probable label."""
+    from lime.lime_text import LimeTextExplainer
+
     explainer = LimeTextExplainer(class_names=list(labels), random_state=0)
 
     def explain(texts: Sequence[str]) -> None:
@@ -76,6 +74,8 @@ def with_captum(
     Its arguments are the inputs of each example, the ids that the way begins at, int64 [1, tokens], and the output
     that is explained.
     """
+
+    from captum.attr import LayerIntegratedGradients
 
     def probabilities(input_ids: Tensor, *beside: Tensor) -> Tensor:
         names = ("attention_mask", "token_type_ids")[: len(beside)]

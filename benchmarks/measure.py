@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -177,9 +178,14 @@ def arguments(
     return parser
 
 
-def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line, and set the number of threads."""
+def parse(
+    parser: argparse.ArgumentParser, argv: Sequence[str] | None, packages: Sequence[str] = ()
+) -> argparse.Namespace:
+    """Read the command line, see that the packages are installed, and set the number of threads."""
     options = parser.parse_args(argv)
+    for package in packages:
+        if find_spec(package) is None:
+            raise SystemExit(f"benchmarks: {package} is needed: pip install -e '.[benchmarks]'")
     if options.threads:
         torch.set_num_threads(options.threads)
     return options

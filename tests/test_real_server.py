@@ -27,7 +27,7 @@ from causal import save
 from commands import results_of, run
 
 for package in ("openai", "fastapi", "uvicorn"):
-    pytest.importorskip(package, reason=f"{package} is not installed: pip install 'heed[openai,serve]'")
+    pytest.importorskip(package, reason=f"{package} is not installed: pip install -e '.[openai,serve]'")
 pytestmark = pytest.mark.slow  # the server imports transformers, and so does each process that is killed
 ROOT = Path(__file__).parents[1]
 SERVE = "import sys, torchvision_fix; from transformers.cli.transformers import main; sys.argv[0] = 'serve'; main()"

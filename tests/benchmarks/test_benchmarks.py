@@ -69,6 +69,20 @@ def test_attentiveness_counts_the_forwards_of_the_cost_model(common: list[str], 
     assert read_json(tmp_path / "found.json")["variants"]["a"]["forwards"] == heeds
 
 
+def test_the_packages_that_are_compared_are_needed_by_the_run_alone(
+    common: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("accelerate")
+    from benchmarks import attributions
+
+    monkeypatch.setattr(measure, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit) as stopped:
+        attributions.main(["--help"])
+    assert (stopped.value.code, "--samples" in capsys.readouterr().out) == (0, True)
+    with pytest.raises(SystemExit, match=r"shap is needed: pip install -e '\.\[benchmarks\]'"):
+        attributions.main([*common, "--checkpoint", "x"])
+
+
 def test_attributions_are_compared_with_the_packages(common: list[str], model: Path, tmp_path: Path) -> None:
     for package in ("accelerate", "shap", "lime", "captum"):
         pytest.importorskip(package)
