@@ -13,6 +13,7 @@ help:  ## Show what there is
 install: $(VENV)/installed  ## Create .venv and install the lock
 
 $(VENV)/installed: requirements.txt torchvision_fix.py
+	@$(PYTHON) -c 'import sys; (3, 11) <= sys.version_info < (3, 13) or sys.exit("Heed needs Python 3.11 or 3.12: make install PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	$(BIN)/python torchvision_fix.py

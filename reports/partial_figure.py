@@ -93,7 +93,9 @@ def main(arguments: list[str]) -> None:
     """Draw the figure, and print what is in it."""
     parser = ArgumentParser("python -m reports.partial_figure", description=__doc__.partition("\n\n")[2])
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation")
-    parser.add_argument("--output", default="partial_inputs.png", metavar="FILE", help="a .png, .pdf or .svg")
+    parser.add_argument(
+        "--output", default="partial_inputs.png", metavar="FILE", help="a .png, .pdf or .svg (default: %(default)s)"
+    )
     options = parser.parse_args(arguments)
     path = Path(options.output)
     if path.suffix.lstrip(".") not in SUFFIXES:

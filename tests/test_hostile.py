@@ -343,7 +343,7 @@ def test_a_configuration_cannot_allow_a_package(
     model = {"class_path": "lightning_modules.Encoder", "init_args": {"backbone": "package:hostile.sub/x"}}
     for settings in ({"allow_package": "hostile", "model": model}, {"model": model}):
         (tmp_path / "settings.yaml").write_text(json.dumps(settings))
-        cli = start(monkeypatch, with_packages(["--config", str(tmp_path / "settings.yaml"), "--data.n_train", "9"]))
+        argv = with_packages(["--config", str(tmp_path / "settings.yaml"), "--data.n_train", "9"])
         with pytest.raises(HeedError, match="allow_package (NAME|hostile)"):
-            cli.check()
+            start(monkeypatch, argv).check()
     assert not allowed

@@ -19,6 +19,12 @@ def test_there_are_commands() -> None:
     assert {"reports.compare", "reports.rescore", "reports.inoculation"} <= set(COMMANDS)
 
 
+def test_help_says_where_the_figure_goes(capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        importlib.import_module("reports.partial_figure").main(["--help"])
+    assert "(default: partial_inputs.png)" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_says_what_it_does(command: str, capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit) as stopped:

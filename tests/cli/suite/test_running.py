@@ -198,6 +198,13 @@ def test_the_ranking_reads_all_sets(lab, tmp_path, capfd):
     assert (out / "ranking.txt").read_text() == ranked
 
 
+def test_help_names_the_command(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        command.main(["--help"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: python -m cli.suite ")
+
+
 @pytest.mark.parametrize(
     ("number", "status", "name"), [(signal.SIGINT, 130, "Ctrl-C"), (signal.SIGTERM, 143, "SIGTERM")]
 )
