@@ -6,10 +6,10 @@ from typing import Any, Literal
 import torch
 from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor, nn
-from transformers import AutoModelForSeq2SeqLM, PretrainedConfig
+from transformers import AutoModelForSeq2SeqLM, LogitsProcessor, PretrainedConfig
 from transformers.modeling_outputs import BaseModelOutput
 
-from lightning_modules.outputs import NO_LABEL_NUMBER, Outputs
+from lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
 from lightning_modules.pretrained.backbone_config import LEARNED
 from lightning_modules.pretrained.backbones import quiet
 from lightning_modules.pretrained.labels import is_named, meanings, require_head_for
@@ -21,6 +21,17 @@ from records.prompts.prompt import Prompt
 from records.prompts.wording import Wording
 
 LONGEST = 8  # tokens that it writes in answer to a prompt, if no label is longer (CAT, §4.2)
+
+
+class _Watched(LogitsProcessor):
+    """Leaves the scores of the next tokens as they are, and notes for which texts they were not finite."""
+
+    def __init__(self) -> None:
+        self.is_broken = torch.tensor([False])  # [texts], or of all texts
+
+    def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
+        self.is_broken = self.is_broken.to(scores.device) | ~scores.amax(dim=-1).isfinite()
+        return scores
 
 
 class Seq2Seq(PretrainedClassifier):
@@ -224,15 +235,21 @@ class Seq2Seq(PretrainedClassifier):
         answers = [self._number(text) for text in self._generated(hidden, mask, longest)]
         return Outputs(probs, torch.tensor(answers, device=probs.device))
 
-    def _number(self, text: str) -> int:
+    def _number(self, text: str | None) -> int:
         """The number of the label that a written text means."""
+        if text is None:
+            return NOT_FINITE
         if self.prompt is None:
             return self._number_of.get(text, NO_LABEL_NUMBER)
         label = self.prompt.read(text)
         return NO_LABEL_NUMBER if label == NO_LABEL else self.task.labels.index(label)
 
-    def _generated(self, hidden: Tensor, mask: Tensor, longest: int | None = None) -> list[str]:
-        """Texts that the model writes, token after token, at most so many; by default as far as a label can reach."""
+    def _generated(self, hidden: Tensor, mask: Tensor, longest: int | None = None) -> list[str | None]:
+        """Texts that the model writes, token after token, at most so many; by default as far as a label can reach.
+
+        A text is None where the scores of one of its tokens are not finite.
+        """
+        watched = _Watched()
         with quiet():
             ids = self.network.generate(
                 encoder_outputs=BaseModelOutput(last_hidden_state=hidden),
@@ -240,8 +257,10 @@ class Seq2Seq(PretrainedClassifier):
                 max_new_tokens=longest or self.written.shape[1],
                 num_beams=1,
                 do_sample=False,
+                logits_processor=[watched],
             )
-        return [self._text(row) for row in ids[:, 1:].tolist()]
+        is_broken = watched.is_broken.expand(len(ids)).tolist()
+        return [None if broken else self._text(row) for row, broken in zip(ids[:, 1:].tolist(), is_broken, strict=True)]
 
     def _text(self, ids: list[int]) -> str:
         """The text of tokens, up to its end."""

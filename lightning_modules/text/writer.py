@@ -94,11 +94,11 @@ class Writer(Seq2Seq):
         return self._writing_loss(written=inputs.pop("written"), read=inputs.pop("read"), inputs=inputs)
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
-        """The texts of the answers."""
+        """The texts of the answers; None where the scores of a token were not finite."""
         asked = {name: rows for name, rows in inputs.items() if name not in ("written", "read")}
         with torch.no_grad():
             texts = self._generated(self._encoded(asked), asked["attention_mask"], self.longest)
-        return Outputs(answers=[self._meant(text) for text in texts])
+        return Outputs(answers=[text if text is None else self._meant(text) for text in texts])
 
     def _meant(self, text: str) -> str:
         if self.prompt is not None:

@@ -6,13 +6,16 @@ from typing import Any
 
 import torchvision_fix  # noqa: F401
 
+import numpy as np
 import pytest
 import torch
 from transformers import AutoTokenizer, T5ForConditionalGeneration
 
+from callbacks.engine.predictions import Collector
 from datamodules import Reading
 from datamodules.base.collate import Collate
 from lightning_modules import Writer
+from lightning_modules.outputs import Outputs
 from records import CLASSIFICATION, SPAN, Example, HeedError, Task
 
 TASK = Task(SPAN, ("context", "question"), (), "", template="question: {question} context: {context}")
@@ -85,6 +88,24 @@ def test_the_export_knows_what_no_answer_is_called(learned, tmp_path):
 def test_examples_without_a_gold_answer_can_be_predicted(learned):
     changed = [Example(e.uid, e.parts, None, {}) for e in QUESTIONS]
     assert learned.predict(batch(learned, changed)) == learned.predict(batch(learned, QUESTIONS))
+
+
+@pytest.mark.parametrize("broken_step", [0, 2])
+def test_scores_that_are_not_finite_are_no_answer_at_all(learned, monkeypatch, broken_step: int):
+    """Of the first token, as with broken weights, or of a later one; texts beside it are what they were."""
+    asked, whole = batch(learned, QUESTIONS), learned.predict(batch(learned, QUESTIONS)).answers
+    steps, forward = iter(range(99)), learned.network.lm_head.forward
+
+    def scores(states: torch.Tensor) -> torch.Tensor:
+        given, is_broken = forward(states), next(steps) == broken_step
+        return given.index_fill(0, torch.tensor([1]), torch.nan) if is_broken else given
+
+    monkeypatch.setattr(learned.network.lm_head, "forward", scores)
+    answers = learned.predict(asked).answers
+    assert answers == [None if i == 1 else text for i, text in enumerate(whole)]
+    collector = Collector(TASK)
+    collector.add(np.arange(len(answers)), Outputs(answers=answers))
+    assert collector.predictions().broken.tolist() == [i == 1 for i in range(len(answers))]
 
 
 def test_it_is_for_questions_only(tiny_t5):
