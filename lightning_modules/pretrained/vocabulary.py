@@ -48,6 +48,16 @@ def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreT
     return tokenizer
 
 
+def padding_of(config: PretrainedConfig, tokenizer: PreTrainedTokenizerBase) -> int | None:
+    """The token id of padding: what the network takes for it, or else the tokenizer; None where neither names a token.
+
+    A decoder-only classifier reads the last token that is not the padding of its config.
+    """
+    text = config.get_text_config()
+    pad_id = getattr(text, "pad_token_id", None)
+    return pad_id if pad_id in range(getattr(text, "vocab_size", len(tokenizer))) else tokenizer.pad_token_id
+
+
 def share_known(tokenizer: PreTrainedTokenizerBase, words: list[str]) -> float:
     """The share of words in which a tokenizer knows every token, and sees one at least."""
     try:

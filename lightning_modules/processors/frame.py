@@ -49,6 +49,7 @@ class Frame:
         stretches: What stands before, between and after the parts: one more than there are parts.
         part_types: The token type of each part.
         pad_id: The token id of padding.
+        pads_left: Whether padding stands in front.
 
     Attributes:
         around: int64 [pieces], the ids of the frame's tokens in their order, with a 0 for each part, and the padding.
@@ -56,7 +57,9 @@ class Frame:
             that are no such token.
     """
 
-    def __init__(self, stretches: Sequence[Stretch], part_types: Sequence[int], pad_id: int) -> None:
+    def __init__(
+        self, stretches: Sequence[Stretch], part_types: Sequence[int], pad_id: int, pads_left: bool = False
+    ) -> None:
         self.sizes = [len(ids) for ids, _ in stretches]
         self.size = sum(self.sizes)
         ids, types, behind, self._part_pieces = [], [], [], []
@@ -65,8 +68,14 @@ class Frame:
             if i < len(part_types):
                 self._part_pieces.append(len(ids))
                 ids, types, behind = [*ids, 0], [*types, part_types[i]], [*behind, -1]
-        self.around, self._types = np.array([*ids, pad_id], np.int64), np.array([*types, 0], np.int64)
-        self.behind = np.array([*behind, -1], np.int64)
+        mask = [1] * len(ids)
+        self._padding = 0 if pads_left else len(ids)  # which piece it is
+        for pieces, padding in ((ids, pad_id), (types, 0), (behind, -1), (mask, 0)):
+            pieces.insert(self._padding, padding)
+        self._part_pieces = [piece + pads_left for piece in self._part_pieces]
+        self.around, self._types, self.behind, self._mask = (
+            np.array(pieces, np.int64) for pieces in (ids, types, behind, mask)
+        )
 
     def batches(
         self,
@@ -120,11 +129,11 @@ class Frame:
         lengths, width = counts.sum(axis=1) + self.size, np.repeat(widths, sizes)
         # of an input a piece for each token of the frame, for each part, and for the padding
         pieces = np.ones((len(rows), len(self.around)), dtype=np.int64)
-        pieces[:, self._part_pieces], pieces[:, -1] = counts, width - lengths
+        pieces[:, self._part_pieces], pieces[:, self._padding] = counts, width - lengths
         ends = np.cumsum(pieces).reshape(pieces.shape)
         around = np.tile(self.around, len(rows)) if around is None else around[rows].ravel()
-        ids, types = (np.repeat(values, pieces.ravel()) for values in (around, np.tile(self._types, len(rows))))
-        mask = np.repeat(np.tile([1, 0], len(rows)), np.stack([lengths, width - lengths], axis=1).ravel())
+        types, mask = (np.tile(values, len(rows)) for values in (self._types, self._mask))
+        ids, types, mask = (np.repeat(values, pieces.ravel()) for values in (around, types, mask))
         places, counts = (ends - pieces)[:, self._part_pieces].ravel(), counts.ravel()
         ids[ranges(places, counts)] = tokens[ranges(starts.ravel(), counts)]
         for size, w, end in zip(sizes, widths, np.cumsum(np.multiply(sizes, widths)).tolist(), strict=True):

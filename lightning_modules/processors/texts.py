@@ -28,6 +28,8 @@ class TextProcessor(NumberProcessor):
         parts: Names of the parts, in reading order.
         max_length: Most tokens of an input, special tokens included; the longest part is cut first.
         form: How tables are put into words.
+        pad_id: The token id of padding; by default the tokenizer's.
+        pads_left: Whether padding stands in front.
 
     Raises:
         HeedError: More than two parts, a ``max_length`` without room for a token of each part, or a tokenizer whose
@@ -44,12 +46,15 @@ class TextProcessor(NumberProcessor):
         parts: Sequence[str],
         max_length: int,
         form: TableForm | None = None,
+        pad_id: int | None = None,
+        pads_left: bool = False,
     ) -> None:
         super().__init__()
         self.tokenizer, self.parts, self.max_length = tokenizer, tuple(parts), max_length
         self.form = form or TableForm()
         self.store = TokenStore(tokenizer, self.offsets)
-        self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
+        self.pad_id = (tokenizer.pad_token_id or 0) if pad_id is None else pad_id
+        self.pads_left = pads_left
         self.token_types = "token_type_ids" in tokenizer.model_input_names
         self.frame = self._read_frame()
         self.budget = max_length - self.frame.size
@@ -78,7 +83,7 @@ class TextProcessor(NumberProcessor):
             raise HeedError(
                 f"The tokenizer {type(self.tokenizer).__name__} does not keep {len(self.parts)} parts apart."
             )
-        return Frame(special, part_types, self.pad_id)
+        return Frame(special, part_types, self.pad_id, self.pads_left)
 
     def _remedy(self) -> str:
         """How to make room, in words that follow the message."""

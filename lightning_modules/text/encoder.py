@@ -3,9 +3,10 @@
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
+from lightning_modules.pretrained.vocabulary import padding_of
 from lightning_modules.pretrained_classifier import PretrainedClassifier
 from lightning_modules.processors.texts import TextProcessor
-from records import Task
+from records import HeedError, Task
 
 
 class Encoder(PretrainedClassifier):
@@ -14,7 +15,16 @@ class Encoder(PretrainedClassifier):
     auto = AutoModelForSequenceClassification
 
     def prepare(self, task: Task) -> None:
-        self.processor = TextProcessor(self.open_backbone(task), task.parts, self.max_length, task.form)
+        tokenizer = self.open_backbone(task)
+        pad_id = padding_of(self.config, tokenizer)
+        if pad_id is None:
+            raise HeedError(
+                f"Neither the config.json of {self.backbone} nor its tokenizer names a token for padding, so examples "
+                "cannot stand in one batch: add its pad_token_id to config.json."
+            )
+        self.config.get_text_config().pad_token_id = pad_id  # which some heads look for
+        pads_left = getattr(self.config, "summary_type", None) == "last"  # as XLNet's, whose head reads the last place
+        self.processor = TextProcessor(tokenizer, task.parts, self.max_length, task.form, pad_id, pads_left)
         self.match_head(task)
 
     def scores(self, inputs: dict[str, Tensor]) -> Tensor:

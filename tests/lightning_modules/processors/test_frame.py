@@ -74,9 +74,10 @@ STRETCHES = {
 TOKENS = np.arange(1000, 1100, dtype=np.int32)
 
 
+@pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize("name", STRETCHES)
 @given(rows=LENGTHS, seed=st.integers(0, 99), room=st.sampled_from([1, 40, 200, 2**18]))
-def test_batches_are_those_put_together_row_by_row(name: str, rows: list, seed: int, room: int) -> None:
+def test_batches_are_those_put_together_row_by_row(name: str, left: bool, rows: list, seed: int, room: int) -> None:
     (stretches, part_types), rng = STRETCHES[name], np.random.default_rng(seed)
     counts = np.array([row[: len(part_types)] for row in rows], dtype=np.int64).reshape(-1, len(part_types)).T
     starts = rng.integers(0, 50, counts.shape)
@@ -84,7 +85,7 @@ def test_batches_are_those_put_together_row_by_row(name: str, rows: list, seed: 
     batches = np.split(order, sorted(rng.integers(0, len(order) + 1, 4)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frame, "GROUP", room)
-        found = list(Frame(stretches, part_types, 55).batches(TOKENS, starts, counts, batches))
+        found = list(Frame(stretches, part_types, 55, left).batches(TOKENS, starts, counts, batches))
     assert len(found) == len(batches)
     for batch, arrays in zip(batches, found, strict=True):
         inputs = []
@@ -95,10 +96,15 @@ def test_batches_are_those_put_together_row_by_row(name: str, rows: list, seed: 
                 types += [part_types[p]] * counts[p, i] + list(token_types)
             inputs.append((ids, types))
         width = max((len(ids) for ids, _ in inputs), default=0)
+
+        def padded(values: list[int], padding: int, width: int = width) -> list[int]:
+            rest = [padding] * (width - len(values))
+            return rest + values if left else values + rest
+
         expected = (
-            [ids + [55] * (width - len(ids)) for ids, _ in inputs],
-            [[1] * len(ids) + [0] * (width - len(ids)) for ids, _ in inputs],
-            [types + [0] * (width - len(types)) for _, types in inputs],
+            [padded(ids, 55) for ids, _ in inputs],
+            [padded([1] * len(ids), 0) for ids, _ in inputs],
+            [padded(types, 0) for _, types in inputs],
         )
         for array, values in zip(arrays, expected, strict=True):
             assert array.dtype == np.int64

@@ -20,10 +20,15 @@ from transformers import (
     DebertaV2Config,
     DebertaV2Tokenizer,
     ElectraConfig,
+    GPT2Config,
+    GPT2Tokenizer,
+    LlamaConfig,
     PretrainedConfig,
     PreTrainedTokenizerBase,
     RobertaConfig,
     RobertaTokenizer,
+    XLNetConfig,
+    XLNetTokenizer,
 )
 
 from datamodules import Planted
@@ -232,6 +237,56 @@ def test_padding_and_companions_do_not_change_an_answer(save: Saver) -> None:
     pool = examples()[:5]
     alone = np.concatenate([probabilities(model, [e]) for e in pool])
     assert np.allclose(alone, probabilities(model, pool), atol=1e-5)
+
+
+LAST = {"n_layer": 2, "n_head": 2}
+HEADS_AT_THE_END = {  # network, whether the tokenizer has a token for padding, the id of the config (None for none)
+    "xlnet": (lambda **s: XLNetConfig(d_model=32, d_inner=64, **LAST, **s), True, 0),
+    "gpt2 whose config knows the padding": (lambda **s: GPT2Config(n_embd=32, **LAST, **s), False, 7),
+    "gpt2 whose tokenizer knows the padding": (lambda **s: GPT2Config(n_embd=32, **LAST, **s), True, None),
+    "gpt2 with two tokens for padding": (lambda **s: GPT2Config(n_embd=32, **LAST, **s), True, 7),
+    "llama of old": (lambda **s: LlamaConfig(**SIZES, **s), True, -1),
+    "gpt2": (lambda **s: GPT2Config(n_embd=32, **LAST, **s), False, None),
+}
+
+
+def classifier_at_the_end(folder: Path, name: str) -> str:
+    """A tiny classifier with random weights, whose head reads the last place, or the last token that is no padding."""
+    make, has_padding, pad_id = HEADS_AT_THE_END[name]
+    sentences = [text for e in Planted(n_train=50).load("train") for text in e.parts.values()]
+    blank = XLNetTokenizer() if name == "xlnet" else GPT2Tokenizer()
+    tokenizer = blank.train_new_from_iterator([*sentences, *["the and of to a in is not it on"] * 20], vocab_size=350)
+    if name == "xlnet":
+        pad_id = tokenizer.pad_token_id
+    elif has_padding:
+        tokenizer.add_special_tokens({"pad_token": "<pad>"})
+    assert (tokenizer.pad_token_id is not None) == has_padding
+    tokenizer.save_pretrained(folder)
+    config = make(vocab_size=len(tokenizer), pad_token_id=pad_id)
+    config.id2label, config.label2id = dict(enumerate(NLI.labels)), {label: i for i, label in enumerate(NLI.labels)}
+    torch.manual_seed(0)
+    network = AutoModelForSequenceClassification.from_config(config)
+    for parameter in network.parameters():
+        if parameter.ndim > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    network.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.mark.parametrize("name", list(HEADS_AT_THE_END)[:-1])
+def test_a_head_that_reads_the_end_finds_it_beside_longer_examples(tmp_path: Path, name: str) -> None:
+    model = encoder(classifier_at_the_end(tmp_path, name))
+    pool = sorted(examples(), key=lambda e: len(e.parts["premise"]))
+    alone, together = np.concatenate([probabilities(model, [e]) for e in pool]), probabilities(model, pool)
+    assert np.allclose(alone, together, atol=1e-5)
+    assert np.ptp(alone, axis=0).max() > 0.01
+    model.export(str(tmp_path / "again"), weights=True)
+    assert np.allclose(probabilities(encoder(str(tmp_path / "again")), pool), together, atol=1e-5)
+
+
+def test_a_head_that_looks_for_padding_needs_a_token_for_it(tmp_path: Path) -> None:
+    with pytest.raises(HeedError, match=r"names a token for padding.*add its pad_token_id to config\.json"):
+        encoder(classifier_at_the_end(tmp_path, "gpt2"))
 
 
 @pytest.mark.parametrize("kind", KINDS)
