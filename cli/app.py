@@ -220,6 +220,7 @@ class HeedCLI(LightningCLI):
             self.datamodule.settle_labels(self.model.answers, default_label=None)
             self.model.prepare(self.datamodule.task)
         if self.evaluating:
+            self.model.require_learned_parts(self.datamodule.full_task.parts)
             require_head(self.model, self.datamodule, self.config.checkpoint)
 
     def _plan_evaluations(self) -> None:

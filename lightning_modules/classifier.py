@@ -41,6 +41,7 @@ class Classifier(pl.LightningModule):
         keeps_head: Whether a head that was trained before stays, though several of its outputs mean one label: where
             nothing is trained.
         has_learned: Whether it was trained here, or took the weights of a model that was.
+        learned_parts: The parts that it was trained on; None where nobody says.
         reads_prompts: Whether it can be asked in context, with demonstrations.
         needs_prompt: Whether it cannot be asked otherwise.
         own_wording: The words in which it is asked with demonstrations, unless somebody names others; None for those of
@@ -57,6 +58,7 @@ class Classifier(pl.LightningModule):
     needs_prompt = False
     own_wording: Wording | None = None
     writes = False
+    learned_parts: Sequence[str] | None = None
 
     def __init__(
         self,
@@ -102,6 +104,27 @@ class Classifier(pl.LightningModule):
 
     def require_head(self) -> None:
         """For a model that is not trained here: it must know the labels already."""
+
+    def require_learned_parts(self, of_data: Sequence[str]) -> None:
+        """For a model that is not trained here: it must have been trained on as many parts, and not on another one.
+
+        Parts of other data may have other names; then they go by their order.
+
+        Args:
+            of_data: All parts of the data, also those that the model is not given.
+
+        Raises:
+            HeedError: It was trained on more, on fewer, or on another part of the same data.
+        """
+        learned, given = self.learned_parts, self.task.parts
+        if learned is None:
+            return
+        of_same_data = set(learned) <= set(of_data)
+        if len(learned) != len(given) or (of_same_data and set(learned) != set(given)):
+            raise HeedError(
+                f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(given)}: name the "
+                "part with §partial, or leave §data away."
+            )
 
     def require_weights(self) -> None:
         """For a model that no checkpoint will fill: it must have weights."""
@@ -173,6 +196,7 @@ class Classifier(pl.LightningModule):
             rank_zero_info(
                 f"The checkpoint was trained on tables as {trained.form}, and reads them as {self.task.form} here."
             )
+        self.learned_parts = trained.parts
         if self.meanings is not None and "outputs" in checkpoint:  # older ones do not say
             self._require_same_outputs(checkpoint["outputs"])
 
@@ -195,10 +219,14 @@ class Classifier(pl.LightningModule):
     def on_train_start(self) -> None:
         if not self.has_learned:
             self.require_weights()
+        self.learned_parts = self.task.parts
 
     def on_validation_start(self) -> None:
-        """Refuse to measure what nobody trained, wherever it is called from."""
-        if not self.has_learned and self.trainer.state.fn == "validate":
+        """Refuse to measure what nobody trained, or trained on other parts, wherever it is called from."""
+        if self.trainer.state.fn != "validate":
+            return
+        self.require_learned_parts(getattr(self.trainer.datamodule, "full_task", self.task).parts)
+        if not self.has_learned:
             self.require_weights()
             self.require_head()
 

@@ -12,7 +12,7 @@ from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 from lightning_modules.classifier import Classifier
 from lightning_modules.outputs import Outputs, most_probable
-from lightning_modules.pretrained.backbone_config import open_config, require_positions
+from lightning_modules.pretrained.backbone_config import LEARNED, open_config, require_positions
 from lightning_modules.pretrained.backbones import Head, has_weights, load_weights, quiet, resolve
 from lightning_modules.pretrained.labels import is_named, meanings, require_head_for
 from lightning_modules.pretrained.linear import faster_on_cpu
@@ -97,6 +97,7 @@ class PretrainedClassifier(Classifier, ABC):
         self.task = task
         self.folder = resolve(self.backbone, self.sha256)
         self.config = open_config(self.folder)
+        self.learned_parts = getattr(self.config, LEARNED, {}).get("parts")
         self.require_architecture()
         require_positions(self.config, self.max_length)
         architectures = self.config.architectures or []
@@ -253,9 +254,15 @@ class PretrainedClassifier(Classifier, ABC):
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
 
+    def name_parts(self, *configs: PretrainedConfig) -> None:
+        """Let configs say which parts the network was trained on."""
+        for config in configs:
+            setattr(config, LEARNED, getattr(config, LEARNED, {}) | {"parts": list(self.task.parts)})
+
     def export(self, folder: str, weights: bool) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
         self.config.architectures = [type(self.network).__name__]
+        self.name_parts(self.config, self.network.config)
         self.config.save_pretrained(folder)
         self.processor.tokenizer.save_pretrained(folder)
         if weights:

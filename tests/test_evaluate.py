@@ -55,6 +55,13 @@ def test_only_what_was_asked_for_is_predicted(capsys, checkpoint, nlixy):
     assert "TCE context" in capsys.readouterr().out
 
 
+def test_an_export_says_which_parts_it_was_trained_on(checkpoint, tmp_path):
+    argv = ["--model", checkpoint.parent / "backbone", *SMALL, "--output", tmp_path / "out"]
+    with pytest.raises(HeedError, match="trained on premise and hypothesis, and the data give hypothesis: name the"):
+        run(evaluate.main, *argv, "--partial", "hypothesis")
+    assert not (tmp_path / "out").exists()
+
+
 def test_everything_at_once_beside_benchmarks(capsys, checkpoint, nlixy, rte):
     benchmarks = ["--two_class.benchmarks", json.dumps({"rte": str(rte), "nlixy": str(nlixy)})]
     run(evaluate.main, "--checkpoint", checkpoint, "--natural_logic.path", nlixy, *benchmarks)

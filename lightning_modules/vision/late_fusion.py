@@ -264,6 +264,7 @@ class LateFusion(PictureClassifier):
     def export(self, folder: str, weights: bool) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
         self.config.architectures = [type(self).__name__]
+        self.name_parts(self.config)
         self.config.save_pretrained(folder)
         self.processor.tokenizer.save_pretrained(folder)
         write_json(Path(folder) / SETTINGS, self.settings)

@@ -13,14 +13,14 @@ from pytorch_lightning import Trainer
 from callbacks import Accuracy, Engine
 from datamodules import PairedData, PairedImages, Planted, Reading
 from lightning_modules import Blip, Classifier, Encoder, LateFusion, Reader, Seq2Seq, Vilt
-from records import HeedError
+from records import Examples, HeedError
 from tests.datamodules.test_images import SQUARES
 
 from commands import TRAINER
 
 
-def pairs() -> Planted:
-    return Planted(n_train=8, n_validation=8)
+def pairs(**settings: Any) -> Planted:
+    return Planted(n_train=8, n_validation=8, **settings)
 
 
 def encoder(backbone: Path | str) -> Encoder:
@@ -95,6 +95,52 @@ def test_a_folder_without_weights_is_neither_measured_nor_trained(run: Path) -> 
     for task in (trainer().validate, trainer().fit):
         with pytest.raises(HeedError, match="bare has no weights beside its config.json"):
             task(encoder(run / "bare"), pairs())
+
+
+@pytest.fixture(scope="module")
+def of_hypotheses(tiny_bert: Path, tiny_t5: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the checkpoints and the exports of models that were trained on hypotheses alone."""
+    folder = tmp_path_factory.mktemp("of_hypotheses")
+    for name, model in (("bert", encoder(tiny_bert)), ("t5", Seq2Seq(str(tiny_t5), max_length=64))):
+        training = trainer()
+        training.fit(model, pairs(partial="hypothesis"))
+        training.save_checkpoint(folder / f"{name}.ckpt")
+        model.export(str(folder / name), weights=True)
+    return folder
+
+
+class OtherPairs(Planted):
+    """One part of other data, whose parts have other names."""
+
+    def __init__(self) -> None:
+        super().__init__(n_train=8, n_validation=8)
+        self._parts, self.partial, self.swap = ("text", "claim"), "text", []
+        self.settle_labels(self.full_task.labels, self.default_label)
+
+    def load(self, split: str) -> Examples:
+        return super().load(split).rename_parts(self._parts)
+
+
+@pytest.mark.parametrize("name", ["bert", "t5"])
+def test_a_model_of_one_part_is_not_measured_on_another(of_hypotheses: Path, tiny_bert: Path, name: str) -> None:
+    make = encoder if name == "bert" else lambda folder: Seq2Seq(str(folder), max_length=64)
+    exported, checkpoint = (
+        of_hypotheses / name,
+        {"ckpt_path": str(of_hypotheses / f"{name}.ckpt"), "weights_only": True},
+    )
+    refused = {"premise": "premise: name the part", "premise+hypothesis": "premise and hypothesis: name the part"}
+    for partial, given in refused.items():
+        data = {"partial": partial if "+" not in partial else None}
+        with pytest.raises(HeedError, match=f"trained on hypothesis, and the data give {given}"):
+            measured(make(exported), pairs(**data))
+    with pytest.raises(HeedError, match="trained on hypothesis, and the data give premise: name the part"):
+        measured(make(exported), pairs(partial="premise"), **checkpoint)
+    if name == "bert":  # an export of an older version does not say it, and its checkpoint does
+        with pytest.raises(HeedError, match="trained on hypothesis, and the data give premise: name the part"):
+            measured(encoder(tiny_bert), pairs(partial="premise"), **checkpoint)
+    for data in (pairs(partial="hypothesis"), OtherPairs()):
+        assert measured(make(exported), data) == measured(make(exported), data, **checkpoint) == 8
+    trainer().fit(make(exported), pairs())  # to be trained on all of them
 
 
 BROKEN: dict[str, tuple[Callable[[dict], object], str]] = {
