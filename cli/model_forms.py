@@ -13,7 +13,7 @@ from transformers import PretrainedConfig
 
 from callbacks.checkpoints.files import best_of, require_whole
 from callbacks.outputs.run_folder import is_finished
-from cli.runs import classes_in_configs, config_of, take
+from cli.runs import classes_in_configs, config_of, settings_in_configs, take
 from lightning_modules.pretrained.backbones import has_weights, is_hub_id, quiet
 from records import HeedError
 from records.storage.yaml_files import read_yaml
@@ -106,8 +106,10 @@ def with_run(argv: Sequence[str]) -> list[str]:
     run = checkpoint.absolute().parent.parent
     saved = _saved(config_of(run, f"--checkpoint {given}"), run / "checkpoints" / "backbone")
     found = ["--model", json.dumps(saved["model"])]
-    settings = saved.get("natural_logic") or {}  # what was measured in training is measured again
-    found += [f"--natural_logic.{name}={value}" for name, value in settings.items() if value is not None]
+    settings, in_files = saved.get("natural_logic") or {}, settings_in_configs(rest, "natural_logic")
+    for name, value in settings.items():  # what was measured in training is measured again
+        if value is not None and name not in in_files:
+            found.append(f"--natural_logic.{name}={value}")
     if "data" not in named and not any(a == "--data" or a.startswith("--data=") for a in argv):
         saved["data"]["init_args"].pop("seed", None)
         found += ["--data", json.dumps(saved["data"])]

@@ -114,6 +114,13 @@ def classes_in_configs(argv: Sequence[str]) -> dict[str, set[str]]:
     return {path: _kinds_named(path) for path in split_configs(argv)[0]}
 
 
+def settings_in_configs(argv: Sequence[str], section: str) -> set[str]:
+    """The settings of a section, such as "natural_logic", that the files given with --config name."""
+    configs = [read_yaml(path, f"--config {path}") for path in split_configs(argv)[0]]
+    sections = [config.get(section) for config in configs if isinstance(config, dict)]
+    return {name for settings in sections if isinstance(settings, dict) for name in settings}
+
+
 def with_packages(argv: Sequence[str]) -> list[str]:
     """Take each ``--allow_package NAME`` from the command line, the only place where a package may be allowed.
 

@@ -108,6 +108,25 @@ def test_a_checkpoint_may_be_named_from_within_its_folder(monkeypatch, tmp_path)
         assert output_folder(made) == tmp_path / "run" / "evaluations" / tail
 
 
+def test_a_file_wins_over_what_was_measured_in_training_and_a_flag_over_both(monkeypatch, tmp_path):
+    made = parse(monkeypatch, ["--natural_logic.seeds", "7", "--natural_logic.split", "dev"])
+    (tmp_path / "checkpoints").mkdir()
+    outline = {"state_dict": {}, "task": {}, "pytorch-lightning_version": "2.6.6", "epoch": 0, "global_step": 3}
+    torch.save(outline, tmp_path / "checkpoints" / "best.ckpt")
+    made.save_config(tmp_path / "config.yaml")
+    (tmp_path / "file.yaml").write_text("natural_logic: {seeds: 50}\n")
+    (tmp_path / "whole.yaml").write_text("natural_logic: {seeds: 10, split: test, path: null}\n")
+    run, flag = ["--checkpoint", str(tmp_path / "checkpoints" / "best.ckpt")], ["--natural_logic.seeds", "3"]
+    for argv, seeds, split in (
+        ([], 7, "dev"),
+        (["--config", str(tmp_path / "file.yaml")], 50, "dev"),
+        (["--config", str(tmp_path / "whole.yaml")], 10, "test"),
+        (["--config", str(tmp_path / "file.yaml"), *flag], 3, "dev"),
+    ):
+        found = parse(monkeypatch, with_run([*run, *argv]), evaluating=True).config.natural_logic
+        assert (found.seeds, found.split) == (seeds, split)
+
+
 def test_partial_is_a_setting_of_the_data():
     assert tails(["--partial", "hypothesis"])[-2:] == ["--data.partial", "hypothesis"]
 
