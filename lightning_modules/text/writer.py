@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
 from lightning_modules.outputs import Outputs
@@ -72,7 +73,9 @@ class Writer(Seq2Seq):
     def prepare(self, task: Task) -> None:
         tokenizer, config = self.open_backbone(task), self.config
         learned = getattr(config, LEARNED, {})
-        self.no_answer = learned.get("no_answer", self.no_answer)  # what it was trained to write
+        if (own := learned.get("no_answer", self.no_answer)) != self.no_answer:  # what it was trained to write
+            rank_zero_info(f"{self.backbone} was trained to write {own!r} where there is no answer: kept.")
+            self.no_answer = own
         self.processor = AnswerProcessor(tokenizer, task.wording, self.max_length, task.form)
         self._name_no_answer(self.no_answer)
         self.own_wording = Wording(task.wording, answers={NO_ANSWER: self.no_answer})

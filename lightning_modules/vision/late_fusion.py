@@ -23,6 +23,7 @@ from records import HeedError, read_json, write_json
 
 SETTINGS = "vision.json"  # beside an exported model: what is known of the network but for its text encoder
 LAST = "head.3."  # how the last layer is called
+VISION, HIDDEN = "effnet-lite0", 512  # of a new network, by default
 BATCH = 32  # pictures that are encoded together
 
 
@@ -48,6 +49,11 @@ def _holds(is_sound: Callable[[Any], bool], found: Any, name: str) -> bool:
         return is_sound(found[name])
     except Exception:  # a list, a number, nothing at all: any line of the above can fail
         return False
+
+
+def _architecture(vision: str) -> str:
+    """timm's name of a picture's backbone."""
+    return PACKAGED[vision].architecture if vision in PACKAGED else vision
 
 
 class Fusion(nn.Module):
@@ -90,10 +96,11 @@ class LateFusion(PictureClassifier):
 
     Args:
         backbone: Of the text: hub id, folder, or ``package:MODULE/FOLDER``.
-        vision: "effnet-lite0" (from a Python package), or any of timm's model names, with weights from the hub.
+        vision: "effnet-lite0" (from a Python package), or any of timm's model names, with weights from the hub; by
+            default the one that the backbone was trained with, or effnet-lite0.
         freeze_vision: Whether the weights of the picture's backbone stay as they are.
         image_size: Height and width to which pictures are resized, whatever their shape; by default the backbone's own.
-        hidden: Width of the layers that join text and pictures.
+        hidden: Width of the layers that join text and pictures; by default the backbone's own, or 512.
         **kwargs: As for :class:`PictureClassifier`.
     """
 
@@ -102,10 +109,10 @@ class LateFusion(PictureClassifier):
     def __init__(
         self,
         backbone: str,
-        vision: str = "effnet-lite0",
+        vision: str | None = None,
         freeze_vision: bool = True,
         image_size: list[int] | None = None,
-        hidden: int = 512,
+        hidden: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(backbone, **kwargs)
@@ -117,7 +124,7 @@ class LateFusion(PictureClassifier):
 
     @property
     def description(self) -> str:
-        return f"{self.backbone} and {self.vision}"
+        return f"{self.backbone} and {self.vision or VISION}"
 
     def resizing(self) -> tuple[Resize, tuple[int, int]]:
         self.settings = self._read_settings()
@@ -134,8 +141,10 @@ class LateFusion(PictureClassifier):
             if odd := [name for name, is_sound in SOUND.items() if not _holds(is_sound, found, name)]:
                 raise HeedError(f"{file} is damaged (its {odd[0]}): export the model again.")
             self.require_as_many(found["pictures"])
+            self._keep(found)
             return found
-        name = PACKAGED[self.vision].architecture if self.vision in PACKAGED else self.vision
+        self.vision = self.vision or VISION
+        name = _architecture(self.vision)
         if not timm.is_model(name):
             raise HeedError(f"§model.vision {self.vision}: neither {', '.join(PACKAGED)} nor a name that timm knows.")
         known = timm.get_pretrained_cfg(name)
@@ -145,9 +154,26 @@ class LateFusion(PictureClassifier):
             "interpolation": known.interpolation,
             "mean": list(known.mean),
             "std": list(known.std),
-            "hidden": self.hidden,
+            "hidden": HIDDEN if self.hidden is None else self.hidden,
             "pictures": self.pictures,
         }
+
+    def _keep(self, learned: dict[str, Any]) -> None:
+        """Take the settings of a trained network.
+
+        Raises:
+            HeedError: The command asks for another one.
+        """
+        own = {"vision": learned["architecture"]} | {name: learned[name] for name in ("image_size", "hidden")}
+        for name, value in own.items():
+            asked = getattr(self, name)
+            if asked is None:
+                setattr(self, name, value)
+            elif (_architecture(asked) if name == "vision" else asked) != value:
+                raise HeedError(
+                    f"§model.{name} {asked}: {self.backbone} was trained with {value}, and keeps it: name that one, or "
+                    "leave the setting away."
+                )
 
     def build(self) -> nn.Module:
         new = has_weights(self.folder) and not self.trained

@@ -77,10 +77,12 @@ def test_a_few_questions_are_learned_and_no_answer_is_one_of_the_answers(learned
     assert learned.predict(batch(learned, [])) is None
 
 
-def test_the_export_knows_what_no_answer_is_called(learned, tmp_path):
+def test_the_export_knows_what_no_answer_is_called(learned, tmp_path, caplog):
     learned.export(str(tmp_path), weights=True)
+    caplog.set_level("INFO")
     again = ready(tmp_path, no_answer="another text")
     assert again.no_answer == "unanswerable"
+    assert "was trained to write 'unanswerable' where there is no answer: kept" in caplog.text
     again.eval()
     assert again.predict(batch(again, QUESTIONS)) == learned.predict(batch(learned, QUESTIONS))
 

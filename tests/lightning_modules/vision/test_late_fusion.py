@@ -240,6 +240,19 @@ def exported(tiny_bert, tmp_path_factory) -> Path:
 QUESTIONS = Task(CLASSIFICATION, ("image", "question"), ("no", "yes"), pictures=("image",))
 
 
+def test_a_trained_network_keeps_its_settings_and_others_are_refused(exported: Path) -> None:
+    own = {"vision": "effnet-lite0", "image_size": [32, 32], "hidden": 32}
+    for settings in ({}, own, own | {"vision": "tf_efficientnet_lite0"}):
+        model = LateFusion(str(exported), **settings)
+        model.prepare(QUESTIONS)
+        model.prepare(QUESTIONS)
+        assert (model.image_size, model.hidden) == ([32, 32], 32)
+        assert model.description == f"{exported} and {settings.get('vision', 'tf_efficientnet_lite0')}"
+    for name, other in (("vision", "resnet50"), ("image_size", [100, 400]), ("hidden", 512)):
+        with pytest.raises(HeedError, match=rf"{name} .* was trained with .*, and keeps it: name that one"):
+            LateFusion(str(exported), **own | {name: other}).prepare(QUESTIONS)
+
+
 @pytest.mark.parametrize("name", ODD)
 def test_odd_settings_of_an_exported_model_are_damage(exported: Path, tmp_path: Path, name: str) -> None:
     shutil.copytree(exported, tmp_path / "m")
