@@ -19,6 +19,7 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from callbacks import EVALUATIONS, BestCheckpoint, Board, ContactSheet, Engine, RunFolder, Setting, WordSheet
 from callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
 from callbacks.engine.engine import Planned
+from callbacks.engine.evaluation import Nothing
 from callbacks.outputs.board import BoardLogger
 from callbacks.outputs.progress import Progress
 from cli.allowed_classes import require_kinds
@@ -232,9 +233,9 @@ class HeedCLI(LightningCLI):
         for name, nothing in self.engine.idle.items() if self.only else ():
             raise HeedError(f"--evaluations {name} {nothing.reason}.")
         for flag in (argument.partition("=")[0] for argument in sys.argv[1:] if argument.startswith("--")):
-            kind = EVALUATIONS.get(name := flag[2:].partition(".")[0])
-            if kind is not None and not (kind.by_default or name in (self.only or ())):
-                raise HeedError(f"{flag}: {name} runs only where it is named: add it to --evaluations.")
+            if self.evaluating and (name := flag[2:].partition(".")[0]) in EVALUATIONS.keys() - self.planned.keys():
+                nothing = self.engine.idle.get(name, Nothing("runs only where it is named: add it to --evaluations"))
+                raise HeedError(f"{flag}: {name} {nothing.reason}.")
         if not self.evaluating:
             self.config_init["checkpoint"].require_known(self.engine, self.datamodule)
             for callback in self.own_callbacks:

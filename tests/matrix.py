@@ -29,7 +29,8 @@ import train
 
 OUT = os.environ.get("HEED_MATRIX")
 pytestmark = pytest.mark.skipif(OUT is None, reason="HEED_MATRIX should name the folder of the results")
-QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--attentiveness.draws", "3"]
+QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false"]
+DRAWS = ["--attentiveness.draws", "3"]
 LEARN = ["--model.learning_rate", "0.003", "--data.batch_size", "16", "--trainer.max_epochs", "2"]
 CONTEXTS = [("A x ran.", "up"), ("No x ran.", "down"), ("A x sat.", "up"), ("No x sat here.", "down")]
 PAIRS = [("dog", "animal", "leq"), ("boy", "child", "leq"), ("cat", "child", "none")]
@@ -97,9 +98,10 @@ def command(main: Callable[[], None], argv: Sequence[str | Path]) -> None:
 def run(name: str, tmp_path: Path, training: Sequence[str | Path], evaluation: Sequence[str | Path] = ()) -> None:
     """Train, evaluate, and keep what came out."""
     run, out = tmp_path / "run", Path(OUT)
-    command(train.main, [*training, *QUIET, "--output", run])
+    command(train.main, [*training, *QUIET, *DRAWS, "--output", run])
     found = {"train": summary(run)}
     checkpoint = run / "checkpoints" / "best.ckpt"
+    evaluation = [*evaluation, *([] if "--partial" in training else DRAWS)]  # one part is not swapped
     command(evaluate.main, ["--checkpoint", checkpoint, *evaluation, *QUIET, "--output", tmp_path / "evaluation"])
     found["evaluate"] = summary(tmp_path / "evaluation")
     out.mkdir(parents=True, exist_ok=True)

@@ -151,6 +151,13 @@ def test_without_data_the_labels_are_those_of_the_head(monkeypatch, tiny_bert, t
             "--attributions.samples: attributions runs only where it is named: add it to",
         ),
         (["--evaluations", "accuracy", "--attributions.methods=[lime]"], "--attributions.methods: attributions runs"),
+        (
+            ["--evaluations", "accuracy", "--attentiveness.draws", "3"],
+            "--attentiveness.draws: attentiveness runs only where it is named: add it to",
+        ),
+        (["--evaluations", "accuracy", "--evidence.path=no.csv"], "--evidence.path: evidence runs only where"),
+        (["--table_rows.max_examples", "8"], "--table_rows.max_examples: table_rows needs --table_rows.operations"),
+        (["--natural_logic.seeds", "9"], "--natural_logic.seeds: natural_logic needs --natural_logic.path DIR"),
         (["--evaluations", "natural_logic, two_class"], "natural_logic needs"),
         (["--evaluations", "[two_class]"], "two_class needs --two_class.benchmarks"),
         (["--natural_logic.path", "nowhere"], "--natural_logic.path nowhere is no folder"),
