@@ -285,7 +285,16 @@ class LateFusion(PictureClassifier):
         super().on_validation_start()
         if not self.freeze_vision:
             self._known[:] = False  # the backbone has learned since
+            self._share_buffers()
         self._encode_pool()
+
+    def _share_buffers(self) -> None:
+        """Have all processes encode with the running statistics of the first, which checkpoints hold.
+
+        In training each process normalises its own batches, and DDP brings them together at the next forward pass only.
+        """
+        for buffer in self.network.vision.buffers() if self.trainer.world_size > 1 else ():
+            torch.distributed.broadcast(buffer, 0)
 
     def export(self, folder: str, weights: bool) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,7 @@ SCRIPT = """
 import sys
 import torchvision_fix
 import torch
-from pytorch_lightning import Trainer
+from pytorch_lightning import Callback, Trainer
 from callbacks import Accuracy, Answers, Attentiveness, Attributions, ContactSheet, Engine, NaturalLogic, RunFolder
 from datamodules import PairedImages, Planted, Reading
 from lightning_modules import Encoder, LateFusion, Reader
@@ -37,6 +37,13 @@ from records import HeedError
 sizes, batch, backbone, nlixy = eval(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5]
 squad, squares, output = *sys.argv[5:7], Path(sys.argv[7])
 late_fusion.BATCH = 5  # so that several processes share the pictures
+
+
+class Drift(Callback):
+    def on_validation_start(self, trainer, module):
+        '''As after training, in which each process normalises other batches.'''
+        for statistics in module.network.vision.buffers():
+            statistics.add_(trainer.global_rank)
 
 
 def validate(world, module, data, folder, *evaluations, limit=1.0, only=None):
@@ -91,7 +98,8 @@ def rank_of(rank, world):
         module.configure_model()
         with torch.no_grad():
             module.network.head[-1].weight.mul_(20)
-        validate(world, module, data, output / f"{world}-squares-{frozen}", Accuracy(), Attentiveness())
+        drift = [] if frozen else [Drift()]
+        validate(world, module, data, output / f"{world}-squares-{frozen}", Accuracy(), Attentiveness(), *drift)
     for limit in (3, 0.5):
         torch.manual_seed(0)
         data = Planted(n_validation=37, eval_batch_size=batch)
