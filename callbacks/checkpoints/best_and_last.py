@@ -7,6 +7,7 @@ from unless it is named.
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,7 @@ class BestCheckpoint(ModelCheckpoint):
         if kwargs.get("save_top_k", 1) not in (0, 1) and "{" not in filename:
             raise HeedError("§checkpoint.save_top_k needs a field in §checkpoint.filename, such as 'best-{epoch}'.")
         self._require_name(filename, kwargs.get("auto_insert_metric_name", True))
+        self._require_measured(kwargs)
         if mode not in ("max", "min"):
             raise HeedError(f"§checkpoint.mode {mode}: expected max or min.")
         if last_every_n_steps is not None and last_every_n_steps < 1:
@@ -75,6 +77,26 @@ class BestCheckpoint(ModelCheckpoint):
             enable_version_counter=enable_version_counter,
             **kwargs,
         )
+
+    @staticmethod
+    def _require_measured(settings: Mapping[str, Any]) -> None:
+        """Refuse settings by which ``best.ckpt`` is not what was measured, or a run cannot go on from ``last.ckpt``.
+
+        Raises:
+            HeedError: There is one.
+        """
+        for name in ("every_n_train_steps", "train_time_interval", "save_on_train_epoch_end"):
+            if settings.get(name):
+                raise HeedError(
+                    f"§checkpoint.{name}: the best checkpoint would not be the state that was measured: measure more "
+                    "often with §trainer.val_check_interval, or write last.ckpt more often with "
+                    "§checkpoint.last_every_n_steps."
+                )
+        if settings.get("save_weights_only"):
+            raise HeedError(
+                "§checkpoint.save_weights_only: best.ckpt holds weights alone as it is, and a run that is stopped goes "
+                "on from last.ckpt, which is removed at the end: leave it away."
+            )
 
     @staticmethod
     def _require_name(filename: str, with_names: bool) -> None:
@@ -154,10 +176,9 @@ class BestCheckpoint(ModelCheckpoint):
 
     def _save_checkpoint(self, trainer: Trainer, filepath: str) -> None:
         """Only ``last.ckpt``, which a run goes on from, holds the states of the optimizer."""
-        before = self.save_weights_only
-        self.save_weights_only = before or Path(filepath).name != LAST
+        self.save_weights_only = Path(filepath).name != LAST
         super()._save_checkpoint(trainer, filepath)
-        self.save_weights_only = before
+        self.save_weights_only = False
 
     def on_save_checkpoint(self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint["should_stop"] = trainer.should_stop and not self._at_last_step  # more steps may be asked for
@@ -222,7 +243,10 @@ class BestCheckpoint(ModelCheckpoint):
     def _where(self, trainer: Trainer) -> str:
         """The place where a run was stopped, and how to go on with it."""
         last, run = Path(self.dirpath) / LAST, Path(self.dirpath).parent
-        step = progress(last)[1] if last.is_file() else None
+        try:
+            step = progress(last)[1] if last.is_file() else None
+        except Exception:  # it is damaged, which §resume says; the run ends by the signal all the same
+            step = None
         saved = "; nothing was saved yet" if step is None else f"; what is saved is step {step:,}"
         saved = ", which is saved" if step == trainer.global_step else saved
         return f"stopped by SIGTERM at step {trainer.global_step:,}{saved}: go on with python train.py --resume {run}"

@@ -1,6 +1,8 @@
 """Training with the callbacks in place: checkpoints, undefined metrics, resuming, figures, folders."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -12,6 +14,7 @@ from callbacks.outputs.run_folder import new_version
 from datamodules import Planted
 from lightning_modules import Encoder
 from records import HeedError
+from records.stopping import Stopped
 
 
 def fit(tiny_bert, folder, epochs=2, monitor=None, ckpt_path=None, stop_after=None, precision=None, **data):
@@ -99,6 +102,37 @@ def test_several_best_checkpoints_need_names_of_their_own():
     with pytest.raises(HeedError, match="needs a field in filename"):
         BestCheckpoint(save_top_k=2)
     assert BestCheckpoint(save_top_k=2, filename="best-{epoch}").save_top_k == 2
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        (
+            {"every_n_train_steps": 5},
+            "every_n_train_steps: .* not be the state that was measured: .*val_check_interval",
+        ),
+        ({"train_time_interval": timedelta(minutes=1)}, "train_time_interval: .*last_every_n_steps"),
+        ({"save_on_train_epoch_end": True}, "save_on_train_epoch_end: .* not be the state that was measured"),
+        ({"save_weights_only": True}, "save_weights_only: best.ckpt holds weights alone as it is"),
+    ],
+)
+def test_checkpoints_that_are_not_what_was_measured_are_refused(setting, message):
+    with pytest.raises(HeedError, match=message):
+        BestCheckpoint(**setting)
+    BestCheckpoint(**{name: 0 if name == "every_n_train_steps" else None for name in setting})
+
+
+def test_a_run_that_is_stopped_says_so_beside_a_damaged_checkpoint(tmp_path):
+    checkpoint = BestCheckpoint(dirpath=tmp_path / "checkpoints")
+    (tmp_path / "checkpoints").mkdir()
+    for content in (b"", b"damaged"):
+        (tmp_path / "checkpoints" / "last.ckpt").write_bytes(content)
+        stopped, error = SimpleNamespace(global_step=7, state=SimpleNamespace(fn="validate")), Stopped()
+        checkpoint.on_exception(stopped, None, error)
+        assert (
+            f"stopped by SIGTERM at step 7; nothing was saved yet: go on with python train.py --resume {tmp_path}"
+            in (error.message)
+        )
 
 
 def test_a_resumed_run_ends_in_the_same_weights(tiny_bert, tmp_path):
