@@ -15,7 +15,7 @@ from lightning_modules.processors.processor import chosen
 from lightning_modules.processors.targets import teach
 from lightning_modules.processors.templates import TemplateProcessor
 from lightning_modules.text.seq2seq import Seq2Seq
-from records import NO_LABEL, SPAN, Example, Task, column
+from records import NO_LABEL, SPAN, Example, HeedError, Task, column
 from records.answers import NO_ANSWER, normalised
 from records.prompts.prompt import Prompt
 from records.prompts.wording import Wording
@@ -78,6 +78,12 @@ class Writer(Seq2Seq):
             self.no_answer = own
         self.processor = AnswerProcessor(tokenizer, task.wording, self.max_length, task.form)
         self._name_no_answer(self.no_answer)
+        ids = tokenizer(text_target=self.no_answer)["input_ids"]
+        if (read := self._text(ids)) != self.no_answer:
+            raise HeedError(
+                f"§model.no_answer {self.no_answer!r}: the tokenizer of {self.backbone} reads it as {read!r}, so no "
+                "written answer is that text: take one of words that it knows, with single spaces."
+            )
         self.own_wording = Wording(task.wording, answers={NO_ANSWER: self.no_answer})
         setattr(config, LEARNED, {"template": task.wording, "parts": list(task.parts), "no_answer": self.no_answer})
 

@@ -87,6 +87,15 @@ def test_the_export_knows_what_no_answer_is_called(learned, tmp_path, caplog):
     assert again.predict(batch(again, QUESTIONS)) == learned.predict(batch(learned, QUESTIONS))
 
 
+@pytest.mark.parametrize("text", ["dog  sat", " dog", "dog ∅"])
+def test_a_text_of_no_answer_that_the_tokenizer_changes_is_refused(tiny_t5, text):
+    with pytest.raises(
+        HeedError, match=r"no_answer '.*': the tokenizer of .* reads it as '.*', so no written answer is that text"
+    ):
+        ready(tiny_t5, no_answer=text)
+    assert ready(tiny_t5, no_answer="dog sat").no_answer == "dog sat"
+
+
 def test_examples_without_a_gold_answer_can_be_predicted(learned):
     changed = [Example(e.uid, e.parts, None, {}) for e in QUESTIONS]
     assert learned.predict(batch(learned, changed)) == learned.predict(batch(learned, QUESTIONS))
