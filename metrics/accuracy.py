@@ -188,4 +188,4 @@ def charts(context: Context) -> tuple[Chart, ...]:
     return (*found, noise_chart(context.data))
 
 
-METRIC = Metric("accuracy", score, show, charts)
+METRIC = Metric("accuracy", score, show, charts, ("majority", "f1", "macro_f1", "matthews"))

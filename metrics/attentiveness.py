@@ -271,4 +271,5 @@ def charts(context: Context) -> tuple[Chart, ...]:
     return tuple(found)
 
 
-METRIC = Metric("attentiveness", score, show, charts)
+STATISTICS = "to_default", "with_invalid", "eligible", "changed", "kept"
+METRIC = Metric("attentiveness", score, show, charts, STATISTICS)

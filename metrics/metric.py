@@ -52,12 +52,27 @@ class Metric:
         numbers: Makes the numbers from the rows and the context; pure. In the order of reading.
         show: Says how these numbers are shown, from the numbers, the context and the counts of the evaluation.
         charts: The curves over epochs, from the context; called before anything is measured.
+        statistics: What other numbers may be called, beside those of its curves: the last words of their names. None
+            where nobody says.
     """
 
     name: str
     numbers: Callable[[pa.Table, Context], Numbers]
     show: Callable[[Numbers, Context, Mapping[str, Any]], Shown] = show_all
     charts: Callable[[Context], tuple[Chart, ...]] = no_charts
+    statistics: tuple[str, ...] | None = None
+
+    def may_have(self, metric: str, context: Context) -> bool:
+        """Whether a number may have this name: that of a curve, or one about the same data and part."""
+        curves = [name for chart in self.charts(context) for name in chart.curves.values()]
+        known = {str(name._replace(statistic="", slice="") if name.part else name) for name in curves}
+        if metric in known | set(map(str, curves)):
+            return True
+        if self.statistics is None:
+            return any(metric.startswith(f"{name}/") for name in known)
+        words = {*self.statistics, *context.labels, *(f"from_{label}" for label in context.labels)}
+        own = [name._replace(statistic="", slice="") for name in curves if name.family == self.name]
+        return any(metric == f"{name}/{word}" for name in own for word in words)
 
     def score(self, rows: pa.Table, context: Context) -> Numbers:
         """The numbers of rows.

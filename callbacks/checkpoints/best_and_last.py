@@ -141,6 +141,10 @@ class BestCheckpoint(ModelCheckpoint):
         known = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}
         if self.monitor in known - set(monitor_candidates):
             rank_zero_info(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
+        elif self.save_top_k and self.monitor not in monitor_candidates:
+            self._save_last_checkpoint(trainer, monitor_candidates)  # what was learned is kept
+            there = ", ".join(sorted(name for name in monitor_candidates if "/" in name))
+            raise HeedError(f"§checkpoint.monitor {self.monitor}: not measured; there are {there}.")
         else:
             super()._save_topk_checkpoint(trainer, monitor_candidates)
         self._last_global_step_saved = trainer.global_step  # last.ckpt is the last epoch, not the last best one

@@ -102,10 +102,8 @@ class Engine(Runner):
         return [str(name) for chart in self.charts if chart.figure for name in chart.curves.values()]
 
     def is_known(self, metric: str) -> bool:
-        """Whether an evaluation yields a metric: one that has a curve, or that is about the same data and part."""
-        names = [name for chart in self.charts for name in chart.curves.values()]
-        known = {str(name._replace(statistic="", slice="") if name.part else name) for name in names}
-        return any(metric == name or metric.startswith(f"{name}/") for name in known)
+        """Whether an evaluation may yield a metric: one that has a curve, or that is about the same data and part."""
+        return any(p.evaluation.metric.may_have(metric, p.context) for p in self.planned.values())
 
     def require_monitored(self, metric: str, setting: str) -> None:
         """Refuse to watch what nobody measures.

@@ -85,6 +85,27 @@ def test_a_misspelt_monitor_is_an_error_before_anything_is_trained(tiny_bert, tm
         fit(tiny_bert, tmp_path, monitor="attentiveness/nonsense")
 
 
+@pytest.mark.parametrize("monitor", ["accuracy/planted/nonsense", "attentiveness/planted/premise/entailed"])
+def test_a_monitor_that_no_evaluation_may_yield_is_refused(tiny_bert, tmp_path, monitor):
+    with pytest.raises(HeedError, match=f"{monitor}: unknown; there are accuracy/planted, attentiveness/"):
+        fit(tiny_bert, tmp_path, monitor=monitor)
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_number_of_an_epoch_but_noise_may_be_monitored(tiny_bert, tmp_path):
+    _, module, _ = fit(tiny_bert, tmp_path, epochs=1)
+    engine = next(c for c in module.trainer.callbacks if isinstance(c, Engine))
+    assert len(engine.measurements) > 12
+    assert [name for name in engine.measurements if not engine.is_known(name)] == ["null/planted/max_change"]
+
+
+def test_what_was_learned_is_kept_where_the_monitor_was_not_measured(tiny_bert, tmp_path):
+    monitor = "attentiveness/planted/premise/with_invalid"  # only of a model that writes
+    with pytest.raises(HeedError, match=f"monitor {monitor}: not measured; there are accuracy/planted, "):
+        fit(tiny_bert, tmp_path, epochs=1, monitor=monitor)
+    assert torch.load(tmp_path / "last.ckpt", weights_only=True)["global_step"] == 4
+
+
 def test_early_stopping_waits_while_attentiveness_is_undefined(tiny_bert, tmp_path, monkeypatch):
     monkeypatch.setitem(globals(), "Encoder", AlwaysDefault)
     stop = EarlyStopping("attentiveness/planted/premise", mode="max", patience=1)
@@ -129,10 +150,7 @@ def test_a_run_that_is_stopped_says_so_beside_a_damaged_checkpoint(tmp_path):
         (tmp_path / "checkpoints" / "last.ckpt").write_bytes(content)
         stopped, error = SimpleNamespace(global_step=7, state=SimpleNamespace(fn="validate")), Stopped()
         checkpoint.on_exception(stopped, None, error)
-        assert (
-            f"stopped by SIGTERM at step 7; nothing was saved yet: go on with python train.py --resume {tmp_path}"
-            in (error.message)
-        )
+        assert error.message.startswith("stopped by SIGTERM at step 7; nothing was saved yet: go on with python train")
 
 
 def test_a_resumed_run_ends_in_the_same_weights(tiny_bert, tmp_path):
