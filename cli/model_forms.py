@@ -151,7 +151,7 @@ def initialised(argv: Sequence[str]) -> list[str]:
     if take(rest, "--ckpt_path")[0] != "last":  # which only repeats the command, and is nothing at the first start
         sources.append("--ckpt_path")
     if clash := [flag for flag in sources if flag in {a.partition("=")[0] for a in rest}]:
-        raise HeedError(f"--init_from names the run that the model comes from: leave {clash[0]} away.")
+        raise HeedError(f"--init_from names the run that the model comes from: leave {clash[0]} out.")
     _without_model(rest, "--init_from")
     run = Path(given)
     if not run.is_dir():

@@ -123,7 +123,7 @@ class Classifier(pl.LightningModule):
         if len(learned) != len(given) or (of_same_data and set(learned) != set(given)):
             raise HeedError(
                 f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(given)}: name the "
-                "part with §partial, or leave §data away."
+                "part with §partial, or leave §data out."
             )
 
     def require_weights(self) -> None:
@@ -178,7 +178,7 @@ class Classifier(pl.LightningModule):
         if len(saved) == len(self.meanings) and meanings(saved, self.task.labels) != self.meanings:
             raise HeedError(
                 f"The checkpoint was trained with the outputs {listing(saved)}, and here {self.description} and the "
-                f"data make them {listing(self.output_names)}: leave §model.backbone away, or take data with these "
+                f"data make them {listing(self.output_names)}: leave §model.backbone out, or take data with these "
                 "labels."
             )
 
@@ -190,7 +190,7 @@ class Classifier(pl.LightningModule):
         elif len(trained.parts) != len(self.task.parts):
             raise HeedError(
                 f"The checkpoint was trained on {' and '.join(trained.parts)}, and the data give "
-                f"{' and '.join(self.task.parts)}: name the part with §partial, or leave §data away."
+                f"{' and '.join(self.task.parts)}: name the part with §partial, or leave §data out."
             )
         elif trained.form != self.task.form:
             rank_zero_info(

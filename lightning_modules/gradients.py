@@ -84,7 +84,7 @@ def _scores(module: PretrainedClassifier, inputs: dict[str, Tensor]) -> Tensor:
     except (NotImplementedError, TypeError, ValueError) as error:
         raise HeedError(
             f"§attributions.methods gradients: {module.description} does not take embeddings in place of tokens "
-            f"({str(error).rstrip('.')}): leave gradients away."
+            f"({str(error).rstrip('.')}): leave gradients out."
         ) from error
 
 

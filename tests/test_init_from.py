@@ -111,11 +111,11 @@ def test_learning_goes_on_in_a_run_of_its_own(monkeypatch, tmp_path, trained, nl
 @pytest.mark.parametrize(
     ("flag", "says"),
     [
-        (["--model", "bert"], "leave --model away"),
-        (["--model=bert"], "leave --model away"),
-        (["--model.backbone", "x"], "leave --model.backbone away"),
-        (["--resume", "x"], "leave --resume away"),
-        (["--ckpt_path", "x.ckpt", "--output", "x"], "leave --ckpt_path away"),
+        (["--model", "bert"], "leave --model out"),
+        (["--model=bert"], "leave --model out"),
+        (["--model.backbone", "x"], "leave --model.backbone out"),
+        (["--resume", "x"], "leave --resume out"),
+        (["--ckpt_path", "x.ckpt", "--output", "x"], "leave --ckpt_path out"),
     ],
 )
 def test_another_source_of_the_model_is_refused(trained, flag, says):

@@ -95,7 +95,7 @@ class BestCheckpoint(ModelCheckpoint):
         if settings.get("save_weights_only"):
             raise HeedError(
                 "§checkpoint.save_weights_only: best.ckpt holds weights alone as it is, and a run that is stopped goes "
-                "on from last.ckpt, which is removed at the end: leave it away."
+                "on from last.ckpt, which is removed at the end: leave it out."
             )
 
     @staticmethod

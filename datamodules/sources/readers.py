@@ -230,7 +230,7 @@ def _delimited(
                         "header, name the columns with §data.columns."
                     )
             elif values == names and given:
-                raise HeedError(f"{path} begins with a header: leave §data.columns away.")
+                raise HeedError(f"{path} begins with a header: leave §data.columns out.")
             elif values:
                 if len(values) != len(header):
                     raise HeedError(f"{path}, row {row}: {len(values)} fields where {said} {len(header)} ({hint}).")

@@ -172,7 +172,7 @@ class LateFusion(PictureClassifier):
             elif (_architecture(asked) if name == "vision" else asked) != value:
                 raise HeedError(
                     f"§model.{name} {asked}: {self.backbone} was trained with {value}, and keeps it: name that one, or "
-                    "leave the setting away."
+                    "leave the setting out."
                 )
 
     def build(self) -> nn.Module:

@@ -61,7 +61,7 @@ class Attributions(Evaluation):
         if hide == "delete" and GRADIENTS in methods:
             raise HeedError(
                 "§attributions.hide delete makes inputs shorter, and gradients go from masked words to the words "
-                "themselves: leave gradients away, or take mask."
+                "themselves: leave gradients out, or take mask."
             )
         if shown < 0:
             raise HeedError(f"§attributions.shown {shown} must not be negative.")

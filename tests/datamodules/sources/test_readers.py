@@ -364,7 +364,7 @@ def test_columns_may_be_named_where_no_header_does(tmp_path: Path, name: str, by
     assert "row 1: 3 fields where columns names 2" in refused(tmp_path / name, header=("one", "two"))
     (tmp_path / name).write_text("\n".join([by.join(("one", "two", "gold")), *lines]) + "\n")
     assert list(read(tmp_path / name)) == HEADLESS
-    assert "begins with a header: leave columns away" in refused(tmp_path / name, header=("one", "two", "gold"))
+    assert "begins with a header: leave columns out" in refused(tmp_path / name, header=("one", "two", "gold"))
 
 
 def test_a_broken_row_of_a_file_without_a_header_has_its_number(tmp_path: Path) -> None:
