@@ -155,7 +155,7 @@ def continued(argv: Sequence[str]) -> list[str]:
     checkpoint, without = take(rest, "--ckpt_path")
     output, without = take(without, "--output")
     if run is not None and (checkpoint or output):
-        raise HeedError("--resume names the run, and with it the checkpoint: leave --ckpt_path and --output away.")
+        raise HeedError("--resume names the run, and with it the checkpoint: leave --ckpt_path and --output out.")
     if run is None and checkpoint != "last":
         return list(argv)
     if run is None and output is None:
