@@ -236,6 +236,8 @@ class HeedCLI(LightningCLI):
             if self.evaluating and (name := flag[2:].partition(".")[0]) in EVALUATIONS.keys() - self.planned.keys():
                 nothing = self.engine.idle.get(name, Nothing("runs only where it is named: add it to --evaluations"))
                 raise HeedError(f"{flag}: {name} {nothing.reason}.")
+        for plan in (planned.plan for planned in self.planned.values() if planned.plan.inquiry is not None):
+            plan.inquiry.require(self.model.processor, plan.pool)
         if not self.evaluating:
             self.config_init["checkpoint"].require_known(self.engine, self.datamodule)
             for callback in self.own_callbacks:

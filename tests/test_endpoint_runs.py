@@ -110,6 +110,14 @@ def test_a_dry_run_sends_nothing_and_leaves_nothing(monkeypatch, here, capsys):
     assert tokens == pytest.approx(sum(map(len, texts)) / len(texts) / 4 * 80, rel=0.05)
 
 
+@pytest.mark.parametrize("dry", [[], ["--dry_run"]])
+def test_what_an_endpoint_cannot_be_asked_is_refused_before_it_is_asked_anything(monkeypatch, here, dry):
+    with FakeServer(answer) as fake:
+        with pytest.raises(HeedError, match="Words can be hidden from models that read one or two texts and nothing"):
+            ask(monkeypatch, fake, "--evaluations", "attentiveness,attributions", *dry)
+        assert not fake.requests
+
+
 def test_a_dry_run_is_of_an_endpoint(here, tiny_t5):
     model = ["--model", str(tiny_t5), "--data", "planted", "--data.n_validation", "5"]
     with pytest.raises(HeedError, match="--dry_run counts the requests to a server, and this model is none"):

@@ -14,6 +14,7 @@ from callbacks.engine.predictions import Predictions
 from datamodules.base.processes import gather, is_first
 from lightning_modules.gradients import Scale, integrated_gradients
 from lightning_modules.processors.hiding import HiddenWords
+from lightning_modules.processors.processor import Processor
 from records import Composed, Examples, Spool, stopping
 
 AT_ONCE = 32  # inputs of a pass forward and backward on a CPU, whose caches hold no more
@@ -140,6 +141,14 @@ class Inquiry(Protocol):
     limit: int | None
     settings: tuple[str | int | bool, ...]
     schema: pa.Schema
+
+    def require(self, processor: Processor, pool: Examples) -> None:
+        """Refuse a model that cannot be asked so, before anything is predicted.
+
+        Raises:
+            HeedError: It cannot.
+        """
+        ...
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
         """The rows, in their canonical order, some at a time.

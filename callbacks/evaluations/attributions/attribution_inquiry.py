@@ -14,6 +14,7 @@ from callbacks.engine.row_maker import groups_of, slices_of
 from interventions import Swap, within_limit
 from lightning_modules.gradients import Scale
 from lightning_modules.processors.hiding import HiddenWords
+from lightning_modules.processors.processor import Processor
 from metrics.attributions.attribution import GRADIENTS, SCHEMA, SEPARATOR
 from metrics.attributions.lockstep import Game, Solution, solve
 from metrics.attributions.methods import METHODS, shap
@@ -87,6 +88,10 @@ class AttributionInquiry:
         versions = tuple(VERSIONS[name] for name in self.methods)
         self.settings = (*self.methods, *versions, samples, steps, shown, gold, scale, delete, subwords)
         self.settings += tuple(setting for swap in swaps for setting in swap.settings)
+
+    def require(self, processor: Processor, pool: Examples) -> None:
+        """See :class:`~callbacks.engine.inquiry.Inquiry`."""
+        processor.hiding(Composed(pool, np.arange(min(1, len(pool)))), pool.parts, self.delete)
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
         """The rows, block by block; see :class:`~callbacks.engine.inquiry.Inquiry`."""
