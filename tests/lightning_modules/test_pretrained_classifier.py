@@ -31,10 +31,10 @@ SETTINGS: dict[str, dict[str, Any]] = {  # beside the backbone
     | {
         "labels": None,
         "collapse": None,
-        "vision": "effnet-lite0",
+        "vision": None,
         "freeze_vision": True,
         "image_size": None,
-        "hidden": 512,
+        "hidden": None,
     },
     "Blip": BLIP | {"labels": None, "collapse": None},
     "BlipAnswers": BLIP | {"learning_rate": 2e-5, "rank": 128},
@@ -45,6 +45,7 @@ OTHER = {
     "compiled": True,
     "freeze_vision": False,
     "image_size": [64, 32],
+    "hidden": 64,
     "decoding": "greedy",
     "score": "mean",
 }
