@@ -187,16 +187,12 @@ class Classifier(pl.LightningModule):
         if self.task is None:  # loaded outside a Trainer: the checkpoint says what the task was
             self.prepare(trained)
             self.configure_model()
-        elif len(trained.parts) != len(self.task.parts):
-            raise HeedError(
-                f"The checkpoint was trained on {' and '.join(trained.parts)}, and the data give "
-                f"{' and '.join(self.task.parts)}: name the part with §partial, or leave §data out."
-            )
-        elif trained.form != self.task.form:
+        self.learned_parts = trained.parts
+        self.require_learned_parts(self.task.parts)
+        if trained.form != self.task.form:
             rank_zero_info(
                 f"The checkpoint was trained on tables as {trained.form}, and reads them as {self.task.form} here."
             )
-        self.learned_parts = trained.parts
         if self.meanings is not None and "outputs" in checkpoint:  # older ones do not say
             self._require_same_outputs(checkpoint["outputs"])
 

@@ -117,21 +117,20 @@ class Endpoint(Classifier):
     @property
     def way(self) -> Any:
         """The way in which answers are read."""
-        typed = self.read in ("systemone", "decisions")
         longest = max(map(len, self.prompt.answers)) // 2 if self.prompt else 0  # a token has two characters or more
         most = self.max_tokens or max(longest, SPAN_TOKENS if self.task.kind is SPAN else LABEL_TOKENS)
         drawn = {"max_tokens": most, "temperature": self.temperature, "seed": self.seed}
-        settings = {"model": self.name} | ({} if typed else drawn)
-        return WAYS[self.read]({k: v for k, v in settings.items() if v is not None}, self.chat)
+        way = WAYS[self.read]
+        settings = {"model": self.name} | (drawn if way.writes else {})
+        return way({k: v for k, v in settings.items() if v is not None}, self.chat)
 
     @property
     def most_written(self) -> int | None:
         """Most tokens of an answer, 0 of a typed one; None where the requests set no limit."""
-        if self.read in ("systemone", "decisions"):
-            return 0
-        sent = {**self.way.settings, **self.extra}
+        way = self.way
+        sent = {**way.settings, **self.extra}
         limits = [sent[name] for name in ("max_tokens", "max_completion_tokens") if isinstance(sent.get(name), int)]
-        return min(limits, default=None)
+        return min(limits, default=None) if way.writes else 0
 
     def setup(self, stage: str) -> None:
         super().setup(stage)
@@ -198,17 +197,16 @@ class Endpoint(Classifier):
         Raises:
             HeedError: It is too many.
         """
-        answered, refused = [reply for reply in replies if reply is not None], [""]
+        refusals = [reply.refusal for reply in replies if reply is not None and reply.refusal]
         self.counts["answers"] += len(replies)
-        refused += [reply.refusal for reply in answered if reply.refusal]
-        self.counts["refused"] += len(refused) - 1
-        self.counts["empty"] += sum(reply.is_empty and not reply.refusal for reply in answered)
+        self.counts["refused"] += len(refusals)
+        self.counts["empty"] += sum(reply is not None and reply.is_empty for reply in replies) - len(refusals)
         most = max(FORGIVEN, MOST_MISSING * self.counts["answers"])
         allowed = f"and at most {percent(MOST_MISSING)} may be"
         if self.counts["refused"] > most:
             raise HeedError(
                 f"{self.counts['refused']:,} of {self.counts['answers']:,} requests were refused, {allowed}: "
-                f"{refused[-1]}. See §prompt.tuples where they are too long, and §model.extra."
+                f"{refusals[-1]}. See §prompt.tuples where they are too long, and §model.extra."
             )
         if self.task.kind is SPAN and self.counts["empty"] > most:
             raise HeedError(

@@ -220,12 +220,12 @@ class Answers:
         if not keys:
             return set()
         with self._writing():
-            own = [(key, self.run) for key in keys]
             self._file.executemany(
-                "UPDATE answers SET answer = NULL, until = 0 WHERE key = ? AND run != ? AND answer IS NOT NULL", own
+                "UPDATE answers SET answer = NULL, until = 0 WHERE key = ? AND run != ? AND answer IS NOT NULL",
+                [(key, self.run) for key in keys],
             )
-            kept = "SELECT 1 FROM answers WHERE key = ? AND run = ? AND answer IS NOT NULL"
-            return {key for key, run in own if self._file.execute(kept, (key, run)).fetchone() is None}
+            kept = "SELECT 1 FROM answers WHERE key = ? AND answer IS NOT NULL"
+            return {key for key in keys if self._file.execute(kept, (key,)).fetchone() is None}
 
     def renew(self, keys: Sequence[str]) -> None:
         """Keep claims of mine for some time more."""

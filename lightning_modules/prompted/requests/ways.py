@@ -26,6 +26,7 @@ class Way(ABC):
     """
 
     path: str
+    writes = True
     has_probabilities = True
 
     def __init__(self, settings: Mapping[str, Any], chat: bool) -> None:
@@ -148,6 +149,8 @@ class FirstToken(Written):
 
 class Typed(Way):
     """A typed decision: the server chooses among the labels' texts, and gives each a probability."""
+
+    writes = False
 
     def instructions(self, prompt: Prompt) -> str:
         """The instruction and the demonstrations."""
