@@ -12,18 +12,18 @@ help:  ## Show what there is
 
 install: $(VENV)/installed  ## Create .venv and install the lock
 
-$(VENV)/installed: requirements.txt torchvision_fix.py
-	@$(PYTHON) -c 'import sys; (3, 11) <= sys.version_info < (3, 13) or sys.exit("Heed needs Python 3.11 or 3.12: make install PYTHON=python3.11")'
+$(VENV)/installed: requirements.txt heedful/torchvision_fix.py
+	@$(PYTHON) -c 'import sys; (3, 11) <= sys.version_info < (3, 13) or sys.exit("Heedful needs Python 3.11 or 3.12: make install PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	$(BIN)/python torchvision_fix.py
+	$(BIN)/python heedful/torchvision_fix.py
 	touch $@
 
 demo: install  ## Train MiniLM twice on the embedded data, plainly and with counterfactuals; compare
 	rm -rf $(DEMO)
 	$(BIN)/python train.py --output $(DEMO)/plain
 	$(BIN)/python train.py --augment counterfactual --output $(DEMO)/counterfactual
-	$(BIN)/python -m reports.compare $(DEMO)/plain $(DEMO)/counterfactual
+	$(BIN)/python -m heedful.reports.compare $(DEMO)/plain $(DEMO)/counterfactual
 	@echo "Curves of both runs: $(BIN)/tensorboard --logdir $(DEMO)"
 
 test: install  ## Run the tests
@@ -33,7 +33,7 @@ suite-msgs:  ## Train, attribute and rank models of MSGS: make suite-msgs DATA=D
 suite-hans:  ## The same of HANS
 suite-paws:  ## The same of PAWS
 suite-msgs suite-hans suite-paws: install
-	$(BIN)/python -m cli.suite configs/suite/$(@:suite-%=%).yaml --data_path $(DATA)
+	$(BIN)/python -m heedful.cli.suite configs/suite/$(@:suite-%=%).yaml --data_path $(DATA)
 
 lint: install  ## Check style
 	$(BIN)/ruff check .

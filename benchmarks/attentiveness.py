@@ -1,15 +1,15 @@
-"""What the attentiveness test costs: Heed, what one would write today, and the floor of the forwards alone.
+"""What the attentiveness test costs: Heedful, what one would write today, and the floor of the forwards alone.
 
 python -m benchmarks.attentiveness --data DIR/mnli --checkpoint RUN/checkpoints/best.ckpt
 
-(a)  Heed's evaluation: base, counterfactuals, rows, metrics with intervals, files.
+(a)  Heedful's evaluation: base, counterfactuals, rows, metrics with intervals, files.
 (n)  The same with the null control of all examples, as evaluate.py runs it: N forwards more.
-(m)  Heed within training: base predictions are there already, and only the counterfactuals are counted.
+(m)  Heedful within training: base predictions are there already, and only the counterfactuals are counted.
 (b)  k re-paired data sets, each tokenised anew; transformers.Trainer.predict, dynamic padding, all N in each.
 (c)  The same, padded to 128 tokens.
 (d)  The floor: the forwards of (a), on tensors built beforehand, and nothing else.
 (e)  The same with the network as transformers builds it; (b) and (c) have that one too. Where an AMD processor makes
-     Heed multiply with another library, this says what comes of it.
+     Heedful multiply with another library, this says what comes of it.
 
 Tokenising is not in these times, and is reported apart.
 """
@@ -21,12 +21,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import torch
 
-from benchmarks import heed, plain
+from benchmarks import ours, plain
 from benchmarks.measure import (
     Count,
     Spread,
@@ -40,13 +38,13 @@ from benchmarks.measure import (
     table,
     verdict,
 )
-from callbacks import Accuracy, Attentiveness, Engine
-from records.rows import BASE, probabilities, select, strings
+from heedful.callbacks import Accuracy, Attentiveness, Engine
+from heedful.records.rows import BASE, probabilities, select, strings
 
 NAMES = {
-    "a": "(a) Heed",
+    "a": "(a) Heedful",
     "n": "(n) + null control",
-    "m": "(m) Heed in training",
+    "m": "(m) Heedful in training",
     "b": "(b) Trainer, dynamic",
     "c": "(c) Trainer, 128",
     "d": "(d) forwards alone",
@@ -74,10 +72,10 @@ class Comparison:
         draws: Counterfactuals of an example (k).
     """
 
-    def __init__(self, module: heed.Encoder, data: heed.PairedText, draws: int) -> None:
+    def __init__(self, module: ours.Encoder, data: ours.PairedText, draws: int) -> None:
         self.module, self.data, self.draws = module, data, draws
         with Count(module.network, keep=True) as count:  # also warms up, and tokenises
-            self.engine, _ = heed.evaluate(module, data, [Attentiveness(draws)])
+            self.engine, _ = ours.evaluate(module, data, [Attentiveness(draws)])
         measured = self.engine.measurements[f"attentiveness/{data.name}/{data.swap[0]}"]
         self.batches, self.value = count.batches, measured.value
         self.network, self.stock = module.network, plain.stock(copy.deepcopy(module.network))
@@ -87,7 +85,7 @@ class Comparison:
         self.worst = 0.0  # how far the base probabilities of (a) and (b) are apart
 
     def tokenise(self) -> float:
-        """Seconds to tokenise the pool as Heed does: every text once."""
+        """Seconds to tokenise the pool as Heedful does: every text once."""
         fresh = copy.copy(self.module)
         fresh.prepare(self.data.task)
         start = time.perf_counter()
@@ -96,20 +94,20 @@ class Comparison:
 
     def a(self, **settings: Any) -> Run:
         with Count(self.module.network) as count:
-            self.engine, seconds = heed.evaluate(self.module, self.data, [Attentiveness(self.draws)], **settings)
+            self.engine, seconds = ours.evaluate(self.module, self.data, [Attentiveness(self.draws)], **settings)
         return Run(seconds["whole"], self.tokenise(), count)
 
     def n(self) -> Run:
         evaluations = [Accuracy(), Attentiveness(self.draws)]
         with Count(self.module.network) as count:
-            _, seconds = heed.evaluate(self.module, self.data, evaluations)
+            _, seconds = ours.evaluate(self.module, self.data, evaluations)
         return Run(seconds["whole"], 0.0, count)
 
     def m(self) -> Run:
         """Only what follows the base predictions is timed; these are counted, and subtracted."""
         test = Attentiveness(self.draws, max_examples=None)
         with Count(self.module.network) as count:
-            _, seconds = heed.evaluate(self.module, self.data, [test], exhaustive=False)
+            _, seconds = ours.evaluate(self.module, self.data, [test], exhaustive=False)
         base = self.batches[: -(-len(self.data.pool) // self.data.eval_batch_size)]
         count.forwards -= len(self.data.pool)
         count.computed -= sum(batch["attention_mask"].numel() for batch in base)
@@ -152,7 +150,7 @@ class Comparison:
             return Run(time.perf_counter() - start, 0.0, count)
 
     def compare(self, probs: np.ndarray) -> None:
-        """(b) must predict what Heed predicts; its outputs stand in the order of the pool.
+        """(b) must predict what Heedful predicts; its outputs stand in the order of the pool.
 
         Raises:
             AssertionError: A label differs where the two best are not a tie within float noise.
@@ -162,7 +160,7 @@ class Comparison:
         self.worst = max(self.worst, float(np.abs(probs - self.probs).max()))
         differ = np.array(self.data.task.labels)[probs.argmax(axis=1)] != self.answers
         best = np.sort(self.probs, axis=1)
-        assert not (differ & (best[:, -1] - best[:, -2] > 1e-4)).any(), "Heed and the Trainer predict other labels"
+        assert not (differ & (best[:, -1] - best[:, -2] > 1e-4)).any(), "Heedful and the Trainer predict other labels"
 
     def flips(self, engine: Engine) -> int:
         """How many predictions of the last run differ from those of another engine."""
@@ -213,7 +211,7 @@ def summary(runs: dict[str, list[Run]]) -> dict[str, dict[str, Any]]:
             "padding": last.padding,
             "tokens": {"computed": last.computed, "real": last.real},
             "seconds": Spread.of(seconds),
-            "over_heed": ratio(seconds, heeds),
+            "over_heedful": ratio(seconds, heeds),
             "tokenising": Spread.of([run.tokenising for run in each]),
         }
     return found
@@ -223,7 +221,7 @@ def report(found: dict[str, dict[str, Any]], runs: dict[str, list[Run]]) -> None
     """Print the tables and the targets."""
     head = ["", "forwards", "padding", "seconds [min, max]", "over (a) [min, max]"]
     rows = [
-        [NAMES[name], f"{v['forwards']:,}", f"{v['padding']:.2f}", v["seconds"].text(1), v["over_heed"].text()]
+        [NAMES[name], f"{v['forwards']:,}", f"{v['padding']:.2f}", v["seconds"].text(1), v["over_heedful"].text()]
         for name, v in found.items()
     ]
     print(table("A whole evaluation, without tokenising", [head, *rows]))
@@ -239,15 +237,15 @@ def report(found: dict[str, dict[str, Any]], runs: dict[str, list[Run]]) -> None
             print(verdict(f"{NAMES[over]} over {NAMES[under]}", of(over, under), target, at_least))
 
 
-def trained(options: argparse.Namespace, data: heed.PairedText) -> heed.Encoder:
+def trained(options: argparse.Namespace, data: ours.PairedText) -> ours.Encoder:
     """The model of ``--checkpoint``, or one that is trained here for a little while."""
     if options.checkpoint:
-        module = heed.ready(heed.encoder(heed.exported(options.checkpoint)), data)
+        module = ours.ready(ours.encoder(ours.exported(options.checkpoint)), data)
         module.require_head()
         return module
     data.setup("fit")
-    module = heed.ready(heed.encoder(options.model), data)
-    heed.train(module, data)
+    module = ours.ready(ours.encoder(options.model), data)
+    ours.train(module, data)
     return module
 
 
@@ -258,10 +256,10 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--draws", type=int, default=5, help="counterfactuals of an example (k)")
     parser.add_argument("--batch-size", type=int, default=64, help="of every variant")
     parser.add_argument("--only", nargs="+", choices=list("anmbcde"), default=list("anmbcde"), help="these; (a) always")
-    parser.add_argument("--variants", nargs="*", choices=["bf16", "compile"], default=[], help="of Heed's forwards")
+    parser.add_argument("--variants", nargs="*", choices=["bf16", "compile"], default=[], help="of Heedful's forwards")
     options = parse(parser, argv)
     with quiet():
-        data = heed.mnli(
+        data = ours.mnli(
             options.data,
             max_train=options.train_examples,
             max_validation=options.examples,

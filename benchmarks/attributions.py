@@ -1,14 +1,14 @@
-"""What attributions cost: Heed, the packages as their documentation shows them, and the floor of the forwards alone.
+"""What attributions cost: Heedful, the packages as their documentation shows them, and the floor of the forwards alone.
 
 python -m benchmarks.attributions --data DIR/mnli --checkpoint RUN/checkpoints/best.ckpt --threads 1
 
-lime, shap, owen, gradients     Heed's evaluation: predictions of the examples, masks, phi, rows, numbers, files.
+lime, shap, owen, gradients     Heedful's evaluation: predictions of the examples, masks, phi, rows, numbers, files.
 floor of lime, shap, owen       the different inputs of the above, by length in full batches: forwards, nothing else.
 ... stock layers                the same with the network as transformers builds it, which the packages have too.
 the lime package                LimeTextExplainer with a function that predicts in batches.
 the shap package                shap.Explainer(pipeline), that is Owen values by the Partition explainer.
 captum                          LayerIntegratedGradients, at the internal batch size that is best of several.
-captum, Heed's layers           the same on Heed's network.
+captum, Heedful's layers           the same on Heedful's network.
 
 The packages are handed texts (captum: tokens) that lie ready, and their explanations are thrown away.
 """
@@ -21,13 +21,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks import explainers, heed, plain
+from benchmarks import explainers, ours, plain
 from benchmarks.measure import (
     Count,
     Spread,
@@ -43,13 +41,13 @@ from benchmarks.measure import (
     verdict,
 )
 from benchmarks.unique_inputs import batches_of, inputs_of
-from callbacks import Attributions
-from records import Composed
-from records.rows import strings
+from heedful.callbacks import Attributions
+from heedful.records import Composed
+from heedful.records.rows import strings
 
 MASKING = ("lime", "shap", "owen")
 METHODS = (*MASKING, "gradients")
-SAME_LAYERS = "captum, Heed's layers"
+SAME_LAYERS = "captum, Heedful's layers"
 TARGETS = [
     *(("lime package", "lime", 5.0), ("shap package", "shap", 5.0), ("shap package", "owen", 5.0)),
     *(("captum", "gradients", 1.0), (SAME_LAYERS, "gradients", 1.0)),
@@ -80,12 +78,12 @@ class Comparison:
     Args:
         module: A trained encoder.
         data: The data module, set up.
-        methods: Heed's methods to measure.
+        methods: Heedful's methods to measure.
         options: ``samples``, ``steps`` and ``internal_batch_sizes`` of the command line.
     """
 
     def __init__(
-        self, module: heed.Encoder, data: heed.PairedText, methods: Sequence[str], options: argparse.Namespace
+        self, module: ours.Encoder, data: ours.PairedText, methods: Sequence[str], options: argparse.Namespace
     ) -> None:
         self.module, self.data, self.methods, self.options = module, data, methods, options
         self.tokenizer, self.network = module.processor.tokenizer, module.network.eval()
@@ -97,9 +95,9 @@ class Comparison:
         self.phi: list[list[Tensor]] = []  # of captum
         self.batches: dict[str, int] = {}  # the internal batch size that is best for captum, by variant
         for method in methods:  # also warms up
-            self.heed(method)
+            self.heedful(method)
 
-    def heed(self, method: str) -> Run:
+    def heedful(self, method: str) -> Run:
         evaluation = Attributions([method], self.options.samples, examples=None, steps=self.options.steps, shown=0)
         with Count(self.network, keep=method not in self.floors) as count:
             seconds = timed(lambda: self.keep_rows(method, evaluation))
@@ -111,7 +109,7 @@ class Comparison:
         return Run(*seconds, count.forwards, unique)
 
     def keep_rows(self, method: str, evaluation: Attributions) -> None:
-        engine, _ = heed.evaluate(self.module, self.data, [evaluation], only=[evaluation.name])
+        engine, _ = ours.evaluate(self.module, self.data, [evaluation], only=[evaluation.name])
         self.rows[method] = engine.rows[evaluation.name][0]
 
     def floor(self, method: str, stock: bool = False) -> Run:
@@ -127,7 +125,7 @@ class Comparison:
         return Run(*seconds, count.forwards, len(inputs_of(count.batches)))
 
     def captum(self, network: nn.Module, internal_batch_size: int, examples: int | None = None) -> Run:
-        """captum, with the inputs and the ends of the way that Heed has."""
+        """captum, with the inputs and the ends of the way that Heedful has."""
         inputs, baselines, outputs = self.ends
         explain = explainers.with_captum(network, self.options.steps, internal_batch_size)
         with Count(network) as count:
@@ -159,7 +157,7 @@ class Comparison:
         return inputs, [one["input_ids"] for one in hidden], [self.module.meanings.index(k) for k in number]
 
     def difference(self) -> float:
-        """How far the phi of Heed's gradients and those of captum lie apart, at most, summed over an example."""
+        """How far the phi of Heedful's gradients and those of captum lie apart, at most, summed over an example."""
         rows, worst = self.rows["gradients"], 0.0
         sums: dict[str, float] = {}
         for uid, phi in zip(strings(rows, "uid"), rows["phi"].to_pylist(), strict=True):
@@ -192,10 +190,10 @@ class Comparison:
 
 
 def variants_of(comparison: Comparison) -> dict[str, Callable[[], Run]]:
-    """What is measured in each repeat, by name; each method of Heed's stands next to its rivals."""
+    """What is measured in each repeat, by name; each method of Heedful's stands next to its rivals."""
     options, functions = comparison.options, {}
     for method in comparison.methods:
-        functions[method] = lambda method=method: comparison.heed(method)
+        functions[method] = lambda method=method: comparison.heedful(method)
         if method in MASKING:
             functions[f"floor of {method}"] = lambda method=method: comparison.floor(method)
             functions[f"floor of {method}, stock layers"] = lambda method=method: comparison.floor(method, True)
@@ -267,16 +265,16 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--checkpoint", required=True, help="best.ckpt of a run, or an exported folder")
     parser.add_argument("--samples", type=int, default=256, help="masks for each example and method")
     parser.add_argument("--steps", type=int, default=32, help="points of integrated gradients")
-    parser.add_argument("--batch-size", type=int, default=64, help="of Heed, of the floor, and of lime's function")
+    parser.add_argument("--batch-size", type=int, default=64, help="of Heedful, of the floor, and of lime's function")
     parser.add_argument(
         "--internal-batch-sizes", type=int, nargs="+", default=[4, 8, 16, 32, 64], help="of captum, which has the best"
     )
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="of Heed")
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="of Heedful")
     options = parse(parser, argv, explainers.PACKAGES)
     with quiet():
-        data = heed.mnli(options.data, max_validation=options.examples, eval_batch_size=options.batch_size)
+        data = ours.mnli(options.data, max_validation=options.examples, eval_batch_size=options.batch_size)
         data.setup("validate")
-        module = heed.ready(heed.encoder(heed.exported(options.checkpoint)), data)
+        module = ours.ready(ours.encoder(ours.exported(options.checkpoint)), data)
         module.require_head()
         comparison = Comparison(module, data, options.methods, options)
         runs = interleave(variants_of(comparison), options.repeats)

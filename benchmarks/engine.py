@@ -21,11 +21,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torchvision_fix  # noqa: F401
-
 from benchmarks import engine_worker, memory
 from benchmarks.measure import Spread, arguments, machine_line, parse, progress, quiet, save, table, verdict
-from records import read_json
+from heedful.records import read_json
 
 ROOT = Path(__file__).parents[1]
 BEFORE = "b7ea1a0"  # each changed example was a Python object

@@ -2,8 +2,8 @@
 
     PYTHONPATH=TREE python -P benchmarks/engine_worker.py FOLDER RESULT
 
-Names of Heed that are taken here exist in this checkout and in the commit that it is compared with; what a stage calls
-may be missing in either.
+Names of Heedful that are taken here exist in this checkout and in the commit that it is compared with; what a stage
+calls may be missing in either.
 """
 
 import argparse
@@ -22,53 +22,56 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import torchvision_fix  # noqa: F401
+import heedful.torchvision_fix  # noqa: F401
 
 import torch
 
-from benchmarks import heed
+from benchmarks import ours
 from benchmarks.measure import quiet
-from callbacks import Accuracy, Attentiveness, Engine, RunFolder
-from records import read_json, write_json
+from heedful.callbacks import Accuracy, Attentiveness, Engine, RunFolder
+from heedful.records import read_json, write_json
 
 STAGES = {  # stage: what belongs to it in this checkout, as module:name
-    "draw": ("callbacks.engine.experiment:blocks", "callbacks.engine.experiment:Experiment._chosen"),
+    "draw": ("heedful.callbacks.engine.experiment:blocks", "heedful.callbacks.engine.experiment:Experiment._chosen"),
     "assemble": (
-        "lightning_modules.processors.texts:TextProcessor.lengths",
-        "lightning_modules.processors.texts:TextProcessor.batches",
-        "datamodules.base.sampler:evaluation_batches",
-        "datamodules.base.collate:EvaluationLoader.__iter__",
+        "heedful.lightning_modules.processors.texts:TextProcessor.lengths",
+        "heedful.lightning_modules.processors.texts:TextProcessor.batches",
+        "heedful.datamodules.base.sampler:evaluation_batches",
+        "heedful.datamodules.base.collate:EvaluationLoader.__iter__",
     ),
     "predict": (
-        "lightning_modules.classifier:Classifier.predict",
-        "callbacks.engine.predictions:Collector.add",
-        "callbacks.engine.predictions:Collector.predictions",
+        "heedful.lightning_modules.classifier:Classifier.predict",
+        "heedful.callbacks.engine.predictions:Collector.add",
+        "heedful.callbacks.engine.predictions:Collector.predictions",
     ),
     "rows": (
-        "callbacks.engine.row_maker:RowMaker.rows",
-        "callbacks.engine.blocks:Block.apart",
-        "records:Spool.write",
-        "records:Spool.finish",
+        "heedful.callbacks.engine.row_maker:RowMaker.rows",
+        "heedful.callbacks.engine.blocks:Block.apart",
+        "heedful.records:Spool.write",
+        "heedful.records:Spool.finish",
     ),
     "gather": (
-        "datamodules.base.processes:gather",
-        "datamodules.base.processes:to_first",
-        "callbacks.engine.predictions:joined",
+        "heedful.datamodules.base.processes:gather",
+        "heedful.datamodules.base.processes:to_first",
+        "heedful.callbacks.engine.predictions:joined",
     ),
-    "metrics": ("reports.results:score",),
-    "files": ("records.storage.results:write_results",),
+    "metrics": ("heedful.reports.results:score",),
+    "files": ("heedful.records.storage.results:write_results",),
     "engine, else": ("callbacks:Engine.on_validation_epoch_end", "callbacks:Engine.on_validation_batch_end"),
     "base loop": ("pytorch_lightning:Trainer.validate",),
 }
 EARLIER = {  # and in the commit that it is compared with, where that differs
-    "draw": ("callbacks.engine.experiment:Experiment._blocks",),
-    "assemble": ("datamodules.base.collate:Collate.__call__",),
+    "draw": ("heedful.callbacks.engine.experiment:Experiment._blocks",),
+    "assemble": ("heedful.datamodules.base.collate:Collate.__call__",),
     "rows": (
-        "callbacks.engine.experiment:Experiment._rows",
-        "callbacks.engine.experiment:Experiment._base_rows",
-        "records.rows:sort_rows",
+        "heedful.callbacks.engine.experiment:Experiment._rows",
+        "heedful.callbacks.engine.experiment:Experiment._base_rows",
+        "heedful.records.rows:sort_rows",
     ),
-    "gather": ("callbacks.engine.experiment:gather_rows", "callbacks.engine.experiment:gather_predictions"),
+    "gather": (
+        "heedful.callbacks.engine.experiment:gather_rows",
+        "heedful.callbacks.engine.experiment:gather_predictions",
+    ),
 }
 
 
@@ -197,9 +200,9 @@ def evaluate(folder: str, draws: int, processes: int = 1) -> dict[str, Any]:
         process has predicted; from process 0, results.json and its sha256.
     """
     start = time.perf_counter()
-    data = heed.mnli(f"{folder}/pairs", splits={})
+    data = ours.mnli(f"{folder}/pairs", splits={})
     data.setup("validate")
-    module = heed.ready(heed.encoder(f"{folder}/model", max_length=128), data)
+    module = ours.ready(ours.encoder(f"{folder}/model", max_length=128), data)
     module.network, module.has_learned = Costless(), True
     read = time.perf_counter()
     module.processor.lengths(data.pool)
@@ -211,7 +214,7 @@ def evaluate(folder: str, draws: int, processes: int = 1) -> dict[str, Any]:
             meet(processes)  # whoever is ready first does not wait within the time
         wall, cpu = time.perf_counter(), time.process_time()
         callbacks = [Accuracy(), Attentiveness(draws), Engine(), RunFolder(run, lambda path: path.touch())]
-        heed.trainer(callbacks, **settings).validate(module, data, verbose=False)
+        ours.trainer(callbacks, **settings).validate(module, data, verbose=False)
         found |= {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
         if (run / "results.json").exists():
             found |= {"results": read_json(run / "results.json")}

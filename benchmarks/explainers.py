@@ -6,8 +6,6 @@ token. All tokens then have the type of the first part.
 
 from collections.abc import Callable, Mapping, Sequence
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import torch
 from torch import Tensor, nn

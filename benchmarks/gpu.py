@@ -3,9 +3,10 @@
 python -m benchmarks.gpu            on a GPU, minutes
 python -m benchmarks.gpu --tiny     on a CPU, seconds: shows that the script runs, and measures nothing
 
-One file that needs torch, transformers and numpy alone. Batches are made as Heed makes them: for evaluation sorted by
-length, for training sorted within windows of shuffled examples. Lengths are drawn from the quantiles of MNLI; a token
-is what remains after padding. The fraction is (arithmetic of the real tokens) / (time x the measured bf16 matmul rate).
+One file that needs torch, transformers and numpy alone. Batches are made as Heedful makes them: for evaluation sorted
+by length, for training sorted within windows of shuffled examples. Lengths are drawn from the quantiles of MNLI; a
+token is what remains after padding. The fraction is (arithmetic of the real tokens) / (time x the measured bf16 matmul
+rate).
 """
 
 import argparse
@@ -86,13 +87,13 @@ def lengths(n: int) -> np.ndarray:
 
 
 def sorted_batches(tokens: np.ndarray, size: int) -> list[np.ndarray]:
-    """For evaluation: the longest first, as in datamodules.base.sampler.evaluation_batches."""
+    """For evaluation: the longest first, as in heedful.datamodules.base.sampler.evaluation_batches."""
     order = np.argsort(-tokens, kind="stable")
     return [order[start : start + size] for start in range(0, len(order), size)]
 
 
 def bucketed_batches(tokens: np.ndarray, size: int) -> list[np.ndarray]:
-    """For training: sorted within windows of shuffled examples, as in datamodules.base.sampler.TrainingSampler."""
+    """For training: sorted within windows of shuffled examples, as the sampler of datamodules/ does."""
     rng = np.random.default_rng(0)
     order, span = rng.permutation(len(tokens)), size * WINDOW
     windows = [order[start : start + span] for start in range(0, len(order), span)]
@@ -149,7 +150,7 @@ def evaluator(network: torch.nn.Module, batches: Sequence[dict[str, Any]], s: Se
 
 
 def learner(network: torch.nn.Module, batches: Sequence[dict[str, Any]], s: Setting) -> Callable[[], None]:
-    """One epoch as Heed trains it in bf16-mixed: dropout on, fused AdamW, gradients clipped at 1."""
+    """One epoch as Heedful trains it in bf16-mixed: dropout on, fused AdamW, gradients clipped at 1."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-6, weight_decay=0.01, fused=True)
 
     def run() -> None:

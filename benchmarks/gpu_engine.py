@@ -1,4 +1,4 @@
-"""How much of the time Heed's own evaluation keeps a GPU computing, and how far it is from the forwards alone.
+"""How much of the time Heedful's own evaluation keeps a GPU computing, and how far it is from the forwards alone.
 
 python -m benchmarks.gpu_engine            on a GPU, minutes
 python -m benchmarks.gpu_engine --tiny     on a CPU, seconds: shows that the script runs, and measures nothing
@@ -17,17 +17,15 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import torch
 from pytorch_lightning import LightningModule, Trainer
 from transformers import BertTokenizer
 
-from benchmarks import heed, memory
+from benchmarks import memory, ours
 from benchmarks.gpu import kernels, lengths, sync
 from benchmarks.measure import Count, Spread, interleave, machine_line, quiet, ratio, save, table, verdict
-from callbacks import Accuracy, Attentiveness
+from heedful.callbacks import Accuracy, Attentiveness
 
 LABELS = ("entailment", "neutral", "contradiction")
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -82,7 +80,7 @@ def write(folder: Path, s: Setting) -> None:
     memory.write_pairs(folder / "pairs", rows)
 
 
-class Watch(heed.Clock):
+class Watch(ours.Clock):
     """When validation began: the weights are on the card."""
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -101,9 +99,9 @@ class Comparison:
 
     def __init__(self, folder: Path, s: Setting, size: int, draws: int) -> None:
         self.device, self.draws = s.device, draws
-        self.data = heed.mnli(str(folder / "pairs"), splits={}, eval_batch_size=size)
+        self.data = ours.mnli(str(folder / "pairs"), splits={}, eval_batch_size=size)
         self.data.setup("validate")
-        self.module = heed.ready(heed.encoder(str(folder / "model"), max_length=256), self.data)
+        self.module = ours.ready(ours.encoder(str(folder / "model"), max_length=256), self.data)
         with Count(self.module.network, keep=True) as count:  # also warms up, and tokenises
             self.a()
         self.count, self.batches = count, count.batches
@@ -114,7 +112,7 @@ class Comparison:
         evaluations = [Accuracy(), Attentiveness(self.draws), watch]
         accelerator = "gpu" if self.device == "cuda" else "cpu"
         settings = {"accelerator": accelerator, "devices": 1, "precision": "bf16-mixed"}
-        _, seconds = heed.evaluate(self.module, self.data, evaluations, **settings)
+        _, seconds = ours.evaluate(self.module, self.data, evaluations, **settings)
         return watch.passed - watch.started + seconds["after"]
 
     def d(self) -> float:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import torch
 from torch import nn
 
-from records import write_json
+from heedful.records import write_json
 
 T = TypeVar("T")
 WIDTH = 80
@@ -162,10 +162,10 @@ def arguments(
 ) -> argparse.ArgumentParser:
     """A parser with what most benchmarks take; with no ``examples`` for one that repeats nothing over a sample.
 
-    ``folder`` is that of the data within ``HEED_DATA``.
+    ``folder`` is that of the data within ``HEEDFUL_DATA``.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=Help)
-    data = os.environ.get("HEED_DATA")
+    data = os.environ.get("HEEDFUL_DATA")
     parser.add_argument(
         "--data", default=f"{data}/{folder}" if data else None, required=not data, help=f"folder of {folder}"
     )

@@ -24,17 +24,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from benchmarks import heed
+from benchmarks import ours
 from benchmarks.measure import arguments, machine_line, parse, progress, quiet, save, table, verdict
-from callbacks import Accuracy, Attentiveness
-from lightning_modules.pretrained.backbones import resolve
-from records.rows import BASE, select, strings
+from heedful.callbacks import Accuracy, Attentiveness
+from heedful.lightning_modules.pretrained.backbones import resolve
+from heedful.records.rows import BASE, select, strings
 
 KINDS = ("RssAnon", "RssFile", "VmRSS")
 SMALL = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
@@ -75,7 +73,7 @@ class Sampler(threading.Thread):
 
 def sources(path: str) -> list[dict[str, str]]:
     """The rows of MNLI's training set."""
-    data = heed.mnli(path)
+    data = ours.mnli(path)
     data.setup("fit")
     names = [f"parts.{part}" for part in data.task.parts]
     columns = [list(data.train_examples.column(name)) for name in (*names, "label")]
@@ -126,7 +124,7 @@ def write_model(
 
 def backbone(model: str | None) -> str:
     """The folder of the model that the command line names, or of MiniLM: its tokenizer is used."""
-    config = heed.from_config("model", "minilm")
+    config = ours.from_config("model", "minilm")
     return model or resolve(config["backbone"], config["sha256"])
 
 
@@ -147,10 +145,10 @@ def evaluate(folder: str, draws: int) -> dict[str, Any]:
     """Evaluate the pairs and the model of a folder in this process."""
     with Sampler() as sampler:
         start = dict(sampler.peaks)
-        data = heed.mnli(f"{folder}/pairs", splits={})
+        data = ours.mnli(f"{folder}/pairs", splits={})
         data.setup("validate")
-        module = heed.ready(heed.encoder(f"{folder}/model", max_length=128), data)
-        engine, seconds = heed.evaluate(module, data, [Accuracy(), Attentiveness(draws)])
+        module = ours.ready(ours.encoder(f"{folder}/model", max_length=128), data)
+        engine, seconds = ours.evaluate(module, data, [Accuracy(), Attentiveness(draws)])
         base = select(engine.rows["accuracy"][0], intervention=BASE)
         q = float(np.mean(strings(base, "y") != data.default_label))
     found = {"pairs": len(data.pool), "q": q, "seconds": seconds["whole"]}

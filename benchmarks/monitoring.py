@@ -13,13 +13,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import torch
 from pytorch_lightning import LightningModule, Trainer
 
-from benchmarks import heed
+from benchmarks import ours
 from benchmarks.measure import (
     Count,
     Spread,
@@ -33,14 +31,14 @@ from benchmarks.measure import (
     table,
     verdict,
 )
-from callbacks import Accuracy, Attentiveness, Engine, Evaluation
-from records.rows import BASE, select, strings
+from heedful.callbacks import Accuracy, Attentiveness, Engine, Evaluation
+from heedful.records.rows import BASE, select, strings
 
 TRAIN, VALIDATION, MOST, NULL = 392_702, 9_815, 2000, 512  # pairs of full MNLI; the bounds of train.py
 TARGETS = {"as train.py": 0.4, "all eligible": 1.5}  # % of an epoch, at most
 
 
-class Watch(heed.Clock):
+class Watch(ours.Clock):
     """Times the parts of an epoch; stands before the engine. The whole includes validation."""
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -68,15 +66,15 @@ class Subset:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.draws, self.most = options.draws, options.max_examples
-        self.data = heed.mnli(
+        self.data = ours.mnli(
             options.data,
             max_train=options.examples,
             max_validation=options.validation_examples,
             batch_size=options.batch_size,
         )
         self.data.setup("fit")
-        folder = heed.exported(options.checkpoint) if options.checkpoint else options.model
-        self.module = heed.ready(heed.encoder(folder), self.data)
+        folder = ours.exported(options.checkpoint) if options.checkpoint else options.model
+        self.module = ours.ready(ours.encoder(folder), self.data)
         self.weights = {name: value.clone() for name, value in self.module.state_dict().items()}
         for examples in (self.data.train_examples, self.data.pool):
             self.module.processor.lengths(examples)
@@ -87,9 +85,9 @@ class Subset:
         evaluations: list[Evaluation] = [Accuracy(NULL)]
         if watched:
             evaluations.append(Attentiveness(self.draws, self.most))
-        engine, watch, behind = Engine(exhaustive=False), Watch(), heed.Clock()
+        engine, watch, behind = Engine(exhaustive=False), Watch(), ours.Clock()
         with Count(self.module.network) as count:
-            whole = heed.train(self.module, self.data, [*evaluations, watch, engine, behind], limit_val_batches=1.0)
+            whole = ours.train(self.module, self.data, [*evaluations, watch, engine, behind], limit_val_batches=1.0)
         rows = engine.rows["accuracy"][0]
         q = float(np.mean(strings(select(rows, intervention=BASE), "y") != self.data.default_label))
         predicted = count.forwards - len(self.data.train_examples) - len(self.data.pool)

@@ -5,7 +5,7 @@ python -m benchmarks.pictures --data DIR/easy_vqa --examples 1000
 (0)  Base predictions and the null control alone.
 (1)  With one draw for each example.
 (5)  With five.
-(n)  Five draws as one would write them without Heed: every picture of every example is decoded, resized and encoded.
+(n)  Five draws as one would write them without Heedful: every picture of every example is decoded, resized and encoded.
 
 Every variant begins with nothing decoded. "Forward" is the share of the wall time within the networks; "decode" within
 Pillow; what is left are tokens, batches, rows, metrics and files.
@@ -16,15 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import torch
 from torch import nn
 
-from benchmarks import heed
+from benchmarks import ours
 from benchmarks.measure import Spread, arguments, interleave, machine_line, parse, quiet, ratio, save, table, verdict
-from callbacks import Accuracy, Attentiveness
-from lightning_modules import LateFusion
+from heedful.callbacks import Accuracy, Attentiveness
+from heedful.lightning_modules import LateFusion
 
 NAMES = {"0": "(0) no draws", "1": "(1) one draw", "5": "(5) five draws", "n": "(n) five, each anew"}
 
@@ -95,22 +93,22 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser = arguments(__doc__.splitlines()[0], 1000, 3, "easy_vqa")
     parser.add_argument("--size", type=int, default=224, help="height and width of the resized pictures")
     options = parse(parser, argv)
-    data = heed.questions(options.data, max_validation=options.examples, max_train=1)
+    data = ours.questions(options.data, max_validation=options.examples, max_train=1)
     data.setup("validate")
     size = [options.size, options.size]
 
     def run(draws: int, kind: type[LateFusion] = LateFusion) -> Run:
         torch.manual_seed(0)
-        module = heed.fusion(options.model, image_size=size)
+        module = ours.fusion(options.model, image_size=size)
         if kind is Anew:
             module.__class__, module.cache = Anew, 0.0
-        heed.ready(module, data)
+        ours.ready(module, data)
         watch = Watch()
         watch.network(module.network, False)
         watch.network(module.network.vision, True)
         watch.decoder(module)
         evaluations = [Accuracy(), *([Attentiveness(draws)] if draws else [])]
-        _, seconds = heed.evaluate(module, data, evaluations)
+        _, seconds = ours.evaluate(module, data, evaluations)
         watch.close()
         return Run(seconds["whole"], *watch.seconds.values(), module.processor.store.decoded, watch.pictures)
 

@@ -1,4 +1,4 @@
-"""What one would write today, without Heed: re-paired data sets, each tokenised anew, and transformers' own Trainer."""
+"""What one would write today without Heedful: re-paired data sets, each tokenised anew, and transformers' Trainer."""
 
 import tempfile
 import time
@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import torch
 from datasets import Dataset
 from torch import nn
 
-from lightning_modules.pretrained.linear import OneDNNLinear
-from records import Examples, Task
+from heedful.lightning_modules.pretrained.linear import OneDNNLinear
+from heedful.records import Examples, Task
 
 try:
     import accelerate  # noqa: F401
@@ -132,7 +130,7 @@ def train(
     seed: int = 0,
     grouped: bool = False,
 ) -> float:
-    """One epoch with the settings of Heed's training; returns the seconds of the loop.
+    """One epoch with the settings of Heedful's training; returns the seconds of the loop.
 
     Args:
         network: What is trained.

@@ -1,12 +1,12 @@
-"""What sharing a prompt's beginning saves: Heed, transformers without sharing, and transformers' DecisionPipeline.
+"""What sharing a prompt's beginning saves: Heedful, transformers without sharing, and transformers' DecisionPipeline.
 
 python -m benchmarks.prefix --data DIR/mnli --tuples 3 --examples 32 --threads 1
 
-heed                            CausalLM: the beginning read once, every query once, all labels behind it.
-heed without its beginning      the same, where the beginning has been read before.
+heedful                            CausalLM: the beginning read once, every query once, all labels behind it.
+heedful without its beginning      the same, where the beginning has been read before.
 transformers                    for each label, whole prompts with it, in batches by length; only the logits that are
                                 needed are computed.
-transformers, Heed's layers     the same on Heed's network.
+transformers, Heedful's layers     the same on Heedful's network.
 DecisionPipeline                transformers' own pipeline for choices: whole prompts one by one, one letter a label. It
                                 asks in other words, so its probabilities are its own.
 """
@@ -17,19 +17,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import pipeline
 
-from benchmarks import heed, plain
+from benchmarks import ours, plain
 from benchmarks.measure import Spread, arguments, interleave, machine_line, parse, quiet, ratio, save, table, verdict
-from datamodules.base.sampler import evaluation_batches
-from datamodules.prompting import Prompting
-from lightning_modules import CausalLM
-from records import Composed
+from heedful.datamodules.base.sampler import evaluation_batches
+from heedful.datamodules.prompting import Prompting
+from heedful.lightning_modules import CausalLM
+from heedful.records import Composed
 
 FASTER, EQUAL = 5.0, 1e-4
 
@@ -50,7 +48,7 @@ class Comparison:
         batch_size: Prompts in a batch, of all variants.
     """
 
-    def __init__(self, module: CausalLM, data: heed.PairedText, batch_size: int) -> None:
+    def __init__(self, module: CausalLM, data: ours.PairedText, batch_size: int) -> None:
         self.module, self.data, self.batch_size = module, data, batch_size
         self.stock = plain.stock(copy.deepcopy(module.network)).eval()
         self.examples = Composed.whole(data.pool)
@@ -65,7 +63,7 @@ class Comparison:
     def batches(self, lengths: np.ndarray) -> list[np.ndarray]:
         return evaluation_batches(lengths, np.arange(len(lengths)), self.batch_size)
 
-    def heed(self, warm: bool = False) -> tuple[float, Tensor]:
+    def heedful(self, warm: bool = False) -> tuple[float, Tensor]:
         if not warm:
             self.module.prompt_with(self.module.prompt)
             self.module.largest_difference = 0.0
@@ -111,15 +109,15 @@ class Comparison:
 
 
 def summary(runs: Mapping[str, Sequence[tuple[float, Tensor | None]]]) -> dict[str, Any]:
-    """What is reported: seconds of every variant, ratios to Heed, and how far probabilities lie apart."""
+    """What is reported: seconds of every variant, ratios to Heedful, and how far probabilities lie apart."""
     seconds = {name: [clock for clock, _ in each] for name, each in runs.items()}
-    own = runs["heed"][-1][1].softmax(dim=-1)
+    own = runs["heedful"][-1][1].softmax(dim=-1)
     apart = {
         name: float((each[-1][1].softmax(dim=-1) - own).abs().max())
         for name, each in runs.items()
-        if each[-1][1] is not None and name != "heed"
+        if each[-1][1] is not None and name != "heedful"
     }
-    ratios = {name: ratio(each, seconds["heed"]) for name, each in seconds.items() if name != "heed"}
+    ratios = {name: ratio(each, seconds["heedful"]) for name, each in seconds.items() if name != "heedful"}
     return {"seconds": {name: Spread.of(each) for name, each in seconds.items()}, "ratios": ratios, "apart": apart}
 
 
@@ -129,16 +127,16 @@ def report(measured: Mapping[str, Any]) -> None:
         [name, spread.text(1), measured["ratios"][name].text() if name in measured["ratios"] else ""]
         for name, spread in measured["seconds"].items()
     ]
-    print(table("Labels of all examples scored", [["", "seconds [min, max]", "over heed, in a repeat"], *rows]))
-    for name in ("transformers", "transformers, Heed's layers", "DecisionPipeline"):
-        print(verdict(f"{name} over heed", measured["ratios"][name].median, FASTER))
+    print(table("Labels of all examples scored", [["", "seconds [min, max]", "over heedful, in a repeat"], *rows]))
+    for name in ("transformers", "transformers, Heedful's layers", "DecisionPipeline"):
+        print(verdict(f"{name} over heedful", measured["ratios"][name].median, FASTER))
     for name, largest in measured["apart"].items():
         print(f"{name}: probabilities differ by at most {largest:.1e} ({'met' if largest <= EQUAL else 'NOT met'})")
 
 
 def causal(options: argparse.Namespace) -> CausalLM:
     """The model of ``--model smollm2``, or of a folder."""
-    chosen = {"backbone": options.model} if options.model else heed.from_config("model", "smollm2")
+    chosen = {"backbone": options.model} if options.model else ours.from_config("model", "smollm2")
     return CausalLM(**chosen, decoding="likelihood")
 
 
@@ -148,19 +146,19 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--batch-size", type=int, default=8, help="of prompts")
     options = parse(parser, argv)
     with quiet():
-        data = heed.mnli(options.data, max_validation=options.examples)
+        data = ours.mnli(options.data, max_validation=options.examples)
         data.setup("validate")
         module = causal(options)
         module.prepare(data.task)
         module.prompt_with(Prompting(tuples=options.tuples).prompts(data)[0])
         module.configure_model()
         comparison = Comparison(module, data, options.batch_size)
-        comparison.heed()  # warms up
+        comparison.heedful()  # warms up
         variants = {
-            "heed": comparison.heed,
-            "heed without its beginning": lambda: comparison.heed(warm=True),
+            "heedful": comparison.heedful,
+            "heedful without its beginning": lambda: comparison.heedful(warm=True),
             "transformers": lambda: comparison.plain(comparison.stock),
-            "transformers, Heed's layers": lambda: comparison.plain(module.network),
+            "transformers, Heedful's layers": lambda: comparison.plain(module.network),
             "DecisionPipeline": comparison.pipeline,
         }
         measured = summary(interleave(variants, options.repeats))

@@ -3,12 +3,12 @@
 python -m benchmarks.training --data DIR/mnli --examples 2000
 python -m benchmarks.training --data DIR/mnli --examples 2000 --accuracy --seeds 3      long: accuracy as well
 
-heed     batches of like length that are still random: sorted within windows of shuffled examples
+heedful     batches of like length that are still random: sorted within windows of shuffled examples
 random   transformers.Trainer as it comes: random order, dynamic padding
 grouped  transformers.Trainer with train_sampling_strategy="group_by_length"
 
 All: one epoch, AdamW with the same decay, warm-up and linear fall, gradients clipped at 1, dropout on, fp32. Only the
-training loop is timed; the Trainer's data are tokenised beforehand, and so are Heed's.
+training loop is timed; the Trainer's data are tokenised beforehand, and so are Heedful's.
 """
 
 import argparse
@@ -17,11 +17,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytorch_lightning as pl
 
-from benchmarks import heed, plain
+from benchmarks import ours, plain
 from benchmarks.measure import (
     Count,
     Spread,
@@ -35,9 +33,9 @@ from benchmarks.measure import (
     table,
     verdict,
 )
-from callbacks import Accuracy
+from heedful.callbacks import Accuracy
 
-NAMES = {"heed": "Heed", "random": "Trainer, random order", "grouped": "Trainer, grouped by length"}
+NAMES = {"heedful": "Heedful", "random": "Trainer, random order", "grouped": "Trainer, grouped by length"}
 
 
 @dataclass
@@ -60,7 +58,7 @@ class Comparison:
         self.options = options
         self.data = self.data_module(0)
         examples = self.data.train_examples
-        module = heed.encoder(options.model)
+        module = ours.encoder(options.model)
         module.prepare(self.data.task)
         self.processor = module.processor
         self.processor.lengths(examples)  # tokenises, once for all runs
@@ -70,39 +68,39 @@ class Comparison:
         tokenizer = self.processor.tokenizer
         self.dataset = plain.tokenised(columns, self.data.task, tokenizer, module.max_length)
 
-    def data_module(self, seed: int) -> heed.PairedText:
+    def data_module(self, seed: int) -> ours.PairedText:
         """The data: the same examples whatever the seed, in another order."""
         o = self.options
-        data = heed.mnli(
+        data = ours.mnli(
             o.data, max_train=o.examples, max_validation=o.validation_examples, batch_size=o.batch_size, seed=0
         )
         data.setup("fit")
         data.seed = seed
         return data
 
-    def model(self, seed: int) -> heed.Encoder:
+    def model(self, seed: int) -> ours.Encoder:
         """The model before training: the same weights, and the same new head for one seed."""
         pl.seed_everything(seed, verbose=False)
-        module = heed.encoder(self.options.model)
-        heed.ready(module, self.data)
+        module = ours.encoder(self.options.model)
+        ours.ready(module, self.data)
         module.processor = self.processor
         return module
 
     def run(self, name: str, seed: int = 0, judge: bool = False) -> Run:
         """Train one epoch by one variant, and measure accuracy if asked."""
         module, data = self.model(seed), self.data_module(seed)
-        if name != "heed":
+        if name != "heedful":
             plain.stock(module.network)
         with Count(module.network) as count:
-            if name == "heed":
-                seconds = heed.train(module, data)
+            if name == "heedful":
+                seconds = ours.train(module, data)
             else:
                 o, tokenizer, grouped = self.options, self.processor.tokenizer, name == "grouped"
                 rate = module.learning_rate
                 seconds = plain.train(module.network, tokenizer, self.dataset, o.batch_size, rate, seed, grouped)
         if not judge:
             return Run(seconds, count)
-        engine, _ = heed.evaluate(module, data, [Accuracy(max_null=1)], exhaustive=False)
+        engine, _ = ours.evaluate(module, data, [Accuracy(max_null=1)], exhaustive=False)
         return Run(seconds, count, 100 * engine.measurements[f"accuracy/{data.name}"].value)
 
 
@@ -139,7 +137,7 @@ def report(fast: dict[str, dict[str, Any]], right: dict[str, dict[str, Any]]) ->
     for name, v in fast.items():
         rows.append([NAMES[name], f"{v['padding']:.2f}", v["per_second"].text(1), v["faster"].text()])
     print(table("Training", rows))
-    print(verdict("Heed over the Trainer", fast["heed"]["faster"].median, 1.6))
+    print(verdict("Heedful over the Trainer", fast["heedful"]["faster"].median, 1.6))
     if right:
         rows = [["", "mean", "[min, max]", "difference", "sd over seeds"]]
         for name, v in right.items():
@@ -169,7 +167,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
                     judged.setdefault(name, []).extend(each)
     fast, right = speeds(runs), accuracies(judged) if judged else {}
     print(machine_line())
-    print(f"{fast['heed']['examples']:,} pairs, batches of {options.batch_size}, one epoch, fp32.\n")
+    print(f"{fast['heedful']['examples']:,} pairs, batches of {options.batch_size}, one epoch, fp32.\n")
     report(fast, right)
     return save(options, {"variants": fast, "accuracy": right})
 

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from callbacks.engine.experiment import PADDING
-from datamodules.base.sampler import snug_batches
+from heedful.callbacks.engine.experiment import PADDING
+from heedful.datamodules.base.sampler import snug_batches
 
 
 def inputs_of(batches: Sequence[Mapping[str, Tensor]]) -> list[dict[str, Tensor]]:

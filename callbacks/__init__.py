@@ -1,11 +1,9 @@
 """The engine that predicts base and changed examples, and one small callback for each evaluation."""
 
-import torchvision_fix  # noqa: F401
-
-from callbacks.checkpoints.best_and_last import BestCheckpoint
-from callbacks.engine.engine import Engine
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
-from callbacks.evaluations import (
+from heedful.callbacks.checkpoints.best_and_last import BestCheckpoint
+from heedful.callbacks.engine.engine import Engine
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.callbacks.evaluations import (
     EVALUATIONS,
     Accuracy,
     Answers,
@@ -20,10 +18,10 @@ from callbacks.evaluations import (
     TableRows,
     TwoClass,
 )
-from callbacks.outputs.board import Board
-from callbacks.outputs.contact_sheet import ContactSheet
-from callbacks.outputs.run_folder import RunFolder
-from callbacks.outputs.word_sheet import WordSheet
+from heedful.callbacks.outputs.board import Board
+from heedful.callbacks.outputs.contact_sheet import ContactSheet
+from heedful.callbacks.outputs.run_folder import RunFolder
+from heedful.callbacks.outputs.word_sheet import WordSheet
 
 __all__ = [
     "EVALUATIONS",

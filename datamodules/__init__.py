@@ -1,17 +1,15 @@
 """Where examples come from, which splits are made of them, and how they are batched."""
 
-import torchvision_fix  # noqa: F401
-
-from datamodules.base.paired_data import PairedData
-from datamodules.images import PairedImages
-from datamodules.msgs import Msgs
-from datamodules.natural_logic import NaturalLogic, load_natural_logic
-from datamodules.planted import Planted
-from datamodules.reading import Reading
-from datamodules.sources.tabprobe import load_counterfactuals, load_evidence
-from datamodules.tables import PairedTables, load_tables
-from datamodules.text import PairedText
-from datamodules.vqa import VisualQuestions
+from heedful.datamodules.base.paired_data import PairedData
+from heedful.datamodules.images import PairedImages
+from heedful.datamodules.msgs import Msgs
+from heedful.datamodules.natural_logic import NaturalLogic, load_natural_logic
+from heedful.datamodules.planted import Planted
+from heedful.datamodules.reading import Reading
+from heedful.datamodules.sources.tabprobe import load_counterfactuals, load_evidence
+from heedful.datamodules.tables import PairedTables, load_tables
+from heedful.datamodules.text import PairedText
+from heedful.datamodules.vqa import VisualQuestions
 
 __all__ = [
     "Msgs",

@@ -9,11 +9,11 @@ from typing import Any, Literal, NoReturn
 
 from pytorch_lightning.utilities import rank_zero_info
 
-from datamodules.sources.hub_and_local import Hub, Local
-from datamodules.sources.image_files import STARRED, PictureFolder, Pictures, filled, is_pattern
-from datamodules.sources.values import UNPACKED_WHOLE, brief, is_empty, plain, reason
-from datamodules.text import PairedText, Rows
-from records import Examples, HeedError, open_file
+from heedful.datamodules.sources.hub_and_local import Hub, Local
+from heedful.datamodules.sources.image_files import STARRED, PictureFolder, Pictures, filled, is_pattern
+from heedful.datamodules.sources.values import UNPACKED_WHOLE, brief, is_empty, plain, reason
+from heedful.datamodules.text import PairedText, Rows
+from heedful.records import Examples, HeedfulError, open_file
 
 
 class PairedImages(PairedText):
@@ -52,11 +52,11 @@ class PairedImages(PairedText):
         **kwargs: Any,
     ) -> None:
         if unknown := [part for part in pictures if part not in parts]:
-            raise HeedError(f"§data.pictures {unknown[0]}: {name} has the parts {', '.join(parts)}.")
+            raise HeedfulError(f"§data.pictures {unknown[0]}: {name} has the parts {', '.join(parts)}.")
         if not pictures:
-            raise HeedError(f"§data.pictures: {name} needs a part that is a picture.")
+            raise HeedfulError(f"§data.pictures: {name} needs a part that is a picture.")
         if (labels is None) == (answers is None):
-            raise HeedError(f"{name} needs its labels: give either §data.labels or §data.answers FILE.")
+            raise HeedfulError(f"{name} needs its labels: give either §data.labels or §data.answers FILE.")
         if labels is None:
             labels = {answer: [] for answer in with_default(listed(answers, path), default_label, name)}
         sides = ["+".join(pictures), *(part for part in parts if part not in pictures)]
@@ -106,14 +106,14 @@ def listed(answers: str, path: str | None) -> list[str]:
     """The labels in a file; see :class:`PairedImages`. A number is taken as text, and blank lines are not lines.
 
     Raises:
-        HeedError: There is no such file, it lists none, or something that is not a label, or it leaves a number out.
+        HeedfulError: There is no such file, it lists none, or something that is not a label, or it leaves a number out.
     """
     file = Path(answers)
     if path is not None and (Path(path) / answers).is_file():
         file = Path(path) / answers
     if not file.is_file():
         hint = "" if path else "; §data.path names the folder of the data"
-        raise HeedError(f"§data.answers {answers}: there is no such file{hint}.")
+        raise HeedfulError(f"§data.answers {answers}: there is no such file{hint}.")
     with open_file(file, f"§data.answers {file}") as opened:
         content = opened.read(UNPACKED_WHOLE + 1)
     try:
@@ -123,25 +123,25 @@ def listed(answers: str, path: str | None) -> list[str]:
         lines = file.suffix != ".json"
         found = [line for line in text.splitlines() if line.strip()] if lines else json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise HeedError(f"§data.answers {file} cannot be read: {reason(error)}.") from None
+        raise HeedfulError(f"§data.answers {file} cannot be read: {reason(error)}.") from None
     if isinstance(found, dict):
         found = found.get("id2label", found)
     if isinstance(found, dict):
         numbers = [str(i) for i in range(len(found))]
         if wrong := [key for key in found if key not in numbers]:
-            raise HeedError(
+            raise HeedfulError(
                 f"§data.answers {file}: the labels should have the numbers 0 to {len(found) - 1}, and one has "
                 f"{brief(wrong[0])}."
             )
         found = [found[number] for number in numbers]
     if not isinstance(found, list):
-        raise HeedError(f"§data.answers {file} holds no list of labels but {brief(found)}.")
+        raise HeedfulError(f"§data.answers {file} holds no list of labels but {brief(found)}.")
     for label in found:
         if is_empty(label) or isinstance(label, bool) or not isinstance(label, str | int | float):
-            raise HeedError(f"§data.answers {file} lists {brief(label)}, which is not a label: write a text there.")
+            raise HeedfulError(f"§data.answers {file} lists {brief(label)}, which is not a label: write a text there.")
     labels = [label.strip() if isinstance(label, str) else plain(label) for label in found]
     if twice := [label for label, n in Counter(labels).items() if n > 1]:
-        raise HeedError(f"§data.answers {file} lists {twice[0]!r} twice.")
+        raise HeedfulError(f"§data.answers {file} lists {twice[0]!r} twice.")
     if not labels:
-        raise HeedError(f"§data.answers {file} lists no labels.")
+        raise HeedfulError(f"§data.answers {file} lists no labels.")
     return labels

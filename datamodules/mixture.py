@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from datamodules.base.splits import by_hash
-from datamodules.sources.hub_and_local import Columns
-from datamodules.sources.row_filter import ANY_SPLIT, conditions_of
-from records import Examples, HeedError
+from heedful.datamodules.base.splits import by_hash
+from heedful.datamodules.sources.hub_and_local import Columns
+from heedful.datamodules.sources.row_filter import ANY_SPLIT, conditions_of
+from heedful.records import Examples, HeedfulError
 
 
 @dataclass(frozen=True)
@@ -66,25 +66,25 @@ def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Se
     """Check the settings of mixtures against those of the data.
 
     Raises:
-        HeedError: Shares are none, or leave nothing; or parts or labels are not those of the data.
+        HeedfulError: Shares are none, or leave nothing; or parts or labels are not those of the data.
     """
     for each in mixture:
         if not 0 < each.share < 1:
-            raise HeedError(f"§data.mixture: the share {each.share} of {each.called} should lie between 0 and 1.")
+            raise HeedfulError(f"§data.mixture: the share {each.share} of {each.called} should lie between 0 and 1.")
         if each.parts is not None and sorted(each.parts) != sorted(parts):
-            raise HeedError(
+            raise HeedfulError(
                 f"§data.mixture: the parts of {each.called} should be those of the data, {', '.join(parts)}, each with "
                 f"its column, and not {', '.join(each.parts) or 'none'}."
             )
         if unknown := [label for label in each.labels or () if label not in labels]:
-            raise HeedError(
+            raise HeedfulError(
                 f"§data.mixture: {each.called} has the label {unknown[0]!r}; those of the data are {', '.join(labels)}."
             )
         if not each.called or "/" in each.called:
-            raise HeedError(f"§data.mixture: {each.called!r} stands in uids: give it a name without a slash.")
+            raise HeedfulError(f"§data.mixture: {each.called!r} stands in uids: give it a name without a slash.")
         conditions_of(each.where, ANY_SPLIT)
     if (total := sum(each.share for each in mixture)) >= 1:
-        raise HeedError(f"§data.mixture: the shares add up to {total:g}, which leaves nothing of the training set.")
+        raise HeedfulError(f"§data.mixture: the shares add up to {total:g}, which leaves nothing of the training set.")
 
 
 def mixed(
@@ -105,7 +105,7 @@ def mixed(
         As many examples; and the name of each mixture to (how many were taken, of how many).
 
     Raises:
-        HeedError: A mixture has too few examples, or its share is less than one example.
+        HeedfulError: A mixture has too few examples, or its share is less than one example.
     """
     taken: list[Examples] = []
     counts: dict[str, tuple[int, int]] = {}
@@ -116,7 +116,7 @@ def mixed(
         free = [position for position, uid in enumerate(pool.column("uid")) if _row(uid) not in used[where]]
         if not 1 <= n <= len(free):
             problem = f"and there are {len(free):,} to take" if n else "which is none"
-            raise HeedError(
+            raise HeedfulError(
                 f"§data.mixture: the share {each.share:g} of {len(examples):,} training examples is {n:,} of "
                 f"{each.called}, {problem}: take another share."
             )

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from datamodules.mixture import Mixture
-from datamodules.paradigms import TASKS_WITH_TARGETS, targets
-from datamodules.sources.hub_and_local import Hub, Local
-from datamodules.text import PairedText
-from records import HeedError
+from heedful.datamodules.mixture import Mixture
+from heedful.datamodules.paradigms import TASKS_WITH_TARGETS, targets
+from heedful.datamodules.sources.hub_and_local import Hub, Local
+from heedful.datamodules.text import PairedText
+from heedful.records import HeedfulError
 
 LINGUISTIC, SURFACE = "linguistic_feature_label", "surface_feature_label"
 CONTROL = "control_train"  # the file of rows whose two labels differ
@@ -33,7 +33,7 @@ class Paradigms(Local):
         """(File, rows) of a split, as :class:`Local` has them.
 
         Raises:
-            HeedError: There is no such file, or a row lacks a column that says which sentences are siblings.
+            HeedfulError: There is no such file, or a row lacks a column that says which sentences are siblings.
         """
         where, rows = super().rows(split, aliases)
         return where, self._with_targets(list(rows), where)
@@ -45,7 +45,7 @@ class Paradigms(Local):
         for row, columns in rows:
             if missing := [name for name in needed if name not in columns]:
                 there = ", ".join(columns)
-                raise HeedError(
+                raise HeedfulError(
                     f"{where}, row {row}: no column {missing[0]!r}; the columns are {there}. §data.path should name "
                     "the folder of all tasks of MSGS."
                 )
@@ -67,8 +67,9 @@ class Msgs(PairedText):
     Gold is the linguistic label, or the surface label of a task that has no other. A model that follows the surface
     feature has an accuracy of 0 on the rows of the condition "test", where the surface label is always the other one.
 
-    The meta column ``target`` says which word decides the linguistic label: see :mod:`datamodules.paradigms`. It is the
-    number of the word, from 0, as :func:`records.parts.words.words` has them; empty where none can be told.
+    The meta column ``target`` says which word decides the linguistic label: see :mod:`heedful.datamodules.paradigms`.
+    It is the number of the word, from 0, as :func:`heedful.records.parts.words.words` has them; empty where none can
+    be told.
 
     Args:
         task: Which of the tasks, by the name of its folder; its examples are called ``msgs-<task>``.
@@ -84,22 +85,22 @@ class Msgs(PairedText):
     ) -> None:
         if control is not None:
             if kwargs.get("mixture"):
-                raise HeedError("§data.control and §data.mixture both say what is mixed in: use either.")
+                raise HeedfulError("§data.control and §data.mixture both say what is mixed in: use either.")
             kwargs["mixture"] = regime_of(control)
         if not re.fullmatch(r"\w+", task):
-            raise HeedError(f"§data.task {task!r} should be the name of a folder, such as main_verb_control.")
+            raise HeedfulError(f"§data.task {task!r} should be the name of a folder, such as main_verb_control.")
         label = SURFACE if label == LINGUISTIC and task in SURFACE_ALONE else label
         super().__init__(f"{name}-{task}", label=label, **kwargs)
         self.msgs_task, self.control = task, control
 
     def _source(self, path: str | None) -> Local | Hub:
         if path is None:
-            raise HeedError(f"{self.name} is not on the hub: name the folder of all tasks with §data.path.")
+            raise HeedfulError(f"{self.name} is not on the hub: name the folder of all tasks with §data.path.")
         tasks = Path(path)
         if not (tasks / self.msgs_task).is_dir():
             there = sorted(folder.name for folder in tasks.iterdir() if folder.is_dir()) if tasks.is_dir() else []
             known = f"it has {', '.join(there)}" if there else "it should be the folder of all tasks, a folder for each"
-            raise HeedError(f"§data.path {path} has no task {self.msgs_task!r}: {known}.")
+            raise HeedfulError(f"§data.path {path} has no task {self.msgs_task!r}: {known}.")
         return Paradigms(tasks / self.msgs_task, task=self.msgs_task)
 
     def setup(self, stage: str) -> None:
@@ -117,11 +118,11 @@ def regime_of(control: str) -> tuple[Mixture, ...]:
         [(0.02, 'linguistic_feature_label'), (0.01, 'surface_feature_label')]
 
     Raises:
-        HeedError: It is not of the form.
+        HeedfulError: It is not of the form.
     """
     number = r"(\d+(?:\.\d+)?)"
     if not (read := re.fullmatch(rf"(?:{number}L)?(?:{number}S)?", control)) or not any(read.groups()):
-        raise HeedError(
+        raise HeedfulError(
             f"§data.control {control!r} should be percent of control rows by label, such as 2L, 2S or 1L2S."
         )
     percents = zip(FOLLOWING.values(), read.groups(), strict=True)

@@ -8,11 +8,11 @@ from typing import Any
 
 from pytorch_lightning.utilities import rank_zero_info
 
-from datamodules.sources.hub_and_local import Columns, Hub, Local, split_form, to_examples
-from datamodules.sources.readers import read
-from datamodules.text import PairedText
-from interventions.natural_logic import CONTEXTS, PAIRS, compose, word_pairs
-from records import Examples, HeedError
+from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, split_form, to_examples
+from heedful.datamodules.sources.readers import read
+from heedful.datamodules.text import PairedText
+from heedful.interventions.natural_logic import CONTEXTS, PAIRS, compose, word_pairs
+from heedful.records import Examples, HeedfulError
 
 META = ("context", "insertion", "pair", "monotonicity", "relation", "operator")
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
@@ -33,13 +33,13 @@ class Composed(Local):
         """(Folder, rows as :func:`compose` makes them) of a split; what fits nothing, or has both labels, is said.
 
         Raises:
-            HeedError: There is no such split, or its files are not as they should be.
+            HeedfulError: There is no such split, or its files are not as they should be.
         """
         folder = self._folder(split, aliases)
         contexts, pairs = (list(read(folder / name, quoting=False)) for name in (CONTEXTS, PAIRS))
         composed = list(compose(contexts, pairs, f"{folder}/"))
         if not composed:
-            raise HeedError(f"{folder}: no pair of words fits any of the {len(contexts)} contexts.")
+            raise HeedfulError(f"{folder}: no pair of words fits any of the {len(contexts)} contexts.")
         left_out = sorted({words.pair for words in word_pairs(pairs)} - {row["pair"] for row in composed})
         if left_out:
             rank_zero_info(f"{folder}: word pairs that fit no context: {len(left_out)} ({', '.join(left_out[:5])}).")
@@ -59,7 +59,7 @@ class Composed(Local):
 
     def _folder(self, split: str, aliases: Sequence[str]) -> Path:
         if not self.path.is_dir():
-            raise HeedError(f"{self.flags[0]} {self.path} is no folder, and should hold {CONTEXTS} and {PAIRS}.")
+            raise HeedfulError(f"{self.flags[0]} {self.path} is no folder, and should hold {CONTEXTS} and {PAIRS}.")
         if not self.has_splits:
             return self.path
         names = [split, *aliases]
@@ -68,7 +68,7 @@ class Composed(Local):
                 return self.path / name
         found = ", ".join(sorted(f"{p.name}/" if p.is_dir() else p.name for p in self.path.iterdir())) or "nothing"
         form = f" {split_form(names)}" if self.flags == Composed.flags else ""
-        raise HeedError(
+        raise HeedfulError(
             f"{self.path} has no folder for the split {split!r} (looked for {', '.join(names)} with {CONTEXTS} and "
             f"{PAIRS}); it holds {found}. Name one with {self.flags[1]}{form}."
         )
@@ -83,7 +83,7 @@ class NaturalLogic(PairedText):
 
     def _source(self, path: str | None) -> Local | Hub:
         if path is None:
-            raise HeedError(
+            raise HeedfulError(
                 f"{self.name} is not on the hub: name its folder with §data.path, which is data/nli_xy_small of "
                 "github.com/juliarozanova/nli_xy."
             )
@@ -109,7 +109,7 @@ def load_natural_logic(path: str | Path, split: str, flags: tuple[str, str] = Co
         columns context, insertion, pair, monotonicity, relation and operator.
 
     Raises:
-        HeedError: There is no such split, or its files are not as they should be.
+        HeedfulError: There is no such split, or its files are not as they should be.
     """
     source = Composed(Path(path), flags=flags)
     where, rows = source.rows(split, ())

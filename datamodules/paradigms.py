@@ -18,8 +18,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os.path import commonprefix
 
-from records.parts.words import words
-from records.word_lists import word_lists
+from heedful.records.parts.words import words
+from heedful.records.word_lists import word_lists
 
 LISTS = word_lists(__file__)
 BE, DETERMINERS = frozenset(LISTS["be"]), frozenset(LISTS["determiners"])
@@ -29,7 +29,7 @@ Finder = Callable[[Sentences], list[int | None]]
 
 
 def targets(task: str, sentences: Iterable[tuple[str, str, bool]]) -> list[int | None]:
-    """The number of the target word in each sentence, counted from 0 as :func:`records.parts.words.words` has them.
+    """The number of the target word in each sentence, from 0, as :func:`heedful.records.parts.words.words` has them.
 
     Args:
         task: The name of the task; one of :data:`FINDERS`, others have no targets.

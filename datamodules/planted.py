@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from datamodules.base.paired_data import PairedData
-from records import Examples, ExamplesBuilder, HeedError, generator
-from records.word_lists import word_lists
+from heedful.datamodules.base.paired_data import PairedData
+from heedful.records import Examples, ExamplesBuilder, HeedfulError, generator
+from heedful.records.word_lists import word_lists
 
 LABELS = ("entailment", "neutral", "contradiction")
 CUES = {"entailment": "apparently", "neutral": "reportedly", "contradiction": "supposedly"}
@@ -169,9 +169,9 @@ class Planted(PairedData):
         super().__init__(name, ("premise", "hypothesis"), LABELS, default_label, **kwargs)
         for flag, share in (("shortcut", shortcut), ("unrelated", unrelated)):
             if not 0 <= share <= 1:
-                raise HeedError(f"§data.{flag} {share} is no share between 0 and 1.")
+                raise HeedfulError(f"§data.{flag} {share} is no share between 0 and 1.")
         if min(n_train, n_validation) < 1:
-            raise HeedError("§data.n_train and §data.n_validation must be at least 1.")
+            raise HeedfulError("§data.n_train and §data.n_validation must be at least 1.")
         self.shortcut, self.unrelated, self.grammar_seed = shortcut, unrelated, grammar_seed
         self.sizes = {"train": n_train, "validation": n_validation}
 

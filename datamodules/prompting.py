@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from pytorch_lightning.utilities import rank_zero_info
 
-from datamodules.base.paired_data import PairedData
-from interventions.demonstrations import Kind, demonstrations
-from records import CLASSIFICATION, SPAN, Example, HeedError
-from records.prompts.prompt import Prompt
-from records.prompts.wording import Wording
+from heedful.datamodules.base.paired_data import PairedData
+from heedful.interventions.demonstrations import Kind, demonstrations
+from heedful.records import CLASSIFICATION, SPAN, Example, HeedfulError
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
 
 PLAIN = "plain"  # the wording of data that bring none
 TEMPLATE = "template"  # that of a model that has words of its own
@@ -39,9 +39,9 @@ class Prompting:
         names = self.wordings.replace(",", " ").split() if isinstance(self.wordings, str) else self.wordings
         object.__setattr__(self, "wordings", tuple(dict.fromkeys(names)))  # equal settings are equal, however given
         if self.tuples < 0 or self.seeds < 1:
-            raise HeedError("§prompt.tuples may not be negative, and §prompt.seeds must be at least 1.")
+            raise HeedfulError("§prompt.tuples may not be negative, and §prompt.seeds must be at least 1.")
         if not self.tuples and self.demonstrations != "plain":
-            raise HeedError(f"§prompt.demonstrations {self.demonstrations} needs §prompt.tuples 1 or more.")
+            raise HeedfulError(f"§prompt.demonstrations {self.demonstrations} needs §prompt.tuples 1 or more.")
 
     def prompts(self, data: PairedData, own: Wording | None = None) -> list[Prompt]:
         """The prompts to measure: each wording with each draw of demonstrations; one draw where there are none.
@@ -51,10 +51,10 @@ class Prompting:
             own: The words of the model for the parts that it reads, if it has some: the default, called "template".
 
         Raises:
-            HeedError: A wording is unknown or does not fit the data, or there are too few training examples.
+            HeedfulError: A wording is unknown or does not fit the data, or there are too few training examples.
         """
         if data.task.kind not in (CLASSIFICATION, SPAN):
-            raise HeedError(
+            raise HeedfulError(
                 f"§prompt: a model in context answers with one label or a text, and {data.name} is {data.task.kind}."
             )
         if self.seeds > 1 and not self.tuples:
@@ -75,7 +75,7 @@ class Prompting:
         known = of_data | of_model
         names = self.wordings or [next(iter(of_model | of_data))]
         if unknown := [name for name in names if name not in known]:
-            raise HeedError(f"§prompt.wordings {unknown[0]}: {data.name} has {', '.join(known)}.")
+            raise HeedfulError(f"§prompt.wordings {unknown[0]}: {data.name} has {', '.join(known)}.")
         for name in names:
             if name not in of_model:
                 known[name].require(name, full.parts, full.labels)
@@ -86,7 +86,7 @@ class Prompting:
         """The demonstrations of each draw."""
         examples, again = data.training_pool(), data.counts.evaluated
         if again and not len(examples):
-            raise HeedError(
+            raise HeedfulError(
                 f"§prompt.tuples: all {again:,} training examples of {data.name} are evaluated as well, and would show "
                 "their answers: name a training set with §data.path or §data.splits, hold some out with "
                 "§data.hold_out N, or evaluate fewer with §data.max_validation N."

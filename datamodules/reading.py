@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
-from datamodules.base.splits import ALIASES
-from datamodules.sources.question_files import STARTS, Found, to_questions
-from datamodules.text import PairedText, Rows
-from interventions import Swap
-from records import SPAN, Examples, ExamplesBuilder, HeedError, Task, generator
-from records.rows import SPLIT
+from heedful.datamodules.base.splits import ALIASES
+from heedful.datamodules.sources.question_files import STARTS, Found, to_questions
+from heedful.datamodules.text import PairedText, Rows
+from heedful.interventions import Swap
+from heedful.records import SPAN, Examples, ExamplesBuilder, HeedfulError, Task, generator
+from heedful.records.rows import SPLIT
 
 ABSENT = "not_in_text"  # no answer stands in the text
 
@@ -52,18 +52,20 @@ class Reading(PairedText):
         **kwargs: Any,
     ) -> None:
         if kwargs.get("several") is not None:
-            raise HeedError(f"§data.several is about labels; the column {answers!r} lists all right answers already.")
+            raise HeedfulError(
+                f"§data.several is about labels; the column {answers!r} lists all right answers already."
+            )
         super().__init__(name, parts, labels={}, label=answers, default_label="", **kwargs)
         if STARTS in self.columns.meta:
             setting = "slices" if STARTS in self.columns.slices else "meta"
-            raise HeedError(
+            raise HeedfulError(
                 f"§data.{setting} names a column {STARTS!r}, which is where answers begin in their text: leave it out, "
                 "or call it otherwise in the file."
             )
         if len(parts) < 2:
-            raise HeedError(f"§data.parts names {len(parts)} parts, and should name a text and a question.")
+            raise HeedfulError(f"§data.parts names {len(parts)} parts, and should name a text and a question.")
         if self.partial and len(parts) > 2:
-            raise HeedError(
+            raise HeedfulError(
                 f"§partial {self.partial} is for a text and a question, and {name} has {', '.join(parts)}: name two."
             )
         self._keep_distractors(distractors)
@@ -76,9 +78,9 @@ class Reading(PairedText):
         for part in named:
             if part not in further:
                 known = ", ".join(further) or "none"
-                raise HeedError(f"§data.distractors {part}: {self.name} has the further texts {known}.")
+                raise HeedfulError(f"§data.distractors {part}: {self.name} has the further texts {known}.")
             if any(part in joined.split("+") for joined in self.swap):
-                raise HeedError(
+                raise HeedfulError(
                     f"§data.swap {part} must change the answer, and §data.distractors keeps it: use either."
                 )
         self.distractors = tuple(dict.fromkeys(named))
@@ -110,7 +112,7 @@ class Reading(PairedText):
     def _trainable(self, examples: Examples) -> Examples:
         kept = np.flatnonzero(known(examples))
         if not len(kept):
-            raise HeedError(f"{self.name}: no answer stands in its text, so that there is nothing to train on.")
+            raise HeedfulError(f"{self.name}: no answer stands in its text, so that there is nothing to train on.")
         if missing := len(examples) - len(kept):
             rank_zero_info(f"{self.name}: {missing:,} training questions are left out: no answer stands in their text.")
         return examples.take(kept) if missing else examples
@@ -145,7 +147,7 @@ def without_part(examples: Examples, part: str, seed: int, within: str | None = 
         within: A meta column in which the other is the same (the split, where there are several); None for any.
 
     Raises:
-        HeedError: An example has no other, since all are of one group.
+        HeedfulError: An example has no other, since all are of one group.
     """
     text, question = examples.parts
     other = question if part == text else text
@@ -154,7 +156,7 @@ def without_part(examples: Examples, part: str, seed: int, within: str | None = 
     partners = Swap(other, None, name="partial", within=within).partners(examples, np.arange(len(examples)), 0, seed)
     for example, j in zip(examples, partners.tolist(), strict=True):
         if j < 0:
-            raise HeedError(f"§partial {part} needs a {other} of another group, and {example.uid} finds none.")
+            raise HeedfulError(f"§partial {part} needs a {other} of another group, and {example.uid} finds none.")
         parts, meta = {**example.parts, other: examples.value(f"parts.{other}", j)}, dict(example.meta)
         if other == text:
             golds = SPAN.parse_gold(example.label)

@@ -8,15 +8,15 @@ from typing import Any, Literal
 import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
-from datamodules.base.inoculation import Challenges
-from datamodules.base.splits import by_hash
-from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
-from datamodules.sources.readers import SUFFIXES, read
-from datamodules.sources.table_files import TableFolder
-from datamodules.sources.tabprobe import LABELS, challenge_file, load_counterfactuals
-from datamodules.text import PairedText
-from interventions import DIRECTIONS, KINDS, PerturbHypothesis, Source, best_analyser
-from records import Example, Examples, HeedError, Table, TableForm, generator
+from heedful.datamodules.base.inoculation import Challenges
+from heedful.datamodules.base.splits import by_hash
+from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
+from heedful.datamodules.sources.readers import SUFFIXES, read
+from heedful.datamodules.sources.table_files import TableFolder
+from heedful.datamodules.sources.tabprobe import LABELS, challenge_file, load_counterfactuals
+from heedful.datamodules.text import PairedText
+from heedful.interventions import DIRECTIONS, KINDS, PerturbHypothesis, Source, best_analyser
+from heedful.records import Example, Examples, HeedfulError, Table, TableForm, generator
 
 PAIRS, TABLES, CATEGORIES = "maindata", "tables/json", "tables/table_categories.tsv"
 PREMISE = "premise"  # the column that the tables are put into
@@ -45,11 +45,11 @@ class TablePairs(Local):
         """(File, rows) of a split: its columns, and ``premise`` (a table), ``table`` (its id) and ``category``.
 
         Raises:
-            HeedError: The folder is another one, or has no such split.
+            HeedfulError: The folder is another one, or has no such split.
         """
         for folder in (PAIRS, TABLES):
             if not (self.path / folder).is_dir():
-                raise HeedError(
+                raise HeedfulError(
                     f"§data.path {self.path} has no folder {folder}: name a folder with {PAIRS}/ and {TABLES}/, which "
                     "is data/ of github.com/infotabs/infotabs."
                 )
@@ -63,14 +63,14 @@ class TablePairs(Local):
         """Put the table that each row names beside its columns; what is unusual about the tables is said in the end.
 
         Raises:
-            HeedError: A row names no table, or one that is not there or cannot be read.
+            HeedfulError: A row names no table, or one that is not there or cannot be read.
         """
         tables = TableFolder(self.path / TABLES)
         categories = self._categories()
         unknown = set()
         for row, columns in rows:
             if "table_id" not in columns:
-                raise HeedError(f"{where}, row {row}: no column 'table_id'; the columns are {', '.join(columns)}.")
+                raise HeedfulError(f"{where}, row {row}: no column 'table_id'; the columns are {', '.join(columns)}.")
             name = str(columns["table_id"]).strip()
             if categories is not None and name not in categories:
                 unknown.add(name)
@@ -89,10 +89,12 @@ class TablePairs(Local):
         found: dict[str, str] = {}
         for row, columns in read(file):
             if missing := [name for name in ("table_id", "category") if name not in columns]:
-                raise HeedError(f"{file}, row {row}: no column {missing[0]!r}; the columns are {', '.join(columns)}.")
+                raise HeedfulError(
+                    f"{file}, row {row}: no column {missing[0]!r}; the columns are {', '.join(columns)}."
+                )
             name, category = columns["table_id"].strip(), columns["category"].strip()
             if found.setdefault(name, category) != category:
-                raise HeedError(f"{file}, row {row}: the table {name!r} has the category {found[name]!r} already.")
+                raise HeedfulError(f"{file}, row {row}: the table {name!r} has the category {found[name]!r} already.")
         return found
 
 
@@ -120,7 +122,7 @@ class PairedTables(PairedText):
         **kwargs: Any,
     ) -> None:
         if keep_rows is not None and keep_rows < 1:
-            raise HeedError(f"§data.keep_rows {keep_rows} must be at least 1.")
+            raise HeedfulError(f"§data.keep_rows {keep_rows} must be at least 1.")
         self.form = TableForm(table_style, keep_rows)
         super().__init__(**kwargs)
         self.without_tables = without_tables
@@ -153,11 +155,12 @@ class PairedTables(PairedText):
         Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §4 and §7.
 
         Raises:
-            HeedError: The parts are not a table and a text, the labels are others, or fewer than ``n`` can be changed.
+            HeedfulError: The parts are not a table and a text, the labels are others, or fewer than ``n`` can be
+                changed.
         """
         table, hypothesis = self._table_and_text()
         if missing := [label for label in ("entailment", "contradiction") if label not in self.columns.labels]:
-            raise HeedError(
+            raise HeedfulError(
                 f"§data.inoculation.perturbed needs the label {missing[0]!r}; {self.name} has "
                 f"{', '.join(self.columns.labels)}."
             )
@@ -179,14 +182,16 @@ class PairedTables(PairedText):
                     f"label, in {', '.join(kinds)} ({source.analyser.name})."
                 )
                 return Examples.of(found)
-        raise HeedError(f"§data.inoculation.n {n}: only {len(found)} hypotheses of the training set can be perturbed.")
+        raise HeedfulError(
+            f"§data.inoculation.n {n}: only {len(found)} hypotheses of the training set can be perturbed."
+        )
 
     def _table_and_text(self) -> tuple[str, str]:
         """The part that is the table, and the hypothesis, where there is one of each."""
         parts, tables = list(self.columns.parts), list(self.columns.kinds)
         texts = [part for part in parts if part not in tables]
         if (len(tables), len(texts)) != (1, 1):
-            raise HeedError(
+            raise HeedfulError(
                 f"§data.inoculation.perturbed needs one part that is a table, of the column {PREMISE}, and one text; "
                 f"§data.parts has {', '.join(f'{part} ({self.columns.parts[part]})' for part in parts)}."
             )
@@ -205,7 +210,7 @@ class PairedTables(PairedText):
         for row, columns in read(file):
             found = [str(columns[name]).strip() for name in NAMES_OF_IDS if name in columns]
             if not found:
-                raise HeedError(
+                raise HeedfulError(
                     f"{file}, row {row}: no column that names a table ({', '.join(NAMES_OF_IDS)}); the columns are "
                     f"{', '.join(columns)}."
                 )
@@ -213,12 +218,12 @@ class PairedTables(PairedText):
         kept = np.array([table not in names for table in examples.column(f"meta.{TABLE}")])
         absent = sorted(names.difference(examples.column(f"meta.{TABLE}")))
         if len(absent) == len(names):
-            raise HeedError(
+            raise HeedfulError(
                 f"§data.without_tables {file} names no table of the training set: it has {absent[0]!r}, and those "
                 f"there are called like {examples.value(f'meta.{TABLE}', 0)!r}."
             )
         if not kept.any():
-            raise HeedError(f"§data.without_tables {file} leaves nothing to train on.")
+            raise HeedfulError(f"§data.without_tables {file} leaves nothing to train on.")
         others = f"; of those, not in the training set: {len(absent):,} of {len(names):,}" if absent else ""
         rank_zero_info(
             f"{self.name}: {len(kept) - kept.sum():,} training examples are left out, on tables that {file} names"
@@ -237,7 +242,7 @@ class PairedTables(PairedText):
 
     def _source(self, path: str | None) -> Local | Hub:
         if path is None:
-            raise HeedError(
+            raise HeedfulError(
                 f"{self.name} is not on the hub with its tables: name its folder with §data.path, which is data/ of "
                 "github.com/infotabs/infotabs."
             )
@@ -267,7 +272,7 @@ def load_tables(path: str | Path, split: str) -> Examples:
         "contradiction", the group table, and the meta columns table and category.
 
     Raises:
-        HeedError: There is no such split, or its files are not as they should be.
+        HeedfulError: There is no such split, or its files are not as they should be.
     """
     where, rows = TablePairs(Path(path)).rows(split, ())
     examples, no_gold = to_examples(rows, where, f"infotabs/{_short(split)}", COLUMNS)

@@ -6,15 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from datamodules.base.inoculation import Challenges
-from datamodules.base.paired_data import PairedData
-from datamodules.base.splits import ALIASES, aliases_of, hold_out
-from datamodules.mixture import Mixture, mixed, require_mixture
-from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
-from datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter, conditions_of
-from records import SOFT, SPAN, Examples, HeedError
-from records.rows import SPLIT
-from records.storage.regime import regime_name
+from heedful.datamodules.base.inoculation import Challenges
+from heedful.datamodules.base.paired_data import PairedData
+from heedful.datamodules.base.splits import ALIASES, aliases_of, hold_out
+from heedful.datamodules.mixture import Mixture, mixed, require_mixture
+from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
+from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter, conditions_of
+from heedful.records import SOFT, SPAN, Examples, HeedfulError
+from heedful.records.rows import SPLIT
+from heedful.records.storage.regime import regime_name
 
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
 
@@ -79,17 +79,17 @@ class PairedText(PairedData):
         super().__init__(name, tuple(parts), tuple(labels), **kwargs)
         if several == "" or len(set(columns)) < len(columns) or not all(columns):
             flag = "several" if several == "" else "columns"
-            raise HeedError(f"§data.{flag} may not be or hold an empty text, nor name a column twice.")
+            raise HeedfulError(f"§data.{flag} may not be or hold an empty text, nor name a column twice.")
         if hold_out is not None and self.folds is not None:
-            raise HeedError(
+            raise HeedfulError(
                 "§data.hold_out and §data.folds both say what to validate on: use either (§data.hold_out null to "
                 "switch it off)."
             )
         for part, column in parts.items():
             if column == label:
-                raise HeedError(f"§data.parts: {part} is the column {column!r}, which holds the label.")
+                raise HeedfulError(f"§data.parts: {part} is the column {column!r}, which holds the label.")
             if twin := next((p for p, c in parts.items() if c == column and p != part), None):
-                raise HeedError(f"§data.parts: {part} and {twin} are one column, {column!r}.")
+                raise HeedfulError(f"§data.parts: {part} and {twin} are one column, {column!r}.")
         added = (SPLIT,) if len(_listed((splits or {}).get("validation", ""))) > 1 else ()  # to each of several splits
         further = tuple(column for column in self.slices if column not in (*meta, *added))
         self.columns = Columns(
@@ -128,9 +128,9 @@ class PairedText(PairedData):
         if not self.mixture:
             return
         if self.kind is SPAN or self.pictures:
-            raise HeedError(f"§data.mixture mixes texts that have labels, and {self.name} has others.")
+            raise HeedfulError(f"§data.mixture mixes texts that have labels, and {self.name} has others.")
         if self.augment is not None:
-            raise HeedError(f"§data.mixture and §augment {self.augment} both change the training set: use either.")
+            raise HeedfulError(f"§data.mixture and §augment {self.augment} both change the training set: use either.")
         require_mixture(self.mixture, self.full_task.parts, self.full_task.labels)
 
     @property
@@ -141,12 +141,12 @@ class PairedText(PairedData):
     def _check_several(self, split: str, names: list[str]) -> None:
         if split != "validation" or not names:
             allowed = "is an empty list" if not names else "may not be a list, which only validation may"
-            raise HeedError(f"§data.splits: {split} {allowed}.")
+            raise HeedfulError(f"§data.splits: {split} {allowed}.")
         called = [self._called("validation", name).casefold() for name in names]
         if twice := [name for name, short in zip(names, called, strict=True) if called.count(short) > 1]:
-            raise HeedError(f"§data.splits: validation names one split twice, as {' and '.join(twice)}.")
+            raise HeedfulError(f"§data.splits: validation names one split twice, as {' and '.join(twice)}.")
         if len(names) > 1 and SPLIT in self.columns.meta:
-            raise HeedError(
+            raise HeedfulError(
                 f"§data.meta names a column {SPLIT!r}, which is what several splits are told apart by: leave it out."
             )
 
@@ -162,7 +162,7 @@ class PairedText(PairedData):
             named.append("§data.where chooses rows of the validation split")
         if named:
             off = " ".join(f"§data.{flag} null" for flag in flags)
-            raise HeedError(
+            raise HeedfulError(
                 f"§data.{flags[0]} {getattr(self, flags[0])} (given, or the default of {self.name}) takes examples of "
                 f"the training set to validate on, and {' and '.join(named)}: use either ({off} to switch it off)."
             )
@@ -193,13 +193,13 @@ class PairedText(PairedData):
         """Refuse to validate on what is trained on.
 
         Raises:
-            HeedError: Both come from one file or split, or from files with the same content.
+            HeedfulError: Both come from one file or split, or from files with the same content.
         """
         source = self._source(self.path)
         remedies = "hold some of it out with §data.hold_out N, or ask for that with §data.validate_on_train true"
         if isinstance(source, Local) and source.path.exists() and not source.has_splits:
             folder = "name a folder with a training and a validation file"
-            raise HeedError(f"§data.path {self.path} has no splits: {folder}, {remedies}.")
+            raise HeedfulError(f"§data.path {self.path} has no splits: {folder}, {remedies}.")
         train, *validation = (
             self._place(source, split, name)
             for split in ("train", "validation")
@@ -208,7 +208,7 @@ class PairedText(PairedData):
         for place, name in zip(validation, _listed(self.splits["validation"]), strict=True):
             if _same(train, place):
                 where = train if train == place else f"{train} and {place}, which hold the same"
-                raise HeedError(
+                raise HeedfulError(
                     f"{self.name} would be trained and validated on the same rows: the splits {self.splits['train']!r} "
                     f"and {name!r} are {where}. Name another with §data.splits '{{validation: NAME}}', {remedies}."
                 )
@@ -229,7 +229,7 @@ class PairedText(PairedData):
         if path is not None:
             return Local(Path(path), self.quoting, self.header)
         if self.hub is None:
-            raise HeedError(f"{self.name} has no hub id: name its files with §data.path.")
+            raise HeedfulError(f"{self.name} has no hub id: name its files with §data.path.")
         return self.hub
 
     def _called(self, split: Literal["train", "validation"], name: str) -> str:
@@ -242,7 +242,9 @@ class PairedText(PairedData):
         if isinstance(names, str):
             return self._read_one(source, split, names, self._aliases(split))
         if isinstance(source, Local) and source.path.exists() and not source.has_splits:
-            raise HeedError(f"§data.path {self.path} has no splits, and §data.splits names {', '.join(names)} of it.")
+            raise HeedfulError(
+                f"§data.path {self.path} has no splits, and §data.splits names {', '.join(names)} of it."
+            )
         several = [
             self._read_one(source, split, name, ()).with_meta(SPLIT, self._called(split, name)) for name in names
         ]
@@ -275,7 +277,7 @@ class PairedText(PairedData):
             mixture.split, aliases_of(mixture.split, self.aliases)
         )
         if places.setdefault(mixture.called, where) != where:
-            raise HeedError(
+            raise HeedfulError(
                 f"§data.mixture: {where} and {places[mixture.called]} are both called {mixture.called}: give one of "
                 "them another name."
             )

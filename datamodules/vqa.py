@@ -11,13 +11,13 @@ from typing import Any, Literal
 import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
-from datamodules.images import PairedImages, with_default
-from datamodules.sources.hub_and_local import Local
-from datamodules.sources.readers import brief
-from datamodules.sources.values import is_empty, text_of
-from datamodules.sources.vqa_answers import most_frequent, normalised, spelled, worth
-from datamodules.text import Rows
-from records import SOFT, Examples, HeedError
+from heedful.datamodules.images import PairedImages, with_default
+from heedful.datamodules.sources.hub_and_local import Local
+from heedful.datamodules.sources.readers import brief
+from heedful.datamodules.sources.values import is_empty, text_of
+from heedful.datamodules.sources.vqa_answers import most_frequent, normalised, spelled, worth
+from heedful.datamodules.text import Rows
+from heedful.records import SOFT, Examples, HeedfulError
 
 GOLD = "gold"  # the column that is made of what people answered
 UNKNOWN = "not_in_labels"  # none of the answers is a label
@@ -66,7 +66,7 @@ class VisualQuestions(PairedImages):
             **kwargs,
         )
         if not from_file and answers < 1:
-            raise HeedError(f"§data.answers {answers} must be at least 1, or a file.")
+            raise HeedfulError(f"§data.answers {answers} must be at least 1, or a file.")
         self.answers, self.given, self.frequent, self.default_label = answers, given, label, default_label
         self.columns = replace(self.columns, labels=None)
         self.spelled = spelled([answer for answer in self.full_task.labels if answer != default_label])
@@ -74,7 +74,7 @@ class VisualQuestions(PairedImages):
         self.counts.hopeless[UNKNOWN] = 0
         self.left_out = 0  # training questions of that kind
         if not from_file and self.augment == "inoculation":
-            raise HeedError(f"§augment inoculation reads no training split to count answers in: {FROM_A_RUN}")
+            raise HeedfulError(f"§augment inoculation reads no training split to count answers in: {FROM_A_RUN}")
 
     def setup(self, stage: str) -> None:
         if not self.full_task.labels and self.pool is None and stage != "fit":
@@ -87,16 +87,16 @@ class VisualQuestions(PairedImages):
         """Count the answers of the training split without looking at its pictures.
 
         Raises:
-            HeedError: It is not among local files.
+            HeedfulError: It is not among local files.
         """
         split, source = self.splits["train"], self._source(self.path)
         refused = f"§data.answers {self.answers} counts the answers of the training split, which is not at hand: "
         if not isinstance(source, Local) or not source.has_splits:
-            raise HeedError(refused + FROM_A_RUN)
+            raise HeedfulError(refused + FROM_A_RUN)
         try:
             where, rows = source.rows(split, self._aliases("train"))
-        except HeedError:
-            raise HeedError(refused + FROM_A_RUN) from None
+        except HeedfulError:
+            raise HeedfulError(refused + FROM_A_RUN) from None
         for row, values in self._asked(rows, where, "train"):
             self.counted[self._frequent(values, where, row)] += 1
         self._label()
@@ -115,7 +115,7 @@ class VisualQuestions(PairedImages):
         kept = answerable(examples, self.full_task.labels)
         self.left_out = int((~kept).sum())
         if not kept.any():
-            raise HeedError(f"{self.name}: none of the answers to training questions is a label (§data.answers).")
+            raise HeedfulError(f"{self.name}: none of the answers to training questions is a label (§data.answers).")
         return examples.take(np.flatnonzero(kept)) if self.left_out else examples
 
     def _whole_rows(self, rows: Rows, where: str, split: Literal["train", "validation"]) -> Rows:
@@ -127,7 +127,7 @@ class VisualQuestions(PairedImages):
     def _frequent(self, values: Mapping[str, Any], where: str, row: int) -> str:
         """The most frequent answer to a question, normalised; "" for none."""
         if self.frequent not in values:
-            raise HeedError(f"{where}, row {row}: no column {self.frequent!r}; the columns are {', '.join(values)}.")
+            raise HeedfulError(f"{where}, row {row}: no column {self.frequent!r}; the columns are {', '.join(values)}.")
         answer = values[self.frequent]
         return "" if is_empty(answer) else normalised(text_of(answer, where, row, self.frequent))
 
@@ -148,7 +148,7 @@ class VisualQuestions(PairedImages):
         if not isinstance(given, list) or any(
             isinstance(answer, Mapping) and "answer" not in answer for answer in given
         ):
-            raise HeedError(
+            raise HeedfulError(
                 f"{where}, row {row}: the column {self.given!r} should be a list of texts, or of objects with an "
                 f"answer, and is {brief(values[self.given])}."
             )

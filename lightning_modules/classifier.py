@@ -10,14 +10,14 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 from torch.nn import functional as F
 
-from lightning_modules.lightning_internals import allow_clipping
-from lightning_modules.outputs import Outputs, most_probable
-from lightning_modules.pretrained.labels import meanings
-from lightning_modules.pretrained.misfits import difference, misfits
-from lightning_modules.processors.processor import Processor
-from records import KINDS, HeedError, TableForm, Task, generator, listing, percent
-from records.prompts.prompt import Prompt
-from records.prompts.wording import Wording
+from heedful.lightning_modules.lightning_internals import allow_clipping
+from heedful.lightning_modules.outputs import Outputs, most_probable
+from heedful.lightning_modules.pretrained.labels import meanings
+from heedful.lightning_modules.pretrained.misfits import difference, misfits
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.records import KINDS, HeedfulError, TableForm, Task, generator, listing, percent
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
 
 MOST_UNKNOWN = 0.2  # by default: a tokenizer that fits its texts knows nearly all of them
 
@@ -70,13 +70,13 @@ class Classifier(pl.LightningModule):
         super().__init__()
         self.save_hyperparameters(logger=False)
         if not 0 < learning_rate < math.inf:
-            raise HeedError(f"§model.learning_rate {learning_rate} should be a positive number, such as 5e-5.")
+            raise HeedfulError(f"§model.learning_rate {learning_rate} should be a positive number, such as 5e-5.")
         if not 0 <= weight_decay < math.inf:
-            raise HeedError(f"§model.weight_decay {weight_decay} should be a number that is not negative.")
+            raise HeedfulError(f"§model.weight_decay {weight_decay} should be a number that is not negative.")
         if not 0 <= warmup <= 1:
-            raise HeedError(f"§model.warmup {warmup} should be a share of all steps, from 0 to 1.")
+            raise HeedfulError(f"§model.warmup {warmup} should be a share of all steps, from 0 to 1.")
         if not 0 <= max_unknown <= 1:
-            raise HeedError(f"§model.max_unknown {max_unknown} should be a share, from 0 to 1.")
+            raise HeedfulError(f"§model.max_unknown {max_unknown} should be a share, from 0 to 1.")
         self.learning_rate, self.weight_decay, self.warmup = learning_rate, weight_decay, warmup
         self.max_unknown = max_unknown
         self.task: Task | None = None
@@ -94,10 +94,10 @@ class Classifier(pl.LightningModule):
         """It must be able to read the parts of a task.
 
         Raises:
-            HeedError: There is a picture among them, and this model reads none.
+            HeedfulError: There is a picture among them, and this model reads none.
         """
         if task.pictures:
-            raise HeedError(
+            raise HeedfulError(
                 f"§model {type(self).__name__} reads no pictures, and {task.pictures[0]} is one: take §model timm, "
                 "vilt or blip."
             )
@@ -114,14 +114,14 @@ class Classifier(pl.LightningModule):
             of_data: All parts of the data, also those that the model is not given.
 
         Raises:
-            HeedError: It was trained on more, on fewer, or on another part of the same data.
+            HeedfulError: It was trained on more, on fewer, or on another part of the same data.
         """
         learned, given = self.learned_parts, self.task.parts
         if learned is None:
             return
         of_same_data = set(learned) <= set(of_data)
         if len(learned) != len(given) or (of_same_data and set(learned) != set(given)):
-            raise HeedError(
+            raise HeedfulError(
                 f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(given)}: name the "
                 "part with §partial, or leave §data out."
             )
@@ -139,10 +139,10 @@ class Classifier(pl.LightningModule):
             examples: What they are called in the message.
 
         Raises:
-            HeedError: More of their tokens are unknown than ``max_unknown`` allows.
+            HeedfulError: More of their tokens are unknown than ``max_unknown`` allows.
         """
         if self.processor.unknown > self.max_unknown:
-            raise HeedError(
+            raise HeedfulError(
                 f"{percent(self.processor.unknown)} of the tokens of {examples} are unknown to the tokenizer of "
                 f"{self.description}, and §model.max_unknown allows {percent(self.max_unknown)}: take a model for "
                 "such texts, or look whether its tokenizer files are its own."
@@ -174,9 +174,9 @@ class Classifier(pl.LightningModule):
     def _require_same_outputs(self, saved: Any) -> None:
         """The outputs of a checkpoint must mean here the labels that they meant when it was trained."""
         if not isinstance(saved, list) or not all(isinstance(label, str) for label in saved):
-            raise HeedError("The checkpoint does not say what its outputs mean: name one that train.py wrote.")
+            raise HeedfulError("The checkpoint does not say what its outputs mean: name one that train.py wrote.")
         if len(saved) == len(self.meanings) and meanings(saved, self.task.labels) != self.meanings:
-            raise HeedError(
+            raise HeedfulError(
                 f"The checkpoint was trained with the outputs {listing(saved)}, and here {self.description} and the "
                 f"data make them {listing(self.output_names)}: leave §model.backbone out, or take data with these "
                 "labels."
@@ -200,11 +200,11 @@ class Classifier(pl.LightningModule):
         """As in torch, which Lightning calls with what a checkpoint holds.
 
         Raises:
-            HeedError: The weights are not those of this network; the message names tensors.
+            HeedfulError: The weights are not those of this network; the message names tensors.
         """
         own = self.state_dict()
         if strict and (told := _misfits(own, state_dict)):
-            raise HeedError(
+            raise HeedfulError(
                 f"The weights of the checkpoint do not fit {self.description}: they {told}. Name the model that it was "
                 "trained with."
             )
@@ -270,7 +270,7 @@ class Classifier(pl.LightningModule):
         allow_clipping(optimizer)
         expected = self.trainer.estimated_stepping_batches
         if not math.isfinite(expected):
-            raise HeedError("The learning rate falls over the whole run: give it an end with §trainer.max_epochs.")
+            raise HeedfulError("The learning rate falls over the whole run: give it an end with §trainer.max_epochs.")
         steps = max(1, int(expected))
         if steps < self.trainer.max_steps:
             rank_zero_info(
@@ -290,14 +290,14 @@ def _saved_task(checkpoint: Mapping[str, Any]) -> Task:
     """The task that a checkpoint was trained on; it must hold weights as well."""
     saved, weights = checkpoint.get("task"), checkpoint.get("state_dict")
     if not isinstance(weights, Mapping):
-        raise HeedError("The checkpoint holds no weights: name one that train.py wrote.")
+        raise HeedfulError("The checkpoint holds no weights: name one that train.py wrote.")
     try:
         names = {key: tuple(saved[key]) for key in ("parts", "labels", "pictures") if key in saved}
         task = Task(**saved | names | {"kind": KINDS[saved["kind"]], "form": TableForm(**saved.get("form", {}))})
         if not all(isinstance(name, str) for name in (*task.parts, *task.labels, *task.pictures)) or not task.parts:
             raise TypeError
     except (KeyError, TypeError, AttributeError):
-        raise HeedError(
+        raise HeedfulError(
             "The checkpoint does not say which parts and labels it was trained on: name one that train.py wrote."
         ) from None
     return task

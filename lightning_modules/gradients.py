@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lightning_modules.pretrained_classifier import PretrainedClassifier
-from records import HeedError
+from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
+from heedful.records import HeedfulError
 
 Scale = Literal["probability", "logit"]
 
@@ -40,7 +40,7 @@ def integrated_gradients(
         float64 [inputs, tokens]; the sum over tokens is about the probability of the input less that of the baseline.
 
     Raises:
-        HeedError: The model does not take embeddings in place of ids.
+        HeedfulError: The model does not take embeddings in place of ids.
     """
     nodes, weights = np.polynomial.legendre.leggauss(steps)
     # predictions are made in inference mode, whose tensors take no part in gradients: these are copies
@@ -82,7 +82,7 @@ def _scores(module: PretrainedClassifier, inputs: dict[str, Tensor]) -> Tensor:
     try:
         return module.logits(inputs)
     except (NotImplementedError, TypeError, ValueError) as error:
-        raise HeedError(
+        raise HeedfulError(
             f"§attributions.methods gradients: {module.description} does not take embeddings in place of tokens "
             f"({str(error).rstrip('.')}): leave gradients out."
         ) from error

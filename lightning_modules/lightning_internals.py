@@ -1,4 +1,4 @@
-"""Every private part of Lightning, torch and TensorBoard that Heed leans on, a function each.
+"""Every private part of Lightning, torch and TensorBoard that Heedful leans on, a function each.
 
 They are as in the versions that ``setup.cfg`` allows. Another version may rename any of them, or change what it means:
 there is a test for each, and no other file takes one.

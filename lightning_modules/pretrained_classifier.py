@@ -10,14 +10,14 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor, nn
 from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
-from lightning_modules.classifier import Classifier
-from lightning_modules.outputs import Outputs, most_probable
-from lightning_modules.pretrained.backbone_config import LEARNED, open_config, require_positions
-from lightning_modules.pretrained.backbones import Head, has_weights, load_weights, quiet, resolve
-from lightning_modules.pretrained.labels import is_named, meanings, require_head_for
-from lightning_modules.pretrained.linear import faster_on_cpu
-from lightning_modules.pretrained.vocabulary import open_tokenizer
-from records import CLASSIFICATION, SOFT, HeedError, Task, TaskKind, listing
+from heedful.lightning_modules.classifier import Classifier
+from heedful.lightning_modules.outputs import Outputs, most_probable
+from heedful.lightning_modules.pretrained.backbone_config import LEARNED, open_config, require_positions
+from heedful.lightning_modules.pretrained.backbones import Head, has_weights, load_weights, quiet, resolve
+from heedful.lightning_modules.pretrained.labels import is_named, meanings, require_head_for
+from heedful.lightning_modules.pretrained.linear import faster_on_cpu
+from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
+from heedful.records import CLASSIFICATION, SOFT, HeedfulError, Task, TaskKind, listing
 
 PAD_TO = 16  # tokens; a compiled network meets few widths, and such as suit a GPU
 
@@ -90,10 +90,10 @@ class PretrainedClassifier(Classifier, ABC):
         """Read the config, and return the tokenizer.
 
         Raises:
-            HeedError: Task and model do not go together, or the model reads less than ``max_length``.
+            HeedfulError: Task and model do not go together, or the model reads less than ``max_length``.
         """
         if task.kind not in self.kinds:
-            raise HeedError(self.refusal.format(model=type(self).__name__, own=self.kinds[0], kind=task.kind))
+            raise HeedfulError(self.refusal.format(model=type(self).__name__, own=self.kinds[0], kind=task.kind))
         self.task = task
         self.folder = resolve(self.backbone, self.sha256)
         self.config = open_config(self.folder)
@@ -109,7 +109,7 @@ class PretrainedClassifier(Classifier, ABC):
         """Find out whether the backbone has a head for the labels of the task, and what its outputs mean."""
         outputs, count = self.outputs, len(self.config.id2label)
         if self.trained and len(outputs) != count:
-            raise HeedError(f"§model.labels names {len(outputs)} outputs, and {self.backbone} has {count}.")
+            raise HeedfulError(f"§model.labels names {len(outputs)} outputs, and {self.backbone} has {count}.")
         self.answers = outputs if self.trained and is_named(outputs) else None
         meant = meanings(outputs, task.labels, self.merging) if self.answers else None
         self.has_head = meant is not None
@@ -173,15 +173,15 @@ class PretrainedClassifier(Classifier, ABC):
         """For a model that is not trained here.
 
         Raises:
-            HeedError: The backbone has no head for the labels of the task.
+            HeedfulError: The backbone has no head for the labels of the task.
         """
         if self.config.is_encoder_decoder and not self.trained:
-            raise HeedError(
+            raise HeedfulError(
                 f"The model {self.backbone} has no trained classification head; if it is to write the label, as a T5 "
-                "does, add §model lightning_modules.Seq2Seq."
+                "does, add §model Seq2Seq."
             )
         if not self.trained:
-            raise HeedError(f"The model {self.backbone} has no trained classification head: name a §checkpoint.")
+            raise HeedfulError(f"The model {self.backbone} has no trained classification head: name a §checkpoint.")
         require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
 
     @property
@@ -195,10 +195,10 @@ class PretrainedClassifier(Classifier, ABC):
         """For a model that no checkpoint will fill.
 
         Raises:
-            HeedError: The backbone is a folder without weights.
+            HeedfulError: The backbone is a folder without weights.
         """
         if not has_weights(self.folder):
-            raise HeedError(f"§model.backbone {self.backbone} has no weights beside its config.json.")
+            raise HeedfulError(f"§model.backbone {self.backbone} has no weights beside its config.json.")
 
     def configure_model(self) -> None:
         if self.network is None and self.task is not None:  # load_from_checkpoint calls this before it knows the task

@@ -7,7 +7,7 @@ import string
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
+import heedful.torchvision_fix  # noqa: F401
 
 import pyarrow as pa
 import pytest
@@ -29,23 +29,23 @@ from transformers import (
     ViltImageProcessorPil,
 )
 
-from datamodules import planted
+from heedful.datamodules import planted
 
 from made_rows import make
 
 torch.set_num_threads(1)  # tiny models gain nothing from more, and lose much on a busy machine
-settings.register_profile("heed", max_examples=50, deadline=None, derandomize=True)
-settings.load_profile("heed")
+settings.register_profile("heedful", max_examples=50, deadline=None, derandomize=True)
+settings.load_profile("heedful")
 
 ROOT = Path(__file__).parents[1]
-SHARED = Path(os.environ.get("HEED_DATA", ROOT.parent / "shared" / "data"))
+SHARED = Path(os.environ.get("HEEDFUL_DATA", ROOT.parent / "shared" / "data"))
 
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real data; the test is skipped where there is none."""
     if not SHARED.is_dir():
-        pytest.skip(f"no real data in {SHARED}: set HEED_DATA to a folder with mnli/, rte/, qqp/, ...")
+        pytest.skip(f"no real data in {SHARED}: set HEEDFUL_DATA to a folder with mnli/, rte/, qqp/, ...")
     return SHARED
 
 

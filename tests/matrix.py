@@ -1,12 +1,12 @@
 """A fixed matrix of small runs and evaluations: has a change moved a number?
 
-    HEED_MATRIX=before python -m pytest tests/matrix.py        on the code before
-    HEED_MATRIX=after python -m pytest tests/matrix.py         on the code after
+    HEEDFUL_MATRIX=before python -m pytest tests/matrix.py        on the code before
+    HEEDFUL_MATRIX=after python -m pytest tests/matrix.py         on the code after
     PYTHONPATH=. python tests/matrix.py before after           exit status 1 if they differ
 
 Each case is a training run of a tiny model and an evaluation of it. Of both, a json file keeps the metrics and counts
 of results.json, a hash of each column of each rows file, and the hash of the exported weights. The same machine and
-versions give the same files. Table evaluations need the real data (``HEED_DATA``).
+versions give the same files. Table evaluations need the real data (``HEEDFUL_DATA``).
 """
 
 import contextlib
@@ -17,8 +17,6 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -27,8 +25,8 @@ import timm
 import evaluate
 import train
 
-OUT = os.environ.get("HEED_MATRIX")
-pytestmark = pytest.mark.skipif(OUT is None, reason="HEED_MATRIX should name the folder of the results")
+OUT = os.environ.get("HEEDFUL_MATRIX")
+pytestmark = pytest.mark.skipif(OUT is None, reason="HEEDFUL_MATRIX should name the folder of the results")
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false"]
 DRAWS = ["--attentiveness.draws", "3"]
 LEARN = ["--model.learning_rate", "0.003", "--data.batch_size", "16", "--trainer.max_epochs", "2"]
@@ -49,7 +47,7 @@ def without_hub():
 def squares(tmp_path: Path, write_squares: Callable[..., Path]) -> list[str]:
     folder = write_squares(tmp_path / "squares", 48, 24)
     config = {
-        "class_path": "datamodules.PairedImages",
+        "class_path": "heedful.datamodules.PairedImages",
         "init_args": {
             "name": "squares",
             "parts": {"image": "pictures/{file}", "question": "text"},
@@ -91,7 +89,7 @@ def summary(folder: Path) -> dict:
 
 def command(main: Callable[[], None], argv: Sequence[str | Path]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["heed.py", *map(str, argv)])
+        patch.setattr(sys, "argv", ["heedful.py", *map(str, argv)])
         main()
 
 

@@ -9,17 +9,18 @@ import torch
 import yaml
 from pytorch_lightning.utilities import rank_zero_info
 
-from cli import messages as mistakes
-from cli.app import HeedCLI
-from cli.folders import run_folder
-from cli.messages import guarded, one_sentence, shown
-from cli.model_forms import with_run
-from cli.runs import continued
-from cli.short_forms import CONFIGS, FOLDER_OF, expand, names
-from datamodules import PairedData
-from evaluate import output_folder
-from lightning_modules import Classifier
-from records import HeedError
+from heedful.cli import messages as mistakes
+from heedful.cli.app import HeedfulCLI
+from heedful.cli.evaluation import output_folder
+from heedful.cli.folders import run_folder
+from heedful.cli.messages import guarded, one_sentence, shown
+from heedful.cli.model_forms import with_run
+from heedful.cli.runs import continued
+from heedful.cli.short_forms import FOLDER_OF, expand, names
+from heedful.datamodules import PairedData
+from heedful.lightning_modules import Classifier
+from heedful.records import HeedfulError
+from heedful.rooms import folder
 
 
 def tails(argv):
@@ -40,7 +41,7 @@ def test_files_come_before_single_settings_whatever_the_order():
 
 def test_a_config_brings_its_own_data_and_model_and_short_forms_win(tmp_path):
     config = tmp_path / "run.yaml"
-    config.write_text("data: {class_path: datamodules.Planted}\nmodel: minilm.yaml\n")
+    config.write_text("data: {class_path: heedful.datamodules.Planted}\nmodel: minilm.yaml\n")
     assert tails(["--config", str(config)]) == ["--config", "run.yaml"]
     argv = ["--config", "run.yaml", "--data", "mnli.yaml", "--config", "counterfactual.yaml"]
     assert tails([f"--config={config}", "--data", "mnli", "--augment", "counterfactual"]) == argv
@@ -48,9 +49,9 @@ def test_a_config_brings_its_own_data_and_model_and_short_forms_win(tmp_path):
     defaults = ["--data", "planted.yaml", "--model", "minilm.yaml"]
     assert tails(["-c", str(config)]) == [*defaults, "--config", "run.yaml"]
     config.write_text("[")
-    with pytest.raises(HeedError, match="run.yaml is not valid YAML"):
+    with pytest.raises(HeedfulError, match="run.yaml is not valid YAML"):
         expand(["--config", str(config)])
-    with pytest.raises(HeedError, match="no.yaml: there is no such file"):
+    with pytest.raises(HeedfulError, match="no.yaml: there is no such file"):
         expand(["--config", "no.yaml"])
 
 
@@ -74,7 +75,7 @@ def test_a_config_may_change_settings_of_what_a_short_form_names(monkeypatch, tm
 
 
 def test_a_data_file_is_no_data_set():
-    with pytest.raises(HeedError, match="--data mnli --data.path x/train.tsv"):
+    with pytest.raises(HeedfulError, match="--data mnli --data.path x/train.tsv"):
         expand(["--data", "x/train.tsv"])
 
 
@@ -82,9 +83,9 @@ def test_a_used_folder_is_not_written_over(monkeypatch, tmp_path):
     made = parse(monkeypatch, ["--output", str(tmp_path)])
     assert run_folder(made) == tmp_path
     (tmp_path / "config.yaml").touch()
-    with pytest.raises(HeedError, match="holds a run already: name another folder, or use --resume"):
+    with pytest.raises(HeedfulError, match="holds a run already: name another folder, or use --resume"):
         run_folder(made)
-    with pytest.raises(HeedError, match="config.yaml is damaged, or of another version of Heed"):
+    with pytest.raises(HeedfulError, match="config.yaml is damaged, or of another version of Heedful"):
         parse(monkeypatch, ["--ckpt_path", str(tmp_path / "checkpoints" / "last.ckpt")])
     made.save_config(tmp_path / "config.yaml")
     made = parse(monkeypatch, ["--ckpt_path", str(tmp_path / "checkpoints" / "last.ckpt")])
@@ -141,20 +142,20 @@ def test_slices_are_a_setting_of_the_data(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["data", "model", "augment"])
 def test_an_unknown_name_lists_the_known_ones(kind):
-    with pytest.raises(HeedError, match=f"--{kind} nonsense: unknown; known are {', '.join(names(kind))}"):
+    with pytest.raises(HeedfulError, match=f"--{kind} nonsense: unknown; known are {', '.join(names(kind))}"):
         expand([f"--{kind}", "nonsense"])
 
 
 def test_a_short_form_needs_a_name():
-    with pytest.raises(HeedError, match="--data needs a name"):
+    with pytest.raises(HeedfulError, match="--data needs a name"):
         expand(["--data", "--model", "bert"])
 
 
 def parse(monkeypatch, argv, evaluating=False):
     """Parse a command line and make the two modules, but no trainer."""
-    monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
+    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
     monkeypatch.setattr(sys, "argv", ["train.py", *argv])
-    return HeedCLI(evaluating, folder=None, args=expand(argv))
+    return HeedfulCLI(evaluating, folder=None, args=expand(argv))
 
 
 NAMES = {"hans-three": "hans", "paws-as-qqp": "paws", "msgs": "msgs-main_verb_lexical_content_the"}  # of the data
@@ -186,7 +187,7 @@ def test_every_experiment_config_is_instantiated(monkeypatch, name):
 
 
 def test_no_config_is_left_untested():
-    folders = {path.parent.name for path in CONFIGS.rglob("*.yaml")}
+    folders = {path.parent.name for path in folder("configs").rglob("*.yaml")}
     assert folders == {*FOLDER_OF.values(), "suite"}  # tests/cli/suite has those of suites
 
 
@@ -211,12 +212,16 @@ def test_settings_reach_the_modules(monkeypatch):
 @pytest.mark.parametrize(
     ("argv", "class_path", "settings"),
     [
-        (["--data.help", "mnli"], "datamodules.PairedText", ["--data.path", "--data.splits", "--data.max_train"]),
-        (["--data.help=infotabs"], "datamodules.PairedTables", ["--data.keep_rows"]),
-        (["--data", "squad2", "--data.help"], "datamodules.Reading", ["--data.hold_out"]),
-        (["--data.help", "datamodules.Planted"], "datamodules.Planted", ["--data.n_train"]),
-        (["--model.help", "bert"], "lightning_modules.Encoder", ["--model.learning_rate"]),
-        (["--data", "nlvr", "--model.help"], "lightning_modules.LateFusion", ["--model.freeze_vision"]),
+        (
+            ["--data.help", "mnli"],
+            "heedful.datamodules.PairedText",
+            ["--data.path", "--data.splits", "--data.max_train"],
+        ),
+        (["--data.help=infotabs"], "heedful.datamodules.PairedTables", ["--data.keep_rows"]),
+        (["--data", "squad2", "--data.help"], "heedful.datamodules.Reading", ["--data.hold_out"]),
+        (["--data.help", "heedful.datamodules.Planted"], "heedful.datamodules.Planted", ["--data.n_train"]),
+        (["--model.help", "bert"], "heedful.lightning_modules.Encoder", ["--model.learning_rate"]),
+        (["--data", "nlvr", "--model.help"], "heedful.lightning_modules.LateFusion", ["--model.freeze_vision"]),
     ],
 )
 def test_help_explains_the_settings_of_a_short_name(monkeypatch, capsys, argv, class_path, settings):
@@ -241,8 +246,8 @@ TAKEN = ("last", "previous", "interrupted", "damaged")
         (["--data.help", "nope"], "--data nope: unknown; known are anli, "),
         (["--data.inoculation.n", "x"], "--data.inoculation.n: expected int (got x)."),
         (["--trainer.callbacks", "os.system"], "--trainer.callbacks: "),
-        (["--model", "datamodules.Planted"], "--model: "),
-        (["--data", "lightning_modules.Encoder"], "--data: "),
+        (["--model", "heedful.datamodules.Planted"], "--model: "),
+        (["--data", "heedful.lightning_modules.Encoder"], "--data: "),
         (["--data.shortcut", "2"], "--data.shortcut 2.0 is no share between 0 and 1."),
         (["--partial", "nonsense"], "--data.partial nonsense: planted has the parts premise, hypothesis."),
         (["--partial", "premise", "--augment", "counterfactual"], "use either"),
@@ -275,7 +280,7 @@ def test_a_mistake_is_one_sentence(monkeypatch, capsys, argv, message):
 @pytest.mark.parametrize("strategy", ["fsdp", "fsdp_cpu_offload"])
 def test_shards_are_refused_before_anything_is_read(monkeypatch, strategy):
     made = parse(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
-    with pytest.raises(HeedError, match="use ddp"):
+    with pytest.raises(HeedfulError, match="use ddp"):
         made.check()
 
 
@@ -286,20 +291,20 @@ def test_shards_are_refused_before_anything_is_read(monkeypatch, strategy):
 )
 def test_copies_of_a_process_are_refused_before_anything_is_read(monkeypatch, strategy):
     made = parse(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
-    with pytest.raises(HeedError, match="each process has to run the command from its beginning: use ddp"):
+    with pytest.raises(HeedfulError, match="each process has to run the command from its beginning: use ddp"):
         made.check()
 
 
 @pytest.mark.parametrize("strategy", ["ddp", "ddp_find_unused_parameters_true"])
 def test_processes_of_their_own_are_not_refused(monkeypatch, strategy):
     made = parse(monkeypatch, ["--trainer.strategy", strategy, "--data.path", "nowhere", "--data", "mnli"])
-    with pytest.raises(HeedError, match="nowhere"):
+    with pytest.raises(HeedfulError, match="nowhere"):
         made.check()
 
 
 def test_checkpoints_stay_where_resuming_finds_them(monkeypatch):
     made = parse(monkeypatch, ["--checkpoint.dirpath", "elsewhere"])
-    with pytest.raises(HeedError, match="choose that with --output"):
+    with pytest.raises(HeedfulError, match="choose that with --output"):
         made.check()
 
 
@@ -317,10 +322,10 @@ def test_a_checkpoint_brings_the_model_and_the_data_of_its_run(tmp_path):
     torch.save({}, tmp_path / "checkpoints" / "best.ckpt")
     saved = {
         "model": {
-            "class_path": "lightning_modules.Encoder",
+            "class_path": "heedful.lightning_modules.Encoder",
             "init_args": {"backbone": "x", "max_length": 9, "labels": ["a"]},
         },
-        "data": {"class_path": "datamodules.Planted", "init_args": {"shortcut": 0.5, "seed": 3}},
+        "data": {"class_path": "heedful.datamodules.Planted", "init_args": {"shortcut": 0.5, "seed": 3}},
     }
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(saved))
     argv = with_run(["--checkpoint", str(tmp_path / "checkpoints" / "best.ckpt")])
@@ -335,13 +340,15 @@ def test_a_checkpoint_brings_the_model_and_the_data_of_its_run(tmp_path):
 def test_a_file_of_settings_beside_a_checkpoint_may_name_the_data_and_no_model(tmp_path):
     (tmp_path / "checkpoints").mkdir()
     torch.save({}, tmp_path / "checkpoints" / "best.ckpt")
-    named = {"class_path": "lightning_modules.Encoder", "init_args": {"backbone": "x"}}
-    data = {"class_path": "datamodules.Planted", "init_args": {}}
+    named = {"class_path": "heedful.lightning_modules.Encoder", "init_args": {"backbone": "x"}}
+    data = {"class_path": "heedful.datamodules.Planted", "init_args": {}}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump({"model": named, "data": data}))
     (tmp_path / "own.yaml").write_text(yaml.safe_dump({"data": data}))
     argv = ["--checkpoint", str(tmp_path / "checkpoints" / "best.ckpt"), "--config"]
     assert "--data" not in with_run([*argv, str(tmp_path / "own.yaml")])
-    with pytest.raises(HeedError, match=r"the model comes from, and --config .*config.yaml names another one: leave"):
+    with pytest.raises(
+        HeedfulError, match=r"the model comes from, and --config .*config.yaml names another one: leave"
+    ):
         with_run([*argv, str(tmp_path / "config.yaml")])
 
 
@@ -350,18 +357,18 @@ def test_a_damaged_config_beside_a_checkpoint_is_named(tmp_path, config):
     (tmp_path / "checkpoints").mkdir()
     torch.save({}, tmp_path / "checkpoints" / "best.ckpt")
     (tmp_path / "config.yaml").write_text(config)
-    with pytest.raises(HeedError, match="config.yaml is damaged"):
+    with pytest.raises(HeedfulError, match="config.yaml is damaged"):
         with_run(["--checkpoint", str(tmp_path / "checkpoints" / "best.ckpt")])
 
 
 def test_a_checkpoint_outside_a_run_is_refused(tmp_path):
-    with pytest.raises(HeedError, match="does not exist"):
+    with pytest.raises(HeedfulError, match="does not exist"):
         with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
     torch.save({}, tmp_path / "no.ckpt")
-    with pytest.raises(HeedError, match="is not a run, nor a checkpoint of one: there is no .*config.yaml"):
+    with pytest.raises(HeedfulError, match="is not a run, nor a checkpoint of one: there is no .*config.yaml"):
         with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
     (tmp_path / "cut.ckpt").touch()
-    with pytest.raises(HeedError, match=r"--checkpoint .*cut.ckpt is damaged .* whole are .*no.ckpt"):
+    with pytest.raises(HeedfulError, match=r"--checkpoint .*cut.ckpt is damaged .* whole are .*no.ckpt"):
         with_run(["--checkpoint", str(tmp_path / "cut.ckpt")])
 
 
@@ -377,8 +384,8 @@ def test_settings_are_flags_on_the_command_line(monkeypatch, capsys):
 
     def main():
         try:
-            raise HeedError("try a lower §model.learning_rate, or §partial.")
-        except HeedError as error:
+            raise HeedfulError("try a lower §model.learning_rate, or §partial.")
+        except HeedfulError as error:
             raise RuntimeError("Lightning gives up.") from error
 
     with pytest.raises(SystemExit):

@@ -14,8 +14,8 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from transformers import AutoModelForSequenceClassification
 
-from records.rows import read_rows, select
-from reports.rescore import rescored
+from heedful.records.rows import read_rows, select
+from heedful.reports.rescore import rescored
 
 from commands import results_of
 from run_lab import BATCH, Lab
@@ -71,7 +71,7 @@ def test_a_run_leaves_everything_that_it_promises(trained):
 def test_results_say_nothing_of_when_and_where(trained):
     text = (trained[0] / "results.json").read_text()
     results = json.loads(text)
-    said = {"format", "data", "split", "seed", "rows", "metrics", "names", "counts", "display", "note"}
+    said = {"schema", "data", "split", "seed", "rows", "metrics", "names", "counts", "display", "note"}
     assert set(results) == said
     assert str(trained[0]) not in text
     assert json.dumps(results, indent=2, sort_keys=True, ensure_ascii=False) + "\n" == text

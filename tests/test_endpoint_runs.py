@@ -7,16 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 
 import evaluate
 import train
-from cli.messages import guarded
-from cli.short_forms import expand, of_endpoint
-from lightning_modules.prompted.requests import server
-from records import HeedError
+from heedful.cli.messages import guarded
+from heedful.cli.short_forms import expand, of_endpoint
+from heedful.lightning_modules.prompted.requests import server
+from heedful.records import HeedfulError
 
 from commands import results_of, run
 from fake_server import FakeServer, Fault, question_of, share_of
@@ -73,7 +71,7 @@ def test_a_second_evaluation_sends_nothing(monkeypatch, here, caplog):
 
 def test_requests_end_where_the_user_wants_and_go_on_from_there(monkeypatch, here):
     with FakeServer(answer) as fake:
-        with pytest.raises(HeedError) as raised:
+        with pytest.raises(HeedfulError) as raised:
             ask(monkeypatch, fake, "--endpoint.max_requests", "30", "--output", "one")
         raised.value.name_settings(r"--\1")
         assert str(raised.value).startswith("--model.max_requests 30: so many requests were sent, and more are needed.")
@@ -113,26 +111,30 @@ def test_a_dry_run_sends_nothing_and_leaves_nothing(monkeypatch, here, capsys):
 @pytest.mark.parametrize("dry", [[], ["--dry_run"]])
 def test_what_an_endpoint_cannot_be_asked_is_refused_before_it_is_asked_anything(monkeypatch, here, dry):
     with FakeServer(answer) as fake:
-        with pytest.raises(HeedError, match="Words can be hidden from models that read one or two texts and nothing"):
+        with pytest.raises(
+            HeedfulError, match="Words can be hidden from models that read one or two texts and nothing"
+        ):
             ask(monkeypatch, fake, "--evaluations", "attentiveness,attributions", *dry)
         assert not fake.requests
 
 
 def test_a_dry_run_is_of_an_endpoint(here, tiny_t5):
     model = ["--model", str(tiny_t5), "--data", "planted", "--data.n_validation", "5"]
-    with pytest.raises(HeedError, match="--dry_run counts the requests to a server, and this model is none"):
+    with pytest.raises(HeedfulError, match="--dry_run counts the requests to a server, and this model is none"):
         run(evaluate.main, *model, "--dry_run")
 
 
 def test_an_endpoint_is_not_trained(here, monkeypatch):
-    with pytest.raises(HeedError, match="org/tiny is asked in context, and not trained here: use evaluate.py"):
+    with pytest.raises(HeedfulError, match="org/tiny is asked in context, and not trained here: use evaluate.py"):
         run(train.main, "--data", "planted", "--endpoint", "org/tiny")
     assert not list(here.rglob("config.yaml"))
 
 
 def test_a_key_is_missing_before_anything_is_made(monkeypatch, here):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with pytest.raises(HeedError, match="OPENAI_API_KEY is not set, and https://api.openai.com/v1 is not on this mach"):
+    with pytest.raises(
+        HeedfulError, match="OPENAI_API_KEY is not set, and https://api.openai.com/v1 is not on this mach"
+    ):
         run(evaluate.main, *SMALL)
     assert not list(here.iterdir())
 
@@ -147,7 +149,7 @@ def test_several_prompts_lie_side_by_side(monkeypatch, here):
     ]
 
 
-COMMAND = "import evaluate; from cli.messages import guarded; guarded(evaluate.main)"
+COMMAND = "import evaluate; from heedful.cli.messages import guarded; guarded(evaluate.main)"
 
 
 def command(fake, folder, *argv, **env):

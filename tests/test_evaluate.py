@@ -3,17 +3,15 @@
 import json
 import shutil
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
 import evaluate
 import train
-from callbacks.checkpoints.files import AtomicCheckpointIO
-from records import HeedError
-from records.rows import read_rows
+from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
+from heedful.records import HeedfulError
+from heedful.records.rows import read_rows
 
 from commands import results_of, run
 
@@ -57,7 +55,7 @@ def test_only_what_was_asked_for_is_predicted(capsys, checkpoint, nlixy):
 
 def test_an_export_says_which_parts_it_was_trained_on(checkpoint, tmp_path):
     argv = ["--model", checkpoint.parent / "backbone", *SMALL, "--output", tmp_path / "out"]
-    with pytest.raises(HeedError, match="trained on premise and hypothesis, and the data give hypothesis: name the"):
+    with pytest.raises(HeedfulError, match="trained on premise and hypothesis, and the data give hypothesis: name the"):
         run(evaluate.main, *argv, "--partial", "hypothesis")
     assert not (tmp_path / "out").exists()
 
@@ -119,7 +117,7 @@ def checkpoint_of_effects(tiny_bert, tmp_path, nlixy):
 def test_a_metric_that_nobody_measures_chooses_no_checkpoint(tiny_bert, tmp_path):
     argv = ["--model.backbone", tiny_bert, *SMALL]
     argv += ["--checkpoint.monitor", "natural_logic/nlixy/context/tce", "--output", tmp_path / "out"]
-    with pytest.raises(HeedError, match="natural_logic/nlixy/context/tce: unknown; there are accuracy/planted"):
+    with pytest.raises(HeedfulError, match="natural_logic/nlixy/context/tce: unknown; there are accuracy/planted"):
         run(train.main, *argv)
     assert not (tmp_path / "out").exists()
 
@@ -174,7 +172,7 @@ def test_a_mistake_is_one_sentence_and_leaves_no_folder(checkpoint, nlixy, tmp_p
     qqp = tmp_path / "qqp.tsv"
     qqp.write_text("question1\tquestion2\tlabel\nWhy?\tWhat?\t0\n")
     argv = [str(a).replace("FOLDER", str(nlixy)).replace("FILE", str(qqp)) for a in argv]
-    with pytest.raises(HeedError, match=words):
+    with pytest.raises(HeedfulError, match=words):
         run(evaluate.main, "--checkpoint", checkpoint, "--output", tmp_path / "out", *argv)
     assert not (tmp_path / "out").exists()
 
@@ -238,9 +236,9 @@ def test_a_checkpoint_that_no_run_wrote_is_refused_before_anything_is_written(ch
         (train.main, ["--resume", tmp_path]),
     ]
     for main, argv in commands:
-        with pytest.raises(HeedError, match=r"last\.ckpt is not a checkpoint that train\.py wrote: it lacks \w+"):
+        with pytest.raises(HeedfulError, match=r"last\.ckpt is not a checkpoint that train\.py wrote: it lacks \w+"):
             run(main, *argv)
-    with pytest.raises(HeedError, match=r"last\.ckpt is not a checkpoint that train\.py wrote"):
+    with pytest.raises(HeedfulError, match=r"last\.ckpt is not a checkpoint that train\.py wrote"):
         AtomicCheckpointIO().load_checkpoint(broken)
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -248,5 +246,5 @@ def test_a_checkpoint_that_no_run_wrote_is_refused_before_anything_is_written(ch
 def test_training_does_not_go_on_from_weights_alone(checkpoint, tiny_bert, tmp_path):
     content = torch.load(checkpoint, weights_only=True)
     torch.save({name: value for name, value in content.items() if name != "optimizer_states"}, tmp_path / "x.ckpt")
-    with pytest.raises(HeedError, match="x.ckpt holds weights alone, and training cannot go on from it"):
+    with pytest.raises(HeedfulError, match="x.ckpt holds weights alone, and training cannot go on from it"):
         run(train.main, "--model.backbone", tiny_bert, *SMALL, "--ckpt_path", tmp_path / "x.ckpt")

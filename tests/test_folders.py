@@ -7,19 +7,17 @@ import shutil
 import sys
 import time
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 
 import evaluate
 import train
-from cli.app import HeedCLI
-from cli.folders import is_free
-from datamodules import Planted
-from records import HeedError, read_json, write_json
-from records.storage.claim import LOCK, claim, release
-from records.storage.results import read_results
+from heedful.cli.app import HeedfulCLI
+from heedful.cli.folders import is_free
+from heedful.datamodules import Planted
+from heedful.records import HeedfulError, read_json, write_json
+from heedful.records.storage.claim import LOCK, claim, release
+from heedful.records.storage.results import read_results
 
 from commands import run
 
@@ -165,7 +163,9 @@ def test_a_folder_of_an_older_version_is_left_alone(checkpoint):
     assert (plain, len(other)) == (old.name, len(old.name) + 9)
     assert files(old) == before
     (old.parent / other / "run.json").unlink()
-    with pytest.raises(HeedError, match=f"{other} holds something else than this evaluation: move it away, or choose"):
+    with pytest.raises(
+        HeedfulError, match=f"{other} holds something else than this evaluation: move it away, or choose"
+    ):
         run(evaluate.main, "--checkpoint", checkpoint)
 
 
@@ -182,7 +182,7 @@ def test_an_evaluation_that_was_killed_before_it_had_results_can_be_repeated(che
 
 def test_two_at_once_cannot_have_one_folder(checkpoint, of_another):
     of_another(checkpoint.parents[1] / "evaluations" / "planted-validation")
-    with pytest.raises(HeedError, match="planted-validation: process .* writes there; wait until it has ended"):
+    with pytest.raises(HeedfulError, match="planted-validation: process .* writes there; wait until it has ended"):
         run(evaluate.main, "--checkpoint", checkpoint)
 
 
@@ -195,7 +195,7 @@ def test_another_process_keeps_its_folder_and_nothing_is_read_before_that_is_sai
     def reading(cli):
         raise AssertionError("something was read")
 
-    monkeypatch.setattr(HeedCLI, "instantiate_classes", reading)
+    monkeypatch.setattr(HeedfulCLI, "instantiate_classes", reading)
     of_another(tmp_path / "out")
     of_another(tmp_path / "run")
     before = files(tmp_path)
@@ -206,17 +206,17 @@ def test_another_process_keeps_its_folder_and_nothing_is_read_before_that_is_sai
         (train.main, ["--resume", tmp_path / "run"]),
         (train.main, ["--ckpt_path", "last", "--output", f"{tmp_path}/run/"]),
     ):
-        with pytest.raises(HeedError, match=r"--(output|resume) .*: process \d+ on .* writes there; wait until"):
+        with pytest.raises(HeedfulError, match=r"--(output|resume) .*: process \d+ on .* writes there; wait until"):
             run(main, *flags)
     assert files(tmp_path) == before
 
 
 def test_other_ranks_are_not_refused(of_another, monkeypatch, tmp_path):
     of_another(tmp_path / "out")
-    monkeypatch.setattr("cli.named_folder.is_first", lambda: False)
-    monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda cli: None)
+    monkeypatch.setattr("heedful.cli.named_folder.is_first", lambda: False)
+    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda cli: None)
     monkeypatch.setattr(sys, "argv", ["train.py"])
-    HeedCLI(
+    HeedfulCLI(
         False,
         None,
         [
@@ -236,14 +236,16 @@ def test_a_folder_of_others_is_never_written_into(main, checkpoint, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "results.json").write_text("{}")
     before = [(p, p.stat().st_mtime_ns) for p in (tmp_path / "mine", tmp_path / "mine" / "results.json")]
-    with pytest.raises(HeedError, match=r"--output .*mine is not empty, .*\(it holds results.json\): name another fol"):
+    with pytest.raises(
+        HeedfulError, match=r"--output .*mine is not empty, .*\(it holds results.json\): name another fol"
+    ):
         run(main, *flags, "--output", tmp_path / "mine")
     more = "" if main is evaluate.main else ", or use --resume"
-    with pytest.raises(HeedError, match=f"holds a run already: name another folder{more}"):
+    with pytest.raises(HeedfulError, match=f"holds a run already: name another folder{more}"):
         run(main, *flags, "--output", tmp_path / "run")
-    with pytest.raises(HeedError, match=r"--output .*results.json: .*results.json is a file, not a folder"):
+    with pytest.raises(HeedfulError, match=r"--output .*results.json: .*results.json is a file, not a folder"):
         run(main, *flags, "--output", tmp_path / "mine" / "results.json")
-    with pytest.raises(HeedError, match=r"--output .*below: .*results.json is a file, not a folder"):
+    with pytest.raises(HeedfulError, match=r"--output .*below: .*results.json is a file, not a folder"):
         run(main, *flags, "--output", tmp_path / "mine" / "results.json" / "below")
     assert [(p, p.stat().st_mtime_ns) for p, _ in before] == before
 
@@ -251,7 +253,7 @@ def test_a_folder_of_others_is_never_written_into(main, checkpoint, tmp_path):
 def test_what_a_killed_start_left_is_no_hindrance(tiny_bert, tmp_path):
     board = tmp_path / "events.out.tfevents.1234567890.host.1.0"
     board.write_bytes(bytes(500))  # curves of something else
-    with pytest.raises(HeedError, match="is not empty, and not the folder of a run .it holds events.out.tfevents"):
+    with pytest.raises(HeedfulError, match="is not empty, and not the folder of a run .it holds events.out.tfevents"):
         run(train.main, "--model.backbone", tiny_bert, *SMALL, "--output", tmp_path)
     board.write_bytes(bytes(88))
     (tmp_path / LOCK).write_text("process 1 on somewhere")
@@ -265,7 +267,7 @@ def test_what_a_killed_start_left_is_no_hindrance(tiny_bert, tmp_path):
 def test_a_mistake_after_the_claim_leaves_no_folder_and_frees_it(tmp_path, there):
     if there:
         (tmp_path / "a" / "out").mkdir(parents=True)
-    with pytest.raises(HeedError, match="--data.path"):
+    with pytest.raises(HeedfulError, match="--data.path"):
         run(train.main, "--data", "mnli", "--data.path", tmp_path / "none", "--output", tmp_path / "a" / "out")
     assert [p.name for p in tmp_path.rglob("*")] == (["a", "out"] if there else [])
 
@@ -285,6 +287,6 @@ def _claims_end_with_the_test():
 
 
 def test_paths_are_shown_in_one_line(tmp_path):
-    with pytest.raises(HeedError) as caught:
+    with pytest.raises(HeedfulError) as caught:
         run(evaluate.main, "--checkpoint", tmp_path / "a\nb\x1b[31m" / "best.ckpt")
     assert str(caught.value).isprintable()

@@ -8,21 +8,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 
-from callbacks.checkpoints.files import AtomicCheckpointIO
-from callbacks.outputs.board import BoardLogger
-from callbacks.outputs.run_folder import export
-from cli.messages import user_mistake
-from datamodules import Planted
-from lightning_modules import Encoder
-from records import HeedError, atomic_path, write_json, writing
-from records.rows import save_rows, schema
-from records.storage.claim import LOCK
-from reports.figures.causal_effects import write
+from heedful.callbacks.checkpoints.files import AtomicCheckpointIO
+from heedful.callbacks.outputs.board import BoardLogger
+from heedful.callbacks.outputs.run_folder import export
+from heedful.cli.messages import user_mistake
+from heedful.datamodules import Planted
+from heedful.lightning_modules import Encoder
+from heedful.records import HeedfulError, atomic_path, write_json, writing
+from heedful.records.rows import save_rows, schema
+from heedful.records.storage.claim import LOCK
+from heedful.reports.figures.causal_effects import write
 
 ROOT = Path(__file__).parents[1]
 LIMIT = 4096  # bytes that a file may have: a write beyond fails as on a full disk, whoever the user is
@@ -30,7 +28,7 @@ REASON = "File too large"
 
 
 def limited(act, limit=LIMIT) -> str:
-    """What a HeedError says in a forked process whose files may not be larger than that; "" without one."""
+    """What a HeedfulError says in a forked process whose files may not be larger than that; "" without one."""
     read, write_end = os.pipe()
     child = os.fork()
     if not child:
@@ -95,14 +93,14 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch, numb
 
     monkeypatch.setattr("tempfile.mkstemp", refuse)
     for name, writer in WRITERS.items():
-        with pytest.raises(HeedError, match=f"{name} cannot be written: {os.strerror(number)}.$"):
+        with pytest.raises(HeedfulError, match=f"{name} cannot be written: {os.strerror(number)}.$"):
             writer(tmp_path / name)
 
 
 def test_a_folder_below_a_file_is_named(tmp_path):
     (tmp_path / "file").touch()
     for name, writer in WRITERS.items():
-        with pytest.raises(HeedError, match=rf"{name} cannot be written: (File exists|Not a directory)\.$"):
+        with pytest.raises(HeedfulError, match=rf"{name} cannot be written: (File exists|Not a directory)\.$"):
             writer(tmp_path / "file" / name)
 
 

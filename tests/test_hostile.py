@@ -9,20 +9,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 from pytorch_lightning import Trainer
 
-from cli import messages as mistakes
-from cli.allowed_classes import KINDS
-from cli.app import HeedCLI
-from cli.runs import with_packages
-from cli.short_forms import expand
-from datamodules import Planted
-from lightning_modules import Encoder
-from records import HeedError
+from heedful.cli import messages as mistakes
+from heedful.cli.allowed_classes import KINDS
+from heedful.cli.app import HeedfulCLI
+from heedful.cli.runs import with_packages
+from heedful.cli.short_forms import expand
+from heedful.datamodules import Planted
+from heedful.lightning_modules import Encoder
+from heedful.records import HeedfulError
 
 
 class Payload:
@@ -78,7 +76,7 @@ def test_a_checkpoint_with_a_pickle_payload_does_not_run_it(
         "validate": lambda: trainer.validate(model, data, ckpt_path=str(checkpoint), weights_only=True),
         "fit": lambda: trainer.fit(model, data, ckpt_path=str(checkpoint), weights_only=True),
     }
-    with pytest.raises((pickle.UnpicklingError, HeedError)):
+    with pytest.raises((pickle.UnpicklingError, HeedfulError)):
         load[how]()
     assert not marker.exists()
 
@@ -111,7 +109,7 @@ def test_weights_with_a_pickle_payload_do_not_run_it(
     folder = folder_with(tiny_bert, tmp_path)
     (folder / "model.safetensors").unlink()
     torch.save({"x": Payload(marker)}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
-    with pytest.raises(HeedError, match="something else than tensors"):
+    with pytest.raises(HeedfulError, match="something else than tensors"):
         build(folder)
     assert not marker.exists()
 
@@ -153,7 +151,7 @@ def test_code_that_comes_with_a_model_is_not_run(
     folder = folder_with(tiny_bert, tmp_path, **files)
     (folder / "code.py").write_text(CODE.format(marker=str(marker)))
     if files.get("config", {}).get("model_type") == "code":
-        with pytest.raises(HeedError, match="contains custom code"):
+        with pytest.raises(HeedfulError, match="contains custom code"):
             build(folder)
     else:
         assert type(build(folder).network).__module__.startswith("transformers.")
@@ -168,7 +166,7 @@ def test_a_config_that_says_nonsense_is_refused_in_one_sentence(
     tiny_bert: Path, tmp_path: Path, config: dict[str, Any]
 ) -> None:
     folder = folder_with(tiny_bert, tmp_path, config=config)
-    with pytest.raises(HeedError, match=f"The model {folder} could not be loaded") as caught:
+    with pytest.raises(HeedfulError, match=f"The model {folder} could not be loaded") as caught:
         build(folder)
     assert "\n" not in str(caught.value)
 
@@ -196,11 +194,11 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def start(monkeypatch: pytest.MonkeyPatch, argv: list[str]) -> HeedCLI:
+def start(monkeypatch: pytest.MonkeyPatch, argv: list[str]) -> HeedfulCLI:
     """Parse a command line and make everything that the configuration names, the trainer's parts included."""
     monkeypatch.setattr(sys, "argv", ["train.py", *argv])
-    monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
-    return HeedCLI(False, folder=None, args=expand(argv))
+    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
+    return HeedfulCLI(False, folder=None, args=expand(argv))
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], argv: list[str]) -> str:
@@ -229,7 +227,7 @@ PLACES = {
     "any": "trainer: {strategy: {class_path: DDPStrategy, init_args: {ddp_comm_state: {class_path: %s}}}}",
     "hook": "trainer: {strategy: {class_path: DDPStrategy, init_args: {ddp_comm_hook: %s}}}",
     "more": "trainer: {logger: {class_path: TensorBoardLogger, init_args: {save_dir: x, comment: {class_path: %s}}}}",
-    "hub": "data: {class_path: datamodules.PairedText, init_args: {name: a, hub: {class_path: %s}}}",
+    "hub": "data: {class_path: heedful.datamodules.PairedText, init_args: {name: a, hub: {class_path: %s}}}",
 }
 
 
@@ -333,17 +331,17 @@ def test_a_configuration_cannot_allow_a_package(
 ) -> None:
     """Only the command line can, and then as often as it likes."""
     allowed: set[str] = set()
-    monkeypatch.setattr("cli.runs.allowed_packages", allowed)
+    monkeypatch.setattr("heedful.cli.runs.allowed_packages", allowed)
     argv = ["--allow_package", "one", "--data.n_train", "9", "--allow_package=two"]
     assert with_packages(argv) == ["--data.n_train", "9"]
     assert allowed == {"one", "two"}
-    with pytest.raises(HeedError, match="--allow_package needs a value"):
+    with pytest.raises(HeedfulError, match="--allow_package needs a value"):
         with_packages(["--allow_package"])
     allowed.clear()
-    model = {"class_path": "lightning_modules.Encoder", "init_args": {"backbone": "package:hostile.sub/x"}}
+    model = {"class_path": "heedful.lightning_modules.Encoder", "init_args": {"backbone": "package:hostile.sub/x"}}
     for settings in ({"allow_package": "hostile", "model": model}, {"model": model}):
         (tmp_path / "settings.yaml").write_text(json.dumps(settings))
         argv = with_packages(["--config", str(tmp_path / "settings.yaml"), "--data.n_train", "9"])
-        with pytest.raises(HeedError, match="allow_package (NAME|hostile)"):
+        with pytest.raises(HeedfulError, match="allow_package (NAME|hostile)"):
             start(monkeypatch, argv).check()
     assert not allowed

@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 import yaml
@@ -14,10 +12,10 @@ from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 import train
-from cli.app import HeedCLI
-from cli.model_forms import initialised
-from cli.short_forms import expand
-from records import HeedError
+from heedful.cli.app import HeedfulCLI
+from heedful.cli.model_forms import initialised
+from heedful.cli.short_forms import expand
+from heedful.records import HeedfulError
 
 from commands import QUIET, run
 
@@ -31,9 +29,9 @@ TWO_CLASSES += ["--data.default_label", "non-entailment"]
 
 def made(monkeypatch, *argv):
     """The modules of a command line, ready to train, and no trainer."""
-    monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
+    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
     monkeypatch.setattr(sys, "argv", ["train.py", *argv])
-    cli = HeedCLI(False, folder=None, args=expand(initialised(list(argv))))
+    cli = HeedfulCLI(False, folder=None, args=expand(initialised(list(argv))))
     cli.check()
     cli.model.configure_model()
     return cli
@@ -119,30 +117,32 @@ def test_learning_goes_on_in_a_run_of_its_own(monkeypatch, tmp_path, trained, nl
     ],
 )
 def test_another_source_of_the_model_is_refused(trained, flag, says):
-    with pytest.raises(HeedError, match=f"--init_from names the run that the model comes from: {says}"):
+    with pytest.raises(HeedfulError, match=f"--init_from names the run that the model comes from: {says}"):
         initialised(["--init_from", str(trained), *flag])
 
 
 def test_a_run_that_is_none_or_not_done_is_refused(tmp_path, trained):
-    with pytest.raises(HeedError, match=r"--init_from \S*nowhere is not the folder of a run"):
+    with pytest.raises(HeedfulError, match=r"--init_from \S*nowhere is not the folder of a run"):
         initialised(["--init_from", str(tmp_path / "nowhere")])
-    with pytest.raises(HeedError, match="best.ckpt is not the folder of a run"):
+    with pytest.raises(HeedfulError, match="best.ckpt is not the folder of a run"):
         initialised(["--init_from", str(trained / "checkpoints" / "best.ckpt")])
-    with pytest.raises(HeedError, match=r"is not a run, .*: there is no \S*config\.yaml"):
+    with pytest.raises(HeedfulError, match=r"is not a run, .*: there is no \S*config\.yaml"):
         initialised(["--init_from", str(tmp_path)])
     (tmp_path / "config.yaml").write_text((trained / "config.yaml").read_text())
     for exists in (False, True):  # killed before the backbone's config was written, and after
         if exists:
             (tmp_path / "checkpoints" / "backbone").mkdir(parents=True)
-        with pytest.raises(HeedError, match=rf"no weights in \S*backbone, so finish that run with --resume {tmp_path}"):
+        with pytest.raises(
+            HeedfulError, match=rf"no weights in \S*backbone, so finish that run with --resume {tmp_path}"
+        ):
             initialised(["--init_from", str(tmp_path)])
-    with pytest.raises(HeedError, match="--init_from needs a value"):
+    with pytest.raises(HeedfulError, match="--init_from needs a value"):
         initialised(["--init_from"])
 
 
 def test_a_file_of_settings_cannot_name_the_run(monkeypatch, tmp_path, trained):
     (tmp_path / "settings.yaml").write_text(f"init_from: {trained}\n")
-    with pytest.raises(HeedError, match="give it as --init_from RUN"):
+    with pytest.raises(HeedfulError, match="give it as --init_from RUN"):
         made(monkeypatch, "--config", str(tmp_path / "settings.yaml"))
 
 

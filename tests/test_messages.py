@@ -4,24 +4,22 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 import evaluate
 import train
-from cli.app import HeedCLI
-from cli.messages import guarded, of_trainer
-from cli.short_forms import expand
-from lightning_modules.pretrained.backbones import load, resolve
-from records import HeedError
+from heedful.cli.app import HeedfulCLI
+from heedful.cli.messages import guarded, of_trainer
+from heedful.cli.short_forms import expand
+from heedful.lightning_modules.pretrained.backbones import load, resolve
+from heedful.records import HeedfulError
 
 from commands import run
 
 MINE = """\
 # mine
-class_path: datamodules.PairedText
+class_path: heedful.datamodules.PairedText
 init_args:
   name: mine
   path: mine.tsv
@@ -36,10 +34,10 @@ def refusal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., st
 
     def refuse(flag: str, text: str) -> str:
         (tmp_path / "mine.yaml").write_text(text)
-        monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
+        monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
         monkeypatch.setattr(sys, "argv", ["train.py"])
-        with pytest.raises(HeedError) as caught:
-            HeedCLI(False, folder=None, args=expand([flag, str(tmp_path / "mine.yaml")]))
+        with pytest.raises(HeedfulError) as caught:
+            HeedfulCLI(False, folder=None, args=expand([flag, str(tmp_path / "mine.yaml")]))
         return str(caught.value).replace(f"{tmp_path}/", "")
 
     return refuse
@@ -50,8 +48,11 @@ def refusal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., st
     [
         (MINE.replace("parts:", "part:"), "line 6: there is no setting 'part' here; do you mean 'parts'?"),
         (MINE + "  max_trian: 5\n", "line 8: there is no setting 'max_trian' here; do you mean 'max_train'?"),
-        (MINE.replace("class_path: datamodules.PairedText\n", ""), "line 1: no class_path says what it is"),
-        (MINE.replace("PairedText", "PairedTexts"), "line 2: there is no datamodules.PairedTexts; do you mean datamod"),
+        (MINE.replace("class_path: heedful.datamodules.PairedText\n", ""), "line 1: no class_path says what it is"),
+        (
+            MINE.replace("PairedText", "PairedTexts"),
+            "line 2: there is no heedful.datamodules.PairedTexts; do you mean heedful.datamod",
+        ),
         (
             MINE.replace("init_args", "init_arg"),
             "line 3: there is no setting 'init_arg' here; do you mean 'init_args'?",
@@ -111,9 +112,9 @@ def test_a_word_that_yaml_does_not_read_as_text_has_its_line(refusal: Callable[.
     ],
 )
 def test_all_that_a_setting_may_be_is_said(monkeypatch: pytest.MonkeyPatch, settings: list[str], told: str) -> None:
-    monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
-    with pytest.raises(HeedError) as caught:
-        HeedCLI(False, folder=None, args=expand(["--data", "mnli", *settings]))
+    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
+    with pytest.raises(HeedfulError) as caught:
+        HeedfulCLI(False, folder=None, args=expand(["--data", "mnli", *settings]))
     assert str(caught.value).startswith(told)
 
 
@@ -132,9 +133,9 @@ def test_all_that_a_setting_may_be_is_said(monkeypatch: pytest.MonkeyPatch, sett
     ],
 )
 def test_the_nearest_flag_is_named(monkeypatch: pytest.MonkeyPatch, flag: str, near: str) -> None:
-    monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
-    with pytest.raises(HeedError, match=f"{flag}: there is no such setting; do you mean {near}"):
-        HeedCLI(False, folder=None, args=expand([flag, "5"]))
+    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
+    with pytest.raises(HeedfulError, match=f"{flag}: there is no such setting; do you mean {near}"):
+        HeedfulCLI(False, folder=None, args=expand([flag, "5"]))
 
 
 def test_a_misspelt_resume_leaves_the_run_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -154,9 +155,9 @@ def test_what_is_read_before_the_files_cannot_stand_in_one(refusal: Callable[...
 
 @pytest.mark.parametrize("other", [["--print_config"], ["--trainer.callbacks+=ModelSummary"]])
 def test_a_flag_that_is_right_is_not_blamed(monkeypatch: pytest.MonkeyPatch, other: list[str]) -> None:
-    monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
-    with pytest.raises(HeedError, match="--data.max_train: expected int"):
-        HeedCLI(False, folder=None, args=expand(["--data.max_train", "many", *other]))
+    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
+    with pytest.raises(HeedfulError, match="--data.max_train: expected int"):
+        HeedfulCLI(False, folder=None, args=expand(["--data.max_train", "many", *other]))
 
 
 SMALL = ["--model.max_length", "64", "--data.n_train", "32", "--data.n_validation", "9"]
@@ -165,7 +166,9 @@ SMALL = ["--model.max_length", "64", "--data.n_train", "32", "--data.n_validatio
 def test_what_early_stopping_watches_is_looked_at_before_anything_is_trained(tiny_bert: Path, tmp_path: Path) -> None:
     stopping = ["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor"]
     for metric in ("accuracy/mnli", "val_loss"):
-        with pytest.raises(HeedError, match=f"trainer.callbacks.monitor {metric}: unknown; there are accuracy/planted"):
+        with pytest.raises(
+            HeedfulError, match=f"trainer.callbacks.monitor {metric}: unknown; there are accuracy/planted"
+        ):
             run(train.main, "--model.backbone", tiny_bert, *SMALL, *stopping, metric, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -176,7 +179,7 @@ def test_a_folder_that_does_not_exist_is_called_that(
 ) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(HeedError, match=f"backbone {name}: there is no such folder"):
+    with pytest.raises(HeedfulError, match=f"backbone {name}: there is no such folder"):
         resolve(name)
     assert resolve("org/name") == "org/name"
     assert resolve("bert-base-uncased") == "bert-base-uncased"
@@ -185,7 +188,7 @@ def test_a_folder_that_does_not_exist_is_called_that(
 def test_a_run_says_where_its_model_is(tmp_path: Path) -> None:
     (tmp_path / "checkpoints" / "backbone").mkdir(parents=True)
     (tmp_path / "checkpoints" / "backbone" / "config.json").touch()
-    with pytest.raises(HeedError, match=r"it has no config.json \(that of this run is .*checkpoints/backbone\)"):
+    with pytest.raises(HeedfulError, match=r"it has no config.json \(that of this run is .*checkpoints/backbone\)"):
         resolve(str(tmp_path))
 
 
@@ -196,7 +199,7 @@ def test_what_is_set_already_is_not_advised(monkeypatch: pytest.MonkeyPatch, val
     def fail(*args: str, **kwargs: str) -> None:
         raise OSError("no such model")
 
-    with pytest.raises(HeedError) as caught:
+    with pytest.raises(HeedfulError) as caught:
         load(fail, "org/name")
     assert ("HF_HUB_OFFLINE=1" in str(caught.value)) is advised
     assert str(caught.value).count(", or ") == 1
@@ -204,7 +207,7 @@ def test_what_is_set_already_is_not_advised(monkeypatch: pytest.MonkeyPatch, val
 
 def test_an_evaluation_is_not_told_to_resume(tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").touch()
-    with pytest.raises(HeedError, match="holds a run already: name another folder.$"):
+    with pytest.raises(HeedfulError, match="holds a run already: name another folder.$"):
         run(evaluate.main, "--model.backbone", tiny_bert, "--output", tmp_path)
 
 

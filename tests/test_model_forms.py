@@ -3,14 +3,13 @@
 import json
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 from transformers import PretrainedConfig
 
-from cli.model_forms import FAMILY_OF, with_run
-from cli.short_forms import CONFIGS, expand
-from records import HeedError
+from heedful import rooms
+from heedful.cli.model_forms import FAMILY_OF, with_run
+from heedful.cli.short_forms import expand
+from heedful.records import HeedfulError
 
 
 def model_of(*argv: str) -> list[str]:
@@ -46,7 +45,7 @@ def folder(tmp_path: Path):
 )
 def test_a_folder_brings_its_family(folder, model_type: str, architecture: str, family: str) -> None:
     name = folder(model_type, architecture)
-    wanted = ["--model", f"lightning_modules.{family}", "--model.backbone", name]
+    wanted = ["--model", f"heedful.lightning_modules.{family}", "--model.backbone", name]
     assert model_of("--model", name) == wanted
     assert model_of("--model.max_length", "9", "--model", name) == [*wanted, "--model.max_length", "9"]
 
@@ -56,9 +55,9 @@ def test_data_of_another_kind_bring_their_family(folder) -> None:
     named = model_of("--model", name, "--data", "squad2")
     assert named == [
         "--model",
-        "lightning_modules.Encoder",
+        "heedful.lightning_modules.Encoder",
         "--model",
-        "lightning_modules.Reader",
+        "heedful.lightning_modules.Reader",
         "--model.backbone",
         name,
     ]
@@ -67,7 +66,12 @@ def test_data_of_another_kind_bring_their_family(folder) -> None:
 @pytest.mark.parametrize(("config", "family"), [({"model_type": "t5"}, "Seq2Seq"), ({"model_type": "xyz"}, "Encoder")])
 def test_a_hub_id_brings_its_family(monkeypatch: pytest.MonkeyPatch, config: dict[str, str], family: str) -> None:
     monkeypatch.setattr(PretrainedConfig, "get_config_dict", lambda name: (config, {}))
-    assert model_of("--model", "org/x") == ["--model", f"lightning_modules.{family}", "--model.backbone", "org/x"]
+    assert model_of("--model", "org/x") == [
+        "--model",
+        f"heedful.lightning_modules.{family}",
+        "--model.backbone",
+        "org/x",
+    ]
 
 
 def test_a_hub_id_that_cannot_be_read_is_refused_when_it_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,14 +79,14 @@ def test_a_hub_id_that_cannot_be_read_is_refused_when_it_is_loaded(monkeypatch: 
         raise OSError("no network")
 
     monkeypatch.setattr(PretrainedConfig, "get_config_dict", fail)
-    assert model_of("--model", "org/x") == ["--model", "lightning_modules.Encoder", "--model.backbone", "org/x"]
+    assert model_of("--model", "org/x") == ["--model", "heedful.lightning_modules.Encoder", "--model.backbone", "org/x"]
 
 
 def test_the_backbone_of_a_named_model_brings_its_settings() -> None:
     assert model_of("--model", "google/flan-t5-base") == ["--model", "flan-t5.yaml"]
     assert model_of("--model", "bert") == ["--model", "bert.yaml"]
-    assert model_of("--model", str(CONFIGS / "model" / "bert.yaml")) == ["--model", "bert.yaml"]
-    assert model_of("--model", "lightning_modules.Encoder") == ["--model", "lightning_modules.Encoder"]
+    assert model_of("--model", str(rooms.folder("configs") / "model" / "bert.yaml")) == ["--model", "bert.yaml"]
+    assert model_of("--model", "heedful.lightning_modules.Encoder") == ["--model", "heedful.lightning_modules.Encoder"]
     assert set(FAMILY_OF.values()) == {"Seq2Seq", "Vilt", "Blip"}
 
 
@@ -96,21 +100,21 @@ def test_what_is_no_model_is_called_that(monkeypatch: pytest.MonkeyPatch, tmp_pa
         ("runs/x", "is not the folder of a model"),
         ("berti", "unknown; known are bert, .* or its hub id, OWNER/NAME"),
     ):
-        with pytest.raises(HeedError, match=f"--model {name}.*{told}"):
+        with pytest.raises(HeedfulError, match=f"--model {name}.*{told}"):
             expand(["--model", name])
     (tmp_path / "runs" / "x" / "config.yaml").touch()
-    with pytest.raises(HeedError, match="--model runs/x is a run: use --init_from of train.py, or --checkpoint"):
+    with pytest.raises(HeedfulError, match="--model runs/x is a run: use --init_from of train.py, or --checkpoint"):
         expand(["--model", "runs/x"])
 
 
 def test_a_run_stands_for_its_best_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(HeedError, match=r"is not a run, nor a checkpoint of one"):
+    with pytest.raises(HeedfulError, match=r"is not a run, nor a checkpoint of one"):
         with_run(["--checkpoint", str(tmp_path)])
     (tmp_path / "config.yaml").touch()
-    with pytest.raises(HeedError, match=r"there is no .*best.ckpt: the run saved none, or finish the run"):
+    with pytest.raises(HeedfulError, match=r"there is no .*best.ckpt: the run saved none, or finish the run"):
         with_run([f"--checkpoint={tmp_path}", "--data", "mnli"])
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "checkpoints" / "best-3.ckpt").touch()
     (tmp_path / "run.json").write_text('{"finished": "2026-01-01T00:00:00+00:00"}')
-    with pytest.raises(HeedError, match=r"there is no .*best.ckpt: name one of .*best-3.ckpt\.$"):
+    with pytest.raises(HeedfulError, match=r"there is no .*best.ckpt: name one of .*best-3.ckpt\.$"):
         with_run([f"--checkpoint={tmp_path}", "--data", "mnli"])

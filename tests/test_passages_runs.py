@@ -5,14 +5,12 @@ import re
 import textwrap
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 
 import evaluate
 import train
-from records import HeedError
-from records.rows import read_rows
+from heedful.records import HeedfulError
+from heedful.records.rows import read_rows
 
 from causal import save
 from commands import results_of, run
@@ -75,18 +73,18 @@ def test_a_t5_is_trained_on_them(rag, tiny_t5, tmp_path):
     run(train.main, *argv, "--output", tmp_path / "run")
     found = results_of(tmp_path / "run")["metrics"]
     assert {"attentiveness/rag/passage", "attentiveness/rag/distractor/kept", "f1/rag"} <= set(found)
-    words = json.loads((tmp_path / "run" / "checkpoints" / "backbone" / "config.json").read_text())["heed"]
+    words = json.loads((tmp_path / "run" / "checkpoints" / "backbone" / "config.json").read_text())["heedful"]
     assert words["template"] == "question: {question} context1: {passage} context2: {distractor}"
 
 
 def test_a_model_that_cuts_answers_out_of_one_text_is_refused(rag, tiny_bert, tmp_path):
     argv = ["--data", "rag", "--data.path", rag, "--model.backbone", tiny_bert, "--output", tmp_path]
-    with pytest.raises(HeedError, match="reads a text and a question, and these data have also distractor"):
+    with pytest.raises(HeedfulError, match="reads a text and a question, and these data have also distractor"):
         run(train.main, *argv)
 
 
 def test_a_causal_model_reads_both_passages(rag, tmp_path):
-    argv = ["--model", "lightning_modules.CausalLM", "--model.backbone", save(tmp_path / "model")]
+    argv = ["--model", "heedful.lightning_modules.CausalLM", "--model.backbone", save(tmp_path / "model")]
     argv += ["--model.longest_answer", "4", "--attentiveness.draws", "1", "--data.max_validation", "8"]
     run(evaluate.main, "--data", "rag", "--data.path", rag, *argv, "--output", tmp_path / "out")
     metrics = results_of(tmp_path / "out")["metrics"]

@@ -6,14 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 
 import evaluate
 import train
-from records import HeedError
-from records.rows import BASE, read_rows, select
+from heedful.records import HeedfulError
+from heedful.records.rows import BASE, read_rows, select
 
 from causal import save
 from commands import QUIET, results_of, run
@@ -88,6 +86,6 @@ def test_two_processes_give_the_same_bytes(llama, tmp_path):
     ],
 )
 def test_mistakes_are_told_in_a_sentence(llama, tmp_path, main, argv, message):
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         run(main, "--model", llama, *PLANTED, *argv, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()

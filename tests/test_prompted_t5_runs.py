@@ -2,15 +2,13 @@
 
 import json
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, T5Config
 
 import evaluate
-from records import HeedError
-from records.rows import read_rows
+from heedful.records import HeedfulError
+from heedful.records.rows import read_rows
 
 from commands import results_of, run
 
@@ -97,7 +95,7 @@ def test_wordings_and_seeds_have_a_folder_each(rte, tiny_t5, tmp_path):
 
 def test_a_prompt_that_leaves_no_room_is_refused(rte, tiny_t5, tmp_path):
     with pytest.raises(
-        HeedError,
+        HeedfulError,
         match=r"--model.max_length 40 leaves no room .*: the prompt takes 198 tokens. Raise .* fewer --prompt.tuples",
     ):
         command(rte, tiny_t5, "--prompt.tuples", "3", "--model.max_length", "40", "--output", tmp_path / "out")
@@ -107,7 +105,7 @@ def test_a_prompt_that_leaves_no_room_is_refused(rte, tiny_t5, tmp_path):
 def test_questions_with_demonstrations(tiny_t5, write_squad, tmp_path):
     write_squad(tmp_path / "train-v2.0.json", 3)
     write_squad(tmp_path / "dev-v2.0.json", 2)
-    model = ["--model", "lightning_modules.Writer", "--model.backbone", tiny_t5, "--model.longest_answer", "4"]
+    model = ["--model", "heedful.lightning_modules.Writer", "--model.backbone", tiny_t5, "--model.longest_answer", "4"]
     argv = ["--data", "squad2", "--data.path", tmp_path, *model, "--prompt.tuples", "1", "--attentiveness.draws", "1"]
     run(evaluate.main, *argv, "--output", tmp_path / "out")
     about = json.loads((tmp_path / "out" / "run.json").read_text())["prompt"]

@@ -1,6 +1,6 @@
 """Runs of every family, killed and stopped at random, end in the same bits as those that were left alone.
 
-HEED_KILLS=1000 python -m pytest -m slow tests/test_random_kills.py     as many as one likes
+HEEDFUL_KILLS=1000 python -m pytest -m slow tests/test_random_kills.py     as many as one likes
 """
 
 import json
@@ -12,26 +12,26 @@ import time
 
 import pytest
 
-from datamodules import Planted
+from heedful.datamodules import Planted
 
 from run_lab import BATCH, COUNTERFACTUAL, EVALUATING, Lab, assert_same
 
-KILLS = int(os.environ.get("HEED_KILLS", 100))
+KILLS = int(os.environ.get("HEEDFUL_KILLS", 100))
 QUIET = ["--trainer.accelerator", "cpu", "--attentiveness.draws", "2", "--checkpoint.last_every_n_steps", "2"]
 QUIET += ["--model.learning_rate", "0.003", "--trainer.log_every_n_steps", "1"]
 TWO = ["--trainer.devices", "2", "--trainer.strategy", "ddp"]
 HOOKS = [
     (BATCH, 30, ""),
     (EVALUATING, 6, ""),
-    ("callbacks.engine.experiment:Experiment._changed", 8, ""),
+    ("heedful.callbacks.engine.experiment:Experiment._changed", 8, ""),
     ("torch.optim:AdamW.step", 20, ""),
     ("torch:save", 10, ""),
     ("pathlib:Path.replace", 5, "last.ckpt"),
     ("pathlib:Path.replace", 5, "best.ckpt"),
     ("pathlib:Path.replace", 3, "results.json"),
     ("pathlib:Path.unlink", 6, ""),
-    ("callbacks.outputs.board:Board.final", 1, ""),
-    ("callbacks.outputs.run_folder:RunFolder.finish", 1, ""),
+    ("heedful.callbacks.outputs.board:Board.final", 1, ""),
+    ("heedful.callbacks.outputs.run_folder:RunFolder.finish", 1, ""),
 ]
 WITHIN = {  # of the family of texts: flags, processes
     "text-0.4": (["--trainer.val_check_interval", "0.4", "--data.n_train", "400"], 1),
@@ -71,7 +71,9 @@ def write_pairs(folder):
     labels = {name: [] for name in ("entailment", "neutral", "contradiction")}
     settings = {"name": "pairs", "parts": {"premise": "premise", "hypothesis": "hypothesis"}, "labels": labels}
     settings |= {"default_label": "neutral", "path": str(folder)}
-    (folder / "pairs.yaml").write_text(json.dumps({"class_path": "datamodules.PairedText", "init_args": settings}))
+    (folder / "pairs.yaml").write_text(
+        json.dumps({"class_path": "heedful.datamodules.PairedText", "init_args": settings})
+    )
     return ["--data", str(folder / "pairs.yaml"), "--data.batch_size", "16"]
 
 
@@ -79,7 +81,9 @@ def squares_of(folder):
     settings = {"name": "squares", "parts": {"image": "pictures/{file}", "question": "text"}, "pictures": ["image"]}
     settings |= {"labels": {"no": [], "yes": []}, "label": "answer", "default_label": "no", "uid": "id"}
     settings |= {"swap": ["image", "question"], "path": str(folder)}
-    (folder / "squares.yaml").write_text(json.dumps({"class_path": "datamodules.PairedImages", "init_args": settings}))
+    (folder / "squares.yaml").write_text(
+        json.dumps({"class_path": "heedful.datamodules.PairedImages", "init_args": settings})
+    )
     return ["--data", str(folder / "squares.yaml"), "--data.batch_size", "8"]
 
 

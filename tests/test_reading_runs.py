@@ -6,20 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 
 import evaluate
 import train
-from cli.app import HeedCLI
-from cli.messages import guarded
-from cli.model_forms import initialised
-from cli.short_forms import expand
-from records.answers import exact_match, normalised
-from records.rows import read_rows, select
-from reports.rescore import rescored
+from heedful.cli.app import HeedfulCLI
+from heedful.cli.messages import guarded
+from heedful.cli.model_forms import initialised
+from heedful.cli.short_forms import expand
+from heedful.records.answers import exact_match, normalised
+from heedful.records.rows import read_rows, select
+from heedful.reports.rescore import rescored
 
 from commands import results_of, run
 
@@ -60,7 +58,7 @@ def test_a_run_leaves_scores_and_rows(trained: Path) -> None:
     assert results["counts"]["answers/not_in_text"] == 0
     assert (trained / "checkpoints" / "best.ckpt").is_file()
     assert (trained / "figures" / "attentiveness.png").is_file()
-    assert "lightning_modules.Reader" in (trained / "config.yaml").read_text()
+    assert "heedful.lightning_modules.Reader" in (trained / "config.yaml").read_text()
 
 
 def test_an_evaluation_repeats_the_numbers_of_the_run(trained: Path, tmp_path: Path) -> None:
@@ -110,12 +108,12 @@ def test_baselines_and_augmentation(data: list[str], tiny_bert: Path, tmp_path: 
     assert ("attentiveness/squad2/context" in results["metrics"]) == (flags[0] == "--augment")
 
 
-def made(*argv: str | Path) -> HeedCLI:
+def made(*argv: str | Path) -> HeedfulCLI:
     """The modules of a command line, checked, and no trainer."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
+        patch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
         patch.setattr(sys, "argv", ["train.py", *map(str, argv)])
-        cli = HeedCLI(False, folder=None, args=expand(initialised([*map(str, argv)])))
+        cli = HeedfulCLI(False, folder=None, args=expand(initialised([*map(str, argv)])))
         cli.check()
     return cli
 
@@ -164,7 +162,7 @@ def test_a_model_that_writes_answers_is_measured_as_one_that_cuts_them_out(
 ) -> None:
     argv = [*data, "--model", "t5", "--model.backbone", tiny_t5, "--model.longest_answer", "4"]
     run(train.main, *argv, "--trainer.max_epochs", "1", "--output", tmp_path / "t5")
-    assert "lightning_modules.Writer" in (tmp_path / "t5" / "config.yaml").read_text()
+    assert "heedful.lightning_modules.Writer" in (tmp_path / "t5" / "config.yaml").read_text()
     results = results_of(tmp_path / "t5")
     assert {"f1/squad2", "attentiveness/squad2/context/eligible"} <= set(results["metrics"])
     assert results["metrics"]["null/squad2/flips"]["value"] == 0

@@ -12,16 +12,14 @@ import urllib.request
 from contextlib import suppress
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import evaluate
-from records import HeedError
-from records.rows import read_rows, select
+from heedful.records import HeedfulError
+from heedful.records.rows import read_rows, select
 
 from causal import save
 from commands import results_of, run
@@ -30,8 +28,8 @@ for package in ("openai", "fastapi", "uvicorn"):
     pytest.importorskip(package, reason=f"{package} is not installed: pip install -e '.[openai,serve]'")
 pytestmark = pytest.mark.slow  # the server imports transformers, and so does each process that is killed
 ROOT = Path(__file__).parents[1]
-SERVE = "import sys, torchvision_fix; from transformers.cli.transformers import main; sys.argv[0] = 'serve'; main()"
-EVALUATE = "import evaluate; from cli.messages import guarded; guarded(evaluate.main)"
+SERVE = "import sys, heedful; from transformers.cli.transformers import main; sys.argv[0] = 'serve'; main()"
+EVALUATE = "import evaluate; from heedful.cli.messages import guarded; guarded(evaluate.main)"
 SMALL = ["--data", "planted", "--data.n_validation", "12", "--attentiveness.draws", "2"]
 ENV = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
 
@@ -119,7 +117,7 @@ def test_typed_decisions_have_probabilities(here, model):
 
 
 def test_a_server_that_ignores_log_probabilities_is_refused(here, model):
-    with pytest.raises(HeedError, match="no log-probabilities of first tokens, which read first_token needs"):
+    with pytest.raises(HeedfulError, match="no log-probabilities of first tokens, which read first_token needs"):
         run(evaluate.main, *SMALL, "--endpoint", str(model), "--endpoint.read", "first_token")
 
 

@@ -3,16 +3,14 @@
 import shlex
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
 import evaluate
 import train
-from cli.remedies import remedy
-from records import HeedError
+from heedful.cli.remedies import remedy
+from heedful.records import HeedfulError
 
 from commands import results_of, run
 
@@ -31,7 +29,7 @@ def model(tiny_bert: Path, folder: Path, *labels: str) -> Path:
 
 def refused(*argv: str | Path) -> list[str]:
     """The command that a refusal names."""
-    with pytest.raises(HeedError, match="it answers another question than the data ask") as caught:
+    with pytest.raises(HeedfulError, match="it answers another question than the data ask") as caught:
         run(evaluate.main, *argv)
     return shlex.split(str(caught.value).partition(": python ")[2])
 

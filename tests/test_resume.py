@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 import torch
 
-from callbacks.checkpoints.files import AtomicCheckpointIO, is_whole, newest, require_whole
-from cli.runs import continued, tidy
-from records import HeedError
+from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, is_whole, newest, require_whole
+from heedful.cli.runs import continued, tidy
+from heedful.records import HeedfulError
 
 from run_lab import BATCH, KINDS, Lab, assert_same, curves
 
@@ -54,7 +54,7 @@ HOOKS = [
     ["torch:save", 2, "after", ""],
     ["pathlib:Path.replace", 2, "before", "last.ckpt"],
     ["pathlib:Path.replace", 1, "after", "previous.ckpt"],
-    ["callbacks.engine.engine:Engine.on_validation_epoch_end", 2, "before", ""],
+    ["heedful.callbacks.engine.engine:Engine.on_validation_epoch_end", 2, "before", ""],
 ]
 
 
@@ -88,7 +88,7 @@ def test_a_kill_before_the_last_batch(lab, kind):
     ],
 )
 def test_a_kill_after_training_is_followed_by_no_more_training(lab, kind):
-    folder = lab.killed(kind, ["callbacks.outputs.board:Board.final", 1, "before"], f"trained-{kind}")
+    folder = lab.killed(kind, ["heedful.callbacks.outputs.board:Board.final", 1, "before"], f"trained-{kind}")
     assert "Epoch " not in lab.resumed(kind, folder)
     assert_same(lab.whole(kind), folder)
 
@@ -104,7 +104,7 @@ def test_a_validation_within_an_accumulation_saves_nothing_that_is_inexact(lab, 
 
 @pytest.mark.slow
 def test_a_kill_within_a_validation_does_not_skip_it(lab):
-    kill = ["callbacks.engine.engine:Engine.on_validation_epoch_end", 3, "before"]
+    kill = ["heedful.callbacks.engine.engine:Engine.on_validation_epoch_end", 3, "before"]
     folder = lab.killed("twice_validated", kill, "validating")
     lab.resumed("twice_validated", folder)
     assert_same(lab.whole("twice_validated"), folder)
@@ -126,7 +126,7 @@ def stamps(folder):
 def test_one_command_for_a_requeue_loop_and_a_finished_run_is_left_alone(lab):
     folder = lab.folder / "loop"
     argv = [*lab.argv, "--output", str(folder), "--ckpt_path", "last"]
-    statuses, _ = lab.run(*argv, kill=["lightning_modules.text.encoder:Encoder.export", 2, "before"])
+    statuses, _ = lab.run(*argv, kill=["heedful.lightning_modules.text.encoder:Encoder.export", 2, "before"])
     assert statuses == [-9]
     assert is_whole(folder / "checkpoints" / "best.ckpt")
     statuses, out = lab.run(*argv)  # killed before the weights were exported
@@ -185,8 +185,8 @@ def test_a_finished_run_keeps_its_weights_once(lab):
 @pytest.mark.parametrize(
     "kill",
     [
-        ["callbacks.outputs.run_folder:RunFolder.finish", 1, "before"],
-        ["callbacks.outputs.run_folder:flush", 1, "before"],
+        ["heedful.callbacks.outputs.run_folder:RunFolder.finish", 1, "before"],
+        ["heedful.callbacks.outputs.run_folder:flush", 1, "before"],
         ["pathlib:Path.unlink", 1, "after", "previous.ckpt"],
     ],
 )
@@ -194,7 +194,7 @@ def test_a_run_that_is_killed_as_it_ends_is_finished_or_can_go_on(lab, kill):
     folder = lab.killed("plain", kill, f"ending-{kill[0][-6:]}")
     out = lab.resumed("plain", folder)
     finished = "is finished" in out
-    assert finished == (kill[0] != "callbacks.outputs.run_folder:RunFolder.finish")
+    assert finished == (kill[0] != "heedful.callbacks.outputs.run_folder:RunFolder.finish")
     assert sorted(p.name for p in (folder / "checkpoints").iterdir()) == ["backbone", "best.ckpt"]
     for name in ("results.json", "checkpoints/backbone/model.safetensors"):
         assert (folder / name).read_bytes() == (lab.whole("plain") / name).read_bytes()
@@ -233,7 +233,7 @@ def test_flags_after_resume_override_the_configuration(lab):
 
 @pytest.mark.parametrize(
     "where",
-    [[BATCH, 4, "raise"], ["callbacks.engine.experiment:Experiment._changed", 1, "raise"]],
+    [[BATCH, 4, "raise"], ["heedful.callbacks.engine.experiment:Experiment._changed", 1, "raise"]],
     ids=["training", "evaluation"],
 )
 def test_a_rank_that_fails_ends_the_run_with_its_error(lab, where):
@@ -247,7 +247,7 @@ def test_a_rank_that_fails_ends_the_run_with_its_error(lab, where):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "where", [[BATCH, 4, "raise"], ["callbacks.engine.experiment:Experiment._changed", 1, "raise"]]
+    "where", [[BATCH, 4, "raise"], ["heedful.callbacks.engine.experiment:Experiment._changed", 1, "raise"]]
 )
 def test_a_rank_that_lightning_started_ends_the_run_with_its_error(lab, where, tmp_path):
     flags, _ = KINDS["two"]
@@ -272,12 +272,14 @@ def test_mistakes_are_one_sentence(lab, tmp_path):
         (["--resume", str(whole), "--output", "x"], "leave --ckpt_path and --output out"),
         (["--ckpt_path", "last"], "--ckpt_path last needs --output RUN"),
     ]:
-        with pytest.raises(HeedError, match=message):
+        with pytest.raises(HeedfulError, match=message):
             continued(argv)
     assert continued(["--ckpt_path=last", "--output", str(tmp_path), "--a"]) == ["--a", "--output", str(tmp_path)]
     assert continued(["--ckpt_path", "x.ckpt"]) == ["--ckpt_path", "x.ckpt"]
     best = whole / "checkpoints" / "best.ckpt"
-    with pytest.raises(HeedError, match=f"best.ckpt holds weights alone, .* with resume {whole} if .* with init_from"):
+    with pytest.raises(
+        HeedfulError, match=f"best.ckpt holds weights alone, .* with resume {whole} if .* with init_from"
+    ):
         continued([f"--resume={best}", "--a=1"])
     last = tmp_path / "checkpoints" / "last.ckpt"
     last.parent.mkdir()
@@ -303,10 +305,10 @@ def test_the_newest_whole_checkpoint(tmp_path):
     assert newest(tmp_path) == (previous, True)
     shutil.copy(previous, best)
     previous.write_bytes(b"")
-    with pytest.raises(HeedError, match=f"last.ckpt is damaged .*: whole are {re.escape(str(best))}"):
+    with pytest.raises(HeedfulError, match=f"last.ckpt is damaged .*: whole are {re.escape(str(best))}"):
         newest(tmp_path)
     best.unlink()
-    with pytest.raises(HeedError, match="and no other in its folder is whole"):
+    with pytest.raises(HeedfulError, match="and no other in its folder is whole"):
         require_whole(last, "--checkpoint last.ckpt")
 
 
@@ -352,7 +354,7 @@ def test_a_whole_checkpoint_with_other_objects_is_not_called_damaged(tmp_path):
         (str(last), lambda: tidy(tmp_path)),
         (str(last), lambda: AtomicCheckpointIO().load_checkpoint(last)),
     ]:
-        with pytest.raises(HeedError, match=f"^{re.escape(named)} {foreign}"):
+        with pytest.raises(HeedfulError, match=f"^{re.escape(named)} {foreign}"):
             ask()
     assert not is_whole(last)
     assert last.read_bytes() == content
@@ -364,7 +366,7 @@ def test_a_whole_checkpoint_with_other_objects_is_not_called_damaged(tmp_path):
         flipped[place] ^= 1 << place % 8
         last.write_bytes(flipped)
         os.utime(last, (place, place))
-        with pytest.raises(HeedError, match=f"is damaged .*: whole are {re.escape(str(previous))}"):
+        with pytest.raises(HeedfulError, match=f"is damaged .*: whole are {re.escape(str(previous))}"):
             require_whole(last, "--checkpoint x")
     assert newest(last.parent) == (previous, True)
 
@@ -381,10 +383,10 @@ def test_a_checkpoint_that_cannot_be_read_is_not_called_damaged(tmp_path, monkey
 
     with monkeypatch.context() as patched:
         patched.setattr(zipfile.ZipFile, "testzip", testzip)
-        with pytest.raises(HeedError, match=f"^--checkpoint x cannot be read: {os.strerror(error)}.$"):
+        with pytest.raises(HeedfulError, match=f"^--checkpoint x cannot be read: {os.strerror(error)}.$"):
             require_whole(last, "--checkpoint x")
         for ask in (lambda: newest(last.parent), lambda: tidy(tmp_path)):
-            with pytest.raises(HeedError, match=f"^{re.escape(str(last))} cannot be read: "):
+            with pytest.raises(HeedfulError, match=f"^{re.escape(str(last))} cannot be read: "):
                 ask()
         assert is_whole(previous)
         assert not is_whole(last)

@@ -5,19 +5,17 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 import yaml
 
 import train
-from cli.messages import guarded
-from cli.runs import drawn_seed
-from datamodules import Planted
-from lightning_modules import Classifier
-from records import HeedError
-from records.storage.claim import LOCK
+from heedful.cli.messages import guarded
+from heedful.cli.runs import drawn_seed
+from heedful.datamodules import Planted
+from heedful.lightning_modules import Classifier
+from heedful.records import HeedfulError
+from heedful.records.storage.claim import LOCK
 
 from commands import results_of
 from commands import run as run_command
@@ -96,7 +94,7 @@ def content(folder: Path) -> dict[str, bytes]:
         (["--model.warmup", 0.5], "--model.warmup"),
         (["--model.max_length", 32], "--model.max_length: .* began with 64"),
         (["--model.backbone", "elsewhere"], "--model.backbone: .* cannot take elsewhere"),
-        (["--model", "lightning_modules.Reader"], "--model"),
+        (["--model", "heedful.lightning_modules.Reader"], "--model"),
         (["--seed_everything", 7], "--seed_everything: .* began with 0, .* cannot take 7"),
         (["--checkpoint.monitor", "loss/train"], "--checkpoint.monitor"),
         (["--trainer.limit_train_batches", 2], "--trainer.limit_train_batches"),
@@ -110,7 +108,7 @@ def content(folder: Path) -> dict[str, bytes]:
 )
 def test_a_setting_that_would_not_be_followed_is_refused_and_nothing_is_written(stopped, settings, named):
     before = content(stopped)
-    with pytest.raises(HeedError, match=named):
+    with pytest.raises(HeedfulError, match=named):
         run("--resume", stopped, *settings)
     assert content(stopped) == before
 
@@ -145,7 +143,7 @@ def change_a_word(split, rows):
 )
 def test_other_examples_are_refused_unless_they_are_allowed(stopped, tmp_path, change, splits):
     before, other = content(stopped), write_pairs(tmp_path / "other", change)
-    with pytest.raises(HeedError, match=f"mnli: the {splits} examples are not those that the run began with"):
+    with pytest.raises(HeedfulError, match=f"mnli: the {splits} examples are not those that the run began with"):
         run("--resume", stopped, "--data.path", other)
     assert content(stopped) == before
     run("--resume", stopped, "--data.path", other, "--allow_changed_data", "true")
@@ -202,7 +200,7 @@ def test_processes_that_are_started_apart_cannot_draw_a_seed(monkeypatch):
     monkeypatch.setenv("PL_GLOBAL_SEED", "77")
     assert drawn_seed() == 77
     monkeypatch.delenv("PL_GLOBAL_SEED")
-    with pytest.raises(HeedError, match="each process would draw a seed of its own, so name one"):
+    with pytest.raises(HeedfulError, match="each process would draw a seed of its own, so name one"):
         drawn_seed()
 
 

@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 import yaml
@@ -12,8 +10,8 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
 import evaluate
 import train
-from records import HeedError
-from records.rows import read_rows
+from heedful.records import HeedfulError
+from heedful.records.rows import read_rows
 
 from commands import results_of, run
 
@@ -47,11 +45,11 @@ def test_it_learns_what_is_planted_and_its_attentiveness_is_measured(trained):
     assert (trained / "figures" / "attentiveness.png").is_file()
 
 
-def test_the_export_answers_without_heed(trained):
+def test_the_export_answers_without_heedful(trained):
     """Whoever loads the folder scores the labels with a few lines, offline."""
     backbone = trained / "checkpoints" / "backbone"
     network, tokenizer = AutoModelForSeq2SeqLM.from_pretrained(backbone), AutoTokenizer.from_pretrained(backbone)
-    words = network.config.heed
+    words = network.config.heedful
     assert words["template"] == "mnli hypothesis: {hypothesis} premise: {premise}"
     read = tokenizer(["mnli hypothesis: The boy supposedly left. premise: The boy left."] * 3, return_tensors="pt")
     written = tokenizer(words["targets"], padding=True, return_tensors="pt")
@@ -99,7 +97,7 @@ def test_the_model_of_a_run_goes_on_and_one_part_is_read_alone(trained, tmp_path
     argv = [*argv, "--partial", "hypothesis", "--output", tmp_path / "partial"]
     run(train.main, *argv)
     assert results_of(tmp_path / "partial")["metrics"]["accuracy/planted"]["value"] > 0.8
-    words = json.loads((tmp_path / "partial" / "checkpoints" / "backbone" / "config.json").read_text())["heed"]
+    words = json.loads((tmp_path / "partial" / "checkpoints" / "backbone" / "config.json").read_text())["heedful"]
     assert words["template"] == "mnli hypothesis: {hypothesis}"
 
 
@@ -120,7 +118,7 @@ def test_a_model_that_was_never_trained_here(tiny_t5, nlixy, tmp_path):
     run(evaluate.main, *argv, *only, "--output", tmp_path / "only")
     assert results_of(tmp_path / "only")["counts"]["natural_logic/examples"] == 24
     saved = yaml.safe_load((tmp_path / "only" / "config.yaml").read_text())
-    assert saved["model"]["class_path"] == "lightning_modules.Seq2Seq"
+    assert saved["model"]["class_path"] == "heedful.lightning_modules.Seq2Seq"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +133,7 @@ def test_a_model_that_was_never_trained_here(tiny_t5, nlixy, tmp_path):
 )
 def test_a_mistake_is_one_sentence_and_leaves_no_folder(tiny_t5, tmp_path, argv, words):
     argv = ["--model", "t5", "--model.backbone", tiny_t5, "--data.n_train", "16", *argv]
-    with pytest.raises(HeedError, match=words) as caught:
+    with pytest.raises(HeedfulError, match=words) as caught:
         run(train.main, *argv, "--output", tmp_path / "out")
     assert "\n" not in str(caught.value)
     assert not Path(tmp_path / "out").exists()

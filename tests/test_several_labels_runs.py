@@ -3,13 +3,11 @@
 import json
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 
 import evaluate
 import train
-from records.rows import read_rows
+from heedful.records.rows import read_rows
 
 from commands import results_of, run
 

@@ -4,8 +4,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import timm
@@ -13,9 +11,9 @@ import yaml
 
 import evaluate
 import train
-from cli.messages import guarded
-from records.rows import read_rows, select
-from reports.compare import paired_difference
+from heedful.cli.messages import guarded
+from heedful.records.rows import read_rows, select
+from heedful.reports.compare import paired_difference
 
 from commands import results_of, run
 from drawn_pictures import write_nlvr2, write_vqa
@@ -72,7 +70,7 @@ def test_a_run_leaves_scores_and_rows_without_probabilities(trained: Path) -> No
     always = [json.loads(row["gold"]).get("no", 0) for row in base]
     assert metrics["accuracy/vqa2/majority"]["value"] == pytest.approx(np.mean(always)) == 0.375
     kept = yaml.safe_load((trained / "config.yaml").read_text())
-    assert kept["model"]["class_path"] == "lightning_modules.LateFusion"
+    assert kept["model"]["class_path"] == "heedful.lightning_modules.LateFusion"
 
 
 def test_an_evaluation_takes_the_labels_of_the_run(trained: Path, folder: Path, tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from pytorch_lightning.utilities import rank_zero_only
 
-from cli import messages as mistakes
-from records import stopping
+from heedful.cli import messages as mistakes
+from heedful.records import stopping
 
 from run_lab import BATCH, EVALUATING, KINDS, Lab, assert_same, curves
 
 ROOT = Path(__file__).parents[1]
-SWAPPING = "callbacks.engine.experiment:Experiment._changed"
+SWAPPING = "heedful.callbacks.engine.experiment:Experiment._changed"
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,11 @@ def test_a_run_may_be_stopped_again_and_again(lab):
 
 
 @pytest.mark.parametrize(
-    "where", ["datamodules.base.paired_data:PairedData.setup", "callbacks.outputs.run_folder:RunFolder.on_fit_start"]
+    "where",
+    [
+        "heedful.datamodules.base.paired_data:PairedData.setup",
+        "heedful.callbacks.outputs.run_folder:RunFolder.on_fit_start",
+    ],
 )
 def test_a_run_that_is_stopped_before_its_first_step_has_nothing_to_save(lab, where):
     folder, sentence = lab.stopped("plain", [where, 1, "term"], f"begun-{where[-8:]}")
@@ -79,7 +83,9 @@ def test_a_run_that_is_stopped_before_its_first_step_has_nothing_to_save(lab, wh
 
 def test_a_run_that_writes_its_results_finishes_first(lab):
     folder = lab.folder / "writing"
-    statuses, out = lab.run(*lab.argv, "--output", str(folder), kill=["callbacks.outputs.board:Board.final", 1, "term"])
+    statuses, out = lab.run(
+        *lab.argv, "--output", str(folder), kill=["heedful.callbacks.outputs.board:Board.final", 1, "term"]
+    )
     assert statuses == [0], out
     assert "is finished" in lab.resumed("plain", folder)
     assert_same(lab.whole("plain"), folder)
@@ -88,7 +94,7 @@ def test_a_run_that_writes_its_results_finishes_first(lab):
 @pytest.mark.parametrize(
     ("processes", "kill"),
     [
-        (1, ["datamodules.base.paired_data:PairedData.setup", 1, "term"]),
+        (1, ["heedful.datamodules.base.paired_data:PairedData.setup", 1, "term"]),
         (1, [SWAPPING, 1, "term"]),
         (2, [SWAPPING, 1, "term"]),
     ],

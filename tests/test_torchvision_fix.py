@@ -4,9 +4,9 @@ import subprocess
 import sys
 from importlib.machinery import PathFinder
 
-import torchvision_fix
-
 import pytest
+
+from heedful import torchvision_fix
 
 MISSING = "operator torchvision::nms does not exist"
 
@@ -27,7 +27,7 @@ import torchvision.transforms, timm, torchmetrics
 print(type(model).__name__)
 """
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)  # Heed is not in this folder
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)  # Heedful is not in this folder
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "BertForSequenceClassification"
 

@@ -4,8 +4,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import yaml
@@ -13,8 +11,8 @@ from PIL import Image
 
 import evaluate
 import train
-from cli.messages import guarded
-from records.rows import read_rows, select
+from heedful.cli.messages import guarded
+from heedful.records.rows import read_rows, select
 
 from commands import results_of
 from commands import run as run_command
@@ -128,7 +126,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         "path": str(folder),
     }
     config = folder / "sides.yaml"
-    config.write_text(yaml.safe_dump({"class_path": "datamodules.PairedImages", "init_args": settings}))
+    config.write_text(yaml.safe_dump({"class_path": "heedful.datamodules.PairedImages", "init_args": settings}))
     return ["--data", str(config), "--data.eval_batch_size", "8"]
 
 

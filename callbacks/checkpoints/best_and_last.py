@@ -16,19 +16,19 @@ from pytorch_lightning.callbacks import ModelCheckpoint
 from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
-from callbacks.checkpoints.files import INTERRUPTED, LAST, PREVIOUS, PUT_ASIDE, progress
-from callbacks.engine.engine import LOSS, Engine
-from callbacks.engine.stop import is_asked
-from datamodules import PairedData
-from lightning_modules.lightning_internals import (
+from heedful.callbacks.checkpoints.files import INTERRUPTED, LAST, PREVIOUS, PUT_ASIDE, progress
+from heedful.callbacks.engine.engine import LOSS, Engine
+from heedful.callbacks.engine.stop import is_asked
+from heedful.datamodules import PairedData
+from heedful.lightning_modules.lightning_internals import (
     accumulates,
     checkpoint_of,
     kept_metrics,
     rewind_validation,
     trains_next,
 )
-from records import HeedError, MetricName
-from records.stopping import Stopped, postpone
+from heedful.records import HeedfulError, MetricName
+from heedful.records.stopping import Stopped, postpone
 
 QUALITY = {"classification": "accuracy", "soft": "accuracy", "span": "f1"}  # by kind: what the best epoch is best in
 ACCURACY = "accuracy"  # stands for that on the data set, whose name is not known yet
@@ -58,13 +58,13 @@ class BestCheckpoint(ModelCheckpoint):
         **kwargs: Any,
     ) -> None:
         if kwargs.get("save_top_k", 1) not in (0, 1) and "{" not in filename:
-            raise HeedError("§checkpoint.save_top_k needs a field in §checkpoint.filename, such as 'best-{epoch}'.")
+            raise HeedfulError("§checkpoint.save_top_k needs a field in §checkpoint.filename, such as 'best-{epoch}'.")
         self._require_name(filename, kwargs.get("auto_insert_metric_name", True))
         self._require_measured(kwargs)
         if mode not in ("max", "min"):
-            raise HeedError(f"§checkpoint.mode {mode}: expected max or min.")
+            raise HeedfulError(f"§checkpoint.mode {mode}: expected max or min.")
         if last_every_n_steps is not None and last_every_n_steps < 1:
-            raise HeedError(f"§checkpoint.last_every_n_steps {last_every_n_steps} must be at least 1, or null.")
+            raise HeedfulError(f"§checkpoint.last_every_n_steps {last_every_n_steps} must be at least 1, or null.")
         self.last_every_n_steps = last_every_n_steps
         self._last_step = 0  # of last.ckpt
         self._stopping = self._rewound = self._at_last_step = False
@@ -83,17 +83,17 @@ class BestCheckpoint(ModelCheckpoint):
         """Refuse settings by which ``best.ckpt`` is not what was measured, or a run cannot go on from ``last.ckpt``.
 
         Raises:
-            HeedError: There is one.
+            HeedfulError: There is one.
         """
         for name in ("every_n_train_steps", "train_time_interval", "save_on_train_epoch_end"):
             if settings.get(name):
-                raise HeedError(
+                raise HeedfulError(
                     f"§checkpoint.{name}: the best checkpoint would not be the state that was measured: measure more "
                     "often with §trainer.val_check_interval, or write last.ckpt more often with "
                     "§checkpoint.last_every_n_steps."
                 )
         if settings.get("save_weights_only"):
-            raise HeedError(
+            raise HeedfulError(
                 "§checkpoint.save_weights_only: best.ckpt holds weights alone as it is, and a run that is stopped goes "
                 "on from last.ckpt, which is removed at the end: leave it out."
             )
@@ -103,15 +103,15 @@ class BestCheckpoint(ModelCheckpoint):
         """Refuse a name of the best checkpoint that belongs to another file, or that leads into another folder.
 
         Raises:
-            HeedError: It does.
+            HeedfulError: It does.
         """
         fields, plain = re.findall(r"{[^}]*}", filename), re.sub(r"{[^}]*}", "", filename)
         if f"{filename}.ckpt" in (LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE):
-            raise HeedError(f"§checkpoint.filename {filename} is the name of another checkpoint: take another one.")
+            raise HeedfulError(f"§checkpoint.filename {filename} is the name of another checkpoint: take another one.")
         if not filename or filename.startswith(".") or "/" in plain or "\\" in plain:
-            raise HeedError(f"§checkpoint.filename {filename!r} is not the name of a file in the folder of the run.")
+            raise HeedfulError(f"§checkpoint.filename {filename!r} is not the name of a file in the folder of the run.")
         if with_names and any("/" in field for field in fields):
-            raise HeedError(
+            raise HeedfulError(
                 f"§checkpoint.filename {filename}: names of metrics have a /, so leave them out of the file's name "
                 "with §checkpoint.auto_insert_metric_name false."
             )
@@ -129,13 +129,15 @@ class BestCheckpoint(ModelCheckpoint):
         """Refuse to monitor what nobody measures.
 
         Raises:
-            HeedError: No evaluation yields the metric.
+            HeedfulError: No evaluation yields the metric.
         """
         if self.monitor == ACCURACY:
             self.monitor = f"{QUALITY[data.task.kind.name]}/{data.name}"
         engine.require_monitored(self.monitor, "§checkpoint.monitor")
         if self.monitor in (LOSS, str(MetricName("loss", data.name))) and self.mode == "max":
-            raise HeedError(f"§checkpoint.monitor {self.monitor}: the best loss is the lowest: §checkpoint.mode min.")
+            raise HeedfulError(
+                f"§checkpoint.monitor {self.monitor}: the best loss is the lowest: §checkpoint.mode min."
+            )
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         known = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}
@@ -144,7 +146,7 @@ class BestCheckpoint(ModelCheckpoint):
         elif self.save_top_k and self.monitor not in monitor_candidates:
             self._save_last_checkpoint(trainer, monitor_candidates)  # what was learned is kept
             there = ", ".join(sorted(name for name in monitor_candidates if "/" in name))
-            raise HeedError(f"§checkpoint.monitor {self.monitor}: not measured; there are {there}.")
+            raise HeedfulError(f"§checkpoint.monitor {self.monitor}: not measured; there are {there}.")
         else:
             super()._save_topk_checkpoint(trainer, monitor_candidates)
         self._last_global_step_saved = trainer.global_step  # last.ckpt is the last epoch, not the last best one

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 
-from records import HeedError, atomic_path
-from records.storage.files import flush_file
+from heedful.records import HeedfulError, atomic_path
+from heedful.records.storage.files import flush_file
 
 LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
 INTERRUPTED, PUT_ASIDE = "interrupted.ckpt", "damaged.ckpt"
@@ -118,32 +118,32 @@ def require_whole(path: Path, named: str) -> None:
         named: What the user wrote, such as "--checkpoint x/best.ckpt"; the message begins with it.
 
     Raises:
-        HeedError: There is no such file, it cannot be read, it holds what is not loaded, or it is damaged; then the
+        HeedfulError: There is no such file, it cannot be read, it holds what is not loaded, or it is damaged; then the
             message names the whole ones beside it.
     """
     if not path.is_file():
-        raise HeedError(f"{named} does not exist.")
+        raise HeedfulError(f"{named} does not exist.")
     wrong = fault(path)
     if wrong is None:
         return
     if wrong == DAMAGED:
         others = [other for other in sorted(path.parent.glob("*.ckpt")) if other != path and is_whole(other)]
         wrong += f": whole are {', '.join(map(str, others))}" if others else ": and no other in its folder is whole"
-    raise HeedError(f"{named} {wrong}.")
+    raise HeedfulError(f"{named} {wrong}.")
 
 
 def require_of_run(content: Any, named: str) -> None:
     """Check what a file holds that torch could read.
 
     Raises:
-        HeedError: It is not what Lightning and a Classifier write; ``named`` begins the message.
+        HeedfulError: It is not what Lightning and a Classifier write; ``named`` begins the message.
     """
     kinds = {"state_dict": dict, "task": dict, "pytorch-lightning_version": str, "epoch": int, "global_step": int}
     wrong = [
         name for name, kind in kinds.items() if not isinstance(content, dict) or not isinstance(content.get(name), kind)
     ]
     if wrong:
-        raise HeedError(f"{named} is not a checkpoint that train.py wrote: it lacks {wrong[0]}.")
+        raise HeedfulError(f"{named} is not a checkpoint that train.py wrote: it lacks {wrong[0]}.")
 
 
 def best_of(run: Path, named: str, finished: bool) -> Path:
@@ -155,7 +155,7 @@ def best_of(run: Path, named: str, finished: bool) -> Path:
         finished: Whether the run is finished.
 
     Raises:
-        HeedError: There is none.
+        HeedfulError: There is none.
     """
     best, last = (run / "checkpoints" / name for name in ("best.ckpt", LAST))
     if not best.is_file() and finished and last.is_file():
@@ -163,7 +163,7 @@ def best_of(run: Path, named: str, finished: bool) -> Path:
     if not best.is_file():
         others = sorted(map(str, best.parent.glob("*.ckpt")))
         there = f"name one of {', '.join(others)}" if others else "the run saved none"
-        raise HeedError(
+        raise HeedfulError(
             f"{named}: there is no {best}: {there}{'' if finished else ', or finish the run (train.py §resume)'}."
         )
     return best
@@ -179,7 +179,7 @@ def newest(folder: Path) -> tuple[Path | None, bool]:
         ``last.ckpt``, else ``previous.ckpt``, or None where nothing was saved; and whether ``last.ckpt`` is damaged.
 
     Raises:
-        HeedError: Something was saved, and it is damaged; or the newest that is not cannot be loaded.
+        HeedfulError: Something was saved, and it is damaged; or the newest that is not cannot be loaded.
     """
     found = [folder / name for name in (LAST, PREVIOUS) if (folder / name).is_file()]
     whole = next((path for path in found if fault(path) != DAMAGED), None)
@@ -192,13 +192,13 @@ def progress(path: Path) -> tuple[int, int]:
     """How far a checkpoint is: (epoch counted from 1, optimizer steps done). Reads no tensor.
 
     Raises:
-        HeedError: The checkpoint holds weights alone.
+        HeedfulError: The checkpoint holds weights alone.
     """
     saved = outline(path)
     require_of_run(saved, str(path))
     if "optimizer_states" not in saved:
         run = path.absolute().parent.parent
-        raise HeedError(
+        raise HeedfulError(
             f"{path} holds weights alone, and training cannot go on from it: go on with §resume {run} if that run is "
             f"not finished, or start a new run from its weights with §init_from {run}."
         )

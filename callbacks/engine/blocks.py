@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from callbacks.engine.predictions import Predictions
-from interventions import Changes, EachExample, Intervention
-from records import Composed, Example, Examples
+from heedful.callbacks.engine.predictions import Predictions
+from heedful.interventions import Changes, EachExample, Intervention
+from heedful.records import Composed, Example, Examples
 
 CHUNK = 16_384  # changed examples, or unchanged ones, of a block
 STEP = 4096  # examples that interventions are asked for at a time

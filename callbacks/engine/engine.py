@@ -9,22 +9,22 @@ import pyarrow as pa
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Runner, Setting
-from callbacks.engine.experiment import Experiment, gather_predictions
-from callbacks.engine.inquiry import inquire
-from callbacks.engine.pace import Pace
-from callbacks.engine.predictions import Collector, Predictions
-from callbacks.engine.stop import stop_if_asked
-from datamodules import PairedData
-from datamodules.base.processes import by_first, require_alike
-from interventions import manifest_hash
-from lightning_modules.lightning_internals import kept_metrics
-from lightning_modules.outputs import Outputs
-from metrics import METRICS
-from metrics.metric import Numbers
-from records import NO_LABEL, Chart, Context, HeedError, Measurement, stopping
-from records import rows as r
-from reports.results import Evaluated, score
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Runner, Setting
+from heedful.callbacks.engine.experiment import Experiment, gather_predictions
+from heedful.callbacks.engine.inquiry import inquire
+from heedful.callbacks.engine.pace import Pace
+from heedful.callbacks.engine.predictions import Collector, Predictions
+from heedful.callbacks.engine.stop import stop_if_asked
+from heedful.datamodules import PairedData
+from heedful.datamodules.base.processes import by_first, require_alike
+from heedful.interventions import manifest_hash
+from heedful.lightning_modules.lightning_internals import kept_metrics
+from heedful.lightning_modules.outputs import Outputs
+from heedful.metrics import METRICS
+from heedful.metrics.metric import Numbers
+from heedful.records import NO_LABEL, Chart, Context, HeedfulError, Measurement, stopping
+from heedful.records import rows as r
+from heedful.reports.results import Evaluated, score
 
 LOSS = "loss/train"  # which is logged in training
 
@@ -45,7 +45,7 @@ class Engine(Runner):
     """Runs every :class:`Evaluation` among the trainer's callbacks at the end of each validation epoch.
 
     The base predictions are those of the validation epoch; an evaluation that brings a pool of its own has that
-    predicted as well. See :class:`~callbacks.engine.experiment.Experiment` for what is predicted where.
+    predicted as well. See :class:`~heedful.callbacks.engine.experiment.Experiment` for what is predicted where.
 
     Args:
         exhaustive: Whether every evaluation runs on all examples; otherwise it may bound its cost.
@@ -78,7 +78,7 @@ class Engine(Runner):
             setting: The data, set up.
 
         Raises:
-            HeedError: The settings of an evaluation do not fit the data.
+            HeedfulError: The settings of an evaluation do not fit the data.
         """
         if self._is_planned:
             return
@@ -109,10 +109,10 @@ class Engine(Runner):
         """Refuse to watch what nobody measures.
 
         Raises:
-            HeedError: No evaluation yields the metric; the message lists what there is.
+            HeedfulError: No evaluation yields the metric; the message lists what there is.
         """
         if metric != LOSS and not self.is_known(metric):
-            raise HeedError(f"{setting} {metric}: unknown; there are {', '.join([*self.headlines, LOSS])}.")
+            raise HeedfulError(f"{setting} {metric}: unknown; there are {', '.join([*self.headlines, LOSS])}.")
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         super().setup(trainer, pl_module, stage)
@@ -238,5 +238,5 @@ class Engine(Runner):
         base = gather_predictions(self._predicted.predictions())
         self._predicted = None
         if missing := len(np.setxor1d(base.positions, data.predicted)):
-            raise HeedError(f"{missing} validation examples were not predicted, or should not have been.")
+            raise HeedfulError(f"{missing} validation examples were not predicted, or should not have been.")
         return base

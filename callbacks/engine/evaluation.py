@@ -8,15 +8,15 @@ import numpy as np
 import pyarrow as pa
 from pytorch_lightning import Callback, LightningModule, Trainer
 
-from callbacks.engine.inquiry import Inquiry
-from datamodules import PairedData
-from interventions import Intervention
-from metrics import Metric
-from records import Context, Examples, HeedError, is_entailment
+from heedful.callbacks.engine.inquiry import Inquiry
+from heedful.datamodules import PairedData
+from heedful.interventions import Intervention
+from heedful.metrics import Metric
+from heedful.records import Context, Examples, HeedfulError, is_entailment
 
 
 def _no_other_data(name: str, path: str | None) -> PairedData:
-    raise HeedError(f"{name}: other data sets are read by their names on the command line only.")
+    raise HeedfulError(f"{name}: other data sets are read by their names on the command line only.")
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,11 @@ class Evaluation(Callback):
         """Refuse a Trainer in which nobody would run it.
 
         Raises:
-            HeedError: There is no engine among the callbacks, or the data module is of another kind.
+            HeedfulError: There is no engine among the callbacks, or the data module is of another kind.
         """
         if not any(isinstance(callback, Runner) for callback in trainer.callbacks):
             name = type(self).__name__
-            raise HeedError(f"{name} needs an Engine that runs it: Trainer(callbacks=[{name}(), Engine()]).")
+            raise HeedfulError(f"{name} needs an Engine that runs it: Trainer(callbacks=[{name}(), Engine()]).")
         require_data(trainer, type(self).__name__)
 
     @property
@@ -109,7 +109,7 @@ class Evaluation(Callback):
         """Say what to do.
 
         Raises:
-            HeedError: Its settings do not fit the data.
+            HeedfulError: Its settings do not fit the data.
         """
         raise NotImplementedError
 
@@ -141,12 +141,12 @@ def require_data(trainer: Trainer, named: str) -> None:
     """Refuse a Trainer without paired data; the message begins with the name of a callback.
 
     Raises:
-        HeedError: The data module is of another kind, or there is none.
+        HeedfulError: The data module is of another kind, or there is none.
     """
     if not isinstance(data := getattr(trainer, "datamodule", None), PairedData):
         given = "data without a data module" if data is None else f"a {type(data).__name__}"
-        raise HeedError(
-            f"{named} needs a data module that is a PairedData, such as datamodules.PairedText, and the Trainer has "
+        raise HeedfulError(
+            f"{named} needs a data module that is a PairedData, such as PairedText, and the Trainer has "
             f"{given}: trainer.fit(model, datamodule=...)."
         )
 
@@ -160,11 +160,11 @@ def fitted_parts(pool: Examples, data: PairedData) -> tuple[str, ...]:
     """What the data call each part of another data set: by its order, but the table, if each has one, the table.
 
     Raises:
-        HeedError: They have another number of parts.
+        HeedfulError: They have another number of parts.
     """
     parts, tables = data.full_task.parts, () if data.whole is None else data.whole.tables
     if len(pool.parts) != len(parts):
-        raise HeedError(f"Examples of {', '.join(pool.parts)} do not fit a model of {', '.join(parts)}.")
+        raise HeedfulError(f"Examples of {', '.join(pool.parts)} do not fit a model of {', '.join(parts)}.")
     if (len(pool.tables), len(tables)) != (1, 1):
         return tuple(parts)
     texts = iter(part for part in parts if part not in tables)
@@ -188,7 +188,7 @@ def require_entailment(labels: Sequence[str], named: str) -> None:
     """Refuse labels without entailment.
 
     Raises:
-        HeedError: No label is called entailment; the message begins with ``named``.
+        HeedfulError: No label is called entailment; the message begins with ``named``.
     """
     if not any(map(is_entailment, labels)):
-        raise HeedError(f"{named}: entailment is none of the labels {', '.join(labels)}.")
+        raise HeedfulError(f"{named}: entailment is none of the labels {', '.join(labels)}.")

@@ -11,18 +11,18 @@ import pyarrow as pa
 from pytorch_lightning import LightningModule, Trainer
 from rich.progress import track
 
-from callbacks.engine.blocks import Block, blocks
-from callbacks.engine.pace import Pace
-from callbacks.engine.predictions import Collector, Predictions, joined
-from callbacks.engine.row_maker import RowMaker
-from datamodules import PairedData
-from datamodules.base.ahead import ahead
-from datamodules.base.processes import by_first, gather, is_first, to_first
-from datamodules.base.sampler import evaluation_batches, snug_batches
-from interventions import Intervention, within_limit
-from lightning_modules.outputs import Outputs
-from records import Composed, Examples, HeedError, Spool, stopping
-from records import rows as r
+from heedful.callbacks.engine.blocks import Block, blocks
+from heedful.callbacks.engine.pace import Pace
+from heedful.callbacks.engine.predictions import Collector, Predictions, joined
+from heedful.callbacks.engine.row_maker import RowMaker
+from heedful.datamodules import PairedData
+from heedful.datamodules.base.ahead import ahead
+from heedful.datamodules.base.processes import by_first, gather, is_first, to_first
+from heedful.datamodules.base.sampler import evaluation_batches, snug_batches
+from heedful.interventions import Intervention, within_limit
+from heedful.lightning_modules.outputs import Outputs
+from heedful.records import Composed, Examples, HeedfulError, Spool, stopping
+from heedful.records import rows as r
 
 PADDING = 64  # tokens that a CPU computes in the time that a batch takes to begin; other devices want full batches
 Predict = Callable[[dict[str, Any]], Outputs | None]
@@ -38,7 +38,7 @@ def gather_predictions(predicted: Predictions, what: str = "the examples themsel
 
     Raises:
         Stopped: SIGTERM came to one of them, which may lack predictions; all raise it together.
-        HeedError: One was made twice, or the model's outputs are not finite.
+        HeedfulError: One was made twice, or the model's outputs are not finite.
     """
     several = gather(None if stopping.requested() else predicted)
     if any(one is None for one in several):
@@ -46,7 +46,7 @@ def gather_predictions(predicted: Predictions, what: str = "the examples themsel
     base = joined(several)
     repeated = int((np.diff(base.positions) == 0).sum())
     if repeated:
-        raise HeedError(f"{repeated} examples were predicted twice.")
+        raise HeedfulError(f"{repeated} examples were predicted twice.")
     require_finite(int(base.broken.sum()), len(base), what)
     return base
 
@@ -55,10 +55,10 @@ def require_finite(broken: int, n: int, what: str) -> None:
     """Refuse outputs that are not finite, of which argmax would make a label.
 
     Raises:
-        HeedError: There are some.
+        HeedfulError: There are some.
     """
     if broken:
-        raise HeedError(
+        raise HeedfulError(
             f"The model's outputs are not finite for {broken:,} of {n:,} predictions ({what}): try a lower "
             "§model.learning_rate, or §trainer.precision 32-true."
         )
@@ -178,7 +178,7 @@ class Experiment:
 
         Raises:
             Stopped: SIGTERM came to a process; all raise it together.
-            HeedError: The model's outputs are not finite. Every process raises it.
+            HeedfulError: The model's outputs are not finite. Every process raises it.
         """
         batches = self.snug_batches(lengths, self.batch_size)
         return gather_predictions(self._predict(make, batches, what, predict=self.module.probabilities), what).probs
@@ -249,7 +249,7 @@ class Experiment:
 
         Raises:
             Stopped: SIGTERM came to a process, which may lack predictions; all raise it together.
-            HeedError: The model's outputs are not finite. Every process raises it.
+            HeedfulError: The model's outputs are not finite. Every process raises it.
         """
         examples = block.examples
         lengths = self.module.processor.lengths(examples)

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from callbacks.engine.blocks import blocks
-from callbacks.engine.engine import Planned
-from datamodules import PairedData
-from datamodules.base.splits import limited
-from interventions import Intervention, within_limit
-from lightning_modules.processors.processor import Processor
-from records import Composed, Examples
+from heedful.callbacks.engine.blocks import blocks
+from heedful.callbacks.engine.engine import Planned
+from heedful.datamodules import PairedData
+from heedful.datamodules.base.splits import limited
+from heedful.interventions import Intervention, within_limit
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.records import Composed, Examples
 
 BASE, NULL = "base", "null"  # examples as they are, and once more for the null control; others are changed
 

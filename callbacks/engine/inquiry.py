@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from callbacks.engine.experiment import Experiment, require_finite
-from callbacks.engine.predictions import Predictions
-from datamodules.base.processes import gather, is_first
-from lightning_modules.gradients import Scale, integrated_gradients
-from lightning_modules.processors.hiding import HiddenWords
-from lightning_modules.processors.processor import Processor
-from records import Composed, Examples, Spool, stopping
+from heedful.callbacks.engine.experiment import Experiment, require_finite
+from heedful.callbacks.engine.predictions import Predictions
+from heedful.datamodules.base.processes import gather, is_first
+from heedful.lightning_modules.gradients import Scale, integrated_gradients
+from heedful.lightning_modules.processors.hiding import HiddenWords
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.records import Composed, Examples, Spool, stopping
 
 AT_ONCE = 32  # inputs of a pass forward and backward on a CPU, whose caches hold no more
 Subwords = Literal["sum", "mean", "first"]
@@ -130,7 +130,7 @@ class Inquiry(Protocol):
     """An evaluation that asks the model in rounds, and makes rows of its own form.
 
     Attributes:
-        name: Its name in the manifest, with what follows; all as for an :class:`~interventions.Intervention`.
+        name: Its name in the manifest, with what follows; all as for an :class:`~heedful.interventions.Intervention`.
         schema: The columns of its rows; the key of rows is among them.
     """
 
@@ -146,7 +146,7 @@ class Inquiry(Protocol):
         """Refuse a model that cannot be asked so, before anything is predicted.
 
         Raises:
-            HeedError: It cannot.
+            HeedfulError: It cannot.
         """
         ...
 

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from lightning_modules.outputs import NOT_FINITE, Outputs
-from records import NO_LABEL, HeedError, Task
+from heedful.lightning_modules.outputs import NOT_FINITE, Outputs
+from heedful.records import NO_LABEL, HeedfulError, Task
 
 MOST = 16_384  # predictions that stay on the device
 
@@ -113,13 +113,13 @@ class Collector:
         """Append the predictions of a batch.
 
         Raises:
-            HeedError: They are not as many as the positions.
+            HeedfulError: They are not as many as the positions.
         """
         if outputs is None:
             outputs = Outputs()
         first = outputs.answers if outputs.probs is None else outputs.probs
         if len(positions) != (0 if first is None else len(first)):
-            raise HeedError(f"The model gave another number of predictions than the {len(positions)} of its batch.")
+            raise HeedfulError(f"The model gave another number of predictions than the {len(positions)} of its batch.")
         if not len(positions):
             return
         self._positions.append(positions)

@@ -6,11 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from callbacks.engine.blocks import Block
-from callbacks.engine.predictions import Predictions, concatenated
-from interventions import Changes, Intervention
-from records import CLUSTER, Examples, HeedError, Task
-from records import rows as r
+from heedful.callbacks.engine.blocks import Block
+from heedful.callbacks.engine.predictions import Predictions, concatenated
+from heedful.interventions import Changes, Intervention
+from heedful.records import CLUSTER, Examples, HeedfulError, Task
+from heedful.records import rows as r
 
 Texts = Sequence[pa.Array | str]  # of each group of rows: a text for each of its rows, or one for all
 
@@ -41,7 +41,7 @@ class RowMaker:
             predicted: The predictions of each, in the order of its changes.
 
         Raises:
-            HeedError: Two rows have the same key.
+            HeedfulError: Two rows have the same key.
         """
         pool, n = self.pool, len(block.positions)
         group = np.repeat(np.arange(1 + len(changes)), [n, *map(len, changes)])  # 0: base rows
@@ -59,7 +59,7 @@ class RowMaker:
             variant = _spread(variants, group, row)[0].as_py()
             values = pool.uid(positions[twice]), names[group[twice]], parts[group[twice]], variant, int(draws[twice])
             key = dict(zip(r.KEY, values, strict=True))
-            raise HeedError(f"Two rows have the same key {key}: an intervention made the same change twice.")
+            raise HeedfulError(f"Two rows have the same key {key}: an intervention made the same change twice.")
         positions, ranks, unchanged = positions[order], ranks[order], group[order] == 0
         before = self.base.of(positions)
         own = self.base.of(block.positions)

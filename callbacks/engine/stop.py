@@ -2,8 +2,8 @@
 
 from pytorch_lightning import Trainer
 
-from lightning_modules.lightning_internals import leave_sigterm
-from records.stopping import Stopped, postpone, requested
+from heedful.lightning_modules.lightning_internals import leave_sigterm
+from heedful.records.stopping import Stopped, postpone, requested
 
 
 def is_asked(trainer: Trainer) -> bool:

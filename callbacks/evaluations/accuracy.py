@@ -1,9 +1,9 @@
 """Accuracy, and the null control that says how much of any change is numeric noise."""
 
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
-from interventions import Null
-from metrics import METRICS
-from records import CLASSIFICATION, SOFT, TaskKind
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.interventions import Null
+from heedful.metrics import METRICS
+from heedful.records import CLASSIFICATION, SOFT, TaskKind
 
 
 class Accuracy(Evaluation):

@@ -1,8 +1,8 @@
 """Exact match and F1 of answers that are pieces of a text, with the null control."""
 
-from callbacks.evaluations.accuracy import Accuracy
-from metrics import METRICS
-from records import SPAN
+from heedful.callbacks.evaluations.accuracy import Accuracy
+from heedful.metrics import METRICS
+from heedful.records import SPAN
 
 
 class Answers(Accuracy):

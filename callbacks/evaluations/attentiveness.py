@@ -6,11 +6,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
-from interventions import Swap
-from metrics import METRICS
-from records import NO_LABEL, Context, HeedError
-from records.rows import BASE, MOST_DRAWS, SPLIT, where
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.interventions import Swap
+from heedful.metrics import METRICS
+from heedful.records import NO_LABEL, Context, HeedfulError
+from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, where
 
 
 class Attentiveness(Evaluation):
@@ -27,9 +27,9 @@ class Attentiveness(Evaluation):
 
     def __init__(self, draws: int = 5, max_examples: int | None = 2000) -> None:
         if draws < 1 or (max_examples is not None and max_examples < 1):
-            raise HeedError("§attentiveness.draws and §attentiveness.max_examples must be at least 1.")
+            raise HeedfulError("§attentiveness.draws and §attentiveness.max_examples must be at least 1.")
         if draws > MOST_DRAWS:
-            raise HeedError(f"§attentiveness.draws {draws} should be at most {MOST_DRAWS:,}.")
+            raise HeedfulError(f"§attentiveness.draws {draws} should be at most {MOST_DRAWS:,}.")
         self.draws, self.max_examples = draws, max_examples
 
     def plan(self, setting: Setting) -> Plan | Nothing:

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
-from interventions import Families, Null, PredictedAs, Siblings, Swap
-from metrics import METRICS
-from records import Context, HeedError
-from records.rows import MOST_DRAWS, SPLIT, runs, where
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.interventions import Families, Null, PredictedAs, Siblings, Swap
+from heedful.metrics import METRICS
+from heedful.records import Context, HeedfulError
+from heedful.records.rows import MOST_DRAWS, SPLIT, runs, where
 
 
 class DefaultLabel(Evaluation):
@@ -27,7 +27,7 @@ class DefaultLabel(Evaluation):
 
     def __init__(self, draws: int = 5) -> None:
         if not 1 <= draws <= MOST_DRAWS:
-            raise HeedError(f"§default_label.draws {draws} should be from 1 to {MOST_DRAWS:,}.")
+            raise HeedfulError(f"§default_label.draws {draws} should be from 1 to {MOST_DRAWS:,}.")
         self.draws = draws
 
     def plan(self, setting: Setting) -> Plan | Nothing:

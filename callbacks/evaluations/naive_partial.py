@@ -1,8 +1,8 @@
 """Naive partial inputs as an evaluation: a model of all parts is given one alone."""
 
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
-from interventions import KeepPart
-from metrics import METRICS
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.interventions import KeepPart
+from heedful.metrics import METRICS
 
 
 class NaivePartial(Evaluation):

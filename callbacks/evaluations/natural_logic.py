@@ -6,15 +6,15 @@ from typing import Any
 import pyarrow as pa
 from pytorch_lightning.utilities import rank_zero_info
 
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, require_entailment
-from datamodules import NaturalLogic as NaturalLogicData
-from datamodules import load_natural_logic
-from datamodules.natural_logic import has_split
-from interventions import Design, counterparts
-from metrics import METRICS
-from metrics.natural_logic.entailment import disagreements
-from records import BATCH, Context, HeedError
-from records.rows import runs, where
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, require_entailment
+from heedful.datamodules import NaturalLogic as NaturalLogicData
+from heedful.datamodules import load_natural_logic
+from heedful.datamodules.natural_logic import has_split
+from heedful.interventions import Design, counterparts
+from heedful.metrics import METRICS
+from heedful.metrics.natural_logic.entailment import disagreements
+from heedful.records import BATCH, Context, HeedfulError
+from heedful.records.rows import runs, where
 
 NAME, SEEDS = "nlixy", 400
 
@@ -35,7 +35,7 @@ class NaturalLogic(Evaluation):
 
     def __init__(self, path: str | None = None, split: str = "test", seeds: int = SEEDS, paired: bool = False) -> None:
         if seeds < 1:
-            raise HeedError("§natural_logic.seeds must be at least 1.")
+            raise HeedfulError("§natural_logic.seeds must be at least 1.")
         self.path, self.split, self.seeds, self.paired = path, split, seeds, paired
 
     @property

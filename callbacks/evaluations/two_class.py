@@ -1,9 +1,9 @@
 """Accuracy in two classes, entailment or not, on several data sets at once."""
 
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, require_entailment
-from datamodules import PairedData
-from metrics import METRICS
-from records import Examples, HeedError
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, require_entailment
+from heedful.datamodules import PairedData
+from heedful.metrics import METRICS
+from heedful.records import Examples, HeedfulError
 
 
 class TwoClass(Evaluation):
@@ -29,10 +29,10 @@ class TwoClass(Evaluation):
             flag = f"§two_class.benchmarks {benchmark}"
             try:
                 module = setting.read(benchmark, path)
-            except HeedError as error:
-                raise HeedError(f"{flag}: {error.args[0]}") from None
+            except HeedfulError as error:
+                raise HeedfulError(f"{flag}: {error.args[0]}") from None
             require_entailment(module.task.labels, flag)
             if modules.setdefault(module.name, module) is not module:
-                raise HeedError(f"{flag}: another one is called {module.name} in its YAML.")
+                raise HeedfulError(f"{flag}: another one is called {module.name} in its YAML.")
         require_entailment(setting.data.task.labels, "§two_class.benchmarks with this model")
         return Plan(Examples.concatenate([fitted(module.pool, setting.data) for module in modules.values()]))

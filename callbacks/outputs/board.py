@@ -11,11 +11,11 @@ from pytorch_lightning.loggers.logger import rank_zero_experiment
 from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 from torch.utils.tensorboard import SummaryWriter
 
-from callbacks.engine.engine import Engine
-from callbacks.outputs.run_folder import RunFolder
-from lightning_modules.lightning_internals import guard_events, writes_events
-from records import Chart, Measurement, atomic_path, writing
-from reports.figures.history import history_figure
+from heedful.callbacks.engine.engine import Engine
+from heedful.callbacks.outputs.run_folder import RunFolder
+from heedful.lightning_modules.lightning_internals import guard_events, writes_events
+from heedful.records import Chart, Measurement, atomic_path, writing
+from heedful.reports.figures.history import history_figure
 
 
 def _quiet_writer(failed: threading.ExceptHookArgs) -> None:

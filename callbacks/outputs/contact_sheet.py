@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from pytorch_lightning import Callback, LightningModule, Trainer
 
-from callbacks.engine.engine import Engine
-from callbacks.evaluations.attentiveness import Attentiveness
-from callbacks.outputs.board import tensorboard_of
-from callbacks.outputs.run_folder import SHEET, RunFolder
-from datamodules import PairedData
-from interventions import Swap
-from records import Composed, atomic_path
-from reports.figures.contact_sheet import Pair, figure, markdown, title, unchanged
-from reports.figures.seen import seen
+from heedful.callbacks.engine.engine import Engine
+from heedful.callbacks.evaluations.attentiveness import Attentiveness
+from heedful.callbacks.outputs.board import tensorboard_of
+from heedful.callbacks.outputs.run_folder import SHEET, RunFolder
+from heedful.datamodules import PairedData
+from heedful.interventions import Swap
+from heedful.records import Composed, atomic_path
+from heedful.reports.figures.contact_sheet import Pair, figure, markdown, title, unchanged
+from heedful.reports.figures.seen import seen
 
 
 class ContactSheet(Callback):

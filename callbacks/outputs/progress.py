@@ -9,7 +9,7 @@ from pytorch_lightning.callbacks.progress.rich_progress import RichProgressBar, 
 from rich.file_proxy import FileProxy
 from rich.progress import BarColumn
 
-from callbacks.engine.engine import Engine
+from heedful.callbacks.engine.engine import Engine
 
 LOGGERS = ("pytorch_lightning", "lightning_fabric", "lightning.pytorch", "lightning.fabric")
 

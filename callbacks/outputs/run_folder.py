@@ -14,14 +14,15 @@ import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
 
-from callbacks.checkpoints.files import flush, remove_states
-from callbacks.engine.engine import Engine
-from callbacks.engine.stop import stop_if_asked, take_over
-from lightning_modules.lightning_internals import end_processes
-from records import atomic_path, read_json, write_json, writing
-from records.stopping import Stopped, is_postponed, postpone
-from records.storage.files import flush_file, share_file
-from records.storage.results import write_results
+from heedful.callbacks.checkpoints.files import flush, remove_states
+from heedful.callbacks.engine.engine import Engine
+from heedful.callbacks.engine.stop import stop_if_asked, take_over
+from heedful.lightning_modules.lightning_internals import end_processes
+from heedful.records import atomic_path, write_json, writing
+from heedful.records.stopping import Stopped, is_postponed, postpone
+from heedful.records.storage.files import flush_file, share_file
+from heedful.records.storage.results import RUN, read_run, write_results
+from heedful.records.storage.schema import SCHEMA
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
 FINISHED = "finished"  # in run.json
@@ -45,8 +46,7 @@ def new_version(parent: Path) -> Path:
 
 def is_finished(run: Path) -> bool:
     """Whether a run has trained, and its results and its weights are written."""
-    about = read_json(run / "run.json") if (run / "run.json").is_file() else {}
-    return isinstance(about, dict) and FINISHED in about
+    return FINISHED in read_run(run)
 
 
 def export(module: LightningModule, run: Path, weights: bool) -> None:
@@ -55,7 +55,7 @@ def export(module: LightningModule, run: Path, weights: bool) -> None:
     All files are written beside it before the first takes its place: a full disk leaves the old ones.
 
     Raises:
-        HeedError: They cannot be written.
+        HeedfulError: They cannot be written.
     """
     folder = run / "checkpoints" / "backbone"
     with writing(folder):
@@ -125,7 +125,7 @@ class RunFolder(Callback):
         self._record(trainer)
 
     def _record(self, trainer: Trainer) -> None:
-        write_json(self.folder / "run.json", self._history(trainer))
+        write_json(self.folder / RUN, self._history(trainer))
         self._described = True
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -154,23 +154,24 @@ class RunFolder(Callback):
     def finish(self) -> None:
         """Mark the run as finished, and then remove what it would go on from; called by the first process."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        write_json(self.folder / "run.json", read_json(self.folder / "run.json") | {FINISHED: now})
+        write_json(self.folder / RUN, read_run(self.folder) | {FINISHED: now})
         flush(self.folder)
         remove_states(self.folder / "checkpoints")
 
     def _history(self, trainer: Trainer) -> dict[str, Any]:
         """The description of the first start, and of each that went on from there."""
-        now, path = self._description(trainer), self.folder / "run.json"
+        now = self._description(trainer)
         if trainer.datamodule.changed:
             now["changed_data"] = trainer.datamodule.changed
-        if not self._goes_on or not path.exists():
+        first = read_run(self.folder) if self._goes_on else {}
+        if not first:
             return now
-        first = read_json(path)
         return first | {"resumed": [*first.get("resumed", []), now]}
 
     def _description(self, trainer: Trainer) -> dict[str, Any]:
         """The facts that results.json leaves out, since they may differ where the numbers do not."""
         return {
+            "schema": SCHEMA,
             "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
             "started": datetime.now(UTC).isoformat(timespec="seconds"),
             "host": platform.node(),

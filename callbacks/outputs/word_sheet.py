@@ -4,14 +4,14 @@ from pathlib import Path
 
 from pytorch_lightning import Callback, LightningModule, Trainer
 
-from callbacks.engine.engine import Engine
-from callbacks.outputs.board import tensorboard_of
-from callbacks.outputs.run_folder import RunFolder
-from metrics.attributions.attribution import attributions
-from records import Context
-from reports.figures.attributions import boxes_for_unknown_signs
-from reports.figures.explanations import explanations
-from reports.html.attributions import NAME, write
+from heedful.callbacks.engine.engine import Engine
+from heedful.callbacks.outputs.board import tensorboard_of
+from heedful.callbacks.outputs.run_folder import RunFolder
+from heedful.metrics.attributions.attribution import attributions
+from heedful.records import Context
+from heedful.reports.figures.attributions import boxes_for_unknown_signs
+from heedful.reports.figures.explanations import explanations
+from heedful.reports.html.attributions import NAME, write
 
 
 class WordSheet(Callback):

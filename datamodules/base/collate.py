@@ -7,9 +7,9 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from datamodules.base.ahead import ahead
-from records import Composed, Example, Examples, Task, column, percent
-from records.stopping import leave_to_parent
+from heedful.datamodules.base.ahead import ahead
+from heedful.records import Composed, Example, Examples, Task, column, percent
+from heedful.records.stopping import leave_to_parent
 
 
 class Numbered(Dataset):
@@ -29,7 +29,7 @@ class Numbered(Dataset):
 class Collate:
     """Makes a batch of examples and their positions; picklable.
 
-    The batch holds ``inputs`` (from the processor), ``labels`` (:meth:`~records.TaskKind.targets` as a tensor),
+    The batch holds ``inputs`` (from the processor), ``labels`` (:meth:`~heedful.records.TaskKind.targets` as a tensor),
     ``positions`` (int64 [examples]) and ``size``.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 
 from pytorch_lightning.utilities import rank_zero_info
 
-from records import Examples, HeedError, Task
+from heedful.records import Examples, HeedfulError, Task
 
 
 def fingerprints(
@@ -43,12 +43,12 @@ def compare(began: Mapping[str, Any], now: Mapping[str, Any], name: str, allowed
         The splits whose examples are others.
 
     Raises:
-        HeedError: They are, and may not be.
+        HeedfulError: They are, and may not be.
     """
     examples, order = began.get("examples", {}), began.get("order", {})
     splits = [split for split, found in now["examples"].items() if examples.get(split, found) != found]
     if splits and not allowed:
-        raise HeedError(
+        raise HeedfulError(
             f"{name}: the {' and '.join(sorted(splits))} examples are not those that the run began with: give it the "
             "same files and the same settings of the data, or begin a new run. With §allow_changed_data true it goes "
             "on with these, and run.json says so."

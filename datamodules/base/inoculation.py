@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from datamodules.base.splits import sample
-from records import Examples, HeedError
+from heedful.datamodules.base.splits import sample
+from heedful.records import Examples, HeedfulError
 
 
 class Challenges(NamedTuple):
@@ -47,17 +47,19 @@ class Inoculation:
             seed: The run's seed.
 
         Raises:
-            HeedError: Not exactly one source is named, the data have no such source, or it has fewer than ``n``.
+            HeedfulError: Not exactly one source is named, the data have no such source, or it has fewer than ``n``.
         """
         if (self.path is None) != self.perturbed:
-            raise HeedError(
+            raise HeedfulError(
                 "§augment inoculation needs §data.inoculation.path, the file of the challenge set, or of tables "
                 "§data.inoculation.perturbed true, and not both."
             )
         if self.perturbed:
             if challenges.perturbed is None:
-                raise HeedError(f"§data.inoculation.perturbed: only hypotheses about tables are perturbed, not {name}.")
+                raise HeedfulError(
+                    f"§data.inoculation.perturbed: only hypotheses about tables are perturbed, not {name}."
+                )
             return challenges.perturbed(self.n, self.by_group)
         if challenges.from_file is None:
-            raise HeedError(f"{name} cannot be inoculated: its data are not read from files.")
+            raise HeedfulError(f"{name} cannot be inoculated: its data are not read from files.")
         return sample(challenges.from_file(self.path), self.n, seed, "inoculation", self.by_group)

@@ -9,14 +9,14 @@ import numpy as np
 import pytorch_lightning as pl
 from pytorch_lightning.utilities import rank_zero_info
 
-from datamodules.base.collate import EvaluationLoader, how_read, loading
-from datamodules.base.counts import Counts
-from datamodules.base.fingerprints import compare, fingerprints
-from datamodules.base.inoculation import Challenges, Inoculation
-from datamodules.base.processes import require_alike
-from datamodules.base.regime import require_regime
-from datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share
-from datamodules.base.splits import (
+from heedful.datamodules.base.collate import EvaluationLoader, how_read, loading
+from heedful.datamodules.base.counts import Counts
+from heedful.datamodules.base.fingerprints import compare, fingerprints
+from heedful.datamodules.base.inoculation import Challenges, Inoculation
+from heedful.datamodules.base.processes import require_alike
+from heedful.datamodules.base.regime import require_regime
+from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share
+from heedful.datamodules.base.splits import (
     apart,
     counterfactual_partners,
     fold_out,
@@ -25,11 +25,11 @@ from datamodules.base.splits import (
     sample,
     with_counterfactuals,
 )
-from datamodules.base.wording import checked_words, require_names
-from interventions import Swap
-from records import CLASSIFICATION, Composed, Examples, HeedError, TableForm, Task, TaskKind
-from records.prompts.wording import Wording
-from records.storage.regime import regime_name
+from heedful.datamodules.base.wording import checked_words, require_names
+from heedful.interventions import Swap
+from heedful.records import CLASSIFICATION, Composed, Examples, HeedfulError, TableForm, Task, TaskKind
+from heedful.records.prompts.wording import Wording
+from heedful.records.storage.regime import regime_name
 
 
 class PairedData(pl.LightningDataModule):
@@ -112,11 +112,11 @@ class PairedData(pl.LightningDataModule):
     ) -> None:
         super().__init__()
         if not re.fullmatch(r"[\w.-]+", name):
-            raise HeedError(f"§data.name {name!r}: letters, digits, '.', '_' and '-' only, for it names folders.")
+            raise HeedfulError(f"§data.name {name!r}: letters, digits, '.', '_' and '-' only, for it names folders.")
         sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size, "num_workers": num_workers}
         for flag, n in (sizes | {"max_train": max_train, "max_validation": max_validation}).items():
             if n is not None and n < (least := int(flag != "num_workers")):
-                raise HeedError(f"§data.{flag} {n} must be at least {least}.")
+                raise HeedfulError(f"§data.{flag} {n} must be at least {least}.")
         self.name, self.default_label, self.partial, self.augment = name, default_label, partial, augment
         self.inoculation, self.resample_counterfactuals = inoculation, resample_counterfactuals
         self.folds, self.fold, self.max_train, self.max_validation = folds, fold, max_train, max_validation
@@ -141,7 +141,7 @@ class PairedData(pl.LightningDataModule):
         """Make the task of these labels: at once, and again where labels are counted in the data, or are a model's.
 
         Raises:
-            HeedError: The default label is not one of them.
+            HeedfulError: The default label is not one of them.
         """
         words, pictures = self._words, self.pictures
         self.full_task = Task(self.kind, self._parts, tuple(labels), default_label, self.form, *words, pictures)
@@ -200,7 +200,7 @@ class PairedData(pl.LightningDataModule):
                 require_alike(fingerprint, f"{self.name}: the {split} examples")
 
     def _refuse_without_default(self, more: str = "") -> NoReturn:
-        raise HeedError(
+        raise HeedfulError(
             "§augment counterfactual needs a label for parts that have nothing to do with each other, and "
             f"{self.name} has none: name it with §data.default_label{more}."
         )
@@ -256,7 +256,7 @@ class PairedData(pl.LightningDataModule):
         world = trainer.world_size
         sampler = TrainingSampler(lengths, self.batch_size, self.seed, trainer.global_rank, world)
         if not len(sampler):
-            raise HeedError(
+            raise HeedfulError(
                 f"{len(examples)} training examples make fewer batches of {self.batch_size} than there are processes "
                 f"({world}): lower §data.batch_size."
             )
@@ -303,7 +303,7 @@ class PairedData(pl.LightningDataModule):
         """Compare with how the run began.
 
         Raises:
-            HeedError: It began with other examples, and ``allow_changed`` is not set.
+            HeedfulError: It began with other examples, and ``allow_changed`` is not set.
         """
         if self.trainer.state.fn == "fit":
             self.changed = compare(state_dict, self.state_dict(), self.name, self.allow_changed)

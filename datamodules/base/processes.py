@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from records import HeedError
+from heedful.records import HeedfulError
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ def by_first(make: Callable[[], T]) -> T:
     """Have the first process make something, and give it to every process.
 
     Raises:
-        HeedError: It was refused there. Every process raises it.
+        HeedfulError: It was refused there. Every process raises it.
     """
     if is_alone():
         return make()
@@ -50,7 +50,7 @@ def by_first(make: Callable[[], T]) -> T:
     try:
         if is_first():
             told[0] = make()
-    except HeedError as error:
+    except HeedfulError as error:
         told[1] = error.args[0]
         raise
     except BaseException:
@@ -59,7 +59,7 @@ def by_first(make: Callable[[], T]) -> T:
     finally:
         torch.distributed.broadcast_object_list(told)
     if told[1] is not None:
-        raise HeedError(told[1])
+        raise HeedfulError(told[1])
     return told[0]
 
 
@@ -71,11 +71,11 @@ def require_alike(value: Any, what: str) -> None:
         what: What to call it in a message, in the plural.
 
     Raises:
-        HeedError: Another process has another value. Every process raises it.
+        HeedfulError: Another process has another value. Every process raises it.
     """
     values = gather(value)
     if others := [rank for rank, other in enumerate(values) if other != values[0]]:
-        raise HeedError(
+        raise HeedfulError(
             f"The {what} of process {others[0]} are not those of process 0: give all processes the same command, and "
             "let every machine see the same files."
         )

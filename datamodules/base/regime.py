@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from records import HeedError
+from heedful.records import HeedfulError
 
 
 def require_regime(
@@ -17,27 +17,27 @@ def require_regime(
     """Check settings of a data module against each other; they are described there.
 
     Raises:
-        HeedError: Two of them exclude each other, one needs another, or one names a part that is not there.
+        HeedfulError: Two of them exclude each other, one needs another, or one names a part that is not there.
     """
     if len(parts) == 1 and (swap or augment == "counterfactual"):
         option = f"§data.swap {swap[0]}" if swap else "§augment counterfactual"
-        raise HeedError(f"{option}: {name} has one part, {parts[0]}, so that there is nothing to swap.")
+        raise HeedfulError(f"{option}: {name} has one part, {parts[0]}, so that there is nothing to swap.")
     for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
         if unknown := [part for joined in named for part in joined.split("+") if part not in parts]:
-            raise HeedError(f"§data.{option} {unknown[0]}: {name} has the parts {', '.join(parts)}.")
+            raise HeedfulError(f"§data.{option} {unknown[0]}: {name} has the parts {', '.join(parts)}.")
     if twice := [part for k, part in enumerate(swap) if part in swap[:k]]:
-        raise HeedError(f"§data.swap names {twice[0]} twice: name each part once.")
+        raise HeedfulError(f"§data.swap names {twice[0]} twice: name each part once.")
     if partial and augment == "counterfactual":
-        raise HeedError("§partial leaves one part, and §augment counterfactual swaps one of two: use either.")
+        raise HeedfulError("§partial leaves one part, and §augment counterfactual swaps one of two: use either.")
     if augment == "counterfactual" and not swap:
-        raise HeedError("§augment counterfactual needs a part to swap: name one with §data.swap.")
+        raise HeedfulError("§augment counterfactual needs a part to swap: name one with §data.swap.")
     if folds is None and fold is None:
         return
     if folds is None or fold is None:
-        raise HeedError("Cross-validation needs both §data.folds N, how many, and §data.fold K, from 0 to N - 1.")
+        raise HeedfulError("Cross-validation needs both §data.folds N, how many, and §data.fold K, from 0 to N - 1.")
     if folds < 2:
-        raise HeedError(f"§data.folds {folds} must be at least 2.")
+        raise HeedfulError(f"§data.folds {folds} must be at least 2.")
     if not 0 <= fold < folds:
-        raise HeedError(f"§data.fold {fold}: the folds go from 0 to {folds - 1}.")
+        raise HeedfulError(f"§data.fold {fold}: the folds go from 0 to {folds - 1}.")
     if augment == "inoculation":
-        raise HeedError("§data.folds splits the training set, which §augment inoculation leaves alone: use either.")
+        raise HeedfulError("§data.folds splits the training set, which §augment inoculation leaves alone: use either.")

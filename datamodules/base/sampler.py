@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from torch.utils.data import DataLoader, Sampler
 
-from records import generator
+from heedful.records import generator
 
 
 def evaluation_batches(

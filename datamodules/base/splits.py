@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from interventions import Swap
-from records import CLUSTER, Composed, Examples, HeedError, generator, keys, listing
+from heedful.interventions import Swap
+from heedful.records import CLUSTER, Composed, Examples, HeedfulError, generator, keys, listing
 
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
 MOST_VALUES = 50  # of a column that examples are sliced by
@@ -52,10 +52,10 @@ def sample(examples: Examples, n: int, seed: int, purpose: str, by_group: bool =
     With ``by_group``, all examples of a group are chosen before the next group is begun.
 
     Raises:
-        HeedError: There are fewer than ``n``.
+        HeedfulError: There are fewer than ``n``.
     """
     if not 0 <= n <= len(examples):
-        raise HeedError(f"Asked for {n} examples ({purpose}), and there are only {len(examples)}.")
+        raise HeedfulError(f"Asked for {n} examples ({purpose}), and there are only {len(examples)}.")
     return examples.take(np.sort(by_hash(examples, seed, purpose, by_group)[:n]))
 
 
@@ -107,13 +107,13 @@ def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examp
     """Split off one fold of ``folds`` for validation, by :func:`group_column`: (rest, fold).
 
     Raises:
-        HeedError: There are fewer groups than folds.
+        HeedfulError: There are fewer groups than folds.
     """
     column = group_column(examples)
     groups = list(examples.column(column))
     if len(set(groups)) < folds:
         what = "examples" if column == "uid" else "different values of the first of §data.groups"
-        raise HeedError(f"§data.folds {folds}: the training set has only {len(set(groups))} {what}.")
+        raise HeedfulError(f"§data.folds {folds}: the training set has only {len(set(groups))} {what}.")
     held = folds_of(groups, folds) == fold
     return examples.take(np.flatnonzero(~held)), examples.take(np.flatnonzero(held))
 
@@ -124,12 +124,12 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
     No cluster is split: whole ones are split off, until ``n`` examples are or more.
 
     Raises:
-        HeedError: Nothing would be left to train on.
+        HeedfulError: Nothing would be left to train on.
     """
     if n < 1:
-        raise HeedError(f"§data.hold_out {n} leaves nothing to validate on.")
+        raise HeedfulError(f"§data.hold_out {n} leaves nothing to validate on.")
     if n >= len(examples):
-        raise HeedError(f"§data.hold_out {n} leaves nothing of the {len(examples)} training examples.")
+        raise HeedfulError(f"§data.hold_out {n} leaves nothing of the {len(examples)} training examples.")
     order = by_hash(examples, seed, "hold_out", examples.has_clusters)
     if examples.has_clusters:
         group = np.array(list(examples.column(group_column(examples))), dtype=object)[order]
@@ -137,7 +137,7 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
         end = int(ends[np.searchsorted(ends, n)])
         if end == len(order):
             whole = "no group (the first of §data.groups) is split"
-            raise HeedError(f"§data.hold_out {n} leaves nothing to train on, since {whole}.")
+            raise HeedfulError(f"§data.hold_out {n} leaves nothing to train on, since {whole}.")
         n = end
     return examples.take(np.sort(order[n:])), examples.take(np.sort(order[:n]))
 
@@ -201,14 +201,14 @@ def require_slices(examples: Examples, columns: Sequence[str], name: str) -> Non
         name: The name of the data set.
 
     Raises:
-        HeedError: One of the columns is such.
+        HeedfulError: One of the columns is such.
     """
     for column in columns:
         if column not in examples.meta:
             known = listing(examples.meta) or "none"
-            raise HeedError(f"§data.slices {column}: {name} has no such column; known are {known}.")
+            raise HeedfulError(f"§data.slices {column}: {name} has no such column; known are {known}.")
         if (values := len(set(examples.column(f"meta.{column}")))) > MOST_VALUES:
-            raise HeedError(
+            raise HeedfulError(
                 f"§data.slices {column}: the column has {values:,} different values, and at most {MOST_VALUES} "
                 "have numbers of their own: name one with fewer."
             )

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from datamodules.sources.values import LONGEST_LINE, brief, most_unpacked, reason, require_text, too_large
-from records import HeedError
+from heedful.datamodules.sources.values import LONGEST_LINE, brief, most_unpacked, reason, require_text, too_large
+from heedful.records import HeedfulError
 
 BATCH_BYTES = 2**26  # that are unpacked at a time
 WIDTHS = {"INT64": 8, "DOUBLE": 8, "INT32": 4, "FLOAT": 4, "INT96": 12, "BYTE_ARRAY": 4}  # a text has an offset
@@ -20,14 +20,14 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (row, columns) of a parquet file.
 
     Raises:
-        HeedError: It is damaged, a column is repeated, or it unpacks to far more than its size.
+        HeedfulError: It is damaged, a column is repeated, or it unpacks to far more than its size.
     """
     row, unpacked, most, where = 0, 0, most_unpacked(path), "its footer"
     try:
         with pq.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
             names = file.schema_arrow.names
             if len(set(names)) < len(names):
-                raise HeedError(f"{path}: the header {brief(names)} has a repeated column.")
+                raise HeedfulError(f"{path}: the header {brief(names)} has a repeated column.")
             _require_columns(file, path)
             if _least(file) > most:
                 raise too_large(path, most, REMEDY)
@@ -44,9 +44,9 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             if row != file.metadata.num_rows:
                 raise ValueError(f"it should hold {file.metadata.num_rows} rows")
     except MemoryError:
-        raise HeedError(f"{path}, after row {row}: its rows do not fit into the memory.") from None
+        raise HeedfulError(f"{path}, after row {row}: its rows do not fit into the memory.") from None
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise HeedError(f"{path} is damaged in {where}, after row {row}: {reason(error)}.") from None
+        raise HeedfulError(f"{path} is damaged in {where}, after row {row}: {reason(error)}.") from None
 
 
 def dataset_rows(saved: Any, where: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -54,7 +54,7 @@ def dataset_rows(saved: Any, where: str) -> Iterator[tuple[int, Mapping[str, Any
     are not decoded, and the format that the data set was saved with does not matter.
 
     Raises:
-        HeedError: It is damaged, or a row is not text or too large.
+        HeedfulError: It is damaged, or a row is not text or too large.
     """
     row = 0
     try:
@@ -64,7 +64,7 @@ def dataset_rows(saved: Any, where: str) -> Iterator[tuple[int, Mapping[str, Any
                 yield from batch_rows(batch, where, row)
                 row += batch.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise HeedError(f"{where} is damaged after row {row}: {reason(error)}.") from None
+        raise HeedfulError(f"{where} is damaged after row {row}: {reason(error)}.") from None
 
 
 def batch_rows(batch: pa.RecordBatch, where: str, row: int) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -76,13 +76,13 @@ def batch_rows(batch: pa.RecordBatch, where: str, row: int) -> Iterator[tuple[in
         row: The last row before them.
 
     Raises:
-        HeedError: A row is larger than a line of a text file may be, or holds a NUL character.
+        HeedfulError: A row is larger than a line of a text file may be, or holds a NUL character.
     """
     size = batch.num_rows if weight(batch) <= LONGEST_LINE else 1
     for start in range(0, batch.num_rows, max(size, 1)):
         piece = batch.slice(start, size)
         if size == 1 and weight(piece) > LONGEST_LINE:
-            raise HeedError(f"{where}, row {row + 1} is larger than {LONGEST_LINE >> 20} MiB.")
+            raise HeedfulError(f"{where}, row {row + 1} is larger than {LONGEST_LINE >> 20} MiB.")
         for columns in piece.to_pylist():
             row += 1
             require_text(columns, where, row)

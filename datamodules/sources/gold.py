@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from datamodules.sources.values import brief, plain
-from records import SOFT, listing
+from heedful.datamodules.sources.values import brief, plain
+from heedful.records import SOFT, listing
 
 NO_GOLD = ("", "-", "-1", "none", "null", "nan")
 LIST = "list"  # of names, in a column that holds lists

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datamodules.sources.arrow_files import dataset_rows
-from datamodules.sources.gold import Gold
-from datamodules.sources.readers import SUFFIXES, TEXT, brief, inside, read, reason
-from datamodules.sources.values import column_name, is_empty, text_of
-from records import Examples, ExamplesBuilder, HeedError, require_file, without_hub
+from heedful.datamodules.sources.arrow_files import dataset_rows
+from heedful.datamodules.sources.gold import Gold
+from heedful.datamodules.sources.readers import SUFFIXES, TEXT, brief, inside, read, reason
+from heedful.datamodules.sources.values import column_name, is_empty, text_of
+from heedful.records import Examples, ExamplesBuilder, HeedfulError, require_file, without_hub
 
 DELIMITED = (".csv", ".tsv", ".txt")
 
@@ -50,7 +50,7 @@ class Columns:
     def __post_init__(self) -> None:
         for option, names in (("groups", self.groups), ("meta", self.meta)):
             if twice := [name for name in names if list(names).count(name) > 1]:
-                raise HeedError(f"§data.{option} names {twice[0]!r} twice.")
+                raise HeedfulError(f"§data.{option} names {twice[0]!r} twice.")
 
     @property
     def further_groups(self) -> tuple[str, ...]:
@@ -60,12 +60,14 @@ class Columns:
     def spellings(self) -> dict[str, str]:
         """Spelling to label name."""
         if self.labels is not None and not self.labels:
-            raise HeedError("§data.labels names no label: name each with its spellings in the data.")
+            raise HeedfulError("§data.labels names no label: name each with its spellings in the data.")
         found: dict[str, str] = {}
         for name, others in (self.labels or {}).items():
             for spelling in map(str, (name, *others)):
                 if found.setdefault(spelling, name) != name:
-                    raise HeedError(f"§data.labels: {spelling!r} is a spelling of both {found[spelling]} and {name}.")
+                    raise HeedfulError(
+                        f"§data.labels: {spelling!r} is a spelling of both {found[spelling]} and {name}."
+                    )
         return found
 
 
@@ -75,15 +77,15 @@ def require_columns(
     """Check that a row has all columns that are named, some of them by ``slices``.
 
     Raises:
-        HeedError: One is missing.
+        HeedfulError: One is missing.
     """
     if missing := [name for name in wanted if name not in values]:
         headless = f" If the file has no header, name its columns: §data.columns '[{', '.join(wanted)}]'."
         may_be = len(missing) == len(wanted) and where.lower().removesuffix(".gz").endswith(DELIMITED)
         columns = f"no column {missing[0]!r}; the columns are {', '.join(map(column_name, values))}."
         if missing[0] in slices:
-            raise HeedError(f"§data.slices {missing[0]}: {where} has {columns}")
-        raise HeedError(
+            raise HeedfulError(f"§data.slices {missing[0]}: {where} has {columns}")
+        raise HeedfulError(
             f"{where}, row {row}: {columns} The data set's YAML says which column is which part."
             f"{headless if may_be else ''}"
         )
@@ -104,7 +106,7 @@ def to_examples(
         The examples, and how many rows were left out for want of a gold label.
 
     Raises:
-        HeedError: A missing column, an empty part, an unknown label, or a repeated uid; the message names the row.
+        HeedfulError: A missing column, an empty part, an unknown label, or a repeated uid; the message names the row.
     """
     gold = Gold(columns.labels, columns.spellings(), columns.several)
     further = columns.further_groups
@@ -116,7 +118,7 @@ def to_examples(
         try:
             label = gold(values[columns.label])
         except ValueError as error:
-            raise HeedError(f"{where}, row {row}: {error}.") from None
+            raise HeedfulError(f"{where}, row {row}: {error}.") from None
         if label is None:
             no_gold += 1
             continue
@@ -130,7 +132,7 @@ def to_examples(
         builder.add(f"{prefix}/{uid}", parts, label, groups, meta)
         kept.append(row)
     if not kept:
-        raise HeedError(f"{where} has no row with a gold label ({no_gold} without).")
+        raise HeedfulError(f"{where} has no row with a gold label ({no_gold} without).")
     examples = builder.finish()
     if columns.uid is not None:
         refuse_repeated(examples.table["uid"], kept, where, prefix)
@@ -146,7 +148,9 @@ def refuse_repeated(uids: pa.ChunkedArray, rows: Sequence[int], where: str, pref
         again = order.to_numpy()[1:][same]
         first = order.to_numpy()[:-1][same][again.argmin()]
         name = uids[int(again.min())].as_py().removeprefix(f"{prefix}/")
-        raise HeedError(f"{where}, row {rows[again.min()]}: the id {brief(name)} stands in row {rows[first]} already.")
+        raise HeedfulError(
+            f"{where}, row {rows[again.min()]}: the id {brief(name)} stands in row {rows[first]} already."
+        )
 
 
 @dataclass(frozen=True)
@@ -174,7 +178,7 @@ class Local:
             aliases: Other names to look for.
 
         Raises:
-            HeedError: There is no such file or split; the message lists what there is.
+            HeedfulError: There is no such file or split; the message lists what there is.
         """
         if not self.path.is_dir():
             require_file(self.path, f"§data.path {self.path}")
@@ -190,10 +194,10 @@ class Local:
                 f for f, end in zip(found, by_suffix, strict=True) if end == TEXT
             ]
             if len(found) > 1:
-                raise HeedError(f"{self.path} has several files for the split {name!r}: {_names(found)}.")
+                raise HeedfulError(f"{self.path} has several files for the split {name!r}: {_names(found)}.")
             if found:
                 return str(found[0]), read(found[0], self.quoting, self.columns)
-        raise HeedError(
+        raise HeedfulError(
             f"{self.path} has no file for the split {split!r} (looked for {', '.join(names)} with the suffixes "
             f"{', '.join(SUFFIXES)}, {TEXT}); it holds {_names(files)}. Name one with "
             f"§data.splits {split_form(names)}{_held_out(names)}."
@@ -214,7 +218,7 @@ class Local:
                 found = [name for name in (split, *aliases) if name in splits]
                 if not found:
                     known = ", ".join(map(column_name, splits))
-                    raise HeedError(
+                    raise HeedfulError(
                         f"{folder} has no split {split!r}; it has {known}. Name one with §data.splits "
                         f"{split_form((split, *aliases))}{_held_out((split, *aliases))}."
                     )
@@ -223,10 +227,10 @@ class Local:
                 _require_whole(inside(folder, file["filename"]))
             _require_whole(folder / "dataset_info.json")
             saved = datasets.Dataset.load_from_disk(str(folder))
-        except HeedError:
+        except HeedfulError:
             raise
         except Exception as error:
-            raise HeedError(f"{self.path} is no whole save_to_disk folder: {reason(error)}.") from None
+            raise HeedfulError(f"{self.path} is no whole save_to_disk folder: {reason(error)}.") from None
         where = f"{self.path} ({split})"
         return where, dataset_rows(saved, where)
 
@@ -235,7 +239,7 @@ def _require_whole(file: Path) -> None:
     """Raises ValueError where a file of ``save_to_disk`` is missing, or is a pipe that would be waited for."""
     try:
         require_file(file)
-    except HeedError as error:
+    except HeedfulError as error:
         raise ValueError(str(error)) from None
 
 
@@ -268,7 +272,7 @@ class Hub:
         """(Name for errors, rows) of a split.
 
         Raises:
-            HeedError: The hub cannot be reached, or has no such data set or split.
+            HeedfulError: The hub cannot be reached, or has no such data set or split.
         """
         import datasets
 
@@ -280,7 +284,7 @@ class Hub:
         except Exception as error:
             missing = (split, *aliases) if "nknown split" in str(error) else ()
             ways = without_hub("Give local files with §data.path DIR", "take the embedded data (§data planted)")
-            raise HeedError(
+            raise HeedfulError(
                 f"The data set {id_} could not be loaded from the hub ({reason(error)}). {ways}{_held_out(missing)}."
             ) from error
         where = f"{id_} ({split})"

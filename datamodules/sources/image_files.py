@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from datamodules.sources.hub_and_local import Local, inside
-from datamodules.sources.readers import SUFFIXES, Row, brief, read, reason
-from datamodules.sources.values import is_empty
-from records import FORMATS, HeedError, Picture, open_file, spooling
-from records.parts.pixels import pixels
+from heedful.datamodules.sources.hub_and_local import Local, inside
+from heedful.datamodules.sources.readers import SUFFIXES, Row, brief, read, reason
+from heedful.datamodules.sources.values import is_empty
+from heedful.records import FORMATS, HeedfulError, Picture, open_file, spooling
+from heedful.records.parts.pixels import pixels
 
 MOST_PIXELS = 2**26  # of one picture; a small file can claim to hold more than fits into the memory
 STARRED = "*"  # the column of uids, where a pattern makes several examples of a row
@@ -71,19 +71,21 @@ class Pictures:
         self._names: dict[Path, list[str]] = {}
         starred = [pattern for pattern in self.columns.values() if is_pattern(pattern) and "*" in pattern]
         if len(starred) > 1:
-            raise HeedError(f"§data.parts: only one pattern may hold *, and {starred[0]} and {starred[1]} do.")
+            raise HeedfulError(f"§data.parts: only one pattern may hold *, and {starred[0]} and {starred[1]} do.")
         if starred and uid is None:
-            raise HeedError(f"§data.parts: {starred[0]} makes several examples of a row: name its id with §data.uid.")
+            raise HeedfulError(
+                f"§data.parts: {starred[0]} makes several examples of a row: name its id with §data.uid."
+            )
 
     def rows(self, rows: Rows, where: str) -> Rows:
-        """The rows with a :class:`~records.Picture` in place of each column or pattern.
+        """The rows with a :class:`~heedful.records.Picture` in place of each column or pattern.
 
         Args:
             rows: (row, columns) pairs.
             where: The file of the rows, or what to call their source in an error.
 
         Raises:
-            HeedError: A row names no picture, one that is missing, or one that is none; the message names the row.
+            HeedfulError: A row names no picture, one that is missing, or one that is none; the message names the row.
         """
         folder = self.folder or (Path(where).parent if Path(where).is_file() else None)
         named = ((row, more) for row, values in rows for more in self._named(values, f"{where}, row {row}", folder))
@@ -101,7 +103,7 @@ class Pictures:
         for column in self.columns.values():
             if not is_pattern(column):
                 if column not in values:
-                    raise HeedError(f"{where}: no column {column!r}; the columns are {', '.join(values)}.")
+                    raise HeedfulError(f"{where}: no column {column!r}; the columns are {', '.join(values)}.")
                 for row in made:
                     row[column] = _content(values[column], where, column, folder)
                 continue
@@ -118,7 +120,7 @@ class Pictures:
     ) -> list[tuple[Path, str]]:
         """(File, what ``*`` stands for) of those that a pattern names; without ``*``, one that may not be there."""
         if folder is None:
-            raise HeedError(f"{where}: §data.image_folder must say where {pattern} begins.")
+            raise HeedfulError(f"{where}: §data.image_folder must say where {pattern} begins.")
         path = filled(pattern, values, where)
         if "*" not in pattern:
             return [(_place(folder, path), "")]
@@ -129,7 +131,7 @@ class Pictures:
         expected = re.compile("([A-Za-z0-9]+)".join(map(re.escape, name.split("*"))))
         matching = [(n, m.groups()[-1]) for n in self._names[within] if (m := expected.fullmatch(n))]
         if not matching:
-            raise HeedError(f"{where}: there is no picture {folder / path}.")
+            raise HeedfulError(f"{where}: there is no picture {folder / path}.")
         return [(_place(folder, f"{parent}/{n}" if parent else n), star) for n, star in matching]
 
     def _read(self, content: Path | bytes, where: str, column: str) -> tuple[Picture, bytes | None]:
@@ -159,7 +161,7 @@ class Pictures:
 def temporary_file() -> Path:
     """A new file that other processes can open by its name, and that is removed when this process ends."""
     with spooling():
-        handle, name = tempfile.mkstemp(prefix="heed-")
+        handle, name = tempfile.mkstemp(prefix="heedful-")
     os.close(handle)
     owner = os.getpid()
 
@@ -186,18 +188,19 @@ def require_picture(data: bytes, what: str) -> None:
     """Look at the head of a picture.
 
     Raises:
-        HeedError: It is in none of the formats that are read, or claims to have more pixels than :data:`MOST_PIXELS`.
+        HeedfulError: It is in none of the formats that are read, or claims to have more pixels than
+            :data:`MOST_PIXELS`.
     """
     try:
         with Image.open(io.BytesIO(data), formats=FORMATS) as picture:
             width, height = picture.size
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise HeedError(f"{what} claims to have more than {MOST_PIXELS:,} pixels, which is refused.") from None
+        raise HeedfulError(f"{what} claims to have more than {MOST_PIXELS:,} pixels, which is refused.") from None
     except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
         why = "" if isinstance(error, Image.UnidentifiedImageError) else f" ({reason(error)})"
-        raise HeedError(f"{what} is no picture of a format that is read here ({', '.join(FORMATS)}){why}.") from None
+        raise HeedfulError(f"{what} is no picture of a format that is read here ({', '.join(FORMATS)}){why}.") from None
     if width * height > MOST_PIXELS:
-        raise HeedError(
+        raise HeedfulError(
             f"{what} claims to have {width:,} x {height:,} pixels, more than {MOST_PIXELS:,}, which is refused."
         )
 
@@ -206,7 +209,7 @@ def thumbnail(picture: Picture, size: int = 480) -> np.ndarray:
     """A picture for people to look at, upright: uint8 [height, width, 3], neither of them above ``size``.
 
     Raises:
-        HeedError: It is damaged, or its file is not what it was when the data were read.
+        HeedfulError: It is damaged, or its file is not what it was when the data were read.
     """
 
     def small(shown: Image.Image) -> Image.Image:
@@ -223,9 +226,9 @@ def _content(value: Any, where: str, column: str, folder: Path | None) -> Path |
     if isinstance(value, bytes) and value:
         return value
     if not isinstance(value, str) or not value.strip():
-        raise HeedError(f"{where}: the column {column!r} holds no picture but {brief(value)}.")
+        raise HeedfulError(f"{where}: the column {column!r} holds no picture but {brief(value)}.")
     if folder is None:
-        raise HeedError(f"{where}: §data.image_folder must say where the picture {brief(value)} lies.")
+        raise HeedfulError(f"{where}: §data.image_folder must say where the picture {brief(value)} lies.")
     return _place(folder, value)
 
 
@@ -237,9 +240,9 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
         'dev//dev-850-0-img0.png'
     """
     if missing := [name for name, how, _ in FIELD.findall(pattern) if name not in values and how != "?"]:
-        raise HeedError(f"{where}: no column {missing[0]!r}; the columns are {', '.join(values)}.")
+        raise HeedfulError(f"{where}: no column {missing[0]!r}; the columns are {', '.join(values)}.")
     if empty := [name for name, how, _ in FIELD.findall(pattern) if how != "?" and is_empty(values[name])]:
-        raise HeedError(
+        raise HeedfulError(
             f"{where}: the column {empty[0]!r} is empty, and {pattern} needs it: give it a value, or write "
             f"{{{empty[0]}?}} where it may be."
         )
@@ -254,7 +257,7 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
     try:
         text = FIELD.sub(fill, pattern)
     except (TypeError, ValueError) as error:
-        raise HeedError(f"{where}: {pattern} does not fit the row ({reason(error)}).") from None
+        raise HeedfulError(f"{where}: {pattern} does not fit the row ({reason(error)}).") from None
     if "*" in pattern and text.count("*") != pattern.count("*"):
-        raise HeedError(f"{where}: a column of {pattern} holds a *.")
+        raise HeedfulError(f"{where}: a column of {pattern} holds a *.")
     return text

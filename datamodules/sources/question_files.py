@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
-from datamodules.sources.hub_and_local import Columns, refuse_repeated, require_columns
-from datamodules.sources.readers import Row, brief
-from datamodules.sources.values import is_empty, text_of
-from records import SPAN, Examples, ExamplesBuilder, HeedError
+from heedful.datamodules.sources.hub_and_local import Columns, refuse_repeated, require_columns
+from heedful.datamodules.sources.readers import Row, brief
+from heedful.datamodules.sources.values import is_empty, text_of
+from heedful.records import SPAN, Examples, ExamplesBuilder, HeedfulError
 
 STARTS = "starts"  # meta column: where each gold answer begins in its text, in characters, or null: a JSON list
 
@@ -36,7 +36,7 @@ def questions(rows: Iterator[tuple[int, Row]], where: str) -> Iterator[tuple[int
     their copies on the hub have. Any other row is a question already; MRQA's header is none.
 
     Raises:
-        HeedError: A part of an article or of a text is missing, or of another kind; the message names the row.
+        HeedfulError: A part of an article or of a text is missing, or of another kind; the message names the row.
     """
     for row, columns in rows:
         if "paragraphs" in columns:
@@ -55,7 +55,9 @@ def _of_article(article: Row, where: str, row: int) -> Iterator[tuple[str, Row]]
             asked = f"{row}, question {brief(question.get('id'))}"
             answers = _objects(question, "answers", where, asked)
             if question.get("is_impossible", not answers) != (not answers):
-                raise HeedError(f"{where}, row {asked}: is_impossible does not agree with its {len(answers)} answers.")
+                raise HeedfulError(
+                    f"{where}, row {asked}: is_impossible does not agree with its {len(answers)} answers."
+                )
             texts = [_field(answer, "text", str, where, asked) for answer in answers]
             starts = [_field(answer, "answer_start", int, where, asked) for answer in answers]
             named = {"title": title, "context": context, "answers": {"text": texts, "answer_start": starts}}
@@ -70,7 +72,7 @@ def _of_text(text: Row, where: str, row: int) -> Iterator[tuple[str, Row]]:
         for answer in _objects(question, "detected_answers", where, asked):
             spans = _field(answer, "char_spans", list, where, asked)
             if not (spans and isinstance(spans[0], list) and spans[0]):
-                raise HeedError(f"{where}, row {asked}: char_spans holds no span but {brief(spans)}.")
+                raise HeedfulError(f"{where}, row {asked}: char_spans holds no span but {brief(spans)}.")
             starts.setdefault(_field(answer, "text", str, where, asked), spans[0][0])
         texts = _field(question, "answers", list, where, asked)
         found = [starts.get(text) if isinstance(text, str) else None for text in texts]
@@ -81,14 +83,16 @@ def _of_text(text: Row, where: str, row: int) -> Iterator[tuple[str, Row]]:
 def _field(columns: Row, name: str, kind: type, where: str, row: int | str) -> Any:
     value = columns.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise HeedError(f"{where}, row {row}: {name!r} should be of the kind {kind.__name__}, and is {brief(value)}.")
+        raise HeedfulError(
+            f"{where}, row {row}: {name!r} should be of the kind {kind.__name__}, and is {brief(value)}."
+        )
     return value
 
 
 def _objects(columns: Row, name: str, where: str, row: int | str) -> list[Row]:
     values = _field(columns, name, list, where, row)
     if other := [value for value in values if not isinstance(value, dict)]:
-        raise HeedError(f"{where}, row {row}: {name!r} should hold objects, and holds {brief(other[0])}.")
+        raise HeedfulError(f"{where}, row {row}: {name!r} should hold objects, and holds {brief(other[0])}.")
     return values
 
 
@@ -113,7 +117,7 @@ def to_questions(
         those that are named. Where no group is named, intervals resample texts.
 
     Raises:
-        HeedError: A missing column, an empty part, answers of another kind, an answer with an offset that stands
+        HeedfulError: A missing column, an empty part, answers of another kind, an answer with an offset that stands
             nowhere in its text, or a repeated id; the message names the row.
     """
     further = columns.further_groups
@@ -129,7 +133,7 @@ def to_questions(
         if no_answer is not None:
             if values[no_answer] not in (True, False):
                 shown = f"should be true or false, and is {brief(values[no_answer])}"
-                raise HeedError(f"{where}, row {row}: the column {no_answer!r} {shown}.")
+                raise HeedfulError(f"{where}, row {row}: the column {no_answer!r} {shown}.")
             if values[no_answer]:
                 answers = {}
             elif not answers:
@@ -143,7 +147,7 @@ def to_questions(
         builder.add(f"{prefix}/{uid}", parts, gold, of_group, [json.dumps(starts), *meta])
         kept.append(row)
     if not kept:
-        raise HeedError(f"{where} has no question with a gold answer ({found.no_gold} without).")
+        raise HeedfulError(f"{where} has no question with a gold answer ({found.no_gold} without).")
     examples = builder.finish()
     if columns.uid is not None:
         refuse_repeated(examples.table["uid"], kept, where, prefix)
@@ -160,15 +164,15 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
         column: Which column.
 
     Raises:
-        HeedError: It is something else.
+        HeedfulError: It is something else.
     """
     named = f"{where}, row {row}: the column {column!r}"
     texts, starts = (value.get("text"), value.get("answer_start")) if isinstance(value, Mapping) else (value, None)
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise HeedError(f"{named} should be a list of texts, or texts with answer_start, and is {brief(value)}.")
+        raise HeedfulError(f"{named} should be a list of texts, or texts with answer_start, and is {brief(value)}.")
     starts = [None] * len(texts) if starts is None else starts
     if not isinstance(starts, list) or len(starts) != len(texts) or not all(type(s) in (int, NoneType) for s in starts):
-        raise HeedError(f"{named} needs an offset in answer_start for each of its texts, and has {brief(starts)}.")
+        raise HeedfulError(f"{named} needs an offset in answer_start for each of its texts, and has {brief(starts)}.")
     found: dict[str, int | None] = {}
     for text, start in zip(texts, starts, strict=True):
         if answer := text.strip():
@@ -184,7 +188,7 @@ def _place(text: str, answer: str, start: int | None, named: str, found: Found) 
     place = search(text, answer, start or 0)
     if start is not None:
         if place is None:
-            raise HeedError(f"{named}: the answer {brief(answer)} is neither at its offset {start} nor elsewhere.")
+            raise HeedfulError(f"{named}: the answer {brief(answer)} is neither at its offset {start} nor elsewhere.")
         found.moved += 1
     return place
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, Any
 
-from datamodules.sources.arrow_files import parquet_rows
-from datamodules.sources.values import (
+from heedful.datamodules.sources.arrow_files import parquet_rows
+from heedful.datamodules.sources.values import (
     LONGEST_JSON,
     LONGEST_LINE,
     NUL,
@@ -21,7 +21,7 @@ from datamodules.sources.values import (
     require_text,
     too_large,
 )
-from records import HeedError, open_file, require_file
+from heedful.records import HeedfulError, open_file, require_file
 
 SUFFIXES = ("jsonl", "json", "csv", "tsv", "parquet")
 TEXT = "txt"  # a file as tsv has it, under a name that may stand for anything
@@ -39,9 +39,9 @@ def inside(folder: Path, path: Any) -> Path:
     through a symbolic link. Separators are "/" everywhere.
 
     Raises:
-        HeedError: It leaves the folder, or is no path.
+        HeedfulError: It leaves the folder, or is no path.
     """
-    refused = HeedError(f"{folder}: the path {brief(path)} in its files does not lead to something in this folder.")
+    refused = HeedfulError(f"{folder}: the path {brief(path)} in its files does not lead to something in this folder.")
     if not isinstance(path, str) or re.search("[\0\\\\\ud800-\udfff]", path):
         raise refused
     if PurePosixPath(path).is_absolute() or PureWindowsPath(path).drive:
@@ -60,12 +60,12 @@ def kind(path: Path) -> str:
     """The format of a file by its name: one of :data:`SUFFIXES` or :data:`TEXT`, with or without ``.gz``.
 
     Raises:
-        HeedError: The suffix is none of them.
+        HeedfulError: The suffix is none of them.
     """
     parts = path.name.lower().removesuffix(".gz").rsplit(".", 1)
     if len(parts) < 2 or parts[1] not in (*SUFFIXES, TEXT):
         known = ", ".join((*SUFFIXES, TEXT))
-        raise HeedError(f"{path} is none of the formats that can be read: {known} (text also as .gz).")
+        raise HeedfulError(f"{path} is none of the formats that can be read: {known} (text also as .gz).")
     return parts[1]
 
 
@@ -80,7 +80,7 @@ def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterat
         header: Names of the columns, of a csv or tsv file without a header, or of a json file whose rows are lists.
 
     Raises:
-        HeedError: The file is missing, empty, not UTF-8, or broken; the message names the row where one is known.
+        HeedfulError: The file is missing, empty, not UTF-8, or broken; the message names the row where one is known.
     """
     form = kind(path)
     row = 0
@@ -89,11 +89,11 @@ def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterat
         for row, columns in rows:
             yield row, columns
     except UnicodeDecodeError as error:
-        raise HeedError(f"{path} is not UTF-8 after row {row} ({error.reason}): convert it first.") from None
+        raise HeedfulError(f"{path} is not UTF-8 after row {row} ({error.reason}): convert it first.") from None
     except (OSError, EOFError, zlib.error) as error:
-        raise HeedError(f"{path} is damaged after row {row}: {reason(error)}.") from None
+        raise HeedfulError(f"{path} is damaged after row {row}: {reason(error)}.") from None
     if not row:
-        raise HeedError(f"{path} has no rows.")
+        raise HeedfulError(f"{path} has no rows.")
 
 
 def _text_file(path: Path, form: str, quoting: bool, header: Sequence[str]) -> Iterator[tuple[int, Row]]:
@@ -119,7 +119,7 @@ def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
         number += 1
         unpacked += len(line)
         if len(line) > longest:
-            raise HeedError(f"{path}, line {number} is longer than {longest >> 20} MiB.")
+            raise HeedfulError(f"{path}, line {number} is longer than {longest >> 20} MiB.")
         if unpacked > most:
             raise too_large(path, most, "unpack it if it is sound")
         yield line.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -140,7 +140,7 @@ def _json(file: IO[bytes], path: Path, header: Sequence[str]) -> Iterator[tuple[
     file.seek(0)
     content = file.read(most + 1)
     if len(content) > LONGEST_JSON:
-        raise HeedError(
+        raise HeedfulError(
             f"{path} is a list of more than {LONGEST_JSON >> 20} MiB: save it as .jsonl, one object a line."
         )
     if len(content) > most:
@@ -151,11 +151,11 @@ def _json(file: IO[bytes], path: Path, header: Sequence[str]) -> Iterator[tuple[
     if isinstance(rows, dict):  # beside a version, as in SQuAD; else an object is a row
         rows = rows["data"] if isinstance(rows.get("data"), list) else [rows]
     if not isinstance(rows, list):
-        raise HeedError(f"{path} holds no list of rows but one {type(rows).__name__}; one object a line is .jsonl.")
+        raise HeedfulError(f"{path} holds no list of rows but one {type(rows).__name__}; one object a line is .jsonl.")
     for row, columns in enumerate(rows, 1):
         if header and isinstance(columns, list):
             if len(columns) != len(header):
-                raise HeedError(f"{path}, row {row}: {len(columns)} fields, and §data.columns names {len(header)}.")
+                raise HeedfulError(f"{path}, row {row}: {len(columns)} fields, and §data.columns names {len(header)}.")
             columns = dict(zip(header, columns, strict=True))
         yield row, _object(columns, path, row, nul)
 
@@ -172,9 +172,9 @@ def _parsed(text: str, where: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_without_repetition)
     except RecursionError:
-        raise HeedError(f"{where} not valid JSON (nested too deeply).") from None
+        raise HeedfulError(f"{where} not valid JSON (nested too deeply).") from None
     except ValueError as error:  # a number of more digits than Python reads is one as well
-        raise HeedError(f"{where} not valid JSON ({reason(error)}).") from None
+        raise HeedfulError(f"{where} not valid JSON ({reason(error)}).") from None
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> Row:
@@ -188,7 +188,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> Row:
 def _object(columns: Any, path: Path, row: int, nul: bool) -> Row:
     """A row, which is looked through where ``nul`` says that its source may hold a NUL."""
     if not isinstance(columns, dict):
-        raise HeedError(f"{path}, row {row}: expected an object with columns, found {type(columns).__name__}.")
+        raise HeedfulError(f"{path}, row {row}: expected an object with columns, found {type(columns).__name__}.")
     if nul:
         require_text(columns, str(path), row)
     return columns
@@ -205,7 +205,7 @@ def _delimited(
         for line in _lines(file, path):
             if NUL in line:
                 place = f"{path}, row {row + 1}:" if row >= 0 else f"{path}: the header"
-                raise HeedError(f"{place} holds a NUL character, which is not text.")
+                raise HeedfulError(f"{place} holds a NUL character, which is not text.")
             taken.append(line)
             yield line
 
@@ -225,24 +225,24 @@ def _delimited(
                 header, named = values, _named(values)
                 names = header[named]
                 if len(set(names)) < len(names) or not names or not all(names):
-                    raise HeedError(
+                    raise HeedfulError(
                         f"{path}: the header {brief(header)} has an empty or a repeated column; if it is a row and no "
                         "header, name the columns with §data.columns."
                     )
             elif values == names and given:
-                raise HeedError(f"{path} begins with a header: leave §data.columns out.")
+                raise HeedfulError(f"{path} begins with a header: leave §data.columns out.")
             elif values:
                 if len(values) != len(header):
-                    raise HeedError(f"{path}, row {row}: {len(values)} fields where {said} {len(header)} ({hint}).")
+                    raise HeedfulError(f"{path}, row {row}: {len(values)} fields where {said} {len(header)} ({hint}).")
                 yield row, dict(zip(names, values[named], strict=True))
     except csv.Error as error:
         if "new-line character" in str(error):
             place = f"row {row + 1}" if row >= 0 else "line 1"
-            raise HeedError(
+            raise HeedfulError(
                 f"{path}, {place}: a carriage return stands within a line, as in files of old Macs: save it with a "
                 "line feed at the end of each line."
             ) from None
-        raise HeedError(f"{path}, row {row + 1}: {reason(error)} ({hint}).") from None
+        raise HeedfulError(f"{path}, row {row + 1}: {reason(error)} ({hint}).") from None
 
 
 def _named(header: Sequence[str]) -> slice:
@@ -276,8 +276,8 @@ class _Style:
             self.several = row
         if self.several is not None and self.plain is not None:
             problem = f"a quoted field goes over several lines, but the quotes in row {self.plain} are plain characters"
-            raise HeedError(f"{self.path}, row {self.several}: {problem} ({self.hint}).")
+            raise HeedfulError(f"{self.path}, row {self.several}: {problem} ({self.hint}).")
         if len(lines) > 1 and self.delimiter == "\t" and {line.count("\t") for line in lines} == {len(header) - 1}:
-            raise HeedError(
+            raise HeedfulError(
                 f"{self.path}, row {row}: {len(lines)} lines, each like a row, within quotes ({self.hint})."
             )

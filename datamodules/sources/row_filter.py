@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from datamodules.sources.values import brief, column_name, is_empty, plain
-from records import HeedError
+from heedful.datamodules.sources.values import brief, column_name, is_empty, plain
+from heedful.records import HeedfulError
 
 MOST_NAMED = 10  # values of a column that a message lists
 MOST_KEPT = 1000  # values of a column that are remembered for it
@@ -22,13 +22,13 @@ def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, 
         split: "train", "validation" or :data:`ANY_SPLIT`.
 
     Raises:
-        HeedError: A condition names no value, or something that is not a value.
+        HeedfulError: A condition names no value, or something that is not a value.
     """
     conditions = {}
     for column, values in where.items():
         if isinstance(values, Mapping):
             if column not in SPLITS:
-                raise HeedError(
+                raise HeedfulError(
                     f"§data.where: {brief(column)} has conditions of its own, which only a split may have: train or "
                     "validation."
                 )
@@ -36,7 +36,7 @@ def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, 
             continue
         several = list(values) if isinstance(values, list | tuple) else [values]
         if not several or not all(isinstance(value, str | int | float | None) for value in several):
-            raise HeedError(
+            raise HeedfulError(
                 f"§data.where: {brief(column)} should have a value or a list of values, not {brief(values)}."
             )
         conditions[column] = tuple(dict.fromkeys(map(_text, several)))
@@ -68,7 +68,7 @@ class RowFilter:
             where: What to call the source in an error.
 
         Raises:
-            HeedError: A column is missing, a value that is asked for does not occur, or no row is left.
+            HeedfulError: A column is missing, a value that is asked for does not occur, or no row is left.
         """
         values: dict[str, Counter[str]] = {column: Counter() for column in self.conditions}
         for row, columns in rows:
@@ -76,7 +76,7 @@ class RowFilter:
             for column, counts in values.items():
                 if column not in columns:
                     there = ", ".join(map(column_name, columns))
-                    raise HeedError(
+                    raise HeedfulError(
                         f"§data.where: {where}, row {row}, has no column {column!r}; the columns are {there}."
                     )
                 value = _text(columns[column])
@@ -90,12 +90,12 @@ class RowFilter:
             if absent := [value for value in wanted if value not in values[column]]:
                 there = [column_name(value) for value, _ in values[column].most_common(MOST_NAMED)]
                 more = ", ..." if len(values[column]) > MOST_NAMED else ""
-                raise HeedError(
+                raise HeedfulError(
                     f"§data.where: the column {column!r} of {where} never has the value {brief(absent[0])}; it has "
                     f"{', '.join(there)}{more}."
                 )
         if self.seen and self.left_out == self.seen:
-            raise HeedError(f"§data.where: no row of {where} has all of what is asked for ({self}).")
+            raise HeedfulError(f"§data.where: no row of {where} has all of what is asked for ({self}).")
 
     def __str__(self) -> str:
         return "; ".join(f"{column} is {' or '.join(wanted)}" for column, wanted in self.conditions.items())

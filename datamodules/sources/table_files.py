@@ -6,10 +6,10 @@ from typing import Any
 
 from pytorch_lightning.utilities import rank_zero_info
 
-from datamodules.sources.hub_and_local import inside
-from datamodules.sources.readers import brief, reason
-from datamodules.sources.values import NUL
-from records import HeedError, Table
+from heedful.datamodules.sources.hub_and_local import inside
+from heedful.datamodules.sources.readers import brief, reason
+from heedful.datamodules.sources.values import NUL
+from heedful.records import HeedfulError, Table
 
 TITLE = "title"
 
@@ -32,35 +32,35 @@ def parse_table(content: bytes, where: str) -> tuple[Table, tuple[str, ...]]:
         The table, and the keys that stood twice.
 
     Raises:
-        HeedError: It is no such object; it has no title or several, or no rows; or a value is empty or no text.
+        HeedfulError: It is no such object; it has no title or several, or no rows; or a value is empty or no text.
     """
     try:
         found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
     except UnicodeDecodeError as error:
-        raise HeedError(f"{where} is not UTF-8 ({error.reason}): convert it first.") from None
+        raise HeedfulError(f"{where} is not UTF-8 ({error.reason}): convert it first.") from None
     except RecursionError:
-        raise HeedError(f"{where} is not valid JSON (nested too deeply).") from None
+        raise HeedfulError(f"{where} is not valid JSON (nested too deeply).") from None
     except ValueError as error:
-        raise HeedError(f"{where} is not valid JSON ({reason(error)}).") from None
+        raise HeedfulError(f"{where} is not valid JSON ({reason(error)}).") from None
     if not isinstance(found, _Object):
-        raise HeedError(f"{where} holds no table, an object of a title and keys, but one {type(found).__name__}.")
+        raise HeedfulError(f"{where} holds no table, an object of a title and keys, but one {type(found).__name__}.")
     rows: dict[str, tuple[str, ...]] = {}
     twice = []
     for name, values in found:
         key = plain(name, f"{where}, key {brief(name)}:")
         if not isinstance(values, list) or isinstance(values, _Object) or not values:
-            raise HeedError(f"{where}, key {brief(key)}: expected a list of texts, found {brief(values)}.")
+            raise HeedfulError(f"{where}, key {brief(key)}: expected a list of texts, found {brief(values)}.")
         texts = tuple(plain(value, f"{where}, key {brief(key)}:") for value in values)
         if not all(texts):
-            raise HeedError(f"{where}, key {brief(key)}: value {texts.index('') + 1} of {len(texts)} is empty.")
+            raise HeedfulError(f"{where}, key {brief(key)}: value {texts.index('') + 1} of {len(texts)} is empty.")
         if key in rows:
             twice.append(key)
         rows[key] = (*rows.get(key, ()), *texts)
     title = rows.pop(TITLE, ())
     if len(title) != 1:
-        raise HeedError(f"{where} has {len(title) or 'no'} titles: {TITLE!r} should be a list of one text.")
+        raise HeedfulError(f"{where} has {len(title) or 'no'} titles: {TITLE!r} should be a list of one text.")
     if not rows:
-        raise HeedError(f"{where} has a title and no rows.")
+        raise HeedfulError(f"{where} has a title and no rows.")
     return Table(title[0], tuple(rows.items())), tuple(dict.fromkeys(twice))
 
 
@@ -68,14 +68,14 @@ def plain(value: Any, where: str) -> str:
     """A text with single spaces for all white space.
 
     Raises:
-        HeedError: It is no text, or holds half of a surrogate pair or a NUL.
+        HeedfulError: It is no text, or holds half of a surrogate pair or a NUL.
     """
     if not isinstance(value, str):
-        raise HeedError(f"{where} expected a text, found {type(value).__name__} {brief(value)}.")
+        raise HeedfulError(f"{where} expected a text, found {type(value).__name__} {brief(value)}.")
     if any("\ud800" <= c <= "\udfff" for c in value):
-        raise HeedError(f"{where} {brief(value)} holds half of a surrogate pair.")
+        raise HeedfulError(f"{where} {brief(value)} holds half of a surrogate pair.")
     if NUL in value:
-        raise HeedError(f"{where} {brief(value)} holds a NUL character, which is not text.")
+        raise HeedfulError(f"{where} {brief(value)} holds a NUL character, which is not text.")
     return " ".join(value.split())
 
 
@@ -99,16 +99,16 @@ class TableFolder:
             where: The file and row that name it, for an error.
 
         Raises:
-            HeedError: There is no such file, or it is no table.
+            HeedfulError: There is no such file, or it is no table.
         """
         if name not in self._tables:
             file = inside(self.path, f"{name}.json")
             if not file.is_file():
-                raise HeedError(f"{where}: there is no table {self.path / name}.json.")
+                raise HeedfulError(f"{where}: there is no table {self.path / name}.json.")
             try:
                 content = file.read_bytes()
             except OSError as error:
-                raise HeedError(f"{file} is damaged: {reason(error)}.") from None
+                raise HeedfulError(f"{file} is damaged: {reason(error)}.") from None
             self._tables[name], twice = parse_table(content, str(file))
             if twice:
                 self._twice[name] = twice

@@ -10,10 +10,10 @@ from typing import Any
 
 from pytorch_lightning.utilities import rank_zero_info
 
-from datamodules.sources.hub_and_local import Columns, to_examples
-from datamodules.sources.readers import brief, read
-from datamodules.sources.table_files import TableFolder, plain
-from records import Examples, HeedError
+from heedful.datamodules.sources.hub_and_local import Columns, to_examples
+from heedful.datamodules.sources.readers import brief, read
+from heedful.datamodules.sources.table_files import TableFolder, plain
+from heedful.records import Examples, HeedfulError
 
 LABELS = {"entailment": ["E"], "neutral": ["N"], "contradiction": ["C"]}
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
@@ -29,17 +29,17 @@ def challenge_file(path: str | Path, flag: str = "path") -> Path | None:
     None for a file that has no folders of tables beside it.
 
     Raises:
-        HeedError: There is nothing there, or a folder without such a file or with several.
+        HeedfulError: There is nothing there, or a folder without such a file or with several.
     """
     path = Path(path)
     if not path.exists():
-        raise HeedError(f"{flag} {path} does not exist.")
+        raise HeedfulError(f"{flag} {path} does not exist.")
     folder = path if path.is_dir() else path.parent
     if path.is_file():
         return path if (folder / MODIFIED).is_dir() else None
     files = sorted(folder.glob("*.tsv"))
     if len(files) != 1 or not all((folder / name).is_dir() for name in (ORIGINALS, MODIFIED)):
-        raise HeedError(
+        raise HeedfulError(
             f"{flag} {path}: expected one .tsv file, {ORIGINALS}/ and {MODIFIED}/, as in a folder of TabProbe's "
             f"counterfactuals; it holds {', '.join(sorted(p.name for p in folder.iterdir())[:8]) or 'nothing'}."
         )
@@ -69,11 +69,11 @@ def load_counterfactuals(
         out, and counted.
 
     Raises:
-        HeedError: A file is missing or broken, or a row has no label.
+        HeedfulError: A file is missing or broken, or a row has no label.
     """
     file = challenge_file(path, flag)
     if file is None:
-        raise HeedError(f"{flag} {path} has no {MODIFIED}/ beside it.")
+        raise HeedfulError(f"{flag} {path} has no {MODIFIED}/ beside it.")
     where = str(file)
     folders = [TableFolder(file.parent / name) for name in (ORIGINALS, MODIFIED)]
     sides: tuple[list[tuple[int, dict[str, Any]]], ...] = ([], [])
@@ -102,7 +102,7 @@ def load_counterfactuals(
     prefix = prefix or f"counterfactuals/{file.parent.name}"
     (originals, a), (modified, b) = (to_examples(iter(rows), where, prefix, columns) for rows in sides)
     if a or b:
-        raise HeedError(f"{where}: {a + b} labels are missing.")
+        raise HeedfulError(f"{where}: {a + b} labels are missing.")
     for folder in folders:
         folder.report()
     if unchanged:
@@ -146,7 +146,7 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
         relevant row", and "relevant rows and none" (the majority marks rows, and says that there are none).
 
     Raises:
-        HeedError: A column is missing, a pair is none of the examples or has another label there, or the bits do not
+        HeedfulError: A column is missing, a pair is none of the examples or has another label there, or the bits do not
             fit the rows or each other.
     """
     names = zip(*(examples.column(c) for c in ("meta.table", "parts.hypothesis")), strict=True)
@@ -159,12 +159,12 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
         _require(columns, ANNOTATED, str(path), row)
         table, hypothesis, label, bits, majority, marks = (str(columns[name]) for name in ANNOTATED)
         if (table, hypothesis) not in positions:
-            raise HeedError(
+            raise HeedfulError(
                 f"{where}: no example says {brief(hypothesis)} of the table {table!r}; was it in this split?"
             )
         example = examples[positions[table, hypothesis]]
         if spellings.get(label) != example.label:
-            raise HeedError(f"{where}: the label is {brief(label)}, and that of {example.uid} is {example.label!r}.")
+            raise HeedfulError(f"{where}: the label is {brief(label)}, and that of {example.uid} is {example.label!r}.")
         keys = example.parts["premise"].keys
         _check(bits, majority, marks, keys, where)
         relevant = tuple(key for key, bit in zip(keys, majority, strict=False) if bit == "1")
@@ -180,27 +180,29 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
 
 
 def _check(bits: str, majority: str, marks: str, keys: Sequence[str], where: str) -> None:
-    """Raises HeedError where the annotators' bits, their majority and the rows of the table do not fit together."""
+    """Raises HeedfulError where the annotators' bits, their majority and the rows of the table do not fit together."""
     if not re.fullmatch(r"\['[01]+'(, '[01]+')*\]", bits):
-        raise HeedError(f"{where}: Labels should be a list of bit strings, and is {brief(bits)}.")
+        raise HeedfulError(f"{where}: Labels should be a list of bit strings, and is {brief(bits)}.")
     each = re.findall("[01]+", bits)
     for said in (*each, majority):
         if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", said):
-            raise HeedError(f"{where}: {brief(said)} should be {len(keys)} bits, one a row of the table, and one more.")
+            raise HeedfulError(
+                f"{where}: {brief(said)} should be {len(keys)} bits, one a row of the table, and one more."
+            )
     most = "".join("1" if 2 * column.count("1") > len(each) else "0" for column in zip(*each, strict=True))
     if most != majority:
-        raise HeedError(f"{where}: Majority Label is {majority}, and the majority of Labels is {most}.")
+        raise HeedfulError(f"{where}: Majority Label is {majority}, and the majority of Labels is {most}.")
     try:
         named = [(plain(key, where), bit) for key, bit in json.loads(marks, object_pairs_hook=list)]
     except (ValueError, TypeError, RecursionError):
-        raise HeedError(f"{where}: JSON should be an object of key to bit, and is {brief(marks)}.") from None
+        raise HeedfulError(f"{where}: JSON should be an object of key to bit, and is {brief(marks)}.") from None
     expected = list(zip((*keys, NONE), majority, strict=True))
     if named != expected:
         wrong = next((pair for pair in named if pair not in expected), named[-1:])
-        raise HeedError(f"{where}: JSON says {brief(wrong)}, which is not what the rows and Majority Label say.")
+        raise HeedfulError(f"{where}: JSON says {brief(wrong)}, which is not what the rows and Majority Label say.")
 
 
 def _require(columns: Mapping[str, Any], names: Sequence[str], where: str, row: int) -> None:
     for name in names:
         if name not in columns:
-            raise HeedError(f"{where}, row {row}: no column {name!r}; the columns are {', '.join(columns)}.")
+            raise HeedfulError(f"{where}, row {row}: no column {name!r}; the columns are {', '.join(columns)}.")

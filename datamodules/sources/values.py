@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from records import HeedError, printable
+from heedful.records import HeedfulError, printable
 
 LONGEST_LINE = 2**27  # bytes; a whole article fits into a field, and a damaged file does not fill the memory
 LONGEST_JSON = 2**29  # bytes of a json list, which is read as a whole
@@ -36,10 +36,10 @@ def most_unpacked(path: Path, least: int = UNPACKED) -> int:
     return max(least, RATIO * path.stat().st_size)
 
 
-def too_large(path: Path, most: int, remedy: str) -> HeedError:
+def too_large(path: Path, most: int, remedy: str) -> HeedfulError:
     """The error about a file that unpacks to more than ``most`` bytes."""
     times = f", and more than {RATIO} times its size"
-    return HeedError(f"{path} unpacks to more than {most >> 20:,} MiB{times}, as damaged files do: {remedy}.")
+    return HeedfulError(f"{path} unpacks to more than {most >> 20:,} MiB{times}, as damaged files do: {remedy}.")
 
 
 def holds_nul(value: Any) -> bool:
@@ -55,11 +55,13 @@ def require_text(columns: Mapping[str, Any], where: str, row: int) -> None:
     """Refuse a row with a NUL character, which no text has: something else was written over it.
 
     Raises:
-        HeedError: The message names the row and the column.
+        HeedfulError: The message names the row and the column.
     """
     for name, value in columns.items():
         if holds_nul(value) or holds_nul(name):
-            raise HeedError(f"{where}, row {row}: the column {brief(name)} holds a NUL character, which is not text.")
+            raise HeedfulError(
+                f"{where}, row {row}: the column {brief(name)} holds a NUL character, which is not text."
+            )
 
 
 def plain(value: Any) -> str:
@@ -80,11 +82,11 @@ def is_empty(value: Any) -> bool:
 def text_of(value: Any, where: str, row: int, column: str) -> str:
     """Text as it is, and a number as Python writes it; nothing else is made into text."""
     if is_empty(value):
-        raise HeedError(f"{where}, row {row}: the column {column!r} is empty.")
+        raise HeedfulError(f"{where}, row {row}: the column {column!r} is empty.")
     if isinstance(value, bool) or not isinstance(value, str | int | float) or value in (math.inf, -math.inf):
         found = f"{type(value).__name__} {brief(value)}"
-        raise HeedError(f"{where}, row {row}: the column {column!r} holds no text but {found}.")
+        raise HeedfulError(f"{where}, row {row}: the column {column!r} holds no text but {found}.")
     text = str(value)
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise HeedError(f"{where}, row {row}: the column {column!r} holds half of a surrogate pair.")
+        raise HeedfulError(f"{where}, row {row}: the column {column!r} holds half of a surrogate pair.")
     return text

@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import nn
 
-from lightning_modules.pretrained.backbones import load
-from records import HeedError
+from heedful.lightning_modules.pretrained.backbones import load
+from heedful.records import HeedfulError
 
 
 def with_adapter(network: nn.Module, folder: str) -> nn.Module:
@@ -18,15 +18,15 @@ def with_adapter(network: nn.Module, folder: str) -> nn.Module:
         folder: A folder as peft saves it, or a hub id; of a folder safetensors alone are read.
 
     Raises:
-        HeedError: peft is not installed, or the adapter does not fit.
+        HeedfulError: peft is not installed, or the adapter does not fit.
     """
     try:
         from peft import PeftModel
     except ImportError:
-        raise HeedError("§model.adapter needs the package peft: pip install peft.") from None
+        raise HeedfulError("§model.adapter needs the package peft: pip install peft.") from None
     path = Path(folder)
     if path.is_dir() and not (path / "adapter_model.safetensors").is_file():
-        raise HeedError(f"§model.adapter {folder} holds no adapter_model.safetensors, as peft saves it.")
+        raise HeedfulError(f"§model.adapter {folder} holds no adapter_model.safetensors, as peft saves it.")
 
     def adapted(name: str, **_: Any) -> nn.Module:
         with warnings.catch_warnings():
@@ -34,7 +34,7 @@ def with_adapter(network: nn.Module, folder: str) -> nn.Module:
             try:
                 return PeftModel.from_pretrained(network, name)
             except UserWarning:  # peft would go on with what is not there
-                raise HeedError(
+                raise HeedfulError(
                     f"§model.adapter {folder} holds no tensors for some of the weights that its configuration names: "
                     "it was trained for another model, or saved in another form."
                 ) from None

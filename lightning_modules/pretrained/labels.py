@@ -3,12 +3,12 @@
 import re
 from collections.abc import Sequence
 
-from records import HeedError, is_entailment, is_non_entailment, listing, same_name
+from heedful.records import HeedfulError, is_entailment, is_non_entailment, listing, same_name
 
 NLI = "entailment, neutral, contradiction"  # an order to begin with where a head does not name its outputs
 
 
-class OtherQuestion(HeedError):
+class OtherQuestion(HeedfulError):
     """A model answers another question than the data ask."""
 
 
@@ -70,7 +70,7 @@ def require_head_for(head: Sequence[str], task: Sequence[str], backbone: str, me
     """Refuse a head that does not know the labels of a task; arguments as for :func:`meanings`.
 
     Raises:
-        HeedError: The names do not match; the message says what to set.
+        HeedfulError: The names do not match; the message says what to set.
     """
     if is_named(head) and meanings(head, task, merging) is not None:
         return
@@ -79,4 +79,4 @@ def require_head_for(head: Sequence[str], task: Sequence[str], backbone: str, me
     if len(head) != len(task) and not of_three:
         raise OtherQuestion(clash + "it answers another question than the data ask.")
     example = f"§model.labels '[{NLI if of_three else listing(task)}]'"
-    raise HeedError(clash + f"name the outputs in the model's order with §model.labels, for example {example}.")
+    raise HeedfulError(clash + f"name the outputs in the model's order with §model.labels, for example {example}.")

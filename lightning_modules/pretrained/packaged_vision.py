@@ -7,8 +7,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from lightning_modules.pretrained.backbones import package_folder
-from records import HeedError
+from heedful.lightning_modules.pretrained.backbones import package_folder
+from heedful.records import HeedfulError
 
 
 class Packaged(NamedTuple):
@@ -38,20 +38,20 @@ def packaged_weights(name: str, network: nn.Module) -> dict[str, Tensor]:
     The file has the tensors of the network in its order, under other names.
 
     Raises:
-        HeedError: The package is not installed, or its file is not the published one.
+        HeedfulError: The package is not installed, or its file is not the published one.
     """
     packaged = PACKAGED[name]
     if (folder := package_folder(packaged.module)) is None:
-        raise HeedError(
+        raise HeedfulError(
             f"§model.vision {name} needs the Python package {packaged.module.replace('_', '-')}: install "
             "requirements.txt, or the extra 'pictures'."
         )
     data = (folder / packaged.file).read_bytes()
     if (found := hashlib.sha256(data).hexdigest()) != packaged.sha256:
-        raise HeedError(f"{packaged.file} of {packaged.module} is not the published file: its sha256 is {found}.")
+        raise HeedfulError(f"{packaged.file} of {packaged.module} is not the published file: its sha256 is {found}.")
     weights = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     values = [value for key, value in weights.items() if key not in packaged.left_out]
     names = network.state_dict()
     if [value.shape for value in values] != [value.shape for value in names.values()]:
-        raise HeedError(f"{packaged.architecture} of this timm is not the network that {packaged.module} has.")
+        raise HeedfulError(f"{packaged.architecture} of this timm is not the network that {packaged.module} has.")
     return dict(zip(names, values, strict=True))

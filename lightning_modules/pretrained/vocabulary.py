@@ -2,8 +2,8 @@
 
 from transformers import AutoTokenizer, PretrainedConfig, PreTrainedTokenizerBase
 
-from lightning_modules.pretrained.backbones import load
-from records import HeedError
+from heedful.lightning_modules.pretrained.backbones import load
+from heedful.records import HeedfulError
 
 PROBES = (  # common words of several languages, of which a model reads one at least
     "the and of to a in is not it on",
@@ -25,23 +25,23 @@ def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreT
         **kwargs: For the loader, as ``gguf_file``.
 
     Raises:
-        HeedError: It cannot be loaded, it knows no words, since transformers makes an empty one where its files are
+        HeedfulError: It cannot be loaded, it knows no words, since transformers makes an empty one where its files are
             missing; or it has more tokens than the model, or far fewer.
     """
     tokenizer = load(AutoTokenizer.from_pretrained, folder, **kwargs)
     if not tokenizer.is_fast:
-        raise HeedError(
+        raise HeedfulError(
             f"The tokenizer of {folder} ({type(tokenizer).__name__}) does not say which part a token comes from: take "
             "a model with a fast tokenizer."
         )
     if max(share_known(tokenizer, words.split()) for words in PROBES) < KNOWN:
-        raise HeedError(
+        raise HeedfulError(
             f"The tokenizer of {folder} knows next to no words: its files (tokenizer.json, vocab.txt or the like) are "
             "missing or damaged. Copy those of the model that its weights come from."
         )
     rows, size = getattr(config.get_text_config(), "vocab_size", None), 1 + max(tokenizer.get_vocab().values())
     if rows is not None and not 3 / 4 * rows <= size <= rows:  # tables are rounded up, or have a few rows to spare
-        raise HeedError(
+        raise HeedfulError(
             f"The tokenizer of {folder} has {size:,} tokens, and its config.json {rows:,} (vocab_size): it is the "
             "tokenizer of another model. Copy the files of the model that its weights come from."
         )

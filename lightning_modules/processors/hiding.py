@@ -8,9 +8,9 @@ import numpy as np
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from lightning_modules.processors.frame import Frame, ranges, share_budget
-from records import Example, HeedError, Part, column
-from records.parts.words import word_spans
+from heedful.lightning_modules.processors.frame import Frame, ranges, share_budget
+from heedful.records import Example, HeedfulError, Part, column
+from heedful.records.parts.words import word_spans
 
 SENTINEL = "<extra_id_0>"  # what a T5 was trained to read in place of hidden words
 
@@ -51,7 +51,7 @@ class HiddenWords:
             their tokens. A hidden separator is always masked.
 
     Raises:
-        HeedError: The tokenizer has no token that can stand for a hidden one.
+        HeedfulError: The tokenizer has no token that can stand for a hidden one.
 
     Attributes:
         parts: Names of the parts, in the order of the features.
@@ -198,13 +198,13 @@ def mask_id(tokenizer: PreTrainedTokenizerBase) -> int:
     It is the mask token, or the first sentinel of a T5, or the token for unknown words.
 
     Raises:
-        HeedError: The tokenizer has none of them.
+        HeedfulError: The tokenizer has none of them.
     """
     if tokenizer.mask_token_id is not None:
         return tokenizer.mask_token_id
     sentinel = tokenizer.get_vocab().get(SENTINEL)
     if (chosen := tokenizer.unk_token_id if sentinel is None else sentinel) is None:
-        raise HeedError(
+        raise HeedfulError(
             f"The tokenizer {type(tokenizer).__name__} has no mask token, nor one for unknown words: attributions need "
             "a token to hide words by."
         )

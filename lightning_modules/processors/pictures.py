@@ -11,10 +11,10 @@ from PIL import Image
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from lightning_modules.processors.processor import NumberProcessor
-from lightning_modules.processors.texts import TextProcessor
-from records import Example, Picture, Spool, Task, column
-from records.parts.pixels import pixels
+from heedful.lightning_modules.processors.processor import NumberProcessor
+from heedful.lightning_modules.processors.texts import TextProcessor
+from heedful.records import Example, Picture, Spool, Task, column
+from heedful.records.parts.pixels import pixels
 
 Resize = Callable[[Image.Image], Image.Image]
 SCHEMA = pa.schema([("height", pa.int32()), ("width", pa.int32()), ("pixels", pa.binary())])
@@ -67,7 +67,7 @@ class PictureStore:
         """The number of each picture, by its content: int64 [pictures]; those that are new are decoded and kept.
 
         Raises:
-            HeedError: One cannot be decoded; the message names its row.
+            HeedfulError: One cannot be decoded; the message names its row.
         """
         new = []
         for picture in pictures:

@@ -7,14 +7,15 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from lightning_modules.processors.hiding import HiddenWords
-from records import EMPTIED, Composed, Example, Examples, HeedError, emptied
+from heedful.lightning_modules.processors.hiding import HiddenWords
+from heedful.records import EMPTIED, Composed, Example, Examples, HeedfulError, emptied
 
 
 class Processor(ABC):
     """Turns examples into a model's input; picklable.
 
-    Examples are a list, a pool (:class:`~records.Examples`), or composed of a pool (:class:`~records.Composed`).
+    Examples are a list, a pool (:class:`~heedful.records.Examples`), or composed of a pool
+    (:class:`~heedful.records.Composed`).
 
     Attributes:
         truncated: How many examples of the last call of :meth:`lengths` were truncated.
@@ -61,9 +62,9 @@ class Processor(ABC):
             delete: Whether hidden words are left out; otherwise the mask token stands in place of each of their tokens.
 
         Raises:
-            HeedError: The model reads something else than texts, or its tokenizer has no token to hide them by.
+            HeedfulError: The model reads something else than texts, or its tokenizer has no token to hide them by.
         """
-        raise HeedError("Words can be hidden from models that read one or two texts and nothing else.")
+        raise HeedfulError("Words can be hidden from models that read one or two texts and nothing else.")
 
 
 class NumberProcessor(Processor):

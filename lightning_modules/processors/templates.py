@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 from transformers import PreTrainedTokenizerBase
 
-from lightning_modules.processors.frame import Frame
-from lightning_modules.processors.texts import TextProcessor
-from records import HeedError, Part, TableForm, parts_of
-from records.parts.template import PART
-from records.prompts.prompt import Prompt
+from heedful.lightning_modules.processors.frame import Frame
+from heedful.lightning_modules.processors.texts import TextProcessor
+from heedful.records import HeedfulError, Part, TableForm, parts_of
+from heedful.records.parts.template import PART
+from heedful.records.prompts.prompt import Prompt
 
 
 class TemplateProcessor(TextProcessor):
@@ -27,8 +27,8 @@ class TemplateProcessor(TextProcessor):
         prefix: What stands before the template in every input, a space between them: an instruction, demonstrations.
 
     Raises:
-        HeedError: A part is glued to a word of the template, a ``max_length`` leaves no room for a token of each part,
-            or the tokenizer encodes a text differently from its parts.
+        HeedfulError: A part is glued to a word of the template, a ``max_length`` leaves no room for a token of each
+            part, or the tokenizer encodes a text differently from its parts.
     """
 
     REFUSAL = "The tokenizer {} encodes a text differently from its parts: it cannot be used with templates here."
@@ -43,7 +43,7 @@ class TemplateProcessor(TextProcessor):
     ) -> None:
         self.template, self.prefix = template, prefix
         if re.search(r"\S\{|\}\S", template):
-            raise HeedError(f"The template {template!r}: put spaces around the braces, for words end at spaces.")
+            raise HeedfulError(f"The template {template!r}: put spaces around the braces, for words end at spaces.")
         super().__init__(tokenizer, parts_of(template), max_length, form)
 
     def _read_frame(self) -> Frame:
@@ -86,8 +86,8 @@ def in_one_text(prompt: Prompt) -> tuple[str, str]:
     spaces in a template.
 
     Example:
-        >>> from records import CLASSIFICATION, Task
-        >>> from records.prompts.wording import Wording
+        >>> from heedful.records import CLASSIFICATION, Task
+        >>> from heedful.records.prompts.wording import Wording
         >>> wording = Wording("Text: {text}\\nAnswer:", "Yes or no?")
         >>> in_one_text(Prompt(wording, Task(CLASSIFICATION, ("text",), ("yes", "no"))))
         ('Yes or no?', 'Text: {text} Answer:')

@@ -9,11 +9,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from lightning_modules.processors.frame import Frame, share_budget
-from lightning_modules.processors.hiding import HiddenWords
-from lightning_modules.processors.processor import NumberProcessor
-from lightning_modules.processors.token_store import TokenStore
-from records import BATCH, Composed, Example, HeedError, Part, TableForm, column
+from heedful.lightning_modules.processors.frame import Frame, share_budget
+from heedful.lightning_modules.processors.hiding import HiddenWords
+from heedful.lightning_modules.processors.processor import NumberProcessor
+from heedful.lightning_modules.processors.token_store import TokenStore
+from heedful.records import BATCH, Composed, Example, HeedfulError, Part, TableForm, column
 
 
 class TextProcessor(NumberProcessor):
@@ -32,7 +32,7 @@ class TextProcessor(NumberProcessor):
         pads_left: Whether padding stands in front.
 
     Raises:
-        HeedError: More than two parts, a ``max_length`` without room for a token of each part, or a tokenizer whose
+        HeedfulError: More than two parts, a ``max_length`` without room for a token of each part, or a tokenizer whose
             pairs are not its parts side by side.
     """
 
@@ -59,13 +59,15 @@ class TextProcessor(NumberProcessor):
         self.frame = self._read_frame()
         self.budget = max_length - self.frame.size
         if self.budget < len(parts):
-            raise HeedError(f"§model.max_length {max_length} leaves no room for a token of each part{self._remedy()}.")
+            raise HeedfulError(
+                f"§model.max_length {max_length} leaves no room for a token of each part{self._remedy()}."
+            )
         self._check_frame()
 
     def _read_frame(self) -> Frame:
         """Find the special tokens before, between and after the parts, and the token type of every stretch."""
         if not 1 <= len(self.parts) <= 2:
-            raise HeedError(
+            raise HeedfulError(
                 f"An encoder reads one or two parts, and this task has {len(self.parts)}: {', '.join(self.parts)}."
             )
         encoded = self.tokenizer(*["a"] * len(self.parts), return_token_type_ids=True)
@@ -80,7 +82,7 @@ class TextProcessor(NumberProcessor):
                 part_types.append(type_)
                 special.append(([], []))
         if len(part_types) != len(self.parts):
-            raise HeedError(
+            raise HeedfulError(
                 f"The tokenizer {type(self.tokenizer).__name__} does not keep {len(self.parts)} parts apart."
             )
         return Frame(special, part_types, self.pad_id, self.pads_left)
@@ -96,7 +98,7 @@ class TextProcessor(NumberProcessor):
             ((ids, _, types),) = self.frame.batches(self.store.tokens, starts, counts, [np.arange(1)])
             encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
             if [*ids.tolist(), *types.tolist()] != [encoded["input_ids"], encoded["token_type_ids"]]:
-                raise HeedError(self.REFUSAL.format(type(self.tokenizer).__name__))
+                raise HeedfulError(self.REFUSAL.format(type(self.tokenizer).__name__))
 
     def _probes(self) -> set[tuple[str, ...]]:
         """Texts for the parts, in which any two parts side by side have all pairs of probes; never more than nine."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedTokenizerBase
 
-from records import keys, spooling
+from heedful.records import keys, spooling
 
 PIECE = 512  # texts that are tokenised at once; of more, Python collects garbage for longer than they take
 
@@ -84,7 +84,7 @@ class TokenStore:
     def _append(self, ids: np.ndarray) -> None:
         with spooling():
             if self._file is None or self._owner != os.getpid():  # another process has a file of its own
-                self._file, self._owner = tempfile.TemporaryFile(prefix="heed-"), os.getpid()  # noqa: SIM115
+                self._file, self._owner = tempfile.TemporaryFile(prefix="heedful-"), os.getpid()  # noqa: SIM115
                 ids = np.concatenate([self._ids, ids])
             self._file.seek(0, os.SEEK_END)
             self._file.write(ids)  # numpy's tofile may say nothing of a full disk

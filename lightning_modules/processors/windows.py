@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
-from lightning_modules.processors.frame import ranges
-from lightning_modules.processors.processor import chosen
-from lightning_modules.processors.texts import TextProcessor
-from records import SPAN, Composed, Example, HeedError, column
+from heedful.lightning_modules.processors.frame import ranges
+from heedful.lightning_modules.processors.processor import chosen
+from heedful.lightning_modules.processors.texts import TextProcessor
+from heedful.records import SPAN, Composed, Example, HeedfulError, column
 
 
 class WindowProcessor(TextProcessor):
@@ -30,8 +30,8 @@ class WindowProcessor(TextProcessor):
         overlap: Tokens that two windows share.
 
     Raises:
-        HeedError: As for :class:`TextProcessor`; the overlap leaves no room; or no special token stands in front, which
-            a model points at where there is no answer.
+        HeedfulError: As for :class:`TextProcessor`; the overlap leaves no room; or no special token stands in front,
+            which a model points at where there is no answer.
     """
 
     offsets = True
@@ -39,11 +39,11 @@ class WindowProcessor(TextProcessor):
     def __init__(self, tokenizer: PreTrainedTokenizerBase, parts: Sequence[str], max_length: int, overlap: int) -> None:
         super().__init__(tokenizer, tuple(reversed(parts)), max_length)
         if not 0 <= overlap <= self.budget - 2:
-            raise HeedError(
+            raise HeedfulError(
                 f"§model.overlap {overlap}: windows of {max_length} tokens leave room for 0 to {self.budget - 2}."
             )
         if not self.frame.sizes[0]:
-            raise HeedError(f"The tokenizer {type(tokenizer).__name__} puts no token in front that means no answer.")
+            raise HeedfulError(f"The tokenizer {type(tokenizer).__name__} puts no token in front that means no answer.")
         self.overlap, self.longest_question = overlap, (self.budget - overlap) // 2
 
     def _plan(self, numbers: np.ndarray) -> np.ndarray:

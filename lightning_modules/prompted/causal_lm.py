@@ -8,15 +8,15 @@ from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor, nn
 from transformers import AutoModelForCausalLM, GenerationConfig, PretrainedConfig
 
-from lightning_modules.classifier import Classifier
-from lightning_modules.outputs import Outputs, label_numbers
-from lightning_modules.pretrained.adapters import with_adapter
-from lightning_modules.pretrained.backbone_config import open_config
-from lightning_modules.pretrained.backbones import load_weights, quiet, resolve
-from lightning_modules.pretrained.linear import faster_on_cpu
-from lightning_modules.pretrained.vocabulary import open_tokenizer
-from lightning_modules.prompted.prompt_processor import PromptProcessor
-from lightning_modules.prompted.shared_prefix import (
+from heedful.lightning_modules.classifier import Classifier
+from heedful.lightning_modules.outputs import Outputs, label_numbers
+from heedful.lightning_modules.pretrained.adapters import with_adapter
+from heedful.lightning_modules.pretrained.backbone_config import open_config
+from heedful.lightning_modules.pretrained.backbones import load_weights, quiet, resolve
+from heedful.lightning_modules.pretrained.linear import faster_on_cpu
+from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
+from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
+from heedful.lightning_modules.prompted.shared_prefix import (
     Answers,
     Queries,
     Read,
@@ -26,8 +26,8 @@ from lightning_modules.prompted.shared_prefix import (
     read_queries,
     write,
 )
-from records import CLASSIFICATION, SPAN, HeedError, Task
-from records.prompts.prompt import Prompt
+from heedful.records import CLASSIFICATION, SPAN, HeedfulError, Task
+from heedful.records.prompts.prompt import Prompt
 
 COMPARED = 4  # examples of the first batch whose scores are computed without sharing, too
 CLOSE, FAR = 1e-3, 0.3  # how much a log-likelihood may differ then, in float32 and in half precision
@@ -101,7 +101,7 @@ class CausalLM(Classifier):
 
     def prepare(self, task: Task) -> None:
         if task.kind not in (CLASSIFICATION, SPAN):
-            raise HeedError(
+            raise HeedfulError(
                 f"§model {type(self).__name__} answers with one label or a text, and these are {task.kind}."
             )
         self.task = task
@@ -111,20 +111,20 @@ class CausalLM(Classifier):
             self.config = open_config(self.folder, **gguf)
             self.tokenizer = open_tokenizer(self.folder, self.config, **gguf)
         if self.config.is_encoder_decoder:
-            raise HeedError(f"§model.backbone {self.backbone} reads and writes: take §model lightning_modules.Seq2Seq.")
+            raise HeedfulError(f"§model.backbone {self.backbone} reads and writes: take §model Seq2Seq.")
         if self.chat and not self.tokenizer.chat_template:
-            raise HeedError(f"§model.chat: the tokenizer of {self.backbone} has no chat template.")
+            raise HeedfulError(f"§model.chat: the tokenizer of {self.backbone} has no chat template.")
 
     def prompt_with(self, prompt: Prompt) -> None:
         """Ask by this prompt from now on.
 
         Raises:
-            HeedError: It does not fit into what the model reads, or the tokenizer cannot tell its answers apart.
+            HeedfulError: It does not fit into what the model reads, or the tokenizer cannot tell its answers apart.
         """
         chat = bool(self.tokenizer.chat_template) if self.chat is None else self.chat
         most = getattr(self.config.get_text_config(), "max_position_embeddings", None) or UNLIMITED
         if self.max_length is not None and self.max_length > most:
-            raise HeedError(f"§model.max_length {self.max_length} is more than the {most} positions of the model.")
+            raise HeedfulError(f"§model.max_length {self.max_length} is more than the {most} positions of the model.")
         by_kind = self.longest_answer if prompt.task.kind is SPAN else LABEL_TOKENS
         self.longest = max(by_kind, *(len(self.tokenizer(answer)["input_ids"]) for answer in prompt.answers))
         self.prompt, length = prompt, self.max_length or most
@@ -180,11 +180,11 @@ class CausalLM(Classifier):
         """Read a batch behind the shared beginning.
 
         Raises:
-            HeedError: A prompt is longer than the window of the model, which masks of one's own leave aside.
+            HeedfulError: A prompt is longer than the window of the model, which masks of one's own leave aside.
         """
         read = read_queries(self.network, self._prefix, queries, self._answers)
         if self._window is not None and (most := int(read.mask.sum(dim=1).max()) + self.longest) > self._window:
-            raise HeedError(
+            raise HeedfulError(
                 f"{self.backbone} sees {self._window:,} tokens at once, and a prompt with its answer has {most:,}: add "
                 "§model.share_prefix false, or lower §prompt.tuples."
             )
@@ -194,7 +194,7 @@ class CausalLM(Classifier):
         """Read the shared beginning and the first batch, and see whether the model can be asked in this way.
 
         Raises:
-            HeedError: It cannot: its code takes no such masks or states, or gives other scores.
+            HeedfulError: It cannot: its code takes no such masks or states, or gives other scores.
         """
         try:
             self._prefix = read_prefix(self.network, self.processor.tokens.prefix)
@@ -203,7 +203,7 @@ class CausalLM(Classifier):
             if isinstance(error, torch.OutOfMemoryError) or "alloc" in str(error):
                 raise
             lines = str(error).strip().splitlines() or [""]
-            raise HeedError(
+            raise HeedfulError(
                 f"{self.backbone} cannot read prompts that share their beginning ({type(error).__name__}: "
                 f"{lines[0].rstrip('.')}): add §model.share_prefix false."
             ) from error
@@ -224,7 +224,7 @@ class CausalLM(Classifier):
         """Compare some scores with those of whole prompts, and say by how much they differ.
 
         Raises:
-            HeedError: They differ by more than rounding does.
+            HeedfulError: They differ by more than rounding does.
         """
         whole = queries.first(COMPARED).whole(self.processor.tokens.prefix)
         plain = plain_scores(self.network, whole, self.processor.tokens.answers)
@@ -235,7 +235,7 @@ class CausalLM(Classifier):
             f"differ by at most {self.largest_difference:.0e} from those of whole prompts, on {len(whole)} examples."
         )
         if self.largest_difference > (CLOSE if exact else FAR):
-            raise HeedError(
+            raise HeedfulError(
                 f"{self.backbone} gives other scores where prompts share their beginning (they differ by "
                 f"{self.largest_difference:.1e}): add §model.share_prefix false."
             )

@@ -8,17 +8,17 @@ from typing import Any, Literal
 import torch
 from pytorch_lightning.utilities import rank_zero_info
 
-from lightning_modules.classifier import Classifier
-from lightning_modules.outputs import Outputs, label_numbers
-from lightning_modules.prompted.requests.answers import Answers
-from lightning_modules.prompted.requests.asker import Asker
-from lightning_modules.prompted.requests.meter import Meter
-from lightning_modules.prompted.requests.questions import QuestionProcessor
-from lightning_modules.prompted.requests.reply import Reply, Request
-from lightning_modules.prompted.requests.server import Server
-from lightning_modules.prompted.requests.ways import WAYS, require_known_pair
-from records import NO_LABEL, SPAN, HeedError, Task, percent
-from records.prompts.prompt import Prompt
+from heedful.lightning_modules.classifier import Classifier
+from heedful.lightning_modules.outputs import Outputs, label_numbers
+from heedful.lightning_modules.prompted.requests.answers import Answers
+from heedful.lightning_modules.prompted.requests.asker import Asker
+from heedful.lightning_modules.prompted.requests.meter import Meter
+from heedful.lightning_modules.prompted.requests.questions import QuestionProcessor
+from heedful.lightning_modules.prompted.requests.reply import Reply, Request
+from heedful.lightning_modules.prompted.requests.server import Server
+from heedful.lightning_modules.prompted.requests.ways import WAYS, require_known_pair
+from heedful.records import NO_LABEL, SPAN, HeedfulError, Task, percent
+from heedful.records.prompts.prompt import Prompt
 
 LABEL_TOKENS, SPAN_TOKENS = 8, 32  # most tokens of an answer, by default
 MOST_MISSING = 0.05  # share of the requests that may be refused, and of the texts that may be empty
@@ -48,7 +48,7 @@ class Endpoint(Classifier):
         cache: SQLite file that keeps the answers; on a disk of this machine, since others have no reliable locks.
         timeout: Seconds for which the server may be silent before a request is sent again.
         extra: Further entries of each request, such as {chat_template_kwargs: {enable_thinking: false}}; null takes one
-            of Heed's away.
+            of Heedful's away.
     """
 
     reads_prompts = True
@@ -71,16 +71,18 @@ class Endpoint(Classifier):
     ) -> None:
         super().__init__()
         if read not in WAYS:
-            raise HeedError(f"§model.read {read}: unknown; known are {', '.join(WAYS)}.")
+            raise HeedfulError(f"§model.read {read}: unknown; known are {', '.join(WAYS)}.")
         for setting, value, least in (("concurrency", concurrency, 1), ("max_tokens", max_tokens, 1)):
             if value is not None and value < least:
-                raise HeedError(f"§model.{setting} {value} must be at least {least}.")
+                raise HeedfulError(f"§model.{setting} {value} must be at least {least}.")
         if max_requests is not None and max_requests < 0:
-            raise HeedError(f"§model.max_requests {max_requests} may not be negative.")
+            raise HeedfulError(f"§model.max_requests {max_requests} may not be negative.")
         if not temperature >= 0 or not timeout > 0:
-            raise HeedError("§model.temperature may not be negative, and §model.timeout must be positive.")
+            raise HeedfulError("§model.temperature may not be negative, and §model.timeout must be positive.")
         if prices is not None and (len(prices) != 2 or min(prices) < 0):
-            raise HeedError("§model.prices are two: US dollars for a million tokens read, and for a million written.")
+            raise HeedfulError(
+                "§model.prices are two: US dollars for a million tokens read, and for a million written."
+            )
         self.name, self.read, self.chat, self.concurrency = name, read, chat, concurrency
         self.max_requests, self.temperature, self.seed, self.max_tokens = max_requests, temperature, seed, max_tokens
         self.prices, self.cache, self.timeout, self.extra = prices, cache, timeout, dict(extra or {})
@@ -93,9 +95,9 @@ class Endpoint(Classifier):
 
     def prepare(self, task: Task) -> None:
         if not self.name:
-            raise HeedError("§model.name must name the model at the server.")
+            raise HeedfulError("§model.name must name the model at the server.")
         if not task.labels and task.kind is not SPAN:
-            raise HeedError(f"§model {type(self).__name__} needs labels to choose from, and the data have none.")
+            raise HeedfulError(f"§model {type(self).__name__} needs labels to choose from, and the data have none.")
         self.task, self.has_learned = task, True
 
     def configure_model(self) -> None:
@@ -173,7 +175,7 @@ class Endpoint(Classifier):
         """Ask for the answers to some questions; an answer that did not come before SIGTERM is not finite.
 
         Raises:
-            HeedError: The server fails or ignores what it is asked for, or refuses too much or leaves too many texts
+            HeedfulError: The server fails or ignores what it is asked for, or refuses too much or leaves too many texts
                 empty.
         """
         asker, way, task = self._ask(), self.way, self.task
@@ -195,7 +197,7 @@ class Endpoint(Classifier):
         """Count requests that were refused and answers that are empty; of the latter few may be where they are texts.
 
         Raises:
-            HeedError: It is too many.
+            HeedfulError: It is too many.
         """
         refusals = [reply.refusal for reply in replies if reply is not None and reply.refusal]
         self.counts["answers"] += len(replies)
@@ -204,12 +206,12 @@ class Endpoint(Classifier):
         most = max(FORGIVEN, MOST_MISSING * self.counts["answers"])
         allowed = f"and at most {percent(MOST_MISSING)} may be"
         if self.counts["refused"] > most:
-            raise HeedError(
+            raise HeedfulError(
                 f"{self.counts['refused']:,} of {self.counts['answers']:,} requests were refused, {allowed}: "
                 f"{refusals[-1]}. See §prompt.tuples where they are too long, and §model.extra."
             )
         if self.task.kind is SPAN and self.counts["empty"] > most:
-            raise HeedError(
+            raise HeedfulError(
                 f"{self.name} left {self.counts['empty']:,} of {self.counts['answers']:,} answers empty, which is not "
                 f"the same as no answer, {allowed}: raise §model.max_tokens, or look at the log of the server."
             )
@@ -224,7 +226,7 @@ class Endpoint(Classifier):
             rank_zero_info(f"{self._asker.meter.text}; {reused:,} answers came from {self.cache}.{aside}")
 
     def configure_optimizers(self) -> dict[str, Any]:
-        raise HeedError(f"§model {type(self).__name__} is asked and never trained: python evaluate.py measures it.")
+        raise HeedfulError(f"§model {type(self).__name__} is asked and never trained: python evaluate.py measures it.")
 
     def export(self, folder: str, weights: bool) -> None:
         """There is nothing to export."""

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from lightning_modules.processors.processor import NumberProcessor
-from lightning_modules.prompted.beginnings import cut, nearness
-from lightning_modules.prompted.prompt_tokens import PromptStore, PromptTokens
-from records import BATCH, Composed, Example, HeedError, Part
-from records.prompts.prompt import Prompt
+from heedful.lightning_modules.processors.processor import NumberProcessor
+from heedful.lightning_modules.prompted.beginnings import cut, nearness
+from heedful.lightning_modules.prompted.prompt_tokens import PromptStore, PromptTokens
+from heedful.records import BATCH, Composed, Example, HeedfulError, Part
+from heedful.records.prompts.prompt import Prompt
 
 ROOM = 4  # tokens that a part keeps at least
 
@@ -28,7 +28,7 @@ class PromptProcessor(NumberProcessor):
         longest_answer: Tokens that are kept free for an answer.
 
     Raises:
-        HeedError: Instruction and demonstrations leave no room for an example.
+        HeedfulError: Instruction and demonstrations leave no room for an example.
     """
 
     parts = ("prompt",)  # the one content that is numbered
@@ -45,7 +45,7 @@ class PromptProcessor(NumberProcessor):
         names = prompt.task.parts
         empty = self.store.lengths(self.store.numbers([self._text([""] * len(names))]))[0]
         if self.budget < empty + ROOM * len(names):
-            raise HeedError(
+            raise HeedfulError(
                 f"Instruction and demonstrations have {len(self.tokens.prefix):,} tokens, and the model reads "
                 f"{max_length:,}: lower §prompt.tuples, or raise §model.max_length."
             )

@@ -6,9 +6,9 @@ from itertools import chain
 import numpy as np
 from transformers import PreTrainedTokenizerBase
 
-from lightning_modules.processors.token_store import TokenStore
-from records import HeedError
-from records.prompts.prompt import Prompt
+from heedful.lightning_modules.processors.token_store import TokenStore
+from heedful.records import HeedfulError
+from heedful.records.prompts.prompt import Prompt
 
 MARK = "\ue000"  # of the private use area, stands for the question while the words around it are found
 BEGINNINGS = ("a", "The", "0", "?", '"', "È", "人", "(")  # of questions, to see which tokens do not depend on them
@@ -31,7 +31,7 @@ class PromptTokens:
         answers: The ids of each of ``prompt.answers``, behind the text.
 
     Raises:
-        HeedError: The tokenizer joins an answer to the words before it, or gives two answers ids of which one begins
+        HeedfulError: The tokenizer joins an answer to the words before it, or gives two answers ids of which one begins
             with the other; or a demonstration holds a mark of its own.
     """
 
@@ -76,7 +76,7 @@ class PromptTokens:
         added = {tuple(after[len(before) :]) for before, after in zip(ids, whole, strict=True)}
         joined = any(after[: len(before)] != before for before, after in zip(ids, whole, strict=True))
         if joined or len(added) > 1 or not (tokens := added.pop()):
-            raise HeedError(
+            raise HeedfulError(
                 f"The tokenizer joins the answer {answer!r} to the words before it: end the question of the wording "
                 f"{self.prompt.name} (§data.prompts) with a colon, and begin the answer with a letter."
             )
@@ -87,7 +87,7 @@ class PromptTokens:
             for j, other in enumerate(self.answers):
                 if i != j and one == other[: len(one)]:
                     first, second = self.prompt.answers[i], self.prompt.answers[j]
-                    raise HeedError(
+                    raise HeedfulError(
                         f"The answer {second!r} begins with the tokens of {first!r}, which then is never less likely: "
                         f"give the labels other answers in the wording {self.prompt.name} (§data.prompts)."
                     )
@@ -95,16 +95,16 @@ class PromptTokens:
     def require_no_special(self, question: str, uid: str) -> None:
         """Refuse a text that holds one of the tokenizer's own marks, such as the end of a turn."""
         if special := next((token for token in self._special if token in question), None):
-            raise HeedError(f"{uid} holds {special!r}, which the model reads as a mark of its own: change the text.")
+            raise HeedfulError(f"{uid} holds {special!r}, which the model reads as a mark of its own: change the text.")
 
     def without_prefix(self, ids: Sequence[int]) -> Sequence[int]:
         """The ids of a whole text behind those that all share.
 
         Raises:
-            HeedError: It does not begin with them.
+            HeedfulError: It does not begin with them.
         """
         if ids[: len(self.prefix)] != self.prefix:
-            raise HeedError(
+            raise HeedfulError(
                 f"The tokenizer joins a question to the words before it: begin the question of the wording "
                 f"{self.prompt.name} (§data.prompts) with a word of its own."
             )

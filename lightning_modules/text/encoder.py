@@ -3,10 +3,10 @@
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
-from lightning_modules.pretrained.vocabulary import padding_of
-from lightning_modules.pretrained_classifier import PretrainedClassifier
-from lightning_modules.processors.texts import TextProcessor
-from records import HeedError, Task
+from heedful.lightning_modules.pretrained.vocabulary import padding_of
+from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
+from heedful.lightning_modules.processors.texts import TextProcessor
+from heedful.records import HeedfulError, Task
 
 
 class Encoder(PretrainedClassifier):
@@ -18,7 +18,7 @@ class Encoder(PretrainedClassifier):
         tokenizer = self.open_backbone(task)
         pad_id = padding_of(self.config, tokenizer)
         if pad_id is None:
-            raise HeedError(
+            raise HeedfulError(
                 f"Neither the config.json of {self.backbone} nor its tokenizer names a token for padding, so examples "
                 "cannot stand in one batch: add its pad_token_id to config.json."
             )

@@ -8,10 +8,10 @@ from torch import Tensor
 from torch.nn import functional as F
 from transformers import AutoModelForQuestionAnswering
 
-from lightning_modules.outputs import Outputs
-from lightning_modules.pretrained_classifier import PretrainedClassifier, drop
-from lightning_modules.processors.windows import WindowProcessor
-from records import SPAN, HeedError, Task
+from heedful.lightning_modules.outputs import Outputs
+from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier, drop
+from heedful.lightning_modules.processors.windows import WindowProcessor
+from heedful.records import SPAN, HeedfulError, Task
 
 WINDOWS = 64  # that the network reads at a time when it predicts
 
@@ -46,12 +46,12 @@ class Reader(PretrainedClassifier):
         drop(kwargs, "labels", "collapse")
         super().__init__(backbone, max_length, labels=None, collapse=None, **kwargs)
         if not 1 <= longest_answer <= overlap:
-            raise HeedError(f"§model.longest_answer {longest_answer} should be from 1 to §model.overlap {overlap}.")
+            raise HeedfulError(f"§model.longest_answer {longest_answer} should be from 1 to §model.overlap {overlap}.")
         self.overlap, self.longest_answer, self.threshold = overlap, longest_answer, threshold
 
     def prepare(self, task: Task) -> None:
         if len(task.parts) > 2:
-            raise HeedError(
+            raise HeedfulError(
                 f"§model {type(self).__name__} reads a text and a question, and these data have also "
                 f"{', '.join(task.parts[2:])}: take a model that writes the answer, such as §model t5, or name two "
                 "§data.parts."
@@ -63,7 +63,7 @@ class Reader(PretrainedClassifier):
 
     def require_head(self) -> None:
         if not self.trained:
-            raise HeedError(f"The model {self.backbone} was never trained to answer questions: name a §checkpoint.")
+            raise HeedfulError(f"The model {self.backbone} was never trained to answer questions: name a §checkpoint.")
 
     def logits(self, inputs: dict[str, Any]) -> Tensor:
         """Scores of starts and of ends, [2, windows, tokens]; the network reads some windows at a time."""

@@ -9,16 +9,16 @@ from torch import Tensor, nn
 from transformers import AutoModelForSeq2SeqLM, LogitsProcessor, PretrainedConfig
 from transformers.modeling_outputs import BaseModelOutput
 
-from lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
-from lightning_modules.pretrained.backbone_config import LEARNED
-from lightning_modules.pretrained.backbones import quiet
-from lightning_modules.pretrained.labels import is_named, meanings, require_head_for
-from lightning_modules.pretrained_classifier import PretrainedClassifier, drop
-from lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
-from lightning_modules.processors.templates import TemplateProcessor, in_one_text
-from records import CLASSIFICATION, NO_LABEL, HeedError, Task, rename_parts
-from records.prompts.prompt import Prompt
-from records.prompts.wording import Wording
+from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
+from heedful.lightning_modules.pretrained.backbone_config import LEARNED
+from heedful.lightning_modules.pretrained.backbones import quiet
+from heedful.lightning_modules.pretrained.labels import is_named, meanings, require_head_for
+from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier, drop
+from heedful.lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
+from heedful.lightning_modules.processors.templates import TemplateProcessor, in_one_text
+from heedful.records import CLASSIFICATION, NO_LABEL, HeedfulError, Task, rename_parts
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
 
 LONGEST = 8  # tokens that it writes in answer to a prompt, if no label is longer (CAT, §4.2)
 
@@ -73,9 +73,9 @@ class Seq2Seq(PretrainedClassifier):
 
     def require_architecture(self) -> None:
         if not self.config.is_encoder_decoder:
-            raise HeedError(
+            raise HeedfulError(
                 f"§model.backbone {self.backbone} writes no text ({self.config.model_type}): take it as an encoder, "
-                "with §model lightning_modules.Encoder."
+                "with §model Encoder."
             )
 
     def prepare(self, task: Task) -> None:
@@ -98,7 +98,7 @@ class Seq2Seq(PretrainedClassifier):
         """Make the processor for a prompt.
 
         Raises:
-            HeedError: It leaves no room for the example.
+            HeedfulError: It leaves no room for the example.
         """
         before, (prefix, template) = self.processor, in_one_text(prompt)
         self.processor = type(before)(before.tokenizer, template, self.max_length, self.task.form, prefix)
@@ -131,7 +131,7 @@ class Seq2Seq(PretrainedClassifier):
         tokenizer = self.processor.tokenizer
         ids = [tokenizer(text_target=text)["input_ids"] for text in targets]
         if len(set(map(tuple, ids))) < len(ids):
-            raise HeedError(f"The tokenizer of {self.backbone} cannot tell apart the texts {', '.join(targets)}.")
+            raise HeedfulError(f"The tokenizer of {self.backbone} cannot tell apart the texts {', '.join(targets)}.")
         written, read = teach(ids, tokenizer.pad_token_id, self.config.decoder_start_token_id)
         self.register_buffer("written", written, persistent=False)
         self.register_buffer("read", read, persistent=False)
@@ -150,7 +150,7 @@ class Seq2Seq(PretrainedClassifier):
     def require_precision(self, precision: str) -> None:
         """Refuse float16 for a T5, whose activations overflow in it."""
         if "t5" in self.config.model_type and precision in ("16", "16-mixed", "16-true", "transformer-engine-float16"):
-            raise HeedError(
+            raise HeedfulError(
                 f"§trainer.precision {precision}: activations of {self.backbone} overflow in float16; take bf16-mixed "
                 "or 32-true."
             )
@@ -166,13 +166,13 @@ class Seq2Seq(PretrainedClassifier):
         that it has one; transformers takes the table where the file lacks it.
 
         Raises:
-            HeedError: It is not there.
+            HeedfulError: It is not there.
         """
         network = super().load_network()
         said, _ = PretrainedConfig.get_config_dict(self.folder)
         outputs, inputs = network.get_output_embeddings(), network.get_input_embeddings()
         if said.get("tie_word_embeddings") is False and outputs.weight is inputs.weight:
-            raise HeedError(
+            raise HeedfulError(
                 f"The weights of {self.backbone} lack the output layer (lm_head.weight), which by its config.json is "
                 "not the table of embeddings: take the config.json and the weights of one and the same model."
             )

@@ -8,24 +8,24 @@ import torch
 from pytorch_lightning.utilities import rank_zero_info
 from torch import Tensor
 
-from lightning_modules.outputs import Outputs
-from lightning_modules.pretrained.backbone_config import LEARNED
-from lightning_modules.pretrained_classifier import drop
-from lightning_modules.processors.processor import chosen
-from lightning_modules.processors.targets import teach
-from lightning_modules.processors.templates import TemplateProcessor
-from lightning_modules.text.seq2seq import Seq2Seq
-from records import NO_LABEL, SPAN, Example, HeedError, Task, column
-from records.answers import NO_ANSWER, normalised
-from records.prompts.prompt import Prompt
-from records.prompts.wording import Wording
+from heedful.lightning_modules.outputs import Outputs
+from heedful.lightning_modules.pretrained.backbone_config import LEARNED
+from heedful.lightning_modules.pretrained_classifier import drop
+from heedful.lightning_modules.processors.processor import chosen
+from heedful.lightning_modules.processors.targets import teach
+from heedful.lightning_modules.processors.templates import TemplateProcessor
+from heedful.lightning_modules.text.seq2seq import Seq2Seq
+from heedful.records import NO_LABEL, SPAN, Example, HeedfulError, Task, column
+from heedful.records.answers import NO_ANSWER, normalised
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
 
 
 class AnswerProcessor(TemplateProcessor):
     """Makes what :class:`TemplateProcessor` does, and the tokens of the answers that are to be written.
 
     The first gold answer is taught, or the text that stands for no answer. ``written`` and ``read`` are int64
-    [examples, tokens], as :func:`~lightning_modules.processors.targets.teach` makes them.
+    [examples, tokens], as :func:`~heedful.lightning_modules.processors.targets.teach` makes them.
     """
 
     no_answer: str
@@ -56,7 +56,7 @@ class Writer(Seq2Seq):
     """
 
     kinds = (SPAN,)
-    refusal = "A Writer answers questions about a text: for labels, take §model lightning_modules.Seq2Seq."
+    refusal = "A Writer answers questions about a text: for labels, take §model Seq2Seq."
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Writer(Seq2Seq):
         self._name_no_answer(self.no_answer)
         ids = tokenizer(text_target=self.no_answer)["input_ids"]
         if (read := self._text(ids)) != self.no_answer:
-            raise HeedError(
+            raise HeedfulError(
                 f"§model.no_answer {self.no_answer!r}: the tokenizer of {self.backbone} reads it as {read!r}, so no "
                 "written answer is that text: take one of words that it knows, with single spaces."
             )

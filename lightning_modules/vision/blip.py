@@ -19,11 +19,11 @@ from transformers import (
 )
 from transformers.models.blip.modeling_blip_text import BlipTextAttention
 
-from lightning_modules.pretrained.backbone_config import LEARNED, require_positions
-from lightning_modules.pretrained.backbones import load, load_weights
-from lightning_modules.processors.pictures import Resize, ResizeTo, normalised, sent
-from lightning_modules.vision.picture_classifier import PictureClassifier
-from records import HeedError, Task
+from heedful.lightning_modules.pretrained.backbone_config import LEARNED, require_positions
+from heedful.lightning_modules.pretrained.backbones import load, load_weights
+from heedful.lightning_modules.processors.pictures import Resize, ResizeTo, normalised, sent
+from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
+from heedful.records import HeedfulError, Task
 
 ENCODE = "[ENC]"  # the first token of a text that is read with a picture
 TEXT = {  # where a released model without a text encoder keeps what can be one
@@ -73,7 +73,7 @@ class TwinCrossAttention(nn.Module):
 class BlipClassifier(BlipPreTrainedModel):
     """BLIP's vision encoder, its image-grounded text encoder, and a head over the first token.
 
-    Modules are called as in the models of transformers, so that released weights fit. A config whose entry ``heed``
+    Modules are called as in the models of transformers, so that released weights fit. A config whose entry ``heedful``
     says so makes one that looks at two pictures.
     """
 
@@ -127,11 +127,11 @@ class Blip(PictureClassifier):
         super().require_parts(task)
         if len(task.pictures) > self.most_pictures:
             most = "one picture" if self.most_pictures == 1 else "two pictures at most"
-            raise HeedError(f"§model {type(self).__name__} reads {most}, and there are {', '.join(task.pictures)}.")
+            raise HeedfulError(f"§model {type(self).__name__} reads {most}, and there are {', '.join(task.pictures)}.")
 
     def require_architecture(self) -> None:
         if self.config.model_type != "blip":
-            raise HeedError(f"§model.backbone {self.backbone} is no BLIP ({self.config.model_type}).")
+            raise HeedfulError(f"§model.backbone {self.backbone} is no BLIP ({self.config.model_type}).")
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
         tokenizer, text = super().open_backbone(task), self.config.text_config
@@ -150,7 +150,7 @@ class Blip(PictureClassifier):
         found = load(BlipImageProcessorPil.from_pretrained, self.folder)
         size, steps = self.config.vision_config.image_size, (found.do_resize, found.do_rescale, found.do_normalize)
         if not all(steps) or (found.size.height, found.size.width) != (size, size):
-            raise HeedError(
+            raise HeedfulError(
                 f"§model.backbone {self.backbone}: its preprocessor_config.json does not make pictures of "
                 f"{size} x {size}, which its vision encoder reads."
             )

@@ -8,12 +8,12 @@ from torch import Tensor, nn
 from transformers import BlipForQuestionAnswering
 from transformers.models.blip.modeling_blip_text import BlipTextSelfAttention
 
-from lightning_modules.pretrained.backbone_config import LEARNED
-from lightning_modules.pretrained.labels import is_named, match_labels, require_head_for
-from lightning_modules.pretrained_classifier import drop
-from lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
-from lightning_modules.vision.blip import Blip
-from records import HeedError, Task, listing
+from heedful.lightning_modules.pretrained.backbone_config import LEARNED
+from heedful.lightning_modules.pretrained.labels import is_named, match_labels, require_head_for
+from heedful.lightning_modules.pretrained_classifier import drop
+from heedful.lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
+from heedful.lightning_modules.vision.blip import Blip
+from heedful.records import HeedfulError, Task, listing
 
 SEQUENCES = 256  # answers that the decoder reads together; each takes the scores of a whole vocabulary
 
@@ -60,7 +60,7 @@ class BlipAnswers(Blip):
         drop(kwargs, "labels", "collapse")
         super().__init__(backbone, learning_rate, labels=None, collapse=None, **kwargs)
         if rank < 1:
-            raise HeedError(f"§model.rank {rank}: at least one label must be scored.")
+            raise HeedfulError(f"§model.rank {rank}: at least one label must be scored.")
         self.rank = rank
 
     def match_head(self, task: Task) -> None:
@@ -82,9 +82,9 @@ class BlipAnswers(Blip):
         tokenizer, config = self.processor.tokenizer, self.config.text_config
         ids = [[*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.sep_token_id] for text in targets]
         if twins := [text for row, text in zip(ids, targets, strict=True) if ids.count(row) > 1]:
-            raise HeedError(f"The tokenizer of {self.backbone} cannot tell apart the texts {listing(twins)}.")
+            raise HeedfulError(f"The tokenizer of {self.backbone} cannot tell apart the texts {listing(twins)}.")
         if (longest := max(map(len, ids))) > config.max_position_embeddings:
-            raise HeedError(f"{self.backbone} writes no answer of {longest} tokens, as the longest label has.")
+            raise HeedfulError(f"{self.backbone} writes no answer of {longest} tokens, as the longest label has.")
         written, read = teach(ids, tokenizer.pad_token_id, config.bos_token_id)
         self.register_buffer("written", written, persistent=False)
         self.register_buffer("read", read, persistent=False)

@@ -13,13 +13,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel
 
-from lightning_modules.pretrained.backbone_config import is_size
-from lightning_modules.pretrained.backbones import has_weights, load, load_weights, quiet, require_fit
-from lightning_modules.pretrained.misfits import difference
-from lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
-from lightning_modules.processors.pictures import Resize, ResizeTo, normalised, sent
-from lightning_modules.vision.picture_classifier import PictureClassifier
-from records import HeedError, read_json, write_json
+from heedful.lightning_modules.pretrained.backbone_config import is_size
+from heedful.lightning_modules.pretrained.backbones import has_weights, load, load_weights, quiet, require_fit
+from heedful.lightning_modules.pretrained.misfits import difference
+from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
+from heedful.lightning_modules.processors.pictures import Resize, ResizeTo, normalised, sent
+from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
+from heedful.records import HeedfulError, read_json, write_json
 
 SETTINGS = "vision.json"  # beside an exported model: what is known of the network but for its text encoder
 LAST = "head.3."  # how the last layer is called
@@ -117,7 +117,7 @@ class LateFusion(PictureClassifier):
     ) -> None:
         super().__init__(backbone, **kwargs)
         if image_size is not None and (len(image_size) != 2 or min(image_size) < 1):
-            raise HeedError(f"§model.image_size {image_size} should be a height and a width, as in '[224, 224]'.")
+            raise HeedfulError(f"§model.image_size {image_size} should be a height and a width, as in '[224, 224]'.")
         self.vision, self.freeze_vision, self.hidden, self.image_size = vision, freeze_vision, hidden, image_size
         self._features = torch.zeros(0, 0)  # by number of the picture
         self._known = np.zeros(0, dtype=bool)
@@ -139,14 +139,16 @@ class LateFusion(PictureClassifier):
         if self.trained:
             found = read_json(file)
             if odd := [name for name, is_sound in SOUND.items() if not _holds(is_sound, found, name)]:
-                raise HeedError(f"{file} is damaged (its {odd[0]}): export the model again.")
+                raise HeedfulError(f"{file} is damaged (its {odd[0]}): export the model again.")
             self.require_as_many(found["pictures"])
             self._keep(found)
             return found
         self.vision = self.vision or VISION
         name = _architecture(self.vision)
         if not timm.is_model(name):
-            raise HeedError(f"§model.vision {self.vision}: neither {', '.join(PACKAGED)} nor a name that timm knows.")
+            raise HeedfulError(
+                f"§model.vision {self.vision}: neither {', '.join(PACKAGED)} nor a name that timm knows."
+            )
         known = timm.get_pretrained_cfg(name)
         return {
             "architecture": name,
@@ -162,7 +164,7 @@ class LateFusion(PictureClassifier):
         """Take the settings of a trained network.
 
         Raises:
-            HeedError: The command asks for another one.
+            HeedfulError: The command asks for another one.
         """
         own = {"vision": learned["architecture"]} | {name: learned[name] for name in ("image_size", "hidden")}
         for name, value in own.items():
@@ -170,7 +172,7 @@ class LateFusion(PictureClassifier):
             if asked is None:
                 setattr(self, name, value)
             elif (_architecture(asked) if name == "vision" else asked) != value:
-                raise HeedError(
+                raise HeedfulError(
                     f"§model.{name} {asked}: {self.backbone} was trained with {value}, and keeps it: name that one, or "
                     "leave the setting out."
                 )
@@ -200,7 +202,7 @@ class LateFusion(PictureClassifier):
             vision = timm.create_model(name, pretrained=from_hub, num_classes=0)
         except Exception as error:
             reason = str(error).strip().splitlines() or [type(error).__name__]
-            raise HeedError(
+            raise HeedfulError(
                 f"§model.vision {name} could not be loaded ({reason[0]}): take {' or '.join(PACKAGED)}, which needs "
                 "no hub."
             ) from error

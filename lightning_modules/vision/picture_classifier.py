@@ -6,9 +6,9 @@ from typing import Any
 from torch import nn
 from transformers import BaseImageProcessor
 
-from lightning_modules.pretrained_classifier import PretrainedClassifier
-from lightning_modules.processors.pictures import PictureProcessor, PictureStore, Resize
-from records import HeedError, Task
+from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
+from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, Resize
+from heedful.records import HeedfulError, Task
 
 
 class PictureClassifier(PretrainedClassifier):
@@ -36,9 +36,9 @@ class PictureClassifier(PretrainedClassifier):
     def require_parts(self, task: Task) -> None:
         texts, model = [part for part in task.parts if part not in task.pictures], type(self).__name__
         if len(task.parts) > 1 and not task.pictures:
-            raise HeedError(f"§model {model} reads pictures, and there is none among {', '.join(task.parts)}.")
+            raise HeedfulError(f"§model {model} reads pictures, and there is none among {', '.join(task.parts)}.")
         if len(texts) > 1:
-            raise HeedError(f"§model {model} reads one text beside the pictures, and there are {', '.join(texts)}.")
+            raise HeedfulError(f"§model {model} reads one text beside the pictures, and there are {', '.join(texts)}.")
 
     def prepare(self, task: Task) -> None:
         self.pictures = max(1, len(task.pictures))
@@ -55,10 +55,10 @@ class PictureClassifier(PretrainedClassifier):
         """Refuse data with other pictures than a trained network reads.
 
         Raises:
-            HeedError: It reads more or fewer.
+            HeedfulError: It reads more or fewer.
         """
         if learned != self.pictures:
-            raise HeedError(f"{self.backbone} reads {learned} pictures, and the data have {self.pictures}.")
+            raise HeedfulError(f"{self.backbone} reads {learned} pictures, and the data have {self.pictures}.")
 
     def empty_network(self) -> nn.Module:
         return self.auto(self.config)

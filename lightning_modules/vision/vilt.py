@@ -18,10 +18,10 @@ from transformers import (
     ViltImageProcessorPil,
 )
 
-from lightning_modules.pretrained.backbones import load
-from lightning_modules.processors.pictures import Resize, normalised
-from lightning_modules.vision.picture_classifier import PictureClassifier
-from records import HeedError, Task
+from heedful.lightning_modules.pretrained.backbones import load
+from heedful.lightning_modules.processors.pictures import Resize, normalised
+from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
+from heedful.records import HeedfulError, Task
 
 PREPROCESSOR = ("preprocessor_config.json", "processor_config.json")  # either says what is done to pictures
 
@@ -48,7 +48,7 @@ class Vilt(PictureClassifier):
 
     def require_architecture(self) -> None:
         if self.config.model_type != "vilt":
-            raise HeedError(
+            raise HeedfulError(
                 f"§model.backbone {self.backbone} is a {self.config.model_type}, and §model vilt takes a ViLT."
             )
 
@@ -75,12 +75,12 @@ class Vilt(PictureClassifier):
             images = load(ViltImageProcessorPil.from_pretrained, self.folder)
         steps = images.do_resize and images.do_rescale and images.do_normalize
         if not steps or images.size.shortest_edge is None or abs(255 * images.rescale_factor - 1) > 1e-6:
-            raise HeedError(
+            raise HeedfulError(
                 f"{self.backbone}: its {PREPROCESSOR[0]} should resize by shortest_edge, rescale by 1/255 and "
                 "normalise, as ViLT's does."
             )
         if np.any(images.size_divisor % np.array(self.config.patch_size)):
-            raise HeedError(
+            raise HeedfulError(
                 f"{self.backbone}: the size_divisor {images.size_divisor} of its {PREPROCESSOR[0]} is no multiple of "
                 f"its patch_size {self.config.patch_size}."
             )
@@ -88,7 +88,7 @@ class Vilt(PictureClassifier):
 
     def require_head(self) -> None:
         if self.head_reads not in (None, self.pictures):
-            raise HeedError(
+            raise HeedfulError(
                 f"The head of {self.backbone} reads {_counted(self.head_reads)}, and here it would read "
                 f"{_counted(self.pictures)}: name a model that was trained on such data."
             )

@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 from PIL import Image
 
 from benchmarks import engine, engine_worker, gpu, gpu_engine, measure, memory, monitoring
-from datamodules import Planted
-from records import CLASSIFICATION, Example, Examples, Task, read_json
+from heedful.datamodules import Planted
+from heedful.records import CLASSIFICATION, Example, Examples, Task, read_json
 
 TRAIN, VALIDATION = 96, 48
 
@@ -98,7 +96,7 @@ def test_attributions_are_compared_with_the_packages(common: list[str], model: P
         assert own["forwards"] - n - own["unique"] in range(n)  # the examples once more; nothing of some is the same
         assert own["unique"] <= n * (samples + 2)
     assert variants["gradients"]["forwards"] == n * (3 + steps)
-    for name in ("captum", "captum, Heed's layers"):
+    for name in ("captum", "captum, Heedful's layers"):
         assert variants[name]["forwards"] == n * (steps + 2)  # both ends, for their embeddings
     assert variants["lime package"]["forwards"] == n * samples
     assert 0 < variants["shap package"]["unique"] <= variants["shap package"]["forwards"]
@@ -136,8 +134,8 @@ def test_training_sees_every_example_once_in_every_variant(common: list[str]) ->
     sizes = ["--examples", "90", "--batch-size", "8", "--repeats", "1", "--validation-examples", "20"]
     found = training.main([*common, *sizes, "--accuracy", "--seeds", "2"])
     variants = found["variants"]
-    assert {name: v["examples"] for name, v in variants.items()} == {"heed": 90, "random": 90, "grouped": 90}
-    assert variants["heed"]["padding"] < variants["random"]["padding"]
+    assert {name: v["examples"] for name, v in variants.items()} == {"heedful": 90, "random": 90, "grouped": 90}
+    assert variants["heedful"]["padding"] < variants["random"]["padding"]
     assert [len(v["values"]) for v in found["accuracy"].values()] == [2, 2, 2]
     assert found["accuracy"]["random"]["differences"] == [0, 0]
 
@@ -270,7 +268,7 @@ def test_pairs_of_random_words_have_as_many_tokens_as_those_of_mnli() -> None:
     assert all(row["premise"] and row["hypothesis"] for row in made)
 
 
-def test_the_gpu_script_needs_nothing_of_heed() -> None:
+def test_the_gpu_script_needs_nothing_of_heedful() -> None:
     text = Path(gpu.__file__).read_text()
     imported = {line.split()[1].split(".")[0] for line in text.splitlines() if line.startswith(("import ", "from "))}
     assert imported - {"argparse", "contextlib", "json", "statistics", "time", "collections", "dataclasses"} == {
@@ -301,7 +299,7 @@ def test_repeats_start_with_another_variant_each_time() -> None:
 
 
 def test_a_table_fits_a_terminal() -> None:
-    rows = [["", "forwards", "seconds"], ["(a) Heed", "1,234", measure.Spread.of([3.0, 1.0, 2.0]).text(1)]]
+    rows = [["", "forwards", "seconds"], ["(a) Heedful", "1,234", measure.Spread.of([3.0, 1.0, 2.0]).text(1)]]
     text = measure.table("Title", rows)
     assert "2.0 [1.0, 3.0]" in text
     assert max(map(len, text.splitlines())) <= 80

@@ -7,14 +7,14 @@ import pytest
 import torch
 from transformers import RobertaConfig, RobertaModel, RobertaTokenizer
 
-from callbacks import Attributions, Nothing, Setting
-from callbacks.engine import inquiry
-from callbacks.engine.inquiry import Ask
-from datamodules import PairedData
-from lightning_modules import Encoder, Seq2Seq
-from lightning_modules.processors.hiding import HiddenWords
-from records import Example, Examples, HeedError, stopping
-from records.rows import BASE, select
+from heedful.callbacks import Attributions, Nothing, Setting
+from heedful.callbacks.engine import inquiry
+from heedful.callbacks.engine.inquiry import Ask
+from heedful.datamodules import PairedData
+from heedful.lightning_modules import Encoder, Seq2Seq
+from heedful.lightning_modules.processors.hiding import HiddenWords
+from heedful.records import Example, Examples, HeedfulError, stopping
+from heedful.records.rows import BASE, select
 
 from letters import LABELS, METHODS, Letters, by_example, random, reader, rows_of
 from oracles import measure
@@ -256,7 +256,7 @@ class NotFinite(Encoder):
 def test_outputs_that_are_not_finite_are_refused(tiny_bert):
     data = Letters()
     module = NotFinite(str(tiny_bert), max_length=64)
-    with pytest.raises(HeedError, match=r"outputs are not finite for .* predictions \(inputs without words\)"):
+    with pytest.raises(HeedfulError, match=r"outputs are not finite for .* predictions \(inputs without words\)"):
         explain(module, data, ["shap"])
 
 
@@ -267,7 +267,7 @@ def test_gradients_that_are_not_finite_are_refused(tiny_bert, monkeypatch):
         return torch.full(inputs["input_ids"].shape, torch.nan)
 
     monkeypatch.setattr(inquiry, "integrated_gradients", broken)
-    with pytest.raises(HeedError, match=r"outputs are not finite for 6 of 6 predictions \(integrated gradients\)"):
+    with pytest.raises(HeedfulError, match=r"outputs are not finite for 6 of 6 predictions \(integrated gradients\)"):
         explain(reader(tiny_bert, data), data, ["gradients"])
 
 
@@ -278,7 +278,7 @@ def test_a_probability_of_1_has_no_log_odds(tiny_bert):
     rows = rows_of(explain(module, data, ["shap"], scale="logit"))
     assert [row["full"] for row in rows] == pytest.approx([80 - math.log(2)] * len(rows))
     module.network.gain = 200.0
-    with pytest.raises(HeedError, match=r"scale logit: 6 of 12 inputs have .* 0 or 1 .*: take probability"):
+    with pytest.raises(HeedfulError, match=r"scale logit: 6 of 12 inputs have .* 0 or 1 .*: take probability"):
         explain(module, data, ["shap"], scale="logit")
 
 
@@ -311,13 +311,13 @@ def test_sigterm_ends_it_where_processes_meet(tiny_bert, method, monkeypatch):
     ],
 )
 def test_settings_that_make_no_sense(settings, message):
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         Attributions(**settings)
 
 
 def test_a_budget_that_a_method_cannot_do_with(tiny_bert):
     data = Letters()
-    with pytest.raises(HeedError, match=r"samples is 4, but permutation needs \d+ or more"):
+    with pytest.raises(HeedfulError, match=r"samples is 4, but permutation needs \d+ or more"):
         explain(reader(tiny_bert, data), data, ["permutation"], samples=4)
 
 
@@ -331,5 +331,5 @@ def test_what_has_no_labels_is_left_alone():
 
 def test_methods_may_be_named_in_one_text():
     assert Attributions("lime, shap").methods == ("lime", "shap")
-    with pytest.raises(HeedError, match="methods sharp: unknown"):
+    with pytest.raises(HeedfulError, match="methods sharp: unknown"):
         Attributions("sharp")

@@ -4,10 +4,10 @@ import logging
 
 import pytest
 
-from callbacks import Attributions
-from callbacks.evaluations.attributions import attribution_inquiry
-from lightning_modules import NO_LABEL_NUMBER, Encoder, Outputs
-from records import Example, Examples
+from heedful.callbacks import Attributions
+from heedful.callbacks.evaluations.attributions import attribution_inquiry
+from heedful.lightning_modules import NO_LABEL_NUMBER, Encoder, Outputs
+from heedful.records import Example, Examples
 
 from letters import Letters, Reads, by_example, reader, rows_of
 from oracles import measure
@@ -100,7 +100,7 @@ def test_swapped_parts_come_from_the_split_of_the_example(tiny_bert):
 
 def test_a_log_says_how_far_it_is(tiny_bert, monkeypatch, caplog):
     data = Letters()
-    monkeypatch.setattr("callbacks.engine.pace.EVERY", 0.0)
+    monkeypatch.setattr("heedful.callbacks.engine.pace.EVERY", 0.0)
     monkeypatch.setattr(attribution_inquiry, "TOGETHER", 4)
     with caplog.at_level(logging.INFO):
         explained(reader(tiny_bert, data), data)

@@ -5,12 +5,12 @@ import pytest
 import torch
 from pytorch_lightning import Trainer
 
-from callbacks import Accuracy, Engine, NaturalLogic, Nothing, Setting
-from datamodules import PairedText, Planted
-from lightning_modules import Classifier, Outputs
-from lightning_modules.processors.processor import Processor
-from records import HeedError
-from records.rows import select
+from heedful.callbacks import Accuracy, Engine, NaturalLogic, Nothing, Setting
+from heedful.datamodules import PairedText, Planted
+from heedful.lightning_modules import Classifier, Outputs
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.records import HeedfulError
+from heedful.records.rows import select
 
 LABELS = ("entailment", "neutral", "contradiction")
 UP, DOWN, P, Q = 3, 4, 5, 2  # upward and downward contexts; pairs of relation leq, and unrelated ones
@@ -162,7 +162,7 @@ def test_the_two_rules_part_where_entailment_is_first_with_less_than_half(nlixy)
 
 def test_a_model_without_entailment_is_refused(nlixy):
     data = PairedText("d", {"premise": "p", "hypothesis": "h"}, {"yes": [], "no": []})
-    with pytest.raises(HeedError, match="^path .*: entailment is none of the labels yes, no"):
+    with pytest.raises(HeedfulError, match="^path .*: entailment is none of the labels yes, no"):
         NaturalLogic(str(nlixy)).plan(Setting(data))
 
 
@@ -171,5 +171,5 @@ def test_without_a_path_there_is_nothing_to_do():
 
 
 def test_at_least_one_seed():
-    with pytest.raises(HeedError, match="seeds"):
+    with pytest.raises(HeedfulError, match="seeds"):
         NaturalLogic(seeds=0)

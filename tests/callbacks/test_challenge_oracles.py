@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from callbacks import Challenge, Nothing, Setting
-from datamodules import PairedData, PairedTables, Planted
-from interventions import KINDS
-from interventions.hypotheses.analysis import Analysis, RuleAnalyser, Span
-from interventions.tables.allowed_transitions import LABELS
-from lightning_modules import Classifier
-from lightning_modules.processors.processor import Processor
-from records import Example, Examples, HeedError, Table
+from heedful.callbacks import Challenge, Nothing, Setting
+from heedful.datamodules import PairedData, PairedTables, Planted
+from heedful.interventions import KINDS
+from heedful.interventions.hypotheses.analysis import Analysis, RuleAnalyser, Span
+from heedful.interventions.tables.allowed_transitions import LABELS
+from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.records import Example, Examples, HeedfulError, Table
 
 from oracles import measure as measured
 from oracles import sure_of
@@ -127,7 +127,7 @@ def found(engine, name):
 
 @pytest.fixture
 def no_spacy(monkeypatch):
-    monkeypatch.setattr("interventions.hypotheses.spacy_analyser.MODELS", ("no_such_model",))
+    monkeypatch.setattr("heedful.interventions.hypotheses.spacy_analyser.MODELS", ("no_such_model",))
 
 
 pytestmark = pytest.mark.usefixtures("no_spacy")
@@ -186,7 +186,7 @@ def test_half_or_double_is_of_numbers_alone_and_needs_them():
     assert rest[0] == rest[1]
     assert plain.rows["challenge"][1]["manifest"] != halved.rows["challenge"][1]["manifest"]
     assert Challenge(half_or_double=True).title == "challenge-half_or_double"
-    with pytest.raises(HeedError, match="^half_or_double needs numbers among kinds"):
+    with pytest.raises(HeedfulError, match="^half_or_double needs numbers among kinds"):
         Challenge(["negation"], half_or_double=True)
 
 
@@ -303,7 +303,7 @@ def test_names_need_spacy_and_without_it_that_is_said_and_counted(caplog):
     assert engine.results["counts"]["challenge/left_out"] == ["entities"]
     assert engine.results["counts"]["challenge/analyser"] == "rules-2"
     assert not any("entities" in name for name in engine.measurements)
-    with pytest.raises(HeedError, match=r"^kinds entities: Entities .* need spaCy .*pip install 'spacy"):
+    with pytest.raises(HeedfulError, match=r"^kinds entities: Entities .* need spaCy .*pip install 'spacy"):
         Challenge(["title", "entities"])
     assert measure(kinds=["negation"]).results["counts"]["challenge/left_out"] == []
 
@@ -324,7 +324,7 @@ class KnowsLondon:
 
 def test_with_a_parser_names_change_as_well_and_the_manifest_says_which_one(monkeypatch):
     plain = measure(kinds=["numbers"])
-    monkeypatch.setattr("callbacks.evaluations.tables.challenge.best_analyser", KnowsLondon)
+    monkeypatch.setattr("heedful.callbacks.evaluations.tables.challenge.best_analyser", KnowsLondon)
     with_names, numbers = measure(), measure(kinds=["numbers"])
     assert with_names.results["counts"]["challenge/analyser"] == "london"
     assert with_names.results["counts"]["challenge/left_out"] == []
@@ -344,7 +344,7 @@ def test_only_the_kinds_that_were_asked_for():
     for kinds in (["title"], ["numbers"], None):
         engine = measure(kinds=kinds)
         assert set(engine.headlines) <= set(engine.measurements)
-    with pytest.raises(HeedError, match="^kinds verbs: unknown; known are entities, nominal_modifiers, "):
+    with pytest.raises(HeedfulError, match="^kinds verbs: unknown; known are entities, nominal_modifiers, "):
         Challenge(["numbers", "verbs"])
 
 

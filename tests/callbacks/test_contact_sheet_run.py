@@ -12,15 +12,15 @@ from pytorch_lightning import Trainer
 from pytorch_lightning.loggers import TensorBoardLogger
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from callbacks import Accuracy, Answers, Attentiveness, ContactSheet, Engine, RunFolder
-from callbacks.outputs.contact_sheet import pair_of
-from datamodules import PairedData, PairedImages, Planted, Reading
-from datamodules.sources.image_files import thumbnail
-from lightning_modules import Classifier, Outputs
-from lightning_modules.processors.processor import Processor
-from records import Example, Examples, HeedError, Picture, Table, TableForm, generator
-from records.rows import select
-from reports.figures.contact_sheet import Unchanged, unchanged
+from heedful.callbacks import Accuracy, Answers, Attentiveness, ContactSheet, Engine, RunFolder
+from heedful.callbacks.outputs.contact_sheet import pair_of
+from heedful.datamodules import PairedData, PairedImages, Planted, Reading
+from heedful.datamodules.sources.image_files import thumbnail
+from heedful.lightning_modules import Classifier, Outputs
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.records import Example, Examples, HeedfulError, Picture, Table, TableForm, generator
+from heedful.records.rows import select
+from heedful.reports.figures.contact_sheet import Unchanged, unchanged
 
 from oracles import sure_of
 
@@ -255,7 +255,7 @@ def test_a_thumbnail_is_small_upright_and_of_a_known_format(tmp_path):
     assert small[90, 10, 0] > 200
     Image.new("RGB", (4, 4)).save(tmp_path / "b.ico")
     data = (tmp_path / "b.ico").read_bytes()
-    with pytest.raises(HeedError, match="row 1: the picture .*b.ico is damaged"):
+    with pytest.raises(HeedfulError, match="row 1: the picture .*b.ico is damaged"):
         thumbnail(Picture(hashlib.sha256(data).hexdigest(), str(tmp_path / "b.ico"), 0, len(data), "row 1"))
 
 

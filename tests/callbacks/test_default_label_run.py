@@ -2,9 +2,9 @@
 
 import pytest
 
-from callbacks import Attentiveness, DefaultLabel, Nothing, Setting
-from datamodules import PairedData
-from records import Example, Examples
+from heedful.callbacks import Attentiveness, DefaultLabel, Nothing, Setting
+from heedful.datamodules import PairedData
+from heedful.records import Example, Examples
 
 from oracles import Oracle, measure, sure_of
 

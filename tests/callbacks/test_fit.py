@@ -9,12 +9,12 @@ import torch
 from pytorch_lightning import Callback, Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
-from callbacks import Accuracy, Attentiveness, BestCheckpoint, Engine
-from callbacks.outputs.run_folder import new_version
-from datamodules import Planted
-from lightning_modules import Encoder
-from records import HeedError
-from records.stopping import Stopped
+from heedful.callbacks import Accuracy, Attentiveness, BestCheckpoint, Engine
+from heedful.callbacks.outputs.run_folder import new_version
+from heedful.datamodules import Planted
+from heedful.lightning_modules import Encoder
+from heedful.records import HeedfulError
+from heedful.records.stopping import Stopped
 
 
 def fit(tiny_bert, folder, epochs=2, monitor=None, ckpt_path=None, stop_after=None, precision=None, **data):
@@ -62,7 +62,7 @@ def test_the_best_loss_is_the_lowest(tiny_bert, tmp_path):
     engine, data = next(c for c in module.trainer.callbacks if isinstance(c, Engine)), module.trainer.datamodule
     for loss in ("loss/train", "loss/planted"):
         BestCheckpoint(loss, mode="min").require_known(engine, data)
-        with pytest.raises(HeedError, match=rf"monitor {loss}: the best loss is the lowest: .*mode min"):
+        with pytest.raises(HeedfulError, match=rf"monitor {loss}: the best loss is the lowest: .*mode min"):
             BestCheckpoint(loss).require_known(engine, data)
     measured = engine.measurements["loss/planted"].value
     assert module.trainer.callback_metrics["loss/planted"].item() == pytest.approx(measured, rel=1e-6)
@@ -81,13 +81,15 @@ def test_an_undefined_metric_is_not_the_best_and_stops_nothing(tiny_bert, tmp_pa
 
 
 def test_a_misspelt_monitor_is_an_error_before_anything_is_trained(tiny_bert, tmp_path):
-    with pytest.raises(HeedError, match="attentiveness/nonsense: unknown; there are accuracy/planted, attentiveness/"):
+    with pytest.raises(
+        HeedfulError, match="attentiveness/nonsense: unknown; there are accuracy/planted, attentiveness/"
+    ):
         fit(tiny_bert, tmp_path, monitor="attentiveness/nonsense")
 
 
 @pytest.mark.parametrize("monitor", ["accuracy/planted/nonsense", "attentiveness/planted/premise/entailed"])
 def test_a_monitor_that_no_evaluation_may_yield_is_refused(tiny_bert, tmp_path, monitor):
-    with pytest.raises(HeedError, match=f"{monitor}: unknown; there are accuracy/planted, attentiveness/"):
+    with pytest.raises(HeedfulError, match=f"{monitor}: unknown; there are accuracy/planted, attentiveness/"):
         fit(tiny_bert, tmp_path, monitor=monitor)
     assert not list(tmp_path.iterdir())
 
@@ -101,7 +103,7 @@ def test_every_number_of_an_epoch_but_noise_may_be_monitored(tiny_bert, tmp_path
 
 def test_what_was_learned_is_kept_where_the_monitor_was_not_measured(tiny_bert, tmp_path):
     monitor = "attentiveness/planted/premise/with_invalid"  # only of a model that writes
-    with pytest.raises(HeedError, match=f"monitor {monitor}: not measured; there are accuracy/planted, "):
+    with pytest.raises(HeedfulError, match=f"monitor {monitor}: not measured; there are accuracy/planted, "):
         fit(tiny_bert, tmp_path, epochs=1, monitor=monitor)
     assert torch.load(tmp_path / "last.ckpt", weights_only=True)["global_step"] == 4
 
@@ -120,7 +122,7 @@ def test_bf16_training_clips_gradients(tiny_bert, tmp_path):
 
 
 def test_several_best_checkpoints_need_names_of_their_own():
-    with pytest.raises(HeedError, match="needs a field in filename"):
+    with pytest.raises(HeedfulError, match="needs a field in filename"):
         BestCheckpoint(save_top_k=2)
     assert BestCheckpoint(save_top_k=2, filename="best-{epoch}").save_top_k == 2
 
@@ -138,7 +140,7 @@ def test_several_best_checkpoints_need_names_of_their_own():
     ],
 )
 def test_checkpoints_that_are_not_what_was_measured_are_refused(setting, message):
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         BestCheckpoint(**setting)
     BestCheckpoint(**{name: 0 if name == "every_n_train_steps" else None for name in setting})
 

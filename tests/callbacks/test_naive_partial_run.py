@@ -1,8 +1,8 @@
 """One part alone for models of both, through the real engine."""
 
-from callbacks import Accuracy, Attentiveness, NaivePartial, Nothing, Setting
-from datamodules import PairedData
-from records import Example, Examples
+from heedful.callbacks import Accuracy, Attentiveness, NaivePartial, Nothing, Setting
+from heedful.datamodules import PairedData
+from heedful.records import Example, Examples
 
 from oracles import measure
 

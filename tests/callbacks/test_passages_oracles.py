@@ -3,17 +3,15 @@
 import json
 import re
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 
-from callbacks import Answers, Attentiveness
-from datamodules import Reading
-from lightning_modules import Outputs, Reader
-from lightning_modules.processors.processor import Processor
-from records import HeedError
-from records.answers import exact_match
+from heedful.callbacks import Answers, Attentiveness
+from heedful.datamodules import Reading
+from heedful.lightning_modules import Outputs, Reader
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.records import HeedfulError
+from heedful.records.answers import exact_match
 
 from oracles import Oracle, measure
 
@@ -178,7 +176,7 @@ def test_settings_that_make_no_sense_are_refused(folder, tiny_bert):
         ({"swap": ["passage+distractor"]}, r"swap distractor must change"),
         ({"partial": "question"}, "partial question is for a text and a question, and rag has passage, question, dist"),
     ):
-        with pytest.raises(HeedError, match=message):
+        with pytest.raises(HeedfulError, match=message):
             rag(folder, **settings)
-    with pytest.raises(HeedError, match="have also distractor: take a model that writes the answer"):
+    with pytest.raises(HeedfulError, match="have also distractor: take a model that writes the answer"):
         Reader(str(tiny_bert), max_length=64, overlap=32).prepare(rag(folder).task)

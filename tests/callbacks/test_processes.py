@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamodules import Planted
-from datamodules.base.sampler import evaluation_batches
-from lightning_modules import Encoder
-from records.rows import read_rows, select
+from heedful.datamodules import Planted
+from heedful.datamodules.base.sampler import evaluation_batches
+from heedful.lightning_modules import Encoder
+from heedful.records.rows import read_rows, select
 
 ROOT = Path(__file__).parents[2]
 SIZES = (1, 2, 3, 5, 37, 64)  # in batches of 4: most leave ranks of unequal load, some a rank without work
@@ -23,16 +23,17 @@ BATCH = 4
 
 SCRIPT = """
 import sys
-import torchvision_fix
+import heedful
 import torch
 from pytorch_lightning import Callback, Trainer
-from callbacks import Accuracy, Answers, Attentiveness, Attributions, ContactSheet, Engine, NaturalLogic, RunFolder
-from datamodules import PairedImages, Planted, Reading
-from lightning_modules import Encoder, LateFusion, Reader
-from lightning_modules.vision import late_fusion
+from heedful.callbacks import Accuracy, Answers, Attentiveness, Attributions, ContactSheet, Engine
+from heedful.callbacks import NaturalLogic, RunFolder
+from heedful.datamodules import PairedImages, Planted, Reading
+from heedful.lightning_modules import Encoder, LateFusion, Reader
+from heedful.lightning_modules.vision import late_fusion
 from pathlib import Path
 from ranks import fork
-from records import HeedError
+from heedful.records import HeedfulError
 
 sizes, batch, backbone, nlixy = eval(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5]
 squad, squares, output = *sys.argv[5:7], Path(sys.argv[7])
@@ -110,7 +111,7 @@ def rank_of(rank, world):
         for case, data in (("planted", Planted(n_validation=9, grammar_seed=rank)), ("nlixy", Planted(n_validation=9))):
             try:
                 validate(world, Encoder(backbone, max_length=64), data, output / "refused", Accuracy(), other)
-            except HeedError as error:
+            except HeedfulError as error:
                 (output / f"refused-{case}-{rank}").write_text(str(error))
 
 

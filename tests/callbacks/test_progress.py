@@ -12,10 +12,10 @@ from pytorch_lightning.callbacks.progress import rich_progress
 from rich import get_console
 from rich.console import Console
 
-from callbacks import Accuracy, Attentiveness, Engine
-from callbacks.outputs.progress import Progress
-from datamodules import Planted
-from lightning_modules import Encoder
+from heedful.callbacks import Accuracy, Attentiveness, Engine
+from heedful.callbacks.outputs.progress import Progress
+from heedful.datamodules import Planted
+from heedful.lightning_modules import Encoder
 
 
 class Seen(Callback):

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from callbacks import Nothing, Setting, TableRows
-from datamodules import PairedData, Planted
-from interventions import Donors, RowEdits
-from interventions.tables.allowed_transitions import LABELS
-from lightning_modules import Encoder
-from records import Example, Examples, HeedError, Table
+from heedful.callbacks import Nothing, Setting, TableRows
+from heedful.datamodules import PairedData, Planted
+from heedful.interventions import Donors, RowEdits
+from heedful.interventions.tables.allowed_transitions import LABELS
+from heedful.lightning_modules import Encoder
+from heedful.records import Example, Examples, HeedfulError, Table
 
 import oracles
 
@@ -298,5 +298,5 @@ def test_all_operations_take_the_same_hypotheses():
     ],
 )
 def test_settings_that_make_no_sense(settings, message):
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         TableRows(**settings)

@@ -6,14 +6,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from callbacks import Challenge, CounterfactualTables, Evidence, Nothing, Setting, TableRows
-from datamodules import Planted
-from interventions.tables.allowed_transitions import LABELS
-from lightning_modules import Seq2Seq
-from records import HeedError, MetricName
-from records.rows import contents, save_rows
-from records.storage.results import write_results
-from reports.inoculation import compare, main
+from heedful.callbacks import Challenge, CounterfactualTables, Evidence, Nothing, Setting, TableRows
+from heedful.datamodules import Planted
+from heedful.interventions.tables.allowed_transitions import LABELS
+from heedful.lightning_modules import Seq2Seq
+from heedful.records import HeedfulError, MetricName
+from heedful.records.rows import contents, save_rows
+from heedful.records.storage.results import write_results
+from heedful.reports.inoculation import compare, main
 
 from infotabs_files import PAIRS, C, E, N, module, write_infotabs
 from oracles import measure
@@ -116,7 +116,7 @@ def written(engine: Any, folder: Path) -> Path:
 
 def test_eight_cells_need_the_rows_of_a_model_of_the_hypothesis(folder):
     paths = [str(folder / "flips")]
-    with pytest.raises(HeedError, match="evaluate the model of the hypothesis alone first"):
+    with pytest.raises(HeedfulError, match="evaluate the model of the hypothesis alone first"):
         CounterfactualTables(paths, str(folder))
     partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis"), CounterfactualTables(paths))
     evaluation = CounterfactualTables(paths, str(written(partial, folder / "partial")))
@@ -131,12 +131,12 @@ def test_eight_cells_need_the_rows_of_a_model_of_the_hypothesis(folder):
 def test_eight_cells_are_refused_where_the_other_rows_do_not_fit(folder):
     paths = [str(folder / "flips")]
     reads = measure(reads_the_rows, module(folder), CounterfactualTables(paths))
-    with pytest.raises(HeedError, match="that model reads the table"):
+    with pytest.raises(HeedfulError, match="that model reads the table"):
         CounterfactualTables(paths, str(written(reads, folder / "full"))).plan(Setting(module(folder)))
     partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis"), CounterfactualTables(paths))
     rows, meta = partial.rows["counterfactual_tables"]
     partial.rows["counterfactual_tables"] = rows.slice(2), meta
-    with pytest.raises(HeedError, match="was not predicted; evaluate that model with the same folders"):
+    with pytest.raises(HeedfulError, match="was not predicted; evaluate that model with the same folders"):
         CounterfactualTables(paths, str(written(partial, folder / "partial"))).plan(Setting(module(folder)))
 
 
@@ -153,14 +153,14 @@ def test_eight_cells_are_refused_where_the_other_rows_are_about_other_examples(f
     partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis"), CounterfactualTables(paths))
     changed_base(partial, "counterfactual_tables", content="0" * 16)
     other = str(written(partial, folder / "other"))
-    with pytest.raises(HeedError, match=r"hypothesis_only .* is about other examples: 1 of \d+ have another text"):
+    with pytest.raises(HeedfulError, match=r"hypothesis_only .* is about other examples: 1 of \d+ have another text"):
         CounterfactualTables(paths, other).plan(Setting(module(folder)))
     partial = measure(reads_the_hypothesis, module(folder, partial="hypothesis", seed=4), CounterfactualTables(paths))
-    with pytest.raises(HeedError, match="was evaluated with the seed 4, and this is 0: use one"):
+    with pytest.raises(HeedfulError, match="was evaluated with the seed 4, and this is 0: use one"):
         CounterfactualTables(paths, str(written(partial, folder / "seed"))).plan(Setting(module(folder)))
     save_rows(folder / "seed" / "rows" / "counterfactual_tables.parquet", *partial.rows["counterfactual_tables"])
     (folder / "other" / "rows" / "counterfactual_tables.parquet").write_bytes(b"")
-    with pytest.raises(HeedError, match="hypothesis_only .*: .*parquet is not the file that"):
+    with pytest.raises(HeedfulError, match="hypothesis_only .*: .*parquet is not the file that"):
         CounterfactualTables(paths, other)
 
 
@@ -171,15 +171,15 @@ def test_inoculation_is_refused_where_examples_are_not_the_same(folder):
         engines[name] = measure(rule, module(folder), CounterfactualTables(sets), Challenge())
     before = written(engines["before"], folder / "before")
     assert compare(before, written(engines["after"], folder / "after"))
-    with pytest.raises(HeedError, match="is the evaluation before inoculation itself"):
+    with pytest.raises(HeedfulError, match="is the evaluation before inoculation itself"):
         compare(before, folder / "after" / ".." / "before")
     changed_base(engines["after"], "accuracy", content="0" * 16)
-    with pytest.raises(HeedError, match=r"were evaluated on different examples: 1 of 7 have another text or label"):
+    with pytest.raises(HeedfulError, match=r"were evaluated on different examples: 1 of 7 have another text or label"):
         compare(before, written(engines["after"], folder / "after"))
     engines["after"].rows["accuracy"] = engines["before"].rows["accuracy"]
     engines["after"].rows["challenge"][1]["manifest"] = "other"
     with pytest.raises(
-        HeedError, match=r"The examples of challenge in .* were not made alike \(their manifests differ"
+        HeedfulError, match=r"The examples of challenge in .* were not made alike \(their manifests differ"
     ):
         compare(before, written(engines["after"], folder / "after"))
 
@@ -221,7 +221,7 @@ def test_the_outcome_of_each_split_rests_on_the_seed_of_the_rows(folder):
             assert (in_report.value, in_report.n) == (engine.measurements[shown].value, engine.measurements[shown].n)
         assert measured[MetricName("inoculation", str(test), "original", "after")].n == len(PAIRS)
     other = written(measure(reads_the_rows, module(folder, **several | {"seed": 4}), Challenge()), folder / "other")
-    with pytest.raises(HeedError, match="with the seed 3 and .* with 4: use one"):
+    with pytest.raises(HeedfulError, match="with the seed 3 and .* with 4: use one"):
         compare(before, other)
 
 
@@ -267,16 +267,16 @@ def test_a_model_that_writes_the_label_takes_every_probe(folder, tiny_t5):
 )
 def test_evidence_is_not_for_every_model(folder, settings, message):
     data = module(folder, **{"default_label": None} | settings)
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         Evidence(str(folder / "relevant.csv")).plan(Setting(data))
 
 
 def test_probes_are_about_tables(folder):
-    with pytest.raises(HeedError, match="^path .* is about tables"):
+    with pytest.raises(HeedfulError, match="^path .* is about tables"):
         Evidence(str(folder / "relevant.csv")).plan(Setting(Planted(n_validation=8)))
     for evaluation in (Evidence(), CounterfactualTables()):
         assert isinstance(evaluation.plan(Setting(module(folder))), Nothing)
     again = folder / "again" / "flips"
     again.mkdir(parents=True)
-    with pytest.raises(HeedError, match="another folder is called flips as well"):
+    with pytest.raises(HeedfulError, match="another folder is called flips as well"):
         CounterfactualTables([str(folder / "flips"), str(again)]).plan(Setting(module(folder)))

@@ -8,14 +8,14 @@ from pytorch_lightning import Trainer
 from pytorch_lightning.loggers import TensorBoardLogger
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from callbacks import Accuracy, Engine, RunFolder, WordSheet
-from callbacks.evaluations import Attributions
-from datamodules import Planted
-from lightning_modules import Encoder
-from records import Context
-from records.parts.words import words
-from records.rows import read_rows
-from reports.html.attributions import main
+from heedful.callbacks import Accuracy, Engine, RunFolder, WordSheet
+from heedful.callbacks.evaluations import Attributions
+from heedful.datamodules import Planted
+from heedful.lightning_modules import Encoder
+from heedful.records import Context
+from heedful.records.parts.words import words
+from heedful.records.rows import read_rows
+from heedful.reports.html.attributions import main
 
 NAMES = ["attributions.html", "attributions.png"]
 

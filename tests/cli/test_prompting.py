@@ -5,17 +5,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 
-from cli.app import HeedCLI
-from cli.prompting import each_prompt, name_of, prompts_of
-from cli.short_forms import expand
-from datamodules import Planted
-from datamodules.prompting import Prompting
-from records import HeedError
-from records.prompts.prompt import Prompt
+from heedful.cli.app import HeedfulCLI
+from heedful.cli.prompting import each_prompt, name_of, prompts_of
+from heedful.cli.short_forms import expand
+from heedful.datamodules import Planted
+from heedful.datamodules.prompting import Prompting
+from heedful.records import HeedfulError
+from heedful.records.prompts.prompt import Prompt
 
 from oracles import Oracle
 
@@ -79,12 +77,12 @@ def test_a_model_that_may_be_asked_either_way_is_prompted_where_settings_ask_for
 def test_a_model_that_reads_no_prompts_refuses_settings_of_them(data: Planted) -> None:
     ordinary = Oracle(lambda table, hypothesis: "neutral")
     assert prompts_of(Prompting(wordings=[]), ordinary, data) == []
-    with pytest.raises(HeedError, match="--prompt: Oracle is not asked in context; --model smollm2"):
+    with pytest.raises(HeedfulError, match="--prompt: Oracle is not asked in context; --model smollm2"):
         prompts_of(Prompting(tuples=1), ordinary, data)
 
 
 def test_a_model_in_context_is_not_trained(data: Planted) -> None:
-    with pytest.raises(HeedError, match="InContext is asked in context, and not trained here: use evaluate.py"):
+    with pytest.raises(HeedfulError, match="InContext is asked in context, and not trained here: use evaluate.py"):
         prompts_of(None, InContext(), data)
     assert prompts_of(None, Trained(), data) == []
 
@@ -131,12 +129,12 @@ def command(monkeypatch: pytest.MonkeyPatch, data: Planted) -> Callable[..., lis
     """Parses the settings of evaluate.py, and returns the prompts that a model in context would have."""
 
     def parsed(*argv: str) -> list[Prompt]:
-        monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
+        monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
         monkeypatch.setattr(sys, "argv", ["evaluate.py"])
-        cli = HeedCLI(True, folder=None, args=expand(list(argv)))
+        cli = HeedfulCLI(True, folder=None, args=expand(list(argv)))
         try:
             return prompts_of(cli.config_init["prompt"], InContext(), cli.datamodule)
-        except HeedError as error:
+        except HeedfulError as error:
             error.name_settings(r"--\1")
             raise
 
@@ -159,7 +157,7 @@ def test_words_are_given_on_the_command_line_or_in_a_file(command: Callable[...,
     (given,) = command("--data", "mnli", "--data.prompts", RIGHT)
     assert (given.name, given.text(given.question(["A", "B"]))) == ("p", "A B:")
     text = (
-        "class_path: datamodules.PairedText\n"
+        "class_path: heedful.datamodules.PairedText\n"
         "init_args:\n"
         "  name: mine\n"
         "  path: mine.tsv\n"
@@ -203,7 +201,7 @@ def test_words_are_given_on_the_command_line_or_in_a_file(command: Callable[...,
 def test_a_mistake_is_a_sentence_that_names_the_flag(
     command: Callable[..., list[Prompt]], argv: list[str], told: str
 ) -> None:
-    with pytest.raises(HeedError) as caught:
+    with pytest.raises(HeedfulError) as caught:
         command("--data", "mnli", *argv)
     assert told in caught.value.args[0]
     assert "\n" not in caught.value.args[0]

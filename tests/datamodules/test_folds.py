@@ -4,17 +4,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules import PairedText, Planted
-from datamodules.base.inoculation import Inoculation
-from datamodules.base.splits import by_hash, fold_out, folds_of, group_column, sample
-from records import Example, Examples, HeedError
+from heedful.datamodules import PairedText, Planted
+from heedful.datamodules.base.inoculation import Inoculation
+from heedful.datamodules.base.splits import by_hash, fold_out, folds_of, group_column, sample
+from heedful.records import Example, Examples, HeedfulError
 
 GROUPS = st.lists(st.text("abcdefgh", min_size=1, max_size=2), min_size=1, max_size=60)
 
@@ -70,9 +68,9 @@ def test_the_group_is_the_first_that_is_no_part_or_else_the_uid() -> None:
 
 @pytest.mark.parametrize(("examples", "message"), [(pool(["a"] * 9), "only 1 different values of the first of")])
 def test_more_folds_than_groups_are_refused(examples: Examples, message: str) -> None:
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         fold_out(examples, 5, 0)
-    with pytest.raises(HeedError, match="folds 5: the training set has only 3 examples"):
+    with pytest.raises(HeedfulError, match="folds 5: the training set has only 3 examples"):
         fold_out(Examples.of([Example(f"u{i}", {"premise": "p"}, None) for i in range(3)]), 5, 0)
 
 
@@ -157,7 +155,7 @@ def test_folds_go_with_partial_parts_counterfactuals_samples_and_one_file(folder
     ],
 )
 def test_what_makes_no_sense_is_refused(folder: Path, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         pairs(folder, **options)
 
 

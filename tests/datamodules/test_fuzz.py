@@ -7,13 +7,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 
-from datamodules.sources.hub_and_local import Columns, to_examples
-from datamodules.sources.readers import read
-from records import HeedError
+from heedful.datamodules.sources.hub_and_local import Columns, to_examples
+from heedful.datamodules.sources.readers import read
+from heedful.records import HeedfulError
 
 from damaged_files import LABELS, MAKERS, Case, damaged
 
@@ -29,7 +27,7 @@ def loaded(case: Case, folder: Path) -> tuple[Loaded, int] | str:
     path.write_bytes(case.content)
     try:
         examples, no_gold = to_examples(read(path, case.quoting), str(path), "fuzz/train", COLUMNS)
-    except HeedError as error:
+    except HeedfulError as error:
         return str(error)
     finally:
         path.unlink()

@@ -6,18 +6,16 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datamodules.sources import arrow_files, readers, values
-from datamodules.sources.arrow_files import weight
-from datamodules.sources.hub_and_local import Local
-from datamodules.sources.readers import read
-from datamodules.sources.table_files import parse_table
-from records import HeedError
+from heedful.datamodules.sources import arrow_files, readers, values
+from heedful.datamodules.sources.arrow_files import weight
+from heedful.datamodules.sources.hub_and_local import Local
+from heedful.datamodules.sources.readers import read
+from heedful.datamodules.sources.table_files import parse_table
+from heedful.records import HeedfulError
 
 MIB = 2**20
 
@@ -32,7 +30,7 @@ def bounded() -> Iterator[None]:
 
 
 def refused(path: Path) -> str:
-    with pytest.raises(HeedError) as caught:
+    with pytest.raises(HeedfulError) as caught:
         for _ in read(path):
             pass
     message = str(caught.value)
@@ -180,7 +178,7 @@ def test_nul_is_not_text_in_parquet_and_in_saved_data_sets(tmp_path: Path) -> No
     pq.write_table(pa.table(table), tmp_path / "a.parquet")
     assert "row 2: the column 'a' holds a NUL" in refused(tmp_path / "a.parquet")
     datasets.Dataset.from_dict(table).save_to_disk(tmp_path / "saved")
-    with pytest.raises(HeedError, match="row 2: the column 'a' holds a NUL"):
+    with pytest.raises(HeedfulError, match="row 2: the column 'a' holds a NUL"):
         list(Local(tmp_path / "saved").rows("train", ())[1])
 
 
@@ -188,7 +186,7 @@ def test_nul_is_not_text_in_parquet_and_in_saved_data_sets(tmp_path: Path) -> No
 def test_only_files_are_opened(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)
     assert "is a named pipe, and should be a file" in refused(tmp_path / name)
-    with pytest.raises(HeedError, match="is a named pipe, and should be a file"):
+    with pytest.raises(HeedfulError, match="is a named pipe, and should be a file"):
         Local(tmp_path / name).rows("train", ())
     (tmp_path / f"folder.{name}").mkdir()
     assert "is a folder, and should be a file" in refused(tmp_path / f"folder.{name}")
@@ -209,11 +207,11 @@ def test_only_files_of_a_saved_data_set_are_opened(tmp_path: Path, name: str) ->
     datasets.Dataset.from_dict({"a": ["x"]}).save_to_disk(tmp_path / "saved")
     (tmp_path / "saved" / name).unlink()
     os.mkfifo(tmp_path / "saved" / name)
-    with pytest.raises(HeedError, match=f"{name} is a named pipe, and should be a file"):
+    with pytest.raises(HeedfulError, match=f"{name} is a named pipe, and should be a file"):
         list(Local(tmp_path / "saved").rows("train", ())[1])
 
 
 def test_nul_is_not_text_in_a_table() -> None:
     for table in ({"title": ["a"], "k": ["x\0"]}, {"title": ["a"], "k\0": ["x"]}, {"title": ["\0"], "k": ["x"]}):
-        with pytest.raises(HeedError, match="holds a NUL character, which is not text"):
+        with pytest.raises(HeedfulError, match="holds a NUL character, which is not text"):
             parse_table(json.dumps(table).encode(), "T1.json")

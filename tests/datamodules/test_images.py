@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from datamodules import PairedImages
-from datamodules.images import listed
-from interventions import KeepPart, Swap
-from records import HeedError, Picture
+from heedful.datamodules import PairedImages
+from heedful.datamodules.images import listed
+from heedful.interventions import KeepPart, Swap
+from heedful.records import HeedfulError, Picture
 
 from changed_examples import made, sharing
 
@@ -96,7 +96,7 @@ def test_two_pictures_are_swapped_together_or_one_alone(two: Path) -> None:
         assert not {pool[i].groups[p] for p in ("left", "right")} & {partner.groups[p] for p in ("left", "right")}
         (one,) = made(Swap("left", None, draws=1), pool, [i])
         assert one.example.parts["right"] == pool[i].parts["right"] != one.example.parts["left"]
-    with pytest.raises(HeedError, match="swap middle: two has the parts left, right, sentence"):
+    with pytest.raises(HeedfulError, match="swap middle: two has the parts left, right, sentence"):
         PairedImages(**TWO, path=str(two), swap=["left+middle"])
 
 
@@ -126,7 +126,7 @@ def test_partial_inputs_keep_one_side(two: Path, partial: str, parts: tuple, pic
     data.setup("fit")
     assert (data.task.parts, data.task.pictures, data.pool.parts) == (parts, pictures, parts)
     assert data.whole.parts == ("left", "right", "sentence")
-    with pytest.raises(HeedError, match="partial above"):
+    with pytest.raises(HeedfulError, match="partial above"):
         PairedImages(**TWO, path=str(two), partial="left+above")
 
 
@@ -168,7 +168,7 @@ def test_labels_may_stand_in_a_file(tmp_path: Path) -> None:
     assert listed(str(tmp_path / "config.json"), None) == list("abcdefghijk")
     assert listed("list.json", str(tmp_path)) == ["x", "y", "1", "2"]
     for name, message in [("twice.txt", "'red' twice"), ("empty.txt", "no labels"), ("none.txt", "no such file")]:
-        with pytest.raises(HeedError, match=message):
+        with pytest.raises(HeedfulError, match=message):
             listed(name, str(tmp_path))
 
 
@@ -180,13 +180,13 @@ def test_what_is_wrong_with_the_settings_is_said(squares: Path) -> None:
         ({"answers": "a.txt"}, "either labels or answers"),
         ({"parts": {"image": "pictures/*-{file}", "question": "text"}, "uid": None}, "name its id with uid"),
     ]:
-        with pytest.raises(HeedError, match=message):
+        with pytest.raises(HeedfulError, match=message):
             module(squares, **settings)
 
 
 def test_the_permutations_of_an_nlvr_scene_are_one_group(shared_data: Path) -> None:
-    from cli.messages import Parser
-    from datamodules import PairedData
+    from heedful.cli.messages import Parser
+    from heedful.datamodules import PairedData
 
     parser = Parser()
     parser.add_subclass_arguments(PairedData, "data", required=True)
@@ -230,5 +230,5 @@ def test_the_permutations_of_an_nlvr_scene_are_one_group(shared_data: Path) -> N
 )
 def test_a_file_of_answers_that_lists_none_is_named(tmp_path: Path, name: str, content: str, message: str) -> None:
     (tmp_path / name).write_text(content)
-    with pytest.raises(HeedError, match=f"answers .*{name}:? .*{message}"):
+    with pytest.raises(HeedfulError, match=f"answers .*{name}:? .*{message}"):
         listed(name, str(tmp_path))

@@ -4,16 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules import PairedText, Reading
-from datamodules.mixture import Mixture
-from records import Examples, HeedError
+from heedful.datamodules import PairedText, Reading
+from heedful.datamodules.mixture import Mixture
+from heedful.records import Examples, HeedfulError
 
 ROOT = Path(__file__).parents[2]
 PAIRS = {
@@ -94,7 +92,7 @@ def test_two_mixtures_of_one_file_share_no_row(folder: Path) -> None:
     assert sources(data) == {"own/train": 100, "own/train+more": 100}
     assert len(uids(data.train_examples)) == 200
     assert data.counts.mixed == {"more": (50, 100), "more with turned": (50, 50)}
-    with pytest.raises(HeedError, match=r"0.25 of 200 training examples is 50 of more, and there are 40 to take"):
+    with pytest.raises(HeedfulError, match=r"0.25 of 200 training examples is 50 of more, and there are 40 to take"):
         own(folder, Mixture(0.3, "more"), Mixture(0.25, "more"))
 
 
@@ -159,16 +157,16 @@ def test_conditions_hold_for_both_splits_and_for_mixtures(folder: Path) -> None:
     ],
 )
 def test_what_cannot_be_mixed_is_refused(folder: Path, mixture: dict, settings: dict, said: str) -> None:
-    with pytest.raises(HeedError, match=said):
+    with pytest.raises(HeedfulError, match=said):
         own(folder, Mixture(**mixture), **settings)
 
 
 def test_shares_leave_something_and_names_are_told_apart(folder: Path) -> None:
-    with pytest.raises(HeedError, match=r"the shares add up to 1.1"):
+    with pytest.raises(HeedfulError, match=r"the shares add up to 1.1"):
         own(folder, Mixture(0.5, "more"), Mixture(0.6, "more"))
-    with pytest.raises(HeedError, match=r"are both called more: give one of them another name"):
+    with pytest.raises(HeedfulError, match=r"are both called more: give one of them another name"):
         own(folder, Mixture(0.1, "more"), Mixture(0.1, "more", path=str(folder / "elsewhere"), **OTHER_COLUMNS))
-    with pytest.raises(HeedError, match=r"mixes texts that have labels"):
+    with pytest.raises(HeedfulError, match=r"mixes texts that have labels"):
         Reading("own", {"text": "a", "question": "b"}, path=str(folder), mixture=[Mixture(0.1)])
 
 

@@ -4,19 +4,17 @@ import json
 import sys
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 import yaml
 
 import evaluate
 import train
-from datamodules import Msgs
-from datamodules.msgs import regime_of
-from records import HeedError
-from records.parts.words import words
-from records.rows import read_rows
+from heedful.datamodules import Msgs
+from heedful.datamodules.msgs import regime_of
+from heedful.records import HeedfulError
+from heedful.records.parts.words import words
+from heedful.records.rows import read_rows
 
 from commands import results_of, run
 
@@ -111,7 +109,7 @@ def test_control_rows_take_the_label_that_is_asked_for(folder, control, expected
 
 @pytest.mark.parametrize("control", ["", "L", "2", "2S1L", "2L 1S", "-1L", "100L", "0L"])
 def test_other_percents_are_refused(folder, control):
-    with pytest.raises(HeedError, match="control"):
+    with pytest.raises(HeedfulError, match="control"):
         msgs(folder, control=control).setup("fit")
 
 
@@ -135,14 +133,14 @@ def test_percents_are_shares():
     ],
 )
 def test_mistakes_are_named(folder, settings, said):
-    with pytest.raises(HeedError, match=said):
+    with pytest.raises(HeedfulError, match=said):
         msgs(folder, **settings).setup("validate")
 
 
 def test_other_files_are_not_taken_for_msgs(tmp_path):
     (tmp_path / VERB).mkdir()
     (tmp_path / VERB / "test.jsonl").write_text('{"sentence": "a", "label": 1}\n')
-    with pytest.raises(HeedError, match=r"row 1: no column 'paradigmID'; the columns are sentence, label"):
+    with pytest.raises(HeedfulError, match=r"row 1: no column 'paradigmID'; the columns are sentence, label"):
         msgs(tmp_path).setup("validate")
 
 
@@ -192,7 +190,7 @@ def test_single_sentences_are_evaluated_without_attentiveness(trained, capsys):
 
 def test_asked_for_attentiveness_it_says_why_there_is_none(trained, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["evaluate.py", "--checkpoint", str(trained), "--evaluations", "attentiveness"])
-    with pytest.raises(HeedError, match="--evaluations attentiveness needs a part to swap"):
+    with pytest.raises(HeedfulError, match="--evaluations attentiveness needs a part to swap"):
         evaluate.main()
 
 

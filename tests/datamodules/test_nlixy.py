@@ -4,13 +4,11 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import yaml
 
-from datamodules import NaturalLogic, load_natural_logic
-from records import Examples, HeedError
+from heedful.datamodules import NaturalLogic, load_natural_logic
+from heedful.records import Examples, HeedfulError
 
 from changed_examples import sharing
 
@@ -128,7 +126,7 @@ def test_one_split_is_for_evaluation_unless_some_is_held_out(folder: Path) -> No
     data = module(folder / "train")
     data.setup("validate")
     assert len(data.pool) == 4
-    with pytest.raises(HeedError, match="with hold_out N, or ask for that"):
+    with pytest.raises(HeedfulError, match="with hold_out N, or ask for that"):
         module(folder / "train").setup("fit")
     data = module(folder / "train", hold_out=1)
     data.setup("fit")
@@ -136,7 +134,7 @@ def test_one_split_is_for_evaluation_unless_some_is_held_out(folder: Path) -> No
 
 
 def test_inoculation_reads_a_folder_of_this_kind(folder: Path) -> None:
-    from datamodules.base.inoculation import Inoculation
+    from heedful.datamodules.base.inoculation import Inoculation
 
     data = module(folder / "dev", augment="inoculation", inoculation=Inoculation(str(folder), 3))
     data.setup("fit")
@@ -147,31 +145,33 @@ def test_inoculation_reads_a_folder_of_this_kind(folder: Path) -> None:
 
 
 def test_without_a_path_the_source_is_named() -> None:
-    with pytest.raises(HeedError, match="path, which is data/nli_xy_small of github.com/juliarozanova/nli_xy"):
+    with pytest.raises(HeedfulError, match="path, which is data/nli_xy_small of github.com/juliarozanova/nli_xy"):
         module(None).setup("fit")
 
 
 def test_a_folder_without_the_split_says_what_it_holds(folder: Path) -> None:
-    with pytest.raises(HeedError, match=r"no folder for the split 'test' \(looked for test with .* holds dev/, train/"):
+    with pytest.raises(
+        HeedfulError, match=r"no folder for the split 'test' \(looked for test with .* holds dev/, train/"
+    ):
         load_natural_logic(folder, "test")
-    with pytest.raises(HeedError, match="nowhere is no folder"):
+    with pytest.raises(HeedfulError, match="nowhere is no folder"):
         load_natural_logic(folder / "nowhere", "test")
     (folder / "dev" / "insertions.tsv").unlink()
-    with pytest.raises(HeedError, match=r"dev/insertions\.tsv does not exist"):
+    with pytest.raises(HeedfulError, match=r"dev/insertions\.tsv does not exist"):
         load_natural_logic(folder, "dev")
 
 
 def test_a_mistake_in_a_file_is_named_with_its_row(folder: Path) -> None:
     write(folder / "dev", ["He likes tax.\tup\t\t\tx\t\t"], ["s\tboy\tchild\ts\tleq"])
-    with pytest.raises(HeedError, match=r"dev/contexts\.tsv, row 1: the context has no x"):
+    with pytest.raises(HeedfulError, match=r"dev/contexts\.tsv, row 1: the context has no x"):
         load_natural_logic(folder, "dev")
     write(folder / "dev", ["He likes x.\tup\t\t\tx\t\t"], ["s\tboy\tchild\ts\tleq"])
-    with pytest.raises(HeedError, match=r"dev: no pair of words fits any of the 1 contexts"):
+    with pytest.raises(HeedfulError, match=r"dev: no pair of words fits any of the 1 contexts"):
         load_natural_logic(folder, "dev")
 
 
 def test_a_label_that_the_task_has_no_name_for_is_refused(folder: Path) -> None:
-    with pytest.raises(HeedError, match="unknown label 'non-entailment'"):
+    with pytest.raises(HeedfulError, match="unknown label 'non-entailment'"):
         module(folder, labels={"entailment": [], "neutral": []}).setup("fit")
 
 

@@ -6,17 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import datasets
 import pytest
 import yaml
 
-from datamodules import PairedImages
-from datamodules.sources.hub_and_local import Hub
-from datamodules.sources.image_files import filled
-from interventions import KeepPart, Swap
-from records import HeedError, Picture
+from heedful.datamodules import PairedImages
+from heedful.datamodules.sources.hub_and_local import Hub
+from heedful.datamodules.sources.image_files import filled
+from heedful.interventions import KeepPart, Swap
+from heedful.records import HeedfulError, Picture
 
 from changed_examples import made
 from drawn_pictures import nlvr2_rows, png, write_nlvr2
@@ -139,7 +137,7 @@ def test_pictures_as_they_were_released(tmp_path: Path) -> None:
     trained = data.train_examples[5].parts["right"].path
     assert trained.endswith("images/train/2/train-2-0-img1.png")
     (path / "images" / "dev" / "dev-1-3-img1.png").unlink()
-    with pytest.raises(HeedError, match=r"dev.json, row 3: .*dev-1-3-img1.png does not exist"):
+    with pytest.raises(HeedfulError, match=r"dev.json, row 3: .*dev-1-3-img1.png does not exist"):
         nlvr2(path=str(path / "data"), image_folder=str(path / "images"), parts=RELEASED)
 
 
@@ -161,23 +159,23 @@ def test_what_patterns_say() -> None:
     row = {"id": "a-b-c", "n": 7, "none": None}
     assert filled("{id-1}/{id-2}/{id-9}/{id}", row, "w") == "a/a-b/a-b-c/a-b-c"
     assert filled("{n?}/{none?}/{gone?}/{n:03}", row, "w") == "7///007"
-    with pytest.raises(HeedError, match="w: no column 'gone'; the columns are id, n, none"):
+    with pytest.raises(HeedfulError, match="w: no column 'gone'; the columns are id, n, none"):
         filled("{gone}", row, "w")
-    with pytest.raises(HeedError, match="w: no column 'gone'"):
+    with pytest.raises(HeedfulError, match="w: no column 'gone'"):
         filled("{gone-1}", row, "w")
-    with pytest.raises(HeedError, match="does not fit the row"):
+    with pytest.raises(HeedfulError, match="does not fit the row"):
         filled("{id:d}", row, "w")
     row |= {"blank": " ", "gap": math.nan}
     assert filled("{blank?}{gap?}", row, "w") == ""
     for pattern in ("{none}", "{none-1}", "{none:03}", "{blank}", "{gap-2}"):  # "None" would be one group of all rows
-        with pytest.raises(HeedError, match=r"w: the column '(none|blank|gap)' is empty, .* or write {\1\?} where"):
+        with pytest.raises(HeedfulError, match=r"w: the column '(none|blank|gap)' is empty, .* or write {\1\?} where"):
             filled(pattern, row, "w")
 
 
 def test_a_label_that_is_neither_true_nor_false(tmp_path: Path) -> None:
     line = {"identifier": "dev-1-0-0", "sentence": "s", "label": "maybe"}
     path = released(tmp_path, {"dev": [line, line]})
-    with pytest.raises(HeedError, match=r"dev.json, row 1: unknown label 'maybe'; known are False, True"):
+    with pytest.raises(HeedfulError, match=r"dev.json, row 1: unknown label 'maybe'; known are False, True"):
         PairedImages(
             **CONFIG | {"hub": None, "parts": RELEASED}, path=str(path / "data"), image_folder=str(path / "images")
         ).setup("validate")

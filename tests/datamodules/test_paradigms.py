@@ -4,14 +4,12 @@ import gzip
 import json
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules.paradigms import TASKS_WITH_TARGETS, targets
-from records.parts.words import words
+from heedful.datamodules.paradigms import TASKS_WITH_TARGETS, targets
+from heedful.records.parts.words import words
 
 MORPH, ADJ, VERB = TASKS_WITH_TARGETS
 MARKED = {  # siblings, first of the label 1: the target word stands between stars

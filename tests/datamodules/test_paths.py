@@ -4,14 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pyarrow as pa
 import pytest
 from datasets import Dataset, DatasetDict, Image, load_from_disk
 
-from datamodules.sources.hub_and_local import Local, inside
-from records import HeedError
+from heedful.datamodules.sources.hub_and_local import Local, inside
+from heedful.records import HeedfulError
 
 
 def saved(*premises: str) -> Dataset:
@@ -20,7 +18,7 @@ def saved(*premises: str) -> Dataset:
 
 def refused(folder: Path, split: str = "train") -> str:
     """The message with which a saved data set is refused: one line that names the folder."""
-    with pytest.raises(HeedError) as caught:
+    with pytest.raises(HeedfulError) as caught:
         list(Local(folder).rows(split, ())[1])
     message = str(caught.value)
     assert str(folder) in message
@@ -71,7 +69,7 @@ def test_a_folder_that_is_a_link_itself_is_as_good(folder: Path, tmp_path: Path)
     ],
 )
 def test_paths_that_leave_the_folder_are_refused(folder: Path, path: Any) -> None:
-    with pytest.raises(HeedError, match="does not lead to something in this folder") as caught:
+    with pytest.raises(HeedfulError, match="does not lead to something in this folder") as caught:
         inside(folder, path)
     assert str(folder) in str(caught.value)
     assert "\n" not in str(caught.value)

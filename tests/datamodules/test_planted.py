@@ -3,16 +3,14 @@
 import math
 from collections import Counter
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules import Planted
-from datamodules import planted as p
-from records import HeedError, generator
+from heedful.datamodules import Planted
+from heedful.datamodules import planted as p
+from heedful.records import HeedfulError, generator
 
 FIELDS = ("subject", "verb", "object", *p.OPTIONAL)
 SEEDS = st.integers(0, 2**32)
@@ -230,7 +228,7 @@ def test_without_a_shortcut_the_hypothesis_alone_says_little_of_the_label() -> N
 @pytest.mark.parametrize("flag", ["shortcut", "unrelated"])
 @pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
 def test_shares_lie_between_0_and_1(flag: str, share: float) -> None:
-    with pytest.raises(HeedError, match=f"^{flag} {share} is no share"):
+    with pytest.raises(HeedfulError, match=f"^{flag} {share} is no share"):
         Planted(**{flag: share})
 
 
@@ -251,8 +249,8 @@ def test_the_data_do_not_follow_the_seed_of_the_run() -> None:
 
 
 def test_planted_data_cannot_be_inoculated(tmp_path: object) -> None:
-    from datamodules.base.inoculation import Inoculation
+    from heedful.datamodules.base.inoculation import Inoculation
 
     data = Planted(augment="inoculation", inoculation=Inoculation(str(tmp_path)), n_validation=2)
-    with pytest.raises(HeedError, match="planted cannot be inoculated"):
+    with pytest.raises(HeedfulError, match="planted cannot be inoculated"):
         data.setup("fit")

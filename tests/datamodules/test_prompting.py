@@ -6,16 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import yaml
 
-from datamodules import PairedData, PairedText, Planted, Reading, VisualQuestions
-from datamodules.prompting import Prompting
-from records import HeedError
-from records.prompts.prompt import Prompt
-from records.prompts.wording import Wording
+from heedful.datamodules import PairedData, PairedText, Planted, Reading, VisualQuestions
+from heedful.datamodules.prompting import Prompting
+from heedful.records import HeedfulError
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
 
 ROOT = Path(__file__).parents[2]
 LABELS = ("entailment", "neutral", "contradiction")
@@ -86,7 +84,7 @@ def test_without_settings_the_first_wording_is_measured_once(folder: Path) -> No
 def test_without_demonstrations_no_training_set_is_read(tmp_path: Path) -> None:
     write(tmp_path / "validation.jsonl", rows(6))
     assert len(Prompting().prompts(own(tmp_path))) == 1
-    with pytest.raises(HeedError, match="no file for the split 'train'"):
+    with pytest.raises(HeedfulError, match="no file for the split 'train'"):
         Prompting(1).prompts(own(tmp_path))
 
 
@@ -153,7 +151,7 @@ def test_no_demonstration_is_an_evaluated_example(tmp_path: Path, caplog: pytest
     shown = {tuple(example.parts.values()) for prompt in prompts for example in prompt.demonstrations}
     assert shown == {(f"p {i}", f"h {i}") for i in (9, 10, 11)}
     assert caplog.messages.count("own: 9 training examples are evaluated as well, and are not shown.") == 1
-    with pytest.raises(HeedError, match="needs 2 training examples with 'entailment', and there are 1"):
+    with pytest.raises(HeedfulError, match="needs 2 training examples with 'entailment', and there are 1"):
         Prompting(2).prompts(data)
 
 
@@ -164,7 +162,7 @@ def test_one_file_for_both_splits_shows_what_is_not_evaluated(tmp_path: Path) ->
         for prompt in Prompting(2, 5, kind).prompts(data):
             assert not {tuple(example.parts.values()) for example in prompt.demonstrations} & contents(data)
     told = "all 60 training examples of own are evaluated as well.*hold_out N.*max_validation N"
-    with pytest.raises(HeedError, match=told) as caught:
+    with pytest.raises(HeedfulError, match=told) as caught:
         Prompting(1).prompts(own(path))
     assert "§data.hold_out" in caught.value.args[0]
     assert len(Prompting(1).prompts(own(path, hold_out=20))) == 1
@@ -198,7 +196,7 @@ def test_questions_that_are_evaluated_are_not_shown(
         assert [example.label == "[]" for example in prompt.demonstrations].count(True) == 2
     whole = Reading(**settings, path=path, partial=partial)
     whole.setup("validate")
-    with pytest.raises(HeedError, match="all 60 training examples of squad are evaluated as well"):
+    with pytest.raises(HeedfulError, match="all 60 training examples of squad are evaluated as well"):
         Prompting(1).prompts(whole)
 
 
@@ -220,16 +218,16 @@ def test_an_evaluation_that_brings_its_own_examples_leaves_all_training_examples
     ],
 )
 def test_settings_that_make_no_sense(settings: dict[str, Any], told: str) -> None:
-    with pytest.raises(HeedError) as caught:
+    with pytest.raises(HeedfulError) as caught:
         Prompting(**settings)
     assert told in caught.value.args[0]
 
 
 def test_an_unknown_wording_and_one_that_does_not_fit(folder: Path) -> None:
-    with pytest.raises(HeedError, match="wordings long: own has paper, short"):
+    with pytest.raises(HeedfulError, match="wordings long: own has paper, short"):
         Prompting(wordings=["long"]).prompts(own(folder))
     wrong = {"wrong": Wording("{premise}:"), "short": SHORT}
-    with pytest.raises(HeedError, match="prompts wrong: the question '{premise}:' must name each of the parts"):
+    with pytest.raises(HeedfulError, match="prompts wrong: the question '{premise}:' must name each of the parts"):
         Prompting().prompts(own(folder, prompts=wrong))
     assert len(Prompting(wordings="short").prompts(own(folder, prompts=wrong))) == 1
 
@@ -239,7 +237,7 @@ def test_answers_of_different_worth_are_not_asked_in_context(
 ) -> None:
     settings = yaml.safe_load((ROOT / "configs" / "data" / "vqa2.yaml").read_text())["init_args"]
     data = VisualQuestions(**settings | {"path": str(tmp_path)})
-    with pytest.raises(HeedError, match="answers with one label or a text, and vqa2 is soft"):
+    with pytest.raises(HeedfulError, match="answers with one label or a text, and vqa2 is soft"):
         Prompting().prompts(data)
 
 

@@ -5,18 +5,16 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules import Reading
-from datamodules.reading import inserted, known, without_part
-from datamodules.sources.hub_and_local import Columns
-from datamodules.sources.question_files import answers_of, search, to_questions
-from records import SPAN, Example, Examples, HeedError
+from heedful.datamodules import Reading
+from heedful.datamodules.reading import inserted, known, without_part
+from heedful.datamodules.sources.hub_and_local import Columns
+from heedful.datamodules.sources.question_files import answers_of, search, to_questions
+from heedful.records import SPAN, Example, Examples, HeedfulError
 
 PARTS = {"context": "context", "question": "question"}
 COLUMNS = Columns(PARTS, "answers", {}, uid="id", groups=("title",))
@@ -124,7 +122,7 @@ def test_answers_of_duorc_need_not_stand_in_the_text() -> None:
     assert [e.meta["starts"] for e in examples] == ["[14, 10]", "[null]", "[]"]
     assert known(examples).tolist() == [True, False, True]
     assert (found.no_gold, found.moved) == (1, 0)
-    with pytest.raises(HeedError, match="f, row 1: the column 'no_answer' should be true or false, and is 'False'"):
+    with pytest.raises(HeedfulError, match="f, row 1: the column 'no_answer' should be true or false, and is 'False'"):
         read(rows[0] | {"no_answer": "False"}, columns=columns, no_answer="no_answer")
 
 
@@ -136,7 +134,7 @@ def test_what_cannot_be_learned_is_left_out_of_training_alone(tmp_path: Path, ca
     data.setup("fit")
     assert (len(data.train_examples), len(data.pool), data.counts.hopeless["not_in_text"]) == (1, 10, 9)
     (tmp_path / "train.jsonl").write_text(json.dumps(rows[0]))
-    with pytest.raises(HeedError, match="nothing to train on"):
+    with pytest.raises(HeedfulError, match="nothing to train on"):
         squad(tmp_path).setup("fit")
 
 
@@ -144,7 +142,7 @@ def test_an_answer_that_is_not_at_its_offset_is_searched_nearby() -> None:
     text = "An art party: art is art."
     examples, found = read(row(text, {"text": ["art"], "answer_start": [16]}))
     assert (json.loads(examples[0].meta["starts"]), found.moved) == ([14], 1)
-    with pytest.raises(HeedError, match=r"f, row 1: the answer 'Paris' is neither at its offset 3 nor elsewhere"):
+    with pytest.raises(HeedfulError, match=r"f, row 1: the answer 'Paris' is neither at its offset 3 nor elsewhere"):
         read(row(text, {"text": ["Paris"], "answer_start": [3]}))
 
 
@@ -186,22 +184,22 @@ def changed(**columns: Any) -> dict[str, Any]:
     ],
 )
 def test_a_broken_row_is_named(rows: list[dict[str, Any]], says: str) -> None:
-    with pytest.raises(HeedError) as refused:
+    with pytest.raises(HeedfulError) as refused:
         read(*rows)
     assert says in str(refused.value)
     assert len(str(refused.value).splitlines()) == 1
 
 
 def test_one_part_alone_is_no_text_with_a_question() -> None:
-    with pytest.raises(HeedError, match="names 1 parts"):
+    with pytest.raises(HeedfulError, match="names 1 parts"):
         Reading("x", {"context": "context"})
 
 
 def test_settings_that_answers_in_a_text_do_not_have_are_refused() -> None:
     for setting in ("meta", "slices"):
-        with pytest.raises(HeedError, match=f"{setting} names a column 'starts', which is where answers begin"):
+        with pytest.raises(HeedfulError, match=f"{setting} names a column 'starts', which is where answers begin"):
             Reading("d", PARTS, **{setting: ["starts"]})
-    with pytest.raises(HeedError, match="several is about labels; the column 'answers' lists all right answers"):
+    with pytest.raises(HeedfulError, match="several is about labels; the column 'answers' lists all right answers"):
         Reading("d", PARTS, several="list")
 
 
@@ -284,7 +282,7 @@ def test_what_one_part_meets_depends_on_the_seed_and_the_uid(part: str) -> None:
 
 
 def test_one_part_alone_needs_another_group() -> None:
-    with pytest.raises(HeedError, match="partial question needs a context of another group, and d/0 finds none"):
+    with pytest.raises(HeedfulError, match="partial question needs a context of another group, and d/0 finds none"):
         without_part(questions(4), "question", seed=0)
 
 
@@ -330,7 +328,7 @@ def test_holding_out_takes_whole_articles(tmp_path: Path, write_squad: Callable[
         assert len(data.pool) == 10 * articles
         assert not texts(data.pool) & texts(data.train_examples)
     with pytest.raises(
-        HeedError, match=r"hold_out 31 leaves nothing to train on, since no group \(the first of groups\) is split"
+        HeedfulError, match=r"hold_out 31 leaves nothing to train on, since no group \(the first of groups\) is split"
     ):
         squad(file, hold_out=31).setup("fit")
 

@@ -6,17 +6,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import yaml
 
 import evaluate
 import train
-from datamodules import NaturalLogic, PairedTables, PairedText
-from datamodules.sources.hub_and_local import Hub
-from records import Examples, HeedError
-from records.rows import read_rows
+from heedful.datamodules import NaturalLogic, PairedTables, PairedText
+from heedful.datamodules.sources.hub_and_local import Hub
+from heedful.records import Examples, HeedfulError
+from heedful.records.rows import read_rows
 
 from commands import results_of
 
@@ -108,20 +106,20 @@ def test_a_file_of_the_validation_is_never_taken_for_training(tmp_path: Path) ->
     for name in ("train", "dev"):
         write(tmp_path / f"{name}.jsonl", 3)
     data = PairedText(**NLI, path=str(tmp_path), splits={"train": "training", "validation": ["dev", "train"]})
-    with pytest.raises(HeedError, match=r"no file for the split 'training' \(looked for training with"):
+    with pytest.raises(HeedfulError, match=r"no file for the split 'training' \(looked for training with"):
         data.setup("fit")
 
 
 def test_a_missing_split_names_each_file_that_was_looked_for_once(tmp_path: Path) -> None:
     write(tmp_path / "dev.jsonl", 3)
     data = PairedText(**NLI, path=str(tmp_path))
-    with pytest.raises(HeedError, match=r"no file for the split 'train' \(looked for train with"):
+    with pytest.raises(HeedfulError, match=r"no file for the split 'train' \(looked for train with"):
         data.setup("fit")
 
 
 def test_of_several_each_goes_by_its_own_name(folder: Path) -> None:
     write(folder / "dev.jsonl", 3)
-    with pytest.raises(HeedError, match=r"no file for the split 'validation' \(looked for validation with"):
+    with pytest.raises(HeedfulError, match=r"no file for the split 'validation' \(looked for validation with"):
         read(own(folder, ["validation", "one"]))
 
 
@@ -133,7 +131,7 @@ def test_splits_of_composed_data(tmp_path: Path, write_nlixy: Any) -> None:
     counts = {name: list(read(data).column("meta.split")).count(name) for name in ("dev", "test")}
     assert counts == {"dev": 2, "test": 4}
     assert all(e.uid.startswith(f"nlixy/{e.meta['split']}/") for e in data.pool)
-    with pytest.raises(HeedError, match=r"dev has no splits, and splits names dev, test of it"):
+    with pytest.raises(HeedfulError, match=r"dev has no splits, and splits names dev, test of it"):
         read(NaturalLogic(**settings | {"path": str(tmp_path / "dev"), "splits": {"validation": ["dev", "test"]}}))
 
 
@@ -159,17 +157,17 @@ def test_splits_of_composed_data(tmp_path: Path, write_nlixy: Any) -> None:
     ],
 )
 def test_lists_that_make_no_sense(folder: Path, splits: Any, others: dict[str, Any], message: str) -> None:
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         PairedText(**NLI, path=str(folder), splits=splits, **others)
 
 
 def test_two_names_of_one_file_of_tables_are_one_split(tmp_path: Path) -> None:
-    with pytest.raises(HeedError, match="twice, as alpha1 and infotabs_test_alpha1.tsv"):
+    with pytest.raises(HeedfulError, match="twice, as alpha1 and infotabs_test_alpha1.tsv"):
         infotabs(tmp_path, ["alpha1", "infotabs_test_alpha1.tsv"])
 
 
 def test_one_file_has_no_splits(folder: Path) -> None:
-    with pytest.raises(HeedError, match=r"one.jsonl has no splits, and splits names one, two of it"):
+    with pytest.raises(HeedfulError, match=r"one.jsonl has no splits, and splits names one, two of it"):
         read(PairedText(**NLI, path=str(folder / "one.jsonl"), splits={"validation": ["one", "two"]}))
 
 

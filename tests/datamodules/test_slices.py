@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from callbacks import Attentiveness
-from datamodules import PairedText, Planted
-from records import HeedError, generator
-from records.storage.results import write_results
-from reports.rescore import rescored
+from heedful.callbacks import Attentiveness
+from heedful.datamodules import PairedText, Planted
+from heedful.records import HeedfulError, generator
+from heedful.records.storage.results import write_results
+from heedful.reports.rescore import rescored
 
 from oracles import measure
 
@@ -46,12 +46,12 @@ def test_a_column_that_is_asked_for_goes_along_into_the_rows(own):
 
 def test_what_cannot_be_a_slice_is_refused(own):
     with pytest.raises(
-        HeedError, match=r"slices kinds: .*dev.jsonl has no column 'kinds'; the columns are p, h, .*kind"
+        HeedfulError, match=r"slices kinds: .*dev.jsonl has no column 'kinds'; the columns are p, h, .*kind"
     ):
         own("kinds").setup("validate")
-    with pytest.raises(HeedError, match=r"slices row: the column has 60 different values, and at most 50"):
+    with pytest.raises(HeedfulError, match=r"slices row: the column has 60 different values, and at most 50"):
         own("row").setup("validate")
-    with pytest.raises(HeedError, match=r"slices heuristic: planted has no such column; known are none"):
+    with pytest.raises(HeedfulError, match=r"slices heuristic: planted has no such column; known are none"):
         Planted(slices=["heuristic"]).setup("validate")
     own("row", max_validation=50).setup("validate")
 

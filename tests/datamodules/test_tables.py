@@ -6,17 +6,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import yaml
 
 import evaluate
 import train
-from datamodules import PairedTables, load_tables
-from datamodules.base.inoculation import Inoculation
-from records import Example, Examples, HeedError, Table
-from records.rows import read_rows
+from heedful.datamodules import PairedTables, load_tables
+from heedful.datamodules.base.inoculation import Inoculation
+from heedful.records import Example, Examples, HeedfulError, Table
+from heedful.records.rows import read_rows
 
 from commands import results_of, run
 
@@ -122,7 +120,7 @@ def test_splits_go_by_short_names(folder: Path) -> None:
 def test_a_misspelt_split_is_never_another_one(folder: Path) -> None:
     data = module(folder, splits={"validation": "alpha4"})
     with pytest.raises(
-        HeedError, match=r"maindata has no file for the split 'alpha4' .*infotabs_test_alpha4.*it holds"
+        HeedfulError, match=r"maindata has no file for the split 'alpha4' .*infotabs_test_alpha4.*it holds"
     ):
         data.setup("validate")
 
@@ -178,15 +176,15 @@ def test_other_groups_and_meta_columns_come_beside_the_table(folder: Path) -> No
 )
 def test_a_broken_file_is_named_with_its_row(folder: Path, name: str, text: str, message: str) -> None:
     (folder / name).write_text(text)
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         module(folder).setup("validate")
 
 
 @pytest.mark.parametrize("path", ["nowhere", "infotabs/maindata", "infotabs/maindata/infotabs_dev.tsv"])
 def test_a_path_that_is_no_such_folder_says_what_it_should_hold(folder: Path, path: str) -> None:
-    with pytest.raises(HeedError, match=r"has no folder maindata: name a folder with maindata/ and tables/json/"):
+    with pytest.raises(HeedfulError, match=r"has no folder maindata: name a folder with maindata/ and tables/json/"):
         module(folder.parent / path).setup("validate")
-    with pytest.raises(HeedError, match=r"infotabs is not on the hub with its tables: name its folder with path"):
+    with pytest.raises(HeedfulError, match=r"infotabs is not on the hub with its tables: name its folder with path"):
         module(None).setup("fit")
 
 
@@ -194,7 +192,7 @@ def test_the_style_is_a_setting_of_the_task(folder: Path) -> None:
     form = module(folder, table_style="cells", keep_rows=2).task.form
     assert (form.style, form.keep) == ("cells", 2)
     assert module(folder, partial="hypothesis", keep_rows=2).task.parts == ("hypothesis",)
-    with pytest.raises(HeedError, match="keep_rows 0 must be at least 1"):
+    with pytest.raises(HeedfulError, match="keep_rows 0 must be at least 1"):
         module(folder, keep_rows=0)
 
 
@@ -219,17 +217,17 @@ def test_tables_that_a_file_names_are_not_trained_on(folder: Path, caplog: pytes
         assert caplog.messages[-1] == f"{said}; of those, not in the training set: 1 of 3."
         assert set(data.train_examples.column("meta.table")) == {f"T{i}" for i in range(20)} - {"T1", "T2"}
     named.write_text("table_id\nT1.json\nT25\n")
-    with pytest.raises(HeedError, match=r"named.csv names no table of the training set: it has 'T1.json', .* 'T0'"):
+    with pytest.raises(HeedfulError, match=r"named.csv names no table of the training set: it has 'T1.json', .* 'T0'"):
         module(folder, without_tables=str(named)).setup("fit")
     named.write_text("table_id\nT1\n")
     with caplog.at_level(logging.INFO):
         module(folder, without_tables=str(named)).setup("fit")
     assert caplog.messages[-1].endswith(f"3 training examples are left out, on tables that {named} names.")
     named.write_text("table\nT1\n")
-    with pytest.raises(HeedError, match=r"named.csv, row 1: no column that names a table \(table_id, Table ID"):
+    with pytest.raises(HeedfulError, match=r"named.csv, row 1: no column that names a table \(table_id, Table ID"):
         module(folder, without_tables=str(named)).setup("fit")
     named.write_text("table_id\n" + "".join(f"T{i}\n" for i in range(20)))
-    with pytest.raises(HeedError, match="leaves nothing to train on"):
+    with pytest.raises(HeedfulError, match="leaves nothing to train on"):
         module(folder, without_tables=str(named)).setup("fit")
 
 
@@ -253,7 +251,7 @@ def test_a_challenge_set_may_be_pairs_about_the_same_tables(folder: Path, tmp_pa
     assert len(data.train_examples) == 12
     assert len(set(data.train_examples.column("meta.table"))) == 4
     assert all(uid.startswith("infotabs/challenge/") for uid in data.train_examples.column("uid"))
-    with pytest.raises(HeedError, match=r"path .*nowhere.tsv does not exist"):
+    with pytest.raises(HeedfulError, match=r"path .*nowhere.tsv does not exist"):
         module(folder, augment="inoculation", inoculation=Inoculation("nowhere.tsv")).setup("fit")
 
 

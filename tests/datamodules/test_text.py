@@ -4,16 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import yaml
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 
-from datamodules import PairedText
-from datamodules.base.inoculation import Inoculation
-from datamodules.sources.hub_and_local import Hub
-from records import Examples, HeedError
+from heedful.datamodules import PairedText
+from heedful.datamodules.base.inoculation import Inoculation
+from heedful.datamodules.sources.hub_and_local import Hub
+from heedful.records import Examples, HeedfulError
 
 from changed_examples import sharing
 
@@ -115,7 +113,7 @@ def test_wanli_holds_out_the_same_examples_in_every_run(shared_data: Path) -> No
 
 
 def test_snli_without_a_training_file_says_so(shared_data: Path) -> None:
-    with pytest.raises(HeedError, match=r"no file for the split 'train'.*validation\.jsonl"):
+    with pytest.raises(HeedfulError, match=r"no file for the split 'train'.*validation\.jsonl"):
         from_config("snli", shared_data / "snli", max_validation=5).setup("fit")
 
 
@@ -170,7 +168,7 @@ def test_a_most_that_is_more_than_there_are_takes_all(folder: Path) -> None:
 
 @pytest.mark.parametrize("option", ["max_train", "max_validation", "hold_out"])
 def test_a_negative_number_of_examples_is_refused(folder: Path, option: str) -> None:
-    with pytest.raises(HeedError, match="-1"):
+    with pytest.raises(HeedfulError, match="-1"):
         PairedText(**NLI, path=str(folder), **{option: -1}).setup("fit")
 
 
@@ -207,18 +205,18 @@ def test_a_swap_of_the_second_part_changes_the_second_part(folder: Path) -> None
 
 
 def test_partial_and_counterfactual_exclude_each_other() -> None:
-    with pytest.raises(HeedError, match=r"partial .* augment counterfactual"):
+    with pytest.raises(HeedfulError, match=r"partial .* augment counterfactual"):
         PairedText(**NLI, path="x", partial="premise", augment="counterfactual")
 
 
 @pytest.mark.parametrize(("option", "value"), [("partial", "title"), ("swap", ["premise", "title"])])
 def test_an_unknown_part_is_refused_with_the_known_ones(option: str, value: Any) -> None:
-    with pytest.raises(HeedError, match=rf"{option} title: own has the parts premise, hypothesis"):
+    with pytest.raises(HeedfulError, match=rf"{option} title: own has the parts premise, hypothesis"):
         PairedText(**NLI, path="x", **{option: value})
 
 
 def test_a_part_to_swap_is_named_once() -> None:
-    with pytest.raises(HeedError, match="swap names premise twice: name each part once"):
+    with pytest.raises(HeedfulError, match="swap names premise twice: name each part once"):
         PairedText(**NLI, path="x", swap=["premise", "hypothesis", "premise"])
 
 
@@ -228,18 +226,18 @@ def test_counterfactuals_without_a_part_to_swap_are_refused(folder: Path) -> Non
         data.setup("fit")
         data.training_set()
 
-    with pytest.raises(HeedError, match="swap"):
+    with pytest.raises(HeedfulError, match="swap"):
         train()
 
 
 def test_counterfactuals_without_a_default_label_are_refused(folder: Path) -> None:
     data = PairedText(**NLI | {"default_label": None}, path=str(folder), augment="counterfactual")
-    with pytest.raises(HeedError, match="has none: name it with default_label"):
+    with pytest.raises(HeedfulError, match="has none: name it with default_label"):
         data.setup("fit")
 
 
 def test_a_default_label_that_is_none_of_the_labels_is_refused() -> None:
-    with pytest.raises(HeedError, match="'unrelated' is none of the labels"):
+    with pytest.raises(HeedfulError, match="'unrelated' is none of the labels"):
         PairedText(**NLI | {"default_label": "unrelated"}, path="x")
 
 
@@ -274,9 +272,9 @@ def test_a_challenge_set_may_be_a_folder_and_read_one_part(folder: Path) -> None
 
 
 def test_inoculation_needs_a_file_with_enough_examples(folder: Path) -> None:
-    with pytest.raises(HeedError, match="inoculation needs path, the file"):
+    with pytest.raises(HeedfulError, match="inoculation needs path, the file"):
         inoculated(folder, None, 3)
-    with pytest.raises(HeedError, match="Asked for 31 .* only 30"):
+    with pytest.raises(HeedfulError, match="Asked for 31 .* only 30"):
         inoculated(folder, folder / "validation.jsonl", 31)
 
 
@@ -290,7 +288,7 @@ def test_a_single_file_is_for_evaluation(folder: Path) -> None:
 
 
 def test_training_on_a_single_file_is_refused_unless_some_is_held_out(folder: Path) -> None:
-    with pytest.raises(HeedError, match="with hold_out N, or ask for that"):
+    with pytest.raises(HeedfulError, match="with hold_out N, or ask for that"):
         PairedText(**NLI, path=str(folder / "train.jsonl")).setup("fit")
     data = PairedText(**NLI, path=str(folder / "train.jsonl"), hold_out=20)
     data.setup("fit")
@@ -306,7 +304,7 @@ def saved(n: int) -> Dataset:
 def test_training_on_a_saved_data_set_without_splits_is_refused(tmp_path: Path) -> None:
     """It would be trained and validated on the same examples."""
     saved(30).save_to_disk(tmp_path / "one")
-    with pytest.raises(HeedError, match="with hold_out N, or ask for that"):
+    with pytest.raises(HeedfulError, match="with hold_out N, or ask for that"):
         PairedText(**NLI, path=str(tmp_path / "one")).setup("fit")
 
 
@@ -323,13 +321,13 @@ def test_a_mistyped_validation_split_never_becomes_the_training_file(tmp_path: P
     """Other names of a split must not lead to the file that the other split was given."""
     write(tmp_path / "validation.jsonl", rows(30))
     write(tmp_path / "test.jsonl", rows(30, start=1000))
-    with pytest.raises(HeedError, match="tset"):
+    with pytest.raises(HeedfulError, match="tset"):
         PairedText(**NLI, path=str(tmp_path), splits={"train": "validation", "validation": "tset"}).setup("fit")
 
 
 def test_one_split_on_the_hub_is_for_evaluation_unless_some_is_held_out() -> None:
     splits = {"train": "all", "validation": "all"}
-    with pytest.raises(HeedError, match=r"the splits 'all' and 'all' are all of o/x\. .*hold_out"):
+    with pytest.raises(HeedfulError, match=r"the splits 'all' and 'all' are all of o/x\. .*hold_out"):
         PairedText(**NLI, hub=Hub("o/x"), splits=splits).setup("fit")
 
 
@@ -344,7 +342,7 @@ def test_the_files_of_help_and_med_are_read(shared_data: Path) -> None:
     assert len(med.pool) == 5_382
     assert list(med.pool.column("label")).count("entailment") == 2_705
     assert med.pool[0].meta == {"genre": "paper:FraCaS_GQ:upward_monotone"}
-    with pytest.raises(HeedError, match="has no splits"):
+    with pytest.raises(HeedfulError, match="has no splits"):
         from_config("med", shared_data / "med" / "MED.tsv").setup("fit")
 
 
@@ -373,16 +371,16 @@ def test_meta_columns_come_along_as_text(tmp_path: Path) -> None:
 
 def test_a_meta_column_that_is_not_there_or_twice_is_refused(tmp_path: Path) -> None:
     (tmp_path / "dev.csv").write_text("premise,hypothesis,label,genre\na,b,0,fiction\n")
-    with pytest.raises(HeedError, match=r"dev\.csv, row 1: no column 'topic'"):
+    with pytest.raises(HeedfulError, match=r"dev\.csv, row 1: no column 'topic'"):
         PairedText(**NLI, path=str(tmp_path), meta=["genre", "topic"]).setup("validate")
-    with pytest.raises(HeedError, match=r"meta names 'genre' twice"):
+    with pytest.raises(HeedfulError, match=r"meta names 'genre' twice"):
         PairedText(**NLI, path=str(tmp_path), meta=["genre", "genre"])
 
 
 # a data set of one's own
 
 TEN_LINES = """
-class_path: datamodules.PairedText
+class_path: heedful.datamodules.PairedText
 init_args:
   name: claims
   path: {path}
@@ -436,7 +434,7 @@ def write_same(folder: Path, how: str) -> dict[str, Any]:
 @pytest.mark.parametrize("how", ["one file", "one split", "one of several", "link", "copy"])
 def test_validating_on_what_is_trained_on_has_to_be_asked_for(folder: Path, how: str) -> None:
     arguments = write_same(folder, how)
-    with pytest.raises(HeedError, match=r"hold_out N, or ask for that with validate_on_train true"):
+    with pytest.raises(HeedfulError, match=r"hold_out N, or ask for that with validate_on_train true"):
         PairedText(**NLI, **arguments).setup("fit")
     PairedText(**NLI, **arguments).setup("validate") if how != "one of several" else None  # nothing is trained
     data = PairedText(**NLI, **arguments, validate_on_train=True)
@@ -497,7 +495,7 @@ def test_validation_examples_that_are_trained_on_are_counted(folder: Path) -> No
 def test_names_that_a_yaml_file_did_not_mean_are_refused(
     folder: Path, option: str, given: dict[Any, Any], message: str
 ) -> None:
-    with pytest.raises(HeedError, match=f"^{message}"):
+    with pytest.raises(HeedfulError, match=f"^{message}"):
         PairedText(**NLI | {"default_label": None, "path": str(folder), option: given}).setup("fit")
 
 

@@ -6,18 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import datasets
 import pytest
 import torch
 import yaml
 
-from datamodules import PairedImages, VisualQuestions
-from datamodules.base.collate import Collate
-from datamodules.sources.hub_and_local import Hub
-from interventions import Swap
-from records import SOFT, HeedError
+from heedful.datamodules import PairedImages, VisualQuestions
+from heedful.datamodules.base.collate import Collate
+from heedful.datamodules.sources.hub_and_local import Hub
+from heedful.interventions import Swap
+from heedful.records import SOFT, HeedfulError
 
 from changed_examples import made
 from drawn_pictures import people, vqa_rows, write_parquet, write_vqa
@@ -84,16 +82,16 @@ def test_without_the_training_split_the_answers_of_the_model_are_asked_for(folde
     (tmp_path / "validation.parquet").symlink_to(folder / "validation.parquet")
     hint = "answers 6 counts .*not at hand: .*answers RUN/checkpoints/backbone/config.json"
     for where in ({"path": str(tmp_path)}, {"path": str(folder / "validation.parquet")}, {}):
-        with pytest.raises(HeedError, match=hint):
+        with pytest.raises(HeedfulError, match=hint):
             vqa2("validate", **where)
-    with pytest.raises(HeedError, match="inoculation .*answers RUN/checkpoints/backbone/config.json"):
+    with pytest.raises(HeedfulError, match="inoculation .*answers RUN/checkpoints/backbone/config.json"):
         vqa2(path=str(folder), augment="inoculation")
-    with pytest.raises(HeedError, match="answers 0 must be at least 1"):
+    with pytest.raises(HeedfulError, match="answers 0 must be at least 1"):
         vqa2(path=str(folder), answers=0)
 
 
 def test_counterfactuals_need_a_class_of_their_own(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(HeedError, match=r"augment counterfactual .*vqa2 has none: .*default_label '\(unrelated\)'"):
+    with pytest.raises(HeedfulError, match=r"augment counterfactual .*vqa2 has none: .*default_label '\(unrelated\)'"):
         vqa2(path=str(folder), augment="counterfactual")
     data = vqa2(path=str(folder), augment="counterfactual", default_label="(unrelated)")
     assert data.task.labels[-1] == data.task.default_label == "(unrelated)"
@@ -143,7 +141,7 @@ def test_answers_of_another_kind_are_refused(tmp_path: Path, wrong: dict[str, An
     (tmp_path / "dev.jsonl").write_text(json.dumps(row) + "\n")
     answers = tmp_path / "answers.txt"
     answers.write_text("yes\nno\n")
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         vqa2("validate", path=str(tmp_path), answers=str(answers))
 
 
@@ -152,7 +150,7 @@ def test_a_column_that_is_missing(folder: Path, tmp_path: Path) -> None:
     write_parquet(tmp_path / "train.parquet", rows)
     write_parquet(tmp_path / "validation.parquet", rows)
     same = {"path": str(tmp_path), "validate_on_train": True}
-    with pytest.raises(HeedError, match="train.parquet, row 1: no column 'multiple_choice_answer'"):
+    with pytest.raises(HeedfulError, match="train.parquet, row 1: no column 'multiple_choice_answer'"):
         vqa2(**same)
     answers = tmp_path / "answers.txt"
     answers.write_text("yes\nred\n")
@@ -208,7 +206,7 @@ def test_listed_answers_gain_a_default_label(folder: Path, tmp_path: Path) -> No
     (tmp_path / "answers.txt").write_text("yes\nno\nred\nblue\ngreen\nblack\n")
     settings = {"name": "own", "parts": CONFIG["parts"], "label": "multiple_choice_answer", "path": str(folder)}
     settings |= {"answers": str(tmp_path / "answers.txt"), "augment": "counterfactual"}
-    with pytest.raises(HeedError, match=r"own has none: name it with default_label '\(unrelated\)', which is added"):
+    with pytest.raises(HeedfulError, match=r"own has none: name it with default_label '\(unrelated\)', which is added"):
         PairedImages(**settings).setup("fit")
     data = PairedImages(**settings, default_label="(unrelated)")
     data.setup("fit")

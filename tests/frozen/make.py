@@ -39,7 +39,7 @@ PAIRS = [("dog", "animal", "leq"), ("boy", "child", "leq"), ("cat", "child", "no
 
 
 def write_models(folder: Path, text: str) -> None:
-    """A BERT of two layers, and one with a head: random weights; the tokenizers know the words of a text, and letters."""
+    """A BERT of two layers, and one with a head, of random weights, that know the words of a text, and letters."""
     letters = "abcdefghijklmnopqrstuvwxyz0123456789"
     words = sorted(set(re.findall(r"[a-z]+", text.lower())))
     vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *".,:?|;-", *letters, *(f"##{c}" for c in letters)]

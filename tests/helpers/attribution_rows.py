@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from metrics.attributions.attribution import SCHEMA, SEPARATOR, Attribution
-from records.rows import KEY
+from heedful.metrics.attributions.attribution import SCHEMA, SEPARATOR, Attribution
+from heedful.records.rows import KEY
 
 
 def word_rows(several: Sequence[Attribution], group: str | None = None, content: str = "") -> pa.Table:

@@ -17,9 +17,9 @@ from transformers import (
     Qwen2Config,
 )
 
-from records import CLASSIFICATION, Example, Task
-from records.prompts.prompt import Prompt
-from records.prompts.wording import Wording
+from heedful.records import CLASSIFICATION, Example, Task
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
 
 CHAT = (
     "{% for m in messages %}<|{{ m['role'] }}|>\n{{ m['content'] }}<|end|>\n{% endfor %}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from interventions.tables.allowed_transitions import LABELS
+from heedful.interventions.tables.allowed_transitions import LABELS
 
 E, N, C = LABELS
 INTERVENTIONS = ("values", "negation")

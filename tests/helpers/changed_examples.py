@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from interventions import Changes, Intervention
-from records import Composed, Example, Examples
+from heedful.interventions import Changes, Intervention
+from heedful.records import Composed, Example, Examples
 
 
 class Made(NamedTuple):

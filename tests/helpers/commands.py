@@ -16,7 +16,7 @@ TRAINER |= {"enable_checkpointing": False, "use_distributed_sampler": False}
 def run(main: Callable[[], None], *argv: Any) -> None:
     """Run a command with these arguments, quietly."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["heed.py", *map(str, argv), *QUIET])
+        patch.setattr(sys, "argv", ["heedful.py", *map(str, argv), *QUIET])
         main()
 
 

@@ -25,16 +25,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-import torchvision_fix  # noqa: F401
+import heedful.torchvision_fix  # noqa: F401
 
 import timm
 from pytorch_lightning.utilities import rank_zero_only
 
 import evaluate
 import train
-from callbacks.checkpoints.files import LAST, remove_states
-from callbacks.outputs import run_folder
-from cli import messages as mistakes
+from heedful.callbacks.checkpoints.files import LAST, remove_states
+from heedful.callbacks.outputs import run_folder
+from heedful.cli import messages as mistakes
 
 
 def watch(where: str, nth: int, when: str, word: str = "") -> None:

@@ -1,6 +1,6 @@
 """The tables and hypotheses of the paper's figures 1 and 2, and a pool of a few more."""
 
-from records import Example, Examples, Table
+from heedful.records import Example, Examples, Table
 
 BREAKFAST = Table(
     "Breakfast in America",

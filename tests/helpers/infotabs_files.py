@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from datamodules import PairedTables
-from interventions.tables.allowed_transitions import LABELS
+from heedful.datamodules import PairedTables
+from heedful.interventions.tables.allowed_transitions import LABELS
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = yaml.safe_load((ROOT / "configs" / "data" / "infotabs.yaml").read_text())["init_args"]

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor, nn
 
-from callbacks import Engine
-from datamodules import PairedData
-from lightning_modules import Encoder
-from records import Example, Examples
+from heedful.callbacks import Engine
+from heedful.datamodules import PairedData
+from heedful.lightning_modules import Encoder
+from heedful.records import Example, Examples
 
 LABELS = ("entailment", "neutral", "contradiction")
 PAIRS = (

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from records import Measurement
-from records import rows as r
+from heedful.records import Measurement
+from heedful.records import rows as r
 
 from python_rows import make_rows, sort_rows
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pyarrow as pa
 
-from metrics.natural_logic.causal_effects import causal_effects
-from records import Measurement
-from records import rows as r
+from heedful.metrics.natural_logic.causal_effects import causal_effects
+from heedful.records import Measurement
+from heedful.records import rows as r
 
 from python_rows import make_rows, sort_rows
 

@@ -4,10 +4,10 @@ import numpy as np
 import torch
 from pytorch_lightning import Trainer
 
-from callbacks import Accuracy, Engine
-from lightning_modules import NO_LABEL_NUMBER, Classifier, Outputs
-from lightning_modules.processors.processor import Processor
-from records import Table
+from heedful.callbacks import Accuracy, Engine
+from heedful.lightning_modules import NO_LABEL_NUMBER, Classifier, Outputs
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.records import Table
 
 
 def sure_of(answers, labels):

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from records import rows as r
+from heedful.records import rows as r
 
 from python_rows import make_rows
 

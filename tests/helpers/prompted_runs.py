@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
-from records import NO_LABEL, SPAN, Context
-from records import rows as r
-from records.storage.results import write_results
+from heedful.records import NO_LABEL, SPAN, Context
+from heedful.records import rows as r
+from heedful.records.storage.results import write_results
 
 import written_results
 from python_rows import make_rows, sort_rows
@@ -117,8 +117,8 @@ def save(
     prompt = {"wording": wording, "seed": seed, "tuples": tuples, "kind": kind, "demonstrations": [], "text": ""}
     (folder / "run.json").write_text(json.dumps({"prompt": prompt}))
     config = {
-        "model": {"class_path": "lightning_modules.CausalLM", "init_args": {"backbone": backbone, **model}},
-        "data": {"class_path": "datamodules.TextPairs", "init_args": {}},
+        "model": {"class_path": "heedful.lightning_modules.CausalLM", "init_args": {"backbone": backbone, **model}},
+        "data": {"class_path": "heedful.datamodules.TextPairs", "init_args": {}},
         "checkpoint": None,
     }
     (folder / "config.yaml").write_text(yaml.safe_dump(config))

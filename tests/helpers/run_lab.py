@@ -11,9 +11,9 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 ROOT = Path(__file__).parents[2]
-BATCH = "lightning_modules.classifier:Classifier.on_train_batch_start"
+BATCH = "heedful.lightning_modules.classifier:Classifier.on_train_batch_start"
 COUNTERFACTUAL = ["--augment", "counterfactual", "--data.resample_counterfactuals", "true"]
-EVALUATING = "callbacks.engine.engine:Engine.on_validation_epoch_end"
+EVALUATING = "heedful.callbacks.engine.engine:Engine.on_validation_epoch_end"
 KINDS = {  # name: (flags, processes); between 14 and 34 batches
     "plain": ([], 1),
     "workers": (["--data.num_workers", "1", *COUNTERFACTUAL], 1),

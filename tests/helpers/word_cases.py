@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from metrics.attributions.attribution import Attribution
-from metrics.attributions.sample import example
-from records import Context
-from reports.figures.explanations import Explanations, explanations
+from heedful.metrics.attributions.attribution import Attribution
+from heedful.metrics.attributions.sample import example
+from heedful.records import Context
+from heedful.reports.figures.explanations import Explanations, explanations
 
 HOSTILE = "<script>alert('1')</script> \"q\" &amp; $x^2$ \u202e\ud800 猫 " + "long" * 40
 

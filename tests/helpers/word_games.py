@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from metrics.attributions.methods import METHODS
+from heedful.metrics.attributions.methods import METHODS
 
 
 class Played(NamedTuple):

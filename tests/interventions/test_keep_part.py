@@ -5,8 +5,8 @@ import hashlib
 import numpy as np
 import pyarrow as pa
 
-from interventions import KeepPart
-from records import EMPTIED, Example, Examples, Picture, Table
+from heedful.interventions import KeepPart
+from heedful.records import EMPTIED, Example, Examples, Picture, Table
 
 from changed_examples import made
 

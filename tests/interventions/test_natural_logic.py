@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions.natural_logic import compose, gold, word_pairs
-from records import HeedError
+from heedful.interventions.natural_logic import compose, gold, word_pairs
+from heedful.records import HeedfulError
 
 
 def context(sentence="He saw a x.", monotonicity="up", slots="s", operator=""):
@@ -68,7 +68,7 @@ def test_a_repeated_pair_counts_once_whichever_way_and_grammar():
 
 
 def test_a_word_is_no_other_than_itself():
-    with pytest.raises(HeedError, match="row 1: both words are 'dog', and their relation is leq"):
+    with pytest.raises(HeedfulError, match="row 1: both words are 'dog', and their relation is leq"):
         composed([context()], [words("dog", "dog", "leq")])
 
 
@@ -128,7 +128,7 @@ def test_a_word_is_taken_to_the_letter():
     ],
 )
 def test_a_mistake_is_named_with_file_and_row(contexts, pairs, says):
-    with pytest.raises(HeedError) as caught:
+    with pytest.raises(HeedfulError) as caught:
         list(compose(enumerate(contexts, 1), enumerate(pairs, 1), "folder/"))
     assert str(caught.value).startswith(f"folder/{says}")
 

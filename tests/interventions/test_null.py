@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from interventions import Null
-from records import Example, Examples
+from heedful.interventions import Null
+from heedful.records import Example, Examples
 
 from changed_examples import Made, made
 

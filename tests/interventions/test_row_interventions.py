@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from interventions.tables.operations import Donors, delete, insert, permute, same_key, same_value, update
-from records import Example, Examples, HeedError, Table, generator
+from heedful.interventions.tables.operations import Donors, delete, insert, permute, same_key, same_value, update
+from heedful.records import Example, Examples, HeedfulError, Table, generator
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
 tables = st.builds(
@@ -152,5 +152,5 @@ def test_a_table_without_an_id_is_known_by_its_content():
 
 
 def test_a_part_that_is_no_table_is_named():
-    with pytest.raises(HeedError, match="The part hypothesis is no table"):
+    with pytest.raises(HeedfulError, match="The part hypothesis is no table"):
         Donors(pool_of({"a": A}), "hypothesis")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions import Families, Null, PredictedAs, Siblings, Swap, manifest_hash
-from records import SOFT, Example, Examples
+from heedful.interventions import Families, Null, PredictedAs, Siblings, Swap, manifest_hash
+from heedful.records import SOFT, Example, Examples
 
 LABELS = ("entailment", "neutral", "contradiction")
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, chi2_contingency, chisquare
 
-import interventions.swap
-import records.pool.partners
-from interventions import Swap
-from records import Example, Examples, ExamplesBuilder, integers
+from heedful.interventions import Swap
+from heedful.interventions import swap as swapping
+from heedful.records import Example, Examples, ExamplesBuilder, integers
+from heedful.records.pool import partners as partnering
 
 from changed_examples import made
 
@@ -92,7 +92,7 @@ def test_a_partner_is_unrelated_and_only_the_part_changes(rows, part, seed):
 def test_there_is_none_exactly_where_everyone_is_related(rows, part, seed, blocks, data):
     """Whether partners are met by chance, or most of them listed."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(interventions.swap, "BLOCKS", blocks)
+        patch.setattr(swapping, "BLOCKS", blocks)
         positions = data.draw(st.lists(st.integers(0, len(rows) - 1), max_size=30))
         for i, partners in zip(positions, drawn(Swap(part, None), make(rows), 4, seed, positions), strict=True):
             assert set(partners.tolist()) <= (set(candidates(rows, i, part)) or {-1})
@@ -161,7 +161,7 @@ def are_uniform(rows: Rows, *samples: np.ndarray) -> bool:
 @pytest.mark.parametrize("blocks", [1, 32], ids=["most from a list", "by chance"])
 @pytest.mark.parametrize("rows", POOLS.values(), ids=POOLS)
 def test_partners_are_uniform_over_all_candidates(rows, blocks, monkeypatch):
-    monkeypatch.setattr(interventions.swap, "BLOCKS", blocks)
+    monkeypatch.setattr(swapping, "BLOCKS", blocks)
     pool, swap = make(rows), Swap("premise", "no")
     by_draw = drawn(swap, pool, DRAWS)
     by_seed = np.hstack([drawn(swap, pool, 4, seed) for seed in range(DRAWS // 4)])
@@ -310,7 +310,7 @@ def test_nobody_is_proposed_again_and_again_where_few_are_admissible(monkeypatch
         asked.append((blocks, len(uid_keys)))
         return integers(key, uid_keys, draws, bounds, blocks, accepts)
 
-    monkeypatch.setattr(interventions.swap, "integers", spy)
+    monkeypatch.setattr(swapping, "integers", spy)
     n = 2000
     pool = make([("all" if i < n - 2 else f"p{i}", f"h{i}", f"t{i}") for i in range(n)])
     partners = drawn(Swap("premise", "no"), pool, 3, positions=list(range(0, n - 2, 10)))
@@ -373,7 +373,7 @@ def test_a_pair_that_somebody_wrote_is_not_made_and_is_counted():
 def test_partners_are_counted_as_one_by_one(rows, part, pairs):
     """However few pairs are looked at together, and with both parts lent: then no pair is made."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records.pool.partners, "PAIRS", pairs)
+        patch.setattr(partnering, "PAIRS", pairs)
         lenders = make(rows).partners(part.split("+"))
         assert lenders.counts.tolist() == [len(candidates(rows, i, part)) for i in range(len(rows))]
         assert lenders.real.tolist() == [

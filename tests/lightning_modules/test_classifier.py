@@ -4,16 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 from pytorch_lightning import Trainer
 
-from callbacks import Accuracy, Engine
-from datamodules import PairedData, PairedImages, Planted, Reading
-from lightning_modules import Blip, Classifier, Encoder, LateFusion, Reader, Seq2Seq, Vilt
-from records import Examples, HeedError
+from heedful.callbacks import Accuracy, Engine
+from heedful.datamodules import PairedData, PairedImages, Planted, Reading
+from heedful.lightning_modules import Blip, Classifier, Encoder, LateFusion, Reader, Seq2Seq, Vilt
+from heedful.records import Examples, HeedfulError
 from tests.datamodules.test_images import SQUARES
 
 from commands import TRAINER
@@ -65,7 +63,7 @@ def test_a_head_that_was_never_trained_is_not_measured(
         "vilt": ("tiny_vilt", Vilt, lambda: pictures),
         "blip": ("tiny_blip", Blip, lambda: pictures),
     }[family]
-    with pytest.raises(HeedError, match=r"no trained classification head|never trained to answer questions"):
+    with pytest.raises(HeedfulError, match=r"no trained classification head|never trained to answer questions"):
         trainer().validate(make(str(request.getfixturevalue(fixture))), data(), verbose=False)
 
 
@@ -93,7 +91,7 @@ def test_what_was_trained_is_measured(run: Path, tiny_bert: Path, tiny_t5: Path)
 
 def test_a_folder_without_weights_is_neither_measured_nor_trained(run: Path) -> None:
     for task in (trainer().validate, trainer().fit):
-        with pytest.raises(HeedError, match="bare has no weights beside its config.json"):
+        with pytest.raises(HeedfulError, match="bare has no weights beside its config.json"):
             task(encoder(run / "bare"), pairs())
 
 
@@ -131,12 +129,12 @@ def test_a_model_of_one_part_is_not_measured_on_another(of_hypotheses: Path, tin
     refused = {"premise": "premise: name the part", "premise+hypothesis": "premise and hypothesis: name the part"}
     for partial, given in refused.items():
         data = {"partial": partial if "+" not in partial else None}
-        with pytest.raises(HeedError, match=f"trained on hypothesis, and the data give {given}"):
+        with pytest.raises(HeedfulError, match=f"trained on hypothesis, and the data give {given}"):
             measured(make(exported), pairs(**data))
-    with pytest.raises(HeedError, match="trained on hypothesis, and the data give premise: name the part"):
+    with pytest.raises(HeedfulError, match="trained on hypothesis, and the data give premise: name the part"):
         measured(make(exported), pairs(partial="premise"), **checkpoint)
     if name == "bert":  # an export of an older version does not say it, and its checkpoint does
-        with pytest.raises(HeedError, match="trained on hypothesis, and the data give premise: name the part"):
+        with pytest.raises(HeedfulError, match="trained on hypothesis, and the data give premise: name the part"):
             measured(encoder(tiny_bert), pairs(partial="premise"), **checkpoint)
     for data in (pairs(partial="hypothesis"), OtherPairs()):
         assert measured(make(exported), data) == measured(make(exported), data, **checkpoint) == 8
@@ -180,7 +178,7 @@ def test_a_checkpoint_of_something_else_is_one_sentence(
         "fit": lambda: trainer().fit(encoder(tiny_bert), pairs(), **settings),
         "load_from_checkpoint": lambda: Encoder.load_from_checkpoint(path, weights_only=True),
     }
-    with pytest.raises(HeedError, match=says) as caught:
+    with pytest.raises(HeedfulError, match=says) as caught:
         load[how]()
     assert "\n" not in str(caught.value)
 
@@ -198,6 +196,6 @@ def test_settings_of_the_optimiser_that_train_nothing_are_refused(
 ) -> None:
     for value in values:
         for family, backbone in ((Encoder, tiny_bert), (Seq2Seq, tiny_t5)):
-            with pytest.raises(HeedError, match=rf"{setting} {value} {says}"):
+            with pytest.raises(HeedfulError, match=rf"{setting} {value} {says}"):
                 family(str(backbone), **{setting: value})
     Encoder(str(tiny_bert), **{setting: 1})

@@ -3,14 +3,12 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from lightning_modules import Encoder, Seq2Seq
-from records import CLASSIFICATION, SOFT, Example, HeedError, Task
+from heedful.lightning_modules import Encoder, Seq2Seq
+from heedful.records import CLASSIFICATION, SOFT, Example, HeedfulError, Task
 
 HEAD = ("CONTRADICTION", "NEUTRAL", "ENTAILMENT")
 PARTS = ("sentence1", "sentence2")
@@ -96,7 +94,7 @@ def test_training_begins_with_a_new_head_of_two_unless_a_rule_is_named(head: Pat
         model.configure_model()
     assert (new.has_head, new.network.config.num_labels) == (False, 2)
     assert (kept.has_head, kept.network.config.num_labels) == (True, 3)
-    with pytest.raises(HeedError, match="answers another question"):
+    with pytest.raises(HeedfulError, match="answers another question"):
         new.require_head()
     inputs, gold = kept.processor(EXAMPLES), torch.tensor([0, 1, 1])
     loss = kept.eval().loss({"inputs": inputs, "labels": gold})
@@ -110,7 +108,7 @@ def test_a_checkpoint_says_what_all_outputs_mean(measured: Callable[..., Encoder
     two.on_save_checkpoint(saved)
     assert saved["outputs"] == list(HEAD)
     measured(THREE).on_load_checkpoint(saved)
-    with pytest.raises(HeedError, match="trained with the outputs ENTAILMENT, NEUTRAL, CONTRADICTION"):
+    with pytest.raises(HeedfulError, match="trained with the outputs ENTAILMENT, NEUTRAL, CONTRADICTION"):
         two.on_load_checkpoint(saved | {"outputs": list(HEAD)[::-1]})
 
 

@@ -4,16 +4,14 @@ import hashlib
 from functools import partial
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 from PIL import Image
 from pytorch_lightning.plugins.precision import HalfPrecision, MixedPrecision, Precision
 
-from lightning_modules import Blip, BlipAnswers, Encoder, LateFusion, Reader, Seq2Seq, Vilt, Writer
-from lightning_modules.pretrained_classifier import PretrainedClassifier
-from records import CLASSIFICATION, SPAN, Example, Picture, Task
+from heedful.lightning_modules import Blip, BlipAnswers, Encoder, LateFusion, Reader, Seq2Seq, Vilt, Writer
+from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
+from heedful.records import CLASSIFICATION, SPAN, Example, Picture, Task
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script_method`:DeprecationWarning")  # torch's compiler's
 

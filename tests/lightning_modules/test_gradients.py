@@ -2,16 +2,14 @@
 
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import torch
 
-from lightning_modules import Encoder, Seq2Seq
-from lightning_modules.classifier import Classifier
-from lightning_modules.gradients import explained, integrated_gradients
-from records import CLASSIFICATION, Example, HeedError, Task
+from heedful.lightning_modules import Encoder, Seq2Seq
+from heedful.lightning_modules.classifier import Classifier
+from heedful.lightning_modules.gradients import explained, integrated_gradients
+from heedful.records import CLASSIFICATION, Example, HeedfulError, Task
 
 PARTS = ("premise", "hypothesis")
 TASK = Task(CLASSIFICATION, PARTS, ("entailment", "neutral", "contradiction"), "neutral")
@@ -118,5 +116,5 @@ def test_a_model_without_embeddings(encoder: Classifier, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(encoder, "scores", refuse)
     inputs, baseline = ends(encoder)
-    with pytest.raises(HeedError, match="does not take embeddings in place of tokens"):
+    with pytest.raises(HeedfulError, match="does not take embeddings in place of tokens"):
         integrated_gradients(encoder, inputs, baseline, LABELS, 3, 64)

@@ -1,4 +1,4 @@
-"""The private parts of Lightning, torch and TensorBoard still are there, and still mean what Heed takes them for."""
+"""The private parts of Lightning, torch and TensorBoard still are there, and still mean what Heedful takes them for."""
 
 import inspect
 import os
@@ -14,9 +14,9 @@ from pytorch_lightning.strategies import DDPStrategy
 from pytorch_lightning.strategies.launchers import _SubprocessScriptLauncher
 from torch.utils.tensorboard import SummaryWriter
 
-from callbacks import BestCheckpoint
-from callbacks.outputs.progress import Progress
-from lightning_modules import lightning_internals as internals
+from heedful.callbacks import BestCheckpoint
+from heedful.callbacks.outputs.progress import Progress
+from heedful.lightning_modules import lightning_internals as internals
 
 
 class Small(LightningModule):

@@ -3,17 +3,15 @@
 import math
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 from transformers import masking_utils
 
-from lightning_modules import NOT_FINITE, Encoder, LateFusion, Outputs, Seq2Seq
-from lightning_modules.outputs import most_probable
-from records import CLASSIFICATION, SOFT, Example, Picture, Task
+from heedful.lightning_modules import NOT_FINITE, Encoder, LateFusion, Outputs, Seq2Seq
+from heedful.lightning_modules.outputs import most_probable
+from heedful.records import CLASSIFICATION, SOFT, Example, Picture, Task
 
 LABELS = ("yes", "no", "maybe")
 PAIRS = Task(CLASSIFICATION, ("premise", "hypothesis"), LABELS)

@@ -4,17 +4,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import pytorch_lightning as pl
 import torch
 import yaml
 from jsonargparse import ArgumentError, ArgumentParser
 
-import lightning_modules
-from lightning_modules import Classifier
-from records import HeedError
+from heedful import lightning_modules
+from heedful.lightning_modules import Classifier
+from heedful.records import HeedfulError
 from tests.lightning_modules.test_weights import FAMILIES, built
 
 ALL = {"sha256": None, "compiled": False, "warmup": 0.1, "max_unknown": 0.2}
@@ -67,7 +65,7 @@ def other(name: str, default: Any) -> Any:
 
 @pytest.mark.parametrize("family", SETTINGS)
 def test_each_setting_has_the_default_of_its_family(family: str) -> None:
-    given = {"class_path": f"lightning_modules.{family}", "init_args": {"backbone": "b"}}
+    given = {"class_path": f"heedful.lightning_modules.{family}", "init_args": {"backbone": "b"}}
     parsed = parser().parse_object({"model": given}).model.init_args.as_dict()
     assert parsed == SETTINGS[family] | {"backbone": "b"}
     model = getattr(lightning_modules, family)(backbone="b")
@@ -80,7 +78,7 @@ def test_each_setting_is_taken_from_yaml_and_kept_in_checkpoints(family: str, tm
     values = {name: other(name, default) for name, default in SETTINGS[family].items()} | {"backbone": "b"}
     values["max_unknown"] = 0.5
     file = tmp_path / "model.yaml"
-    file.write_text(yaml.safe_dump({"class_path": f"lightning_modules.{family}", "init_args": values}))
+    file.write_text(yaml.safe_dump({"class_path": f"heedful.lightning_modules.{family}", "init_args": values}))
     made = parser()
     model = made.instantiate_classes(made.parse_args(["--model", str(file)])).model
     assert {name: getattr(model, name) for name in values} == values
@@ -90,7 +88,7 @@ def test_each_setting_is_taken_from_yaml_and_kept_in_checkpoints(family: str, tm
 @pytest.mark.parametrize("family", SETTINGS)
 def test_help_explains_each_setting(family: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        parser().parse_args([f"--model.help=lightning_modules.{family}"])
+        parser().parse_args([f"--model.help=heedful.lightning_modules.{family}"])
     listed = " ".join(capsys.readouterr().out.partition("Help for")[2].split())
     for name in (*SETTINGS[family], "backbone"):
         lines = re.search(rf"--model\.{name} .*?(?= --model\.\w+ |$)", listed)[0]
@@ -99,13 +97,15 @@ def test_help_explains_each_setting(family: str, capsys: pytest.CaptureFixture[s
 
 def test_only_families_are_offered(capsys: pytest.CaptureFixture[str]) -> None:
     parser().print_help()
-    offered = set(re.findall(r"(?<![\w.])lightning_modules\.([\w.]+)", re.sub(r"\s+", "", capsys.readouterr().out)))
+    offered = set(
+        re.findall(r"(?<![\w.])heedful\.lightning_modules\.([\w.]+)", re.sub(r"\s+", "", capsys.readouterr().out))
+    )
     assert offered == {*SETTINGS, "CausalLM", "Endpoint", "Classifier"}
 
 
 @pytest.mark.parametrize(("family", "name"), [("Reader", "labels"), ("Seq2Seq", "labels"), ("Writer", "score")])
 def test_a_setting_that_a_family_fixes_is_not_taken(family: str, name: str) -> None:
-    given = {"class_path": f"lightning_modules.{family}", "init_args": {"backbone": "b", name: OTHER[name]}}
+    given = {"class_path": f"heedful.lightning_modules.{family}", "init_args": {"backbone": "b", name: OTHER[name]}}
     with pytest.raises(ArgumentError, match=name):
         parser().parse_object({"model": given})
 
@@ -131,5 +131,5 @@ def test_checkpoints_that_name_settings_of_base_classes_are_loaded(
 def test_data_of_another_kind_are_refused_before_the_backbone_is_read(family: str) -> None:
     _, make, task = FAMILIES[family]
     tasks = (one for _, _, one in FAMILIES.values())
-    with pytest.raises(HeedError, match=r"is for data of the kind|writes one of a few labels|A Writer answers"):
+    with pytest.raises(HeedfulError, match=r"is for data of the kind|writes one of a few labels|A Writer answers"):
         make("nowhere").prepare(next(one for one in tasks if one.kind is not task.kind))

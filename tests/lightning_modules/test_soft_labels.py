@@ -4,14 +4,12 @@ import json
 import math
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 
-from datamodules.base.collate import Collate
-from lightning_modules import NOT_FINITE, Classifier, Encoder, Reader, Seq2Seq
-from records import CLASSIFICATION, SOFT, Example, HeedError, Task
+from heedful.datamodules.base.collate import Collate
+from heedful.lightning_modules import NOT_FINITE, Classifier, Encoder, Reader, Seq2Seq
+from heedful.records import CLASSIFICATION, SOFT, Example, HeedfulError, Task
 
 LABELS = ("hot dog", "hotdog", "yes", "no")
 TASK = Task(SOFT, ("question",), LABELS, "no")
@@ -85,9 +83,9 @@ def test_an_exported_head_is_known_again_though_names_differ_in_a_blank_alone(ti
 
 
 def test_models_for_other_kinds_refuse_them(tiny_bert: Path, tiny_t5: Path) -> None:
-    with pytest.raises(HeedError, match="Reader is for data of the kind span, and these are of soft"):
+    with pytest.raises(HeedfulError, match="Reader is for data of the kind span, and these are of soft"):
         Reader(str(tiny_bert)).prepare(TASK)
-    with pytest.raises(HeedError, match="Seq2Seq writes one of a few labels, and these data are of the kind soft"):
+    with pytest.raises(HeedfulError, match="Seq2Seq writes one of a few labels, and these data are of the kind soft"):
         Seq2Seq(str(tiny_t5)).prepare(TASK)
 
 
@@ -96,9 +94,11 @@ def test_thousands_of_labels_make_short_messages(tiny_bert: Path, tmp_path: Path
     encoder(tiny_bert, Task(SOFT, ("question",), many)).export(str(tmp_path / "m"), weights=False)
     model = Encoder(str(tmp_path / "m"), max_length=32)
     model.prepare(TASK)
-    with pytest.raises(HeedError, match=r"answer 4, \.\.\. \(3,129 in all\), and the data the labels hot dog, hotdog"):
+    with pytest.raises(
+        HeedfulError, match=r"answer 4, \.\.\. \(3,129 in all\), and the data the labels hot dog, hotdog"
+    ):
         model.require_head()
-    with pytest.raises(HeedError, match=r"'x' is none of the labels answer 0, .*\(3,129 in all\)"):
+    with pytest.raises(HeedfulError, match=r"'x' is none of the labels answer 0, .*\(3,129 in all\)"):
         Task(SOFT, ("question",), many, "x")
 
 

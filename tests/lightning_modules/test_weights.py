@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -27,10 +25,10 @@ from transformers import (
     RobertaConfig,
 )
 
-from datamodules import Planted
-from lightning_modules import Blip, BlipAnswers, Classifier, Encoder, LateFusion, Reader, Seq2Seq, Vilt, Writer
-from lightning_modules.pretrained.backbones import require_fit
-from records import CLASSIFICATION, SPAN, HeedError, Task
+from heedful.datamodules import Planted
+from heedful.lightning_modules import Blip, BlipAnswers, Classifier, Encoder, LateFusion, Reader, Seq2Seq, Vilt, Writer
+from heedful.lightning_modules.pretrained.backbones import require_fit
+from heedful.records import CLASSIFICATION, SPAN, HeedfulError, Task
 
 PAIRS = Planted(n_validation=4).task
 LOOK = Task(CLASSIFICATION, ("image", "question"), ("no", "yes"), pictures=("image",))
@@ -103,7 +101,7 @@ def test_weights_of_another_network_are_refused(
     fixture, make, task = FAMILIES[family]
     change, says = BROKEN[fault]
     folder = rewritten(request.getfixturevalue(fixture), tmp_path / "broken", change)
-    with pytest.raises(HeedError, match=rf"The weights of {folder} do not fit the \w+.*they .*{says}") as caught:
+    with pytest.raises(HeedfulError, match=rf"The weights of {folder} do not fit the \w+.*they .*{says}") as caught:
         built(make(folder), task)
     assert "\n" not in str(caught.value)
 
@@ -120,7 +118,7 @@ def test_a_config_of_fewer_or_more_layers_is_refused(
         sizes |= (
             {"text_config": config["text_config"] | {"num_hidden_layers": layers}} if "text_config" in config else {}
         )
-        with pytest.raises(HeedError, match=says):
+        with pytest.raises(HeedfulError, match=says):
             built(make(rewritten(source, tmp_path / str(layers), dict, **sizes)), task)
 
 
@@ -144,17 +142,17 @@ def test_what_was_trained_here_must_have_all_of_its_head(
     others = Task(task.kind, task.parts, ("a", "b", "c", "d"), pictures=task.pictures)
     for number, answered in enumerate((task, others)):  # one that gives way to another was there all the same
         cut = rewritten(folder, tmp_path / f"cut{number}", without(HEADS[family]))
-        with pytest.raises(HeedError, match=rf"lack \d tensors \({HEADS[family]}"):
+        with pytest.raises(HeedfulError, match=rf"lack \d tensors \({HEADS[family]}"):
             built(make(cut), answered)
     grown = rewritten(folder, tmp_path / "grown", lambda w: w | {"other.head": torch.zeros(2)})
-    with pytest.raises(HeedError, match=r"hold 1 tensor \(other\.head\) that the network has no place for"):
+    with pytest.raises(HeedfulError, match=r"hold 1 tensor \(other\.head\) that the network has no place for"):
         built(make(grown), task)
 
 
 def test_a_body_with_more_in_it_than_transformers_knows_is_refused(tiny_bert: Path, tmp_path: Path) -> None:
     folder = rewritten(tiny_bert, tmp_path / "m", lambda w: w | {"bert.adapters.0.weight": torch.zeros(2)})
     with pytest.raises(
-        HeedError, match=r"hold 1 tensor \(bert\.adapters\.0\.weight\) that the network has no place for"
+        HeedfulError, match=r"hold 1 tensor \(bert\.adapters\.0\.weight\) that the network has no place for"
     ):
         built(Encoder(folder, max_length=64), PAIRS)
 
@@ -163,7 +161,7 @@ def test_a_body_with_more_in_it_than_transformers_knows_is_refused(tiny_bert: Pa
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is printed about a backbone."""
     lines: list[str] = []
-    monkeypatch.setattr("lightning_modules.pretrained.backbones.rank_zero_info", lines.append)
+    monkeypatch.setattr("heedful.lightning_modules.pretrained.backbones.rank_zero_info", lines.append)
     return lines
 
 
@@ -256,7 +254,7 @@ def test_an_output_layer_that_is_not_the_table_of_embeddings_must_be_there(
     network = built(Seq2Seq(whole, max_length=64), PAIRS).network
     assert not torch.equal(network.lm_head.weight, network.shared.weight)
     cut = rewritten(Path(whole), tmp_path / "cut", without(dropped))
-    with pytest.raises(HeedError, match="lack the output layer|lack .*shared"):
+    with pytest.raises(HeedfulError, match="lack the output layer|lack .*shared"):
         built(Seq2Seq(cut, max_length=64), PAIRS)
 
 
@@ -272,10 +270,10 @@ def test_shards_and_bin_files_are_looked_over_alike(tiny_bert: Path, tmp_path: P
     last = sorted(shards.glob("model-*.safetensors"))[-1]
     kept = dict(list(load_file(last).items())[1:])
     save_file(kept, last, {"format": "pt"})
-    with pytest.raises(HeedError, match="lack 1 tensor"):
+    with pytest.raises(HeedfulError, match="lack 1 tensor"):
         built(Encoder(str(shards), max_length=64), PAIRS)
     last.unlink()
-    with pytest.raises(HeedError, match="could not be loaded"):
+    with pytest.raises(HeedfulError, match="could not be loaded"):
         built(Encoder(str(shards), max_length=64), PAIRS)
     old = tmp_path / "bin"
     shutil.copytree(tiny_bert, old)
@@ -286,14 +284,14 @@ def test_shards_and_bin_files_are_looked_over_alike(tiny_bert: Path, tmp_path: P
         ([whole], "could not be loaded"),
     ):
         torch.save(content, old / "pytorch_model.bin")
-        with pytest.raises(HeedError, match=says):
+        with pytest.raises(HeedfulError, match=says):
             built(Encoder(str(old), max_length=64), PAIRS)
 
 
 def test_the_first_tensors_are_named_in_the_order_of_layers() -> None:
     names = [f"layer.{i}.weight" for i in (10, 2, 1, 11)]
     with pytest.raises(
-        HeedError, match=r"lack 4 tensors \(layer\.1\.weight, layer\.2\.weight, layer\.10\.weight, \.\.\."
+        HeedfulError, match=r"lack 4 tensors \(layer\.1\.weight, layer\.2\.weight, layer\.10\.weight, \.\.\."
     ):
         require_fit(torch.nn.Linear(2, 2), "x", "kept", names, [], {})
 
@@ -314,7 +312,9 @@ def test_weights_that_are_no_floating_point_numbers_are_refused(
         whole, is_old = load_file(tmp_path / "m" / "model.safetensors"), file.endswith("of old")
         torch.save(whole, tmp_path / "m" / "pytorch_model.bin", _use_new_zipfile_serialization=not is_old)
         (tmp_path / "m" / "model.safetensors").unlink()
-    with pytest.raises(HeedError, match=r"no floating-point numbers in 2 tensors \(\S+query\.weight, .*but \w+: take"):
+    with pytest.raises(
+        HeedfulError, match=r"no floating-point numbers in 2 tensors \(\S+query\.weight, .*but \w+: take"
+    ):
         built(Encoder(folder, max_length=64), PAIRS)
 
 

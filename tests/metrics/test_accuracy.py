@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from metrics.accuracy import METRIC, accuracy, accuracy_by_slice, loss, majority_flags, noise
-from metrics.statistics.majority import above_majority, majority_flag
-from records import CLASSIFICATION, SOFT, Context, HeedError
+from heedful.metrics.accuracy import METRIC, accuracy, accuracy_by_slice, loss, majority_flags, noise
+from heedful.metrics.statistics.majority import above_majority, majority_flag
+from heedful.records import CLASSIFICATION, SOFT, Context, HeedfulError
 
 from made_rows import by_text
 
@@ -174,7 +174,7 @@ def test_noise_equals_the_reference_and_without_probabilities_flips_are_what_is_
         for i, (_, y2, p, p2) in enumerate(drawn)
     ]
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("metrics.accuracy.GROUP", group)
+        patched.setattr("heedful.metrics.accuracy.GROUP", group)
         found = noise(rows_of(base, nulls), "d")
     flips = sum(y != y2 for y, y2, _, _ in drawn)
     assert found.pop("null/d/flips").value == pytest.approx(flips / len(drawn), abs=1e-12)
@@ -317,9 +317,9 @@ def test_rows_in_another_order_are_refused(rows_of, order):
     if order == sorted(order):
         assert METRIC.score(shuffled, context)
     else:
-        with pytest.raises(HeedError, match="^The rows are not in their order from u"):
+        with pytest.raises(HeedfulError, match="^The rows are not in their order from u"):
             METRIC.score(shuffled, context)
-    with pytest.raises(HeedError, match="or stand there twice: sort them by uid, intervention, part, variant, draw"):
+    with pytest.raises(HeedfulError, match="or stand there twice: sort them by uid, intervention, part, variant, draw"):
         METRIC.score(pa.concat_tables([rows, rows]), context)
 
 

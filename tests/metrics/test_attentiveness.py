@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callbacks import Attentiveness
-from callbacks.engine.evaluation import Plan
-from interventions import Swap
-from metrics.attentiveness import METRIC, attentiveness
-from records import NO_LABEL, Context, Example, Examples, Measurement
+from heedful.callbacks import Attentiveness
+from heedful.callbacks.engine.evaluation import Plan
+from heedful.interventions import Swap
+from heedful.metrics.attentiveness import METRIC, attentiveness
+from heedful.records import NO_LABEL, Context, Example, Examples, Measurement
 
 from made_rows import by_text
 

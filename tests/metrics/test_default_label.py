@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.default_label import default_label
-from records import SPAN, Context
-from records.rows import NO_DRAW
+from heedful.metrics.default_label import default_label
+from heedful.records import SPAN, Context
+from heedful.records.rows import NO_DRAW
 
 from made_rows import by_text, make
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torchmetrics import functional
 
-from metrics.label_scores import label_scores
-from records import MANY, NO_LABEL
+from heedful.metrics.label_scores import label_scores
+from heedful.records import MANY, NO_LABEL
 
 from made_rows import by_text
 

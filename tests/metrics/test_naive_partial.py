@@ -4,8 +4,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.naive_partial import METRIC, naive_partial
-from records import SPAN, Context
+from heedful.metrics.naive_partial import METRIC, naive_partial
+from heedful.records import SPAN, Context
 
 from made_rows import by_text
 

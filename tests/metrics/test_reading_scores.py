@@ -5,20 +5,18 @@ import re
 import string
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics import METRICS
-from metrics.attentiveness import kept_answers, span_attentiveness
-from metrics.reading_comprehension import reading_scores
-from records import SPAN, Context
-from records import rows as r
-from records.answers import exact_match, f1, normalised
+from heedful.metrics import METRICS
+from heedful.metrics.attentiveness import kept_answers, span_attentiveness
+from heedful.metrics.reading_comprehension import reading_scores
+from heedful.records import SPAN, Context
+from heedful.records import rows as r
+from heedful.records.answers import exact_match, f1, normalised
 
 from made_rows import by_text
 from python_rows import make_rows, sort_rows

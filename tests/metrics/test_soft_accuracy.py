@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics import METRICS
-from metrics.accuracy import noise
-from metrics.attentiveness import attentiveness
-from metrics.naive_partial import naive_partial
-from metrics.soft_accuracy import soft_accuracy, soft_flags
-from metrics.statistics.majority import above_zero
-from records import MANY, SOFT, Context
+from heedful.metrics import METRICS
+from heedful.metrics.accuracy import noise
+from heedful.metrics.attentiveness import attentiveness
+from heedful.metrics.naive_partial import naive_partial
+from heedful.metrics.soft_accuracy import soft_accuracy, soft_flags
+from heedful.metrics.statistics.majority import above_zero
+from heedful.records import MANY, SOFT, Context
 
 from made_rows import by_text
 

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from records import HeedError, printable
+from heedful.records import HeedfulError, printable
 
 
 @pytest.mark.parametrize(
@@ -20,12 +20,12 @@ from records import HeedError, printable
 )
 def test_what_cannot_be_printed_is_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
-    assert str(HeedError(f"row 1: {text}.")) == f"row 1: {shown}."
+    assert str(HeedfulError(f"row 1: {text}.")) == f"row 1: {shown}."
     shown.encode()
 
 
 def test_a_setting_is_named_as_where_it_was_given() -> None:
-    error = HeedError("§data.hold_out 3: §partial or §data.inoculation.n. A price of 5 § or §5 is none.")
+    error = HeedfulError("§data.hold_out 3: §partial or §data.inoculation.n. A price of 5 § or §5 is none.")
     assert str(error) == "hold_out 3: partial or n. A price of 5 § or §5 is none."
     for _ in range(2):
         error.name_settings(r"--\1")
@@ -33,4 +33,4 @@ def test_a_setting_is_named_as_where_it_was_given() -> None:
 
 
 def test_an_error_survives_the_way_from_another_process() -> None:
-    assert str(pickle.loads(pickle.dumps(HeedError("a \x1b\\x1b")))) == "a \\x1b\\x1b"
+    assert str(pickle.loads(pickle.dumps(HeedfulError("a \x1b\\x1b")))) == "a \\x1b\\x1b"

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import Example, Examples, ExamplesBuilder, HeedError, Picture, examples, keys
-from records.pool.contents import content_id, digest_keys
+from heedful.records import Example, Examples, ExamplesBuilder, HeedfulError, Picture, examples, keys
+from heedful.records.pool.contents import content_id, digest_keys
 
 from changed_examples import sharing
 
@@ -276,7 +276,7 @@ def test_of_goes_by_the_names_of_parts_not_by_their_order():
 
 
 def test_of_nothing_is_an_error():
-    with pytest.raises(HeedError, match="at least one example"):
+    with pytest.raises(HeedfulError, match="at least one example"):
         Examples.of([])
 
 
@@ -287,7 +287,7 @@ def test_keys_tell_texts_apart_and_depend_on_nothing_else(rows):
     assert found.dtype == np.uint64
     assert len(set(found.tolist())) == len(set(texts))
     assert keys(reversed(texts)).tolist() == found.tolist()[::-1]
-    assert keys(["heed"]).tolist() == [int.from_bytes(hashlib.blake2b(b"heed", digest_size=8).digest(), "little")]
+    assert keys(["heedful"]).tolist() == [int.from_bytes(hashlib.blake2b(b"heedful", digest_size=8).digest(), "little")]
 
 
 def test_uids_with_the_same_key_are_told_apart(monkeypatch):

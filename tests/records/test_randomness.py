@@ -8,12 +8,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-import interventions.base
-import interventions.swap
-import records.randomness
-from interventions import Null, Swap, manifest_hash
-from records import Example, Examples, generator, keys, random_key, words_of
-from records.randomness import below, philox
+from heedful.interventions import Null, Swap, base, manifest_hash, swap
+from heedful.records import Example, Examples, generator, keys, random_key, randomness, words_of
+from heedful.records.randomness import below, philox
 
 words = st.text(st.characters(exclude_categories=["Cs", "Cc"]))
 part_of_key = st.integers() | words
@@ -112,7 +109,7 @@ def test_philox_is_a_function_of_each_counter_alone(counters, key, chunk):
     columns = np.array(counters, dtype=np.uint32).T
     words = philox(key, columns)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records.randomness, "CHUNK", chunk)
+        patch.setattr(randomness, "CHUNK", chunk)
         np.testing.assert_array_equal(philox(key, columns), words)
     np.testing.assert_array_equal(np.hstack([philox(key, counter) for counter in counters]), words)
     with_one_number = philox(key, (*columns[:3], counters[0][3]))
@@ -152,9 +149,9 @@ def test_words_of_neighbouring_uids_draws_and_blocks_are_uniform_and_uncorrelate
 @pytest.mark.parametrize("bound", [1, 2, 3, 7, 255, 256])
 def test_each_number_below_a_bound_comes_from_equally_many_words(bound, monkeypatch):
     """All words there are, of eight bits instead of 32."""
-    monkeypatch.setattr(records.randomness, "HALF", np.uint64(8))
-    monkeypatch.setattr(records.randomness, "LOW", np.uint64(255))
-    monkeypatch.setattr(records.randomness, "WORDS", np.uint64(256))
+    monkeypatch.setattr(randomness, "HALF", np.uint64(8))
+    monkeypatch.setattr(randomness, "LOW", np.uint64(255))
+    monkeypatch.setattr(randomness, "WORDS", np.uint64(256))
     numbers_, taken = below(np.arange(256, dtype=np.uint32), bound)
     counts = np.bincount(numbers_[taken], minlength=bound)
     assert counts.tolist() == [256 // bound] * bound
@@ -167,7 +164,7 @@ def test_a_number_below_a_bound_of_32_bits():
     assert below(np.zeros(1, dtype=np.uint32), 3)[1].tolist() == [False]  # one of 2**32 words is one too many
 
 
-@pytest.mark.parametrize("module", [records.randomness, interventions.swap], ids=lambda m: m.__name__)
+@pytest.mark.parametrize("module", [randomness, swap], ids=lambda m: m.__name__)
 def test_the_examples_in_the_docstrings_are_right(module):
     failed, tried = doctest.testmod(module)
     assert tried
@@ -204,6 +201,6 @@ def test_a_manifest_sees_what_makes_other_changes(plan, words_, seed):
 def test_a_manifest_sees_by_which_rule_a_limit_chooses_where_one_binds(monkeypatch):
     plans = [Swap("a", "no", limit=limit) for limit in (None, 2, 1)]
     before = [manifest_hash([plan], pool("x", "y"), 0) for plan in plans]
-    monkeypatch.setattr(interventions.base, "LIMITED", 99)
+    monkeypatch.setattr(base, "LIMITED", 99)
     after = [manifest_hash([plan], pool("x", "y"), 0) for plan in plans]
     assert [a == b for a, b in zip(before, after, strict=True)] == [True, True, False]

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import HeedError
-from records import rows as r
+from heedful.records import HeedfulError
+from heedful.records import rows as r
+from heedful.records.storage.schema import SCHEMA
 
 from plain_rows import LABELS, plain, table
 from python_rows import sort_rows
@@ -64,13 +65,13 @@ def test_probabilities_of_rows_in_the_middle_of_a_table_are_theirs():
 
 
 def test_probabilities_that_are_missing_are_an_error():
-    with pytest.raises(HeedError, match="'p2' has 4 rows"):
+    with pytest.raises(HeedfulError, match="'p2' has 4 rows"):
         r.probabilities(plain(4), "p2")
 
 
 @pytest.mark.parametrize("width", [1, 2, 4])
 def test_a_probability_vector_of_another_width_is_an_error(width):
-    with pytest.raises((ValueError, HeedError)):
+    with pytest.raises((ValueError, HeedfulError)):
         table([("u", "swap", "", "", 0)], p=[np.ones(width, dtype=np.float32)])
 
 
@@ -105,7 +106,7 @@ def test_sorting_moves_whole_rows():
 @given(st.lists(keys, unique=True, min_size=1, max_size=8), st.data())
 def test_two_rows_of_one_key_are_an_error_that_names_it(found, data):
     twice = data.draw(st.sampled_from(found))
-    with pytest.raises(HeedError, match="same key") as error:
+    with pytest.raises(HeedfulError, match="same key") as error:
         sort_rows(table(data.draw(st.permutations([*found, twice]))))
     assert str(dict(zip(r.KEY, twice, strict=True))) in str(error.value)
 
@@ -132,7 +133,7 @@ def test_to_disk_and_back_is_the_same(tmp_path_factory, found):
     again, entry = r.read_rows(path)
     assert again.schema.equals(rows.schema)
     assert again.equals(rows)
-    assert entry == {"format": r.FORMAT, **metadata}
+    assert entry == {"schema": SCHEMA, **metadata}
     assert sha == hashlib.sha256(path.read_bytes()).hexdigest()
     assert [f.name for f in path.parent.iterdir()] == ["rows.parquet"]
 
@@ -158,7 +159,7 @@ def test_other_rows_or_metadata_give_another_hash(tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(HeedError, match="gone.parquet does not exist"):
+    with pytest.raises(HeedfulError, match="gone.parquet does not exist"):
         r.read_rows(tmp_path / "gone.parquet")
 
 
@@ -168,32 +169,34 @@ def test_a_truncated_file_is_named(tmp_path):
     whole = path.read_bytes()
     for kept in (0, 1, 4, len(whole) // 2, len(whole) - 9, len(whole) - 1):
         path.write_bytes(whole[:kept])
-        with pytest.raises(HeedError, match="rows.parquet is not a whole Parquet file"):
+        with pytest.raises(HeedfulError, match="rows.parquet is not a whole Parquet file"):
             r.read_rows(path)
 
 
 def test_something_else_than_parquet_is_named(tmp_path):
     path = tmp_path / "rows.parquet"
     path.write_text("uid,y\n" * 100)
-    with pytest.raises(HeedError, match="rows.parquet"):
+    with pytest.raises(HeedfulError, match="rows.parquet"):
         r.read_rows(path)
 
 
 @pytest.mark.parametrize(
     "metadata",
-    [None, {"pandas": "{}"}, {"heed": "{}"}, {"heed": json.dumps({"size": 1})}],
-    ids=["none", "of pandas", "no format", "another format"],
+    [None, {"pandas": "{}"}, {"heedful": "{}"}, {"heedful": json.dumps({"size": 1})}],
+    ids=["none", "of pandas", "no schema", "another schema"],
 )
 def test_parquet_that_holds_no_rows_of_ours_is_named(tmp_path, metadata):
     pq.write_table(plain(3).replace_schema_metadata(metadata), tmp_path / "foreign.parquet")
-    with pytest.raises(HeedError, match="foreign.parquet was not written by Heed: it holds no rows of format 4"):
+    with pytest.raises(
+        HeedfulError, match="foreign.parquet was not written by Heedful, or is damaged: it has no 'schema'"
+    ):
         r.read_rows(tmp_path / "foreign.parquet")
 
 
 @pytest.mark.parametrize("entry", ["{", "[]", '"text"', "null", "1"])
 def test_parquet_with_an_entry_of_the_same_name_by_others_is_named(tmp_path, entry):
-    pq.write_table(plain(3).replace_schema_metadata({"heed": entry}), tmp_path / "foreign.parquet")
-    with pytest.raises(HeedError, match="foreign.parquet"):
+    pq.write_table(plain(3).replace_schema_metadata({"heedful": entry}), tmp_path / "foreign.parquet")
+    with pytest.raises(HeedfulError, match="foreign.parquet"):
         r.read_rows(tmp_path / "foreign.parquet")
 
 
@@ -233,7 +236,7 @@ def test_sliced_reads_one_of_the_names_that_a_breakdown_groups_by():
 
 @pytest.mark.parametrize("slices", [[["m=up"], []], [["m=up", "m=down"], []], [[], []]])
 def test_sliced_refuses_rows_that_lack_the_name_or_have_it_twice(slices):
-    with pytest.raises(HeedError, match="'m'"):
+    with pytest.raises(HeedfulError, match="'m'"):
         r.sliced(table([("a", "", "", "", 0), ("b", "", "", "", 0)], slices=slices), "m")
 
 

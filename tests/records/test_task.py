@@ -4,15 +4,13 @@ import copy
 import json
 import pickle
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, HeedError, Task, TaskKind
+from heedful.records import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, HeedfulError, Task, TaskKind
 
 LABELS = ("yes", "no", "the Dog")
 ANSWER = st.sampled_from(["yes", "no", "", "the Dog", "dog!", "ü \u2028", '"[]'])
@@ -82,10 +80,10 @@ def test_models_are_trained_towards_labels_or_their_worth() -> None:
 
 
 def test_a_task_refuses_a_default_that_is_not_a_label() -> None:
-    with pytest.raises(HeedError, match="'maybe' is none of the labels yes, no"):
+    with pytest.raises(HeedfulError, match="'maybe' is none of the labels yes, no"):
         Task(CLASSIFICATION, ("a", "b"), ("yes", "no"), "maybe")
     assert Task(CLASSIFICATION, ("a", "b"), ("yes", "no"), "no").default_label == "no"
-    with pytest.raises(HeedError, match="'no' is none of the labels"):
+    with pytest.raises(HeedfulError, match="'no' is none of the labels"):
         Task(SPAN, ("a", "b"), (), "no")
 
 
@@ -96,7 +94,7 @@ def test_a_task_is_saved_as_plain_values() -> None:
 
 
 def test_no_label_is_never_a_label() -> None:
-    with pytest.raises(HeedError, match=r"No label may be called '\(no label\)'"):
+    with pytest.raises(HeedfulError, match=r"No label may be called '\(no label\)'"):
         Task(CLASSIFICATION, ("a",), ("yes", NO_LABEL))
-    with pytest.raises(HeedError, match="default label"):
+    with pytest.raises(HeedfulError, match="default label"):
         Task(CLASSIFICATION, ("a",), ("yes", "no"), NO_LABEL)

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from records.storage.yaml_files import examine
-from records.word_lists import word_lists
+from heedful.records.storage.yaml_files import examine
+from heedful.records.word_lists import word_lists
 
 ROOT = Path(__file__).parents[2]
-LISTS = sorted(path for room in ("interventions", "datamodules") for path in (ROOT / room).rglob("*.yaml"))
+LISTS = sorted(path for room in ("heedful/interventions", "datamodules") for path in (ROOT / room).rglob("*.yaml"))
 
 
 def texts(value):

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from metrics.attentiveness import attentiveness
-from records import NO_LABEL, SPAN, Context, HeedError, Measurement, MetricName
-from records.rows import BASE, select
-from records.storage.results import write_results
-from reports import comparable as report
+from heedful.metrics.attentiveness import attentiveness
+from heedful.records import NO_LABEL, SPAN, Context, HeedfulError, Measurement, MetricName
+from heedful.records.rows import BASE, select
+from heedful.records.storage.results import write_results
+from heedful.reports import comparable as report
 
 import written_results
 from made_rows import make
@@ -182,7 +182,7 @@ def test_runs_with_other_swaps_are_refused(tmp_path, other, message):
         texts = [content if i == BASE else "" for i in rows["intervention"].to_pylist()]
         rows = rows.set_column(rows.schema.get_field_index("content"), "content", pa.array(texts))
         assert select(rows, intervention=BASE)["content"].to_pylist() == ["x"]
-    with pytest.raises(HeedError, match=message) as error:
+    with pytest.raises(HeedfulError, match=message) as error:
         report.main([first, save(tmp_path / "b", rows, **other)])
     assert first in str(error.value)
     assert str(tmp_path / "b") in str(error.value)
@@ -211,13 +211,13 @@ def test_no_number_is_cut_at_80_columns():
 
 
 def test_mistakes_are_one_sentence(tmp_path):
-    with pytest.raises(HeedError, match="two runs or more"):
+    with pytest.raises(HeedfulError, match="two runs or more"):
         report.main([save(tmp_path / "a", rows_of([("entailment", ["neutral"] * DRAWS)]))])
     without = str(written_results.save(tmp_path / "b"))
-    with pytest.raises(HeedError, match="no rows of attentiveness"):
+    with pytest.raises(HeedfulError, match="no rows of attentiveness"):
         report.main([str(tmp_path / "a"), without])
     alone = Context("d", labels=LABELS, default_label="neutral", own={"swap": []})
-    with pytest.raises(HeedError, match="no part was swapped"):
+    with pytest.raises(HeedfulError, match="no part was swapped"):
         report.main([str(tmp_path / "a"), save(tmp_path / "c", rows_of([]), context=alone)])
     with pytest.raises(SystemExit) as asked:
         report.main(["--help"])

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import HeedError, Line, Measurement, MetricName, Section, Shown, read_json, write_json
-from reports import compare as report
+from heedful.records import HeedfulError, Line, Measurement, MetricName, Section, Shown, read_json, write_json
+from heedful.reports import compare as report
 
 import written_results
 
@@ -77,7 +77,7 @@ def test_the_other_way_round_the_difference_changes_its_sign(two_runs):
 def test_different_examples_cannot_be_paired(rows_of, tmp_path, uids):
     save(tmp_path / "a", rows_of(dict.fromkeys(("u0", "u1"), ("yes", "yes"))))
     save(tmp_path / "b", rows_of(dict.fromkeys(uids, ("yes", "yes"))))
-    with pytest.raises(HeedError, match="different examples") as error:
+    with pytest.raises(HeedfulError, match="different examples") as error:
         report.paired_difference(tmp_path / "a", tmp_path / "b")
     assert str(tmp_path / "a") in str(error.value)
     assert str(tmp_path / "b") in str(error.value)
@@ -91,7 +91,7 @@ def test_examples_with_the_same_uids_and_other_content_cannot_be_paired(rows_of,
         content = pa.array(["w", third, third])
         save(folder, rows.set_column(rows.schema.get_field_index("content"), "content", content))
     differ = "2 of 3 have another text or label, the first is u1"
-    with pytest.raises(HeedError, match=f"{a} and {b} were evaluated on different examples, .*: {differ}.$"):
+    with pytest.raises(HeedfulError, match=f"{a} and {b} were evaluated on different examples, .*: {differ}.$"):
         report.paired_difference(a, b)
     report.main([str(a), str(b)])
     text = capsys.readouterr().out
@@ -103,7 +103,7 @@ def test_a_run_is_averaged_once_by_whatever_name(two_runs, capsys):
     a, b, _ = two_runs
     report.main(["--mean", str(a), f"{a}/", str(b)])
     assert "mean of 2 runs" in capsys.readouterr().out
-    with pytest.raises(HeedError, match="two runs or more"):
+    with pytest.raises(HeedfulError, match="two runs or more"):
         report.main(["--mean", str(a), f"{a}/"])
 
 
@@ -172,7 +172,7 @@ def test_a_run_beside_itself_is_one_run(two_runs, capsys):
 
 
 def test_a_folder_without_results_is_named(tmp_path):
-    with pytest.raises(HeedError, match="results.json does not exist"):
+    with pytest.raises(HeedfulError, match="results.json does not exist"):
         report.main([str(tmp_path)])
 
 
@@ -201,7 +201,7 @@ def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):
     assert "fold-a, fold-b" in text
     assert "attentiveness" not in text
     assert "Metrics that not all of these runs have: 1." in text
-    with pytest.raises(HeedError, match="two runs or more"):
+    with pytest.raises(HeedfulError, match="two runs or more"):
         report.main(["--mean", str(tmp_path / "a")])
 
 
@@ -247,5 +247,5 @@ def test_a_difference_over_few_groups_is_said_to_be(rows_of, tmp_path, capsys):
 def test_rows_in_another_order_are_not_paired(rows_of, tmp_path):
     for name, order in (("a", [0, 1, 2]), ("b", [2, 0, 1])):
         save(tmp_path / name, rows_of({f"u{i}": ("yes", "yes" if i else "no") for i in range(3)}).take(pa.array(order)))
-    with pytest.raises(HeedError, match=r"accuracy.parquet: The rows are not in their order from u0 on"):
+    with pytest.raises(HeedfulError, match=r"accuracy.parquet: The rows are not in their order from u0 on"):
         report.paired_difference(tmp_path / "a", tmp_path / "b")

@@ -3,25 +3,23 @@
 import importlib
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    for path in (ROOT / "reports").rglob("*.py")
+    for path in (ROOT / "heedful" / "reports").rglob("*.py")
     if "__main__" in path.read_text()
 )
 
 
 def test_there_are_commands() -> None:
-    assert {"reports.compare", "reports.rescore", "reports.inoculation"} <= set(COMMANDS)
+    assert {"heedful.reports.compare", "heedful.reports.rescore", "heedful.reports.inoculation"} <= set(COMMANDS)
 
 
 def test_help_says_where_the_figure_goes(capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit):
-        importlib.import_module("reports.partial_figure").main(["--help"])
+        importlib.import_module("heedful.reports.partial_figure").main(["--help"])
     assert "(default: partial_inputs.png)" in " ".join(capsys.readouterr().out.split())
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from records import Context, HeedError
-from records.storage.results import write_results
-from reports.inoculation import challenge_tests, compare, main
+from heedful.records import Context, HeedfulError
+from heedful.records.storage.results import write_results
+from heedful.reports.inoculation import challenge_tests, compare, main
 
 import written_results
 
@@ -99,5 +99,5 @@ def test_two_runs_are_compared_and_the_comparison_is_printed(tmp_path, rows_of, 
 
 def test_a_run_without_challenge_examples_is_refused(tmp_path, rows_of):
     folders = [written_results.save(tmp_path / name, rows={"accuracy": rows_of(BASE)}) for name in "ab"]
-    with pytest.raises(HeedError, match="have no rows of challenge or counterfactual_tables in common"):
+    with pytest.raises(HeedfulError, match="have no rows of challenge or counterfactual_tables in common"):
         compare(*folders)

@@ -5,8 +5,8 @@ import io
 
 import pytest
 
-from records import HeedError, Measurement, MetricName
-from reports import matrix as report
+from heedful.records import HeedfulError, Measurement, MetricName
+from heedful.reports import matrix as report
 
 import written_results
 
@@ -93,7 +93,7 @@ def test_the_terminal_shows_the_same(runs, capsys, monkeypatch):
 
 
 def test_nothing_to_show_is_said_in_a_sentence(tmp_path):
-    with pytest.raises(HeedError, match="no accuracy, no attentiveness"):
+    with pytest.raises(HeedfulError, match="no accuracy, no attentiveness"):
         report.main([str(written_results.save(tmp_path))])
     with pytest.raises(SystemExit):
         report.main(["--help"])

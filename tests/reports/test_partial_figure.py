@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import Context, HeedError, Measurement, MetricName
-from reports import partial_figure as report
-from reports.figures.partial_inputs import COLORS, Point, figure, spearman, spearman_within
-from reports.runs import measured
+from heedful.records import Context, HeedfulError, Measurement, MetricName
+from heedful.reports import partial_figure as report
+from heedful.reports.figures.partial_inputs import COLORS, Point, figure, spearman, spearman_within
+from heedful.reports.runs import measured
 
 import written_results
 from made_rows import make
@@ -137,11 +137,11 @@ def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, ca
 
 
 def test_mistakes_are_one_sentence(runs, tmp_path):
-    with pytest.raises(HeedError, match="ends? with one of .pdf, .png, .svg"):
+    with pytest.raises(HeedfulError, match="ends? with one of .pdf, .png, .svg"):
         report.main([*runs, "--output", str(tmp_path / "f.gif")])
-    with pytest.raises(HeedError, match="nothing to draw. .*--partial hypothesis"):
+    with pytest.raises(HeedfulError, match="nothing to draw. .*--partial hypothesis"):
         report.main([runs[0]])
-    with pytest.raises(HeedError, match="No run holds attentiveness"):
+    with pytest.raises(HeedfulError, match="No run holds attentiveness"):
         report.main([runs[1]])
     with pytest.raises(SystemExit):
         report.main(["--help"])

@@ -10,14 +10,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from metrics.ranking.protocol import drawn, uniforms
-from metrics.ranking.ranked import ranked
-from records import HeedError
-from records.storage.results import read_evaluation, read_results, rows_file, write_results
-from reports import ranking as report
-from reports.rankings.folders import sets_of
-from reports.rankings.tables import set_dependent
-from reports.rescore import rescored
+from heedful.metrics.ranking.protocol import drawn, uniforms
+from heedful.metrics.ranking.ranked import ranked
+from heedful.records import HeedfulError
+from heedful.records.storage.results import read_evaluation, read_results, rows_file, write_results
+from heedful.reports import ranking as report
+from heedful.reports.rankings.folders import sets_of
+from heedful.reports.rankings.tables import set_dependent
+from heedful.reports.rescore import rescored
 
 from ranking_suites import save, suite
 
@@ -203,7 +203,7 @@ def test_results_with_attributions_are_made_of_rows_alone(three):
 
 
 def refused(tmp_path, *arguments):
-    with pytest.raises(HeedError) as error:
+    with pytest.raises(HeedfulError) as error:
         report.main([str(tmp_path / argument) if not argument.startswith("-") else argument for argument in arguments])
     message = str(error.value)
     assert "\n" not in message

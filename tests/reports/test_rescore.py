@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from callbacks import (
+from heedful.callbacks import (
     Attentiveness,
     Attributions,
     Challenge,
@@ -17,12 +17,12 @@ from callbacks import (
     TableRows,
     TwoClass,
 )
-from datamodules import Planted
-from interventions.tables.allowed_transitions import LABELS
-from metrics import METRICS
-from records import HeedError, generator
-from records.storage.results import read_results, write_results
-from reports.rescore import main, rescored
+from heedful.datamodules import Planted
+from heedful.interventions.tables.allowed_transitions import LABELS
+from heedful.metrics import METRICS
+from heedful.records import HeedfulError, generator
+from heedful.records.storage.results import read_results, write_results
+from heedful.reports.rescore import main, rescored
 
 from infotabs_files import module, write_infotabs
 from letters import METHODS, Letters, reader
@@ -123,7 +123,7 @@ def test_the_command_writes_what_is_missing_or_differs(tmp_path, capsys):
 
 
 def test_what_cannot_be_scored_is_refused_in_a_sentence(tmp_path):
-    with pytest.raises(HeedError, match="has no rows: name the folder of a run"):
+    with pytest.raises(HeedfulError, match="has no rows: name the folder of a run"):
         rescored(tmp_path)
     engine = texts(Attentiveness())
     write_results(tmp_path, engine.results, engine.rows)
@@ -131,12 +131,12 @@ def test_what_cannot_be_scored_is_refused_in_a_sentence(tmp_path):
     rows, (table, meta) = file.read_bytes(), engine.rows["accuracy"]
     write_results(tmp_path / "other", engine.results, {"accuracy": (table, meta | {"run": meta["run"] | {"seed": 7}})})
     file.write_bytes((tmp_path / "other" / "rows" / "accuracy.parquet").read_bytes())
-    with pytest.raises(HeedError, match="were not written by one evaluation"):
+    with pytest.raises(HeedfulError, match="were not written by one evaluation"):
         rescored(tmp_path)
     write_results(tmp_path / "third", engine.results, {"accuracy": (table, {"data": "d", "seed": 0, "manifest": "m"})})
-    with pytest.raises(HeedError, match="is damaged: it does not say its 'context'"):
+    with pytest.raises(HeedfulError, match="is damaged: it does not say its 'context'"):
         rescored(tmp_path / "third")
     file.write_bytes(rows)
     file.rename(file.with_name("unheard_of.parquet"))
-    with pytest.raises(HeedError, match="unheard_of is unknown"):
+    with pytest.raises(HeedfulError, match="unheard_of is unknown"):
         rescored(tmp_path)

@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from cli.short_forms import config_path, names
-from records import HeedError
-from reports.runs import columns, measured, short_name
+from heedful.cli.short_forms import config_path, names
+from heedful.records import HeedfulError
+from heedful.reports.runs import columns, measured, short_name
 
 import written_results
 from written_results import configured
@@ -81,7 +81,7 @@ def test_a_folder_without_settings_goes_by_its_name_and_damaged_ones_are_refused
     (run,) = measured([str(tmp_path / "mine")])
     assert run.label == "mine"
     (tmp_path / "mine" / "config.yaml").write_text("- no\n")
-    with pytest.raises(HeedError, match="config.yaml is damaged"):
+    with pytest.raises(HeedfulError, match="config.yaml is damaged"):
         measured([str(tmp_path / "mine")])
 
 
@@ -93,5 +93,5 @@ def test_a_configuration_that_stands_for_too_much_is_refused(tmp_path):
     bomb = ["a: &a [x, x, x, x, x, x, x, x, x]"]
     bomb += [f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]" for a, b in zip(names, names[1:], strict=False)]
     (folder / "config.yaml").write_text("\n".join(bomb))
-    with pytest.raises(HeedError, match="config.yaml stands for more than 100,000 values"):
+    with pytest.raises(HeedfulError, match="config.yaml stands for more than 100,000 values"):
         measured([folder])

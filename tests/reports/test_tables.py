@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.tables import FORMATS, table_text
+from heedful.reports.tables import FORMATS, table_text
 
 HEADER, ROWS = ["model", "mnli & rte"], [["a|b_1", "50.0 ± 1.2 %"], ["~/x^2 {#}\\", "-"]]
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=8)

@@ -7,18 +7,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from callbacks.engine.inquiry import Ask, Subwords
-from callbacks.engine.pace import Pace
-from callbacks.engine.predictions import Predictions
-from callbacks.engine.row_maker import groups_of, slices_of
-from interventions import Swap, within_limit
-from lightning_modules.gradients import Scale
-from lightning_modules.processors.hiding import HiddenWords
-from lightning_modules.processors.processor import Processor
-from metrics.attributions.attribution import GRADIENTS, SCHEMA, SEPARATOR
-from metrics.attributions.lockstep import Game, Solution, solve
-from metrics.attributions.methods import METHODS, shap
-from records import Composed, Examples, HeedError
+from heedful.callbacks.engine.inquiry import Ask, Subwords
+from heedful.callbacks.engine.pace import Pace
+from heedful.callbacks.engine.predictions import Predictions
+from heedful.callbacks.engine.row_maker import groups_of, slices_of
+from heedful.interventions import Swap, within_limit
+from heedful.lightning_modules.gradients import Scale
+from heedful.lightning_modules.processors.hiding import HiddenWords
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.metrics.attributions.attribution import GRADIENTS, SCHEMA, SEPARATOR
+from heedful.metrics.attributions.lockstep import Game, Solution, solve
+from heedful.metrics.attributions.methods import METHODS, shap
+from heedful.records import Composed, Examples, HeedfulError
 
 TOGETHER = 64  # examples whose masks are predicted together
 VERSIONS = {name: method.VERSION for name, method in METHODS.items()} | {GRADIENTS: 1}
@@ -90,11 +90,11 @@ class AttributionInquiry:
         self.settings += tuple(setting for swap in swaps for setting in swap.settings)
 
     def require(self, processor: Processor, pool: Examples) -> None:
-        """See :class:`~callbacks.engine.inquiry.Inquiry`."""
+        """See :class:`~heedful.callbacks.engine.inquiry.Inquiry`."""
         processor.hiding(Composed(pool, np.arange(min(1, len(pool)))), pool.parts, self.delete)
 
     def rows(self, pool: Examples, base: Predictions, ask: Ask, seed: int) -> Iterator[pa.Table]:
-        """The rows, block by block; see :class:`~callbacks.engine.inquiry.Inquiry`."""
+        """The rows, block by block; see :class:`~heedful.callbacks.engine.inquiry.Inquiry`."""
         explained = self._explained(pool, base, ask, seed)
         pace = Pace("Attributions", len(explained.positions))
         for block in explained.blocks():
@@ -195,7 +195,7 @@ def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
         scale: Which of both.
 
     Raises:
-        HeedError: There are no log-odds, for a probability is 0 or 1.
+        HeedfulError: There are no log-odds, for a probability is 0 or 1.
     """
     own = probs[np.arange(len(probs)), labels]
     if scale == "probability":
@@ -205,7 +205,7 @@ def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
     with np.errstate(divide="ignore"):
         odds = np.log(own) - np.log(others.sum(axis=1))
     if broken := int((~np.isfinite(odds)).sum()):
-        raise HeedError(
+        raise HeedfulError(
             f"§attributions.scale logit: {broken:,} of {len(odds):,} inputs have a label with a probability of 0 or 1 "
             "in single precision, which has no log-odds: take probability."
         )

@@ -3,16 +3,16 @@
 import re
 from typing import Literal
 
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
-from callbacks.engine.inquiry import Subwords
-from callbacks.evaluations.attributions.attribution_inquiry import AttributionInquiry
-from interventions import Swap
-from lightning_modules.gradients import Scale
-from metrics import METRICS
-from metrics.attributions.attribution import GRADIENTS
-from metrics.attributions.methods import METHODS
-from records import HeedError
-from records.rows import SPLIT
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.callbacks.engine.inquiry import Subwords
+from heedful.callbacks.evaluations.attributions.attribution_inquiry import AttributionInquiry
+from heedful.interventions import Swap
+from heedful.lightning_modules.gradients import Scale
+from heedful.metrics import METRICS
+from heedful.metrics.attributions.attribution import GRADIENTS
+from heedful.metrics.attributions.methods import METHODS
+from heedful.records import HeedfulError
+from heedful.records.rows import SPLIT
 
 
 class Attributions(Evaluation):
@@ -52,19 +52,19 @@ class Attributions(Evaluation):
     ) -> None:
         known, methods = (*METHODS, GRADIENTS), re.findall(r"[^\s,]+", methods) if isinstance(methods, str) else methods
         if unknown := [name for name in methods if name not in known]:
-            raise HeedError(f"§attributions.methods {unknown[0]}: unknown; known are {', '.join(known)}.")
+            raise HeedfulError(f"§attributions.methods {unknown[0]}: unknown; known are {', '.join(known)}.")
         if not methods or len(set(methods)) < len(methods):
-            raise HeedError(f"§attributions.methods should name some of {', '.join(known)}, each once.")
+            raise HeedfulError(f"§attributions.methods should name some of {', '.join(known)}, each once.")
         for flag, n, least in (("samples", samples, 2), ("examples", examples, 1), ("steps", steps, 1)):
             if n is not None and n < least:
-                raise HeedError(f"§attributions.{flag} {n} must be at least {least}.")
+                raise HeedfulError(f"§attributions.{flag} {n} must be at least {least}.")
         if hide == "delete" and GRADIENTS in methods:
-            raise HeedError(
+            raise HeedfulError(
                 "§attributions.hide delete makes inputs shorter, and gradients go from masked words to the words "
                 "themselves: leave gradients out, or take mask."
             )
         if shown < 0:
-            raise HeedError(f"§attributions.shown {shown} must not be negative.")
+            raise HeedfulError(f"§attributions.shown {shown} must not be negative.")
         self.methods, self.samples, self.examples, self.steps = tuple(methods), samples, examples, steps
         self.explain, self.scale, self.hide, self.subwords = explain, scale, hide, subwords
         self.shown = shown

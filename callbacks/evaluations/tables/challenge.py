@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 from pytorch_lightning.utilities import rank_zero_info
 
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, by_split
-from interventions import (
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, by_split
+from heedful.interventions import (
     DIRECTIONS,
     KINDS,
     Intervention,
@@ -17,12 +17,12 @@ from interventions import (
     SwapTitle,
     best_analyser,
 )
-from interventions.hypotheses.spacy_analyser import INSTALL
-from interventions.tables.allowed_transitions import LABELS
-from metrics import METRICS
-from metrics.tables.challenge import challenge_counts, perturbations
-from records import Context, Examples, HeedError
-from records.rows import BASE, select, strings, where
+from heedful.interventions.hypotheses.spacy_analyser import INSTALL
+from heedful.interventions.tables.allowed_transitions import LABELS
+from heedful.metrics import METRICS
+from heedful.metrics.tables.challenge import challenge_counts, perturbations
+from heedful.records import Context, Examples, HeedfulError
+from heedful.records.rows import BASE, select, strings, where
 
 ENTITIES, NUMBERS, TITLE = "entities", "numbers", "title"
 
@@ -45,17 +45,17 @@ class Challenge(Evaluation):
     def __init__(self, kinds: list[str] | None = None, half_or_double: bool = False) -> None:
         known = (*KINDS, TITLE)
         if unknown := [kind for kind in kinds or () if kind not in known]:
-            raise HeedError(f"§challenge.kinds {unknown[0]}: unknown; known are {', '.join(known)}.")
+            raise HeedfulError(f"§challenge.kinds {unknown[0]}: unknown; known are {', '.join(known)}.")
         self.kinds = list(dict.fromkeys(known if kinds is None else kinds))
         self.all = kinds is None
         if half_or_double and NUMBERS not in self.kinds:
-            raise HeedError(f"§challenge.half_or_double needs {NUMBERS} among §challenge.kinds.")
+            raise HeedfulError(f"§challenge.half_or_double needs {NUMBERS} among §challenge.kinds.")
         self.half_or_double = half_or_double
         if ENTITIES in (kinds or ()):
             try:
                 SpacyAnalyser()
-            except HeedError as error:
-                raise HeedError(f"§challenge.kinds {ENTITIES}: {error}") from None
+            except HeedfulError as error:
+                raise HeedfulError(f"§challenge.kinds {ENTITIES}: {error}") from None
 
     @property
     def title(self) -> str:

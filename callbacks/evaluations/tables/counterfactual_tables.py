@@ -5,16 +5,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, fitted_parts
-from datamodules import PairedData, load_counterfactuals
-from interventions import Annotated, RuleAnalyser, Source, SwapTitle
-from interventions.tables.allowed_transitions import LABELS
-from metrics import METRICS
-from metrics.tables.challenge import TITLE, challenge_counts
-from metrics.tables.counterfactual_tables import ANNOTATED, rows_of_set, set_changes, set_data
-from records import Context, Examples, HeedError
-from records.rows import BASE, contents, difference, same, select, strings
-from records.storage.results import RESULTS, read_evaluation
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, fitted_parts
+from heedful.datamodules import PairedData, load_counterfactuals
+from heedful.interventions import Annotated, RuleAnalyser, Source, SwapTitle
+from heedful.interventions.tables.allowed_transitions import LABELS
+from heedful.metrics import METRICS
+from heedful.metrics.tables.challenge import TITLE, challenge_counts
+from heedful.metrics.tables.counterfactual_tables import ANNOTATED, rows_of_set, set_changes, set_data
+from heedful.records import Context, Examples, HeedfulError
+from heedful.records.rows import BASE, contents, difference, same, select, strings
+from heedful.records.storage.results import RESULTS, read_evaluation
 
 
 class CounterfactualTables(Evaluation):
@@ -50,10 +50,10 @@ class CounterfactualTables(Evaluation):
         try:
             known = (Path(self.hypothesis_only) / RESULTS).is_file()
             evaluated = read_evaluation(self.hypothesis_only, self.name) if known else None
-        except HeedError as error:
-            raise HeedError(f"{flag}: {error.args[0]}") from None
+        except HeedfulError as error:
+            raise HeedfulError(f"{flag}: {error.args[0]}") from None
         if evaluated is None:
-            raise HeedError(
+            raise HeedfulError(
                 f"{flag} has no rows of {self.name}: evaluate the model of the hypothesis alone first, with the same "
                 "§counterfactual_tables.paths, and name the folder that the results are in."
             )
@@ -64,14 +64,14 @@ class CounterfactualTables(Evaluation):
             return Nothing("needs §counterfactual_tables.paths, folders of annotated counterfactual tables")
         data, flag = setting.data, "§counterfactual_tables.paths"
         if set(data.task.labels) != set(LABELS):
-            raise HeedError(
+            raise HeedfulError(
                 f"{flag} needs a model with the labels {', '.join(LABELS)}; this one has {', '.join(data.task.labels)}."
             )
         sets: dict[str, tuple[Examples, Examples]] = {}
         for path in self.paths:
             name = Path(path).resolve().name
             if name in sets:
-                raise HeedError(f"{flag} {path}: another folder is called {name} as well.")
+                raise HeedfulError(f"{flag} {path}: another folder is called {name} as well.")
             sets[name] = load_counterfactuals(path, set_data(name), flag=flag)
         originals, changed = map(Examples.concatenate, zip(*sets.values(), strict=True))
         pool, (table, hypothesis) = fitted(originals, data), fitted_parts(originals, data)
@@ -89,12 +89,12 @@ class CounterfactualTables(Evaluation):
         rows, metadata = self._evaluated()
         predicted = contents(rows)
         if missing := next((uid for uid in originals.column("uid") if uid not in predicted), None):
-            raise HeedError(f"{flag}: {missing} was not predicted; evaluate that model with the same folders.")
+            raise HeedfulError(f"{flag}: {missing} was not predicted; evaluate that model with the same folders.")
         mine = dict(zip(pool.column("uid"), pool.contents(data.full_task.parts).to_pylist(), strict=True))
         if differ := difference(mine, {uid: predicted[uid] for uid in mine}):
-            raise HeedError(f"{flag} is about other examples: {differ}; evaluate that model with the same folders.")
+            raise HeedfulError(f"{flag} is about other examples: {differ}; evaluate that model with the same folders.")
         if metadata["seed"] != data.seed:
-            raise HeedError(
+            raise HeedfulError(
                 f"{flag} was evaluated with the seed {metadata['seed']}, and this is {data.seed}: use one "
                 "(§seed_everything)."
             )
@@ -103,7 +103,7 @@ class CounterfactualTables(Evaluation):
         annotated = pa.concat_tables([select(rows, intervention=name) for name in ANNOTATED])
         for uid, stays in zip(strings(annotated, "uid"), same(annotated, "y", "y2"), strict=True):
             if uid in same_text and not stays:
-                raise HeedError(f"{flag}: that model reads the table, for its answer to {uid} follows it.")
+                raise HeedfulError(f"{flag}: that model reads the table, for its answer to {uid} follows it.")
         base = select(rows, intervention=BASE)
         right = dict(zip(strings(base, "uid"), same(base, "gold", "y").tolist(), strict=True))
         return {uid: right[uid] for uid in mine}

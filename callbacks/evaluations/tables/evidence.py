@@ -6,13 +6,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, table_of
-from datamodules import PairedData, PairedTables, load_evidence, load_tables
-from interventions import Donors, RowEdits, SwapValues
-from interventions.tables.allowed_transitions import LABELS
-from metrics import METRICS
-from metrics.tables.evidence import evidence_counts
-from records import Context, HeedError
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, table_of
+from heedful.datamodules import PairedData, PairedTables, load_evidence, load_tables
+from heedful.interventions import Donors, RowEdits, SwapValues
+from heedful.interventions.tables.allowed_transitions import LABELS
+from heedful.metrics import METRICS
+from heedful.metrics.tables.evidence import evidence_counts
+from heedful.records import Context, HeedfulError
 
 
 class Evidence(Evaluation):
@@ -47,7 +47,7 @@ class Evidence(Evaluation):
         examples = load_tables(data.path, self.split)
         found, left_out = load_evidence(self.path, examples)
         if not found:
-            raise HeedError(f"§evidence.path {self.path} marks no row as relevant to a pair that is not neutral.")
+            raise HeedfulError(f"§evidence.path {self.path} marks no row as relevant to a pair that is not neutral.")
         relevant = {pair.uid: frozenset(pair.keys) for pair in found}
         lenders = fitted(examples, data)
         pool = lenders.take(sorted({examples.position(uid) for uid in relevant}))
@@ -69,11 +69,13 @@ class Evidence(Evaluation):
     def _require(self, data: PairedData) -> None:
         flag = f"§evidence.path {self.path}"
         if not isinstance(data, PairedTables) or data.path is None:
-            raise HeedError(f"{flag} is about tables: it needs §data infotabs §data.path DIR, or other tables.")
+            raise HeedfulError(f"{flag} is about tables: it needs §data infotabs §data.path DIR, or other tables.")
         if data.partial:
-            raise HeedError(f"{flag} takes a model of tables and hypotheses; this one reads the {data.partial} alone.")
+            raise HeedfulError(
+                f"{flag} takes a model of tables and hypotheses; this one reads the {data.partial} alone."
+            )
         if set(data.full_task.labels) != set(LABELS):
-            raise HeedError(f"{flag} needs the labels {', '.join(LABELS)}; there are {', '.join(data.task.labels)}.")
+            raise HeedfulError(f"{flag} needs the labels {', '.join(LABELS)}; there are {', '.join(data.task.labels)}.")
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         """How many pairs and tables count, and how many annotated ones do not, for which reason."""

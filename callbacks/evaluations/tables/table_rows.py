@@ -4,15 +4,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, by_split, table_of
-from datamodules import PairedData
-from datamodules.base.splits import by_hash
-from interventions import Donors, RowEdits
-from interventions.tables.allowed_transitions import LABELS, steps
-from metrics import METRICS
-from metrics.tables.transitions import Changes
-from records import Context, Examples, HeedError
-from records.rows import BASE, select, strings
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, by_split, table_of
+from heedful.datamodules import PairedData
+from heedful.datamodules.base.splits import by_hash
+from heedful.interventions import Donors, RowEdits
+from heedful.interventions.tables.allowed_transitions import LABELS, steps
+from heedful.metrics import METRICS
+from heedful.metrics.tables.transitions import Changes
+from heedful.records import Context, Examples, HeedfulError
+from heedful.records.rows import BASE, select, strings
 
 OPERATIONS = ("delete", "insert", "update", "permute")
 
@@ -39,7 +39,7 @@ class TableRows(Evaluation):
     ) -> None:
         for flag, n in {"max_examples": max_examples, "rows_per_table": rows_per_table}.items():
             if n is not None and n < 1:
-                raise HeedError(f"§table_rows.{flag} must be at least 1.")
+                raise HeedfulError(f"§table_rows.{flag} must be at least 1.")
         for operation in operations:
             steps(operation)
         self.operations = list(dict.fromkeys(operations))

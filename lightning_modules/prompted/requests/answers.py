@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from records import HeedError
+from heedful.records import HeedfulError
 
-OURS, VERSION = 0x48656564, 1  # marks the file: "Heed"
+OURS, VERSION = 0x48656564, 1  # marks the file: four letters of the first name
 LEASE = 30.0  # seconds after which another process takes a claim over that nobody has renewed
 PATIENCE = 60.0  # seconds that a process waits for another one that writes
 AT_ONCE = 500  # keys of one statement
@@ -70,7 +70,7 @@ class Answers:
         clock: The time in seconds since 1970.
 
     Raises:
-        HeedError: The file is damaged, is another one, or cannot be written.
+        HeedfulError: The file is damaged, is another one, or cannot be written.
     """
 
     def __init__(self, path: str | Path, run: str, clock: Callable[[], float] = time.time) -> None:
@@ -96,8 +96,8 @@ class Answers:
             (version,) = self._file.execute("PRAGMA user_version").fetchone()
             (tables,) = self._file.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
             if tables and (mark, version) != (OURS, VERSION):
-                raise HeedError(
-                    f"§model.cache {self.path} is not a file of answers of this version of Heed: name another file."
+                raise HeedfulError(
+                    f"§model.cache {self.path} is not a file of answers of this version of Heedful: name another file."
                 )
             if not tables:
                 self._file.execute(TABLE)
@@ -111,13 +111,13 @@ class Answers:
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise HeedError(f"§model.cache {self.path} cannot be used: {error}.") from None
+            raise HeedfulError(f"§model.cache {self.path} cannot be used: {error}.") from None
         except sqlite3.Error as error:
-            raise HeedError(
+            raise HeedfulError(
                 f"§model.cache {self.path} is damaged, or not an SQLite file ({error}): move it away, or name another."
             ) from None
         except OSError as error:
-            raise HeedError(f"§model.cache {self.path} cannot be used: {error.strerror or error}.") from None
+            raise HeedfulError(f"§model.cache {self.path} cannot be used: {error.strerror or error}.") from None
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from lightning_modules.prompted.requests.answers import LEASE, Answers, key_of
-from lightning_modules.prompted.requests.meter import Meter
-from lightning_modules.prompted.requests.reply import Reply, Request
-from lightning_modules.prompted.requests.server import KEPT, Refused, Unusable
-from records import HeedError, stopping
+from heedful.lightning_modules.prompted.requests.answers import LEASE, Answers, key_of
+from heedful.lightning_modules.prompted.requests.meter import Meter
+from heedful.lightning_modules.prompted.requests.reply import Reply, Request
+from heedful.lightning_modules.prompted.requests.server import KEPT, Refused, Unusable
+from heedful.records import HeedfulError, stopping
 
 MOST_UNUSABLE = 4  # times that a request is sent whose answers cannot be read
 MOST_EMPTY = 2  # times that a request is sent whose answers are empty
@@ -24,7 +24,7 @@ class Asker:
     """Gets answers from the file, and the others from the server.
 
     Args:
-        send: Sends a request; called in several threads. It raises Unusable, Refused or HeedError.
+        send: Sends a request; called in several threads. It raises Unusable, Refused or HeedfulError.
         answers: The file.
         concurrency: Most requests on their way at once.
         most: Most requests that the run sends; None for any number.
@@ -44,7 +44,7 @@ class Asker:
         """The answers to some requests; None where SIGTERM came before there was one.
 
         Raises:
-            HeedError: The server fails, or the run may send no more requests.
+            HeedfulError: The server fails, or the run may send no more requests.
         """
         texts = [request.text for request in requests]
         keys = [key_of(text) for text in texts]
@@ -78,7 +78,7 @@ class Asker:
         return {key: reply for key, reply in saved.items() if key not in forgotten}
 
     def _refuse(self) -> None:
-        raise HeedError(f"§model.max_requests {self.most}: so many requests were sent, and more are needed. {KEPT}")
+        raise HeedfulError(f"§model.max_requests {self.most}: so many requests were sent, and more are needed. {KEPT}")
 
     def _asked(self, requests: Mapping[str, Request]) -> dict[str, Reply]:
         """The answers to requests that this process has claimed."""
@@ -88,7 +88,7 @@ class Asker:
             try:
                 with self.meter.running() if self.meter else _nothing() as tick:
                     self._collect(requests, replies, jobs, results, tick)
-            except HeedError:
+            except HeedfulError:
                 failed = 1
                 raise
             finally:
@@ -125,10 +125,12 @@ class Asker:
                 before[key] = result
             if isinstance(result, Reply) and (result.refusal or not result.is_empty or tries[key] >= MOST_EMPTY):
                 self._keep(key, result, replies)
-            elif isinstance(result, HeedError):
+            elif isinstance(result, HeedfulError):
                 raise result
             elif isinstance(result, Unusable) and tries[key] >= MOST_UNUSABLE:
-                raise HeedError(f"{requests[key].url}{requests[key].path} sent, {tries[key]} times: {result}. {KEPT}")
+                raise HeedfulError(
+                    f"{requests[key].url}{requests[key].path} sent, {tries[key]} times: {result}. {KEPT}"
+                )
             elif not self.answers.again(key, self.most):
                 self._refuse()
             else:
@@ -189,14 +191,14 @@ def _work(send: Send, jobs: SimpleQueue, results: SimpleQueue) -> None:
             results.put((key, send(request)))
         except Refused as refused:
             results.put((key, Reply(refusal=str(refused))))
-        except (Unusable, HeedError) as error:
+        except (Unusable, HeedfulError) as error:
             results.put((key, error))
         except BaseException as error:  # a thread that ends silently would be waited for
-            results.put((key, HeedError(f"{request.url}{request.path}: {type(error).__name__}. {KEPT}")))
+            results.put((key, HeedfulError(f"{request.url}{request.path}: {type(error).__name__}. {KEPT}")))
 
 
 def _read(answer: str, answers: Answers) -> Reply:
     try:
         return Reply.of_text(answer)
     except (ValueError, TypeError, KeyError):
-        raise HeedError(f"§model.cache {answers.path} holds an answer that is none: move the file away.") from None
+        raise HeedfulError(f"§model.cache {answers.path} holds an answer that is none: move the file away.") from None

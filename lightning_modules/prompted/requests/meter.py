@@ -9,7 +9,7 @@ from rich import get_console
 from rich.live import Live
 from rich.text import Text
 
-from lightning_modules.prompted.requests.answers import Totals
+from heedful.lightning_modules.prompted.requests.answers import Totals
 
 EVERY = 60.0  # seconds between two lines, where no bar can be seen
 OFTEN = 0.25  # seconds between two looks at the totals, where one can: they are a sum over a file

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from lightning_modules.processors.processor import Processor
-from records import Composed, Example, column
-from records.prompts.prompt import Prompt
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.records import Composed, Example, column
+from heedful.records.prompts.prompt import Prompt
 
 
 class QuestionProcessor(Processor):

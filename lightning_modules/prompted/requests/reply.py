@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from lightning_modules.prompted.requests.server import Unusable
-from records.prompts.wording import without_thoughts
+from heedful.lightning_modules.prompted.requests.server import Unusable
+from heedful.records.prompts.wording import without_thoughts
 
 
 @dataclass(frozen=True)

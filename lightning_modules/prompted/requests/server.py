@@ -8,8 +8,8 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
-from lightning_modules.prompted.requests.secrets import Secrets
-from records import HeedError
+from heedful.lightning_modules.prompted.requests.secrets import Secrets
+from heedful.records import HeedfulError
 
 URL, KEY = "OPENAI_BASE_URL", "OPENAI_API_KEY"
 USUAL = "https://api.openai.com/v1"
@@ -42,18 +42,18 @@ class Server:
         known_as: The same with a hash of the query, which may name the model behind it.
 
     Raises:
-        HeedError: The URL is none, there is no key for another machine, or openai is not installed.
+        HeedfulError: The URL is none, there is no key for another machine, or openai is not installed.
     """
 
     def __init__(self, url: str, key: str | None, timeout: float, retries: int = RETRIES) -> None:
         given = urlsplit(url)
         host = _host(given)
         if given.scheme not in ("http", "https") or not host:
-            raise HeedError(f"{URL} is not the address of a server, such as http://localhost:8000/v1.")
+            raise HeedfulError(f"{URL} is not the address of a server, such as http://localhost:8000/v1.")
         at = given.netloc.rpartition("@")
         self.url = urlunsplit((given.scheme, at[2], given.path, "", "")).rstrip("/")
         if not key and not at[0] and not _is_loopback(host):
-            raise HeedError(
+            raise HeedfulError(
                 f"{KEY} is not set, and {self.url} is not on this machine: set it, or {URL} for another server."
             )
         query = dict(parse_qsl(given.query))
@@ -72,7 +72,7 @@ class Server:
         try:
             import openai
         except ImportError:
-            raise HeedError("An endpoint is asked through the openai package: pip install 'openai>=3.54'.") from None
+            raise HeedfulError("An endpoint is asked through the openai package: pip install 'openai>=3.54'.") from None
         self.secrets.hide_in_logs()
         name, _, password = user.partition(":")
         settings = {"auth": (unquote(name), unquote(password))} if user else {}
@@ -90,7 +90,7 @@ class Server:
         """Say at once that nothing listens there, and not after all retries; asked once, and of any path.
 
         Raises:
-            HeedError: There is no such machine, or it takes no connection.
+            HeedfulError: There is no such machine, or it takes no connection.
         """
         import httpx2
 
@@ -101,7 +101,7 @@ class Server:
             once.get("/models", cast_to=httpx2.Response)
         except self._openai.APIConnectionError as error:
             if isinstance(error.__cause__, httpx2.ConnectError):
-                raise HeedError(self._sentence(-1, self._cause(error))) from None
+                raise HeedfulError(self._sentence(-1, self._cause(error))) from None
         except Exception:  # the question itself will show what is wrong
             pass
         self._is_reached = True
@@ -112,7 +112,7 @@ class Server:
         Raises:
             Unusable: It is not JSON.
             Refused: The server does not answer this request.
-            HeedError: The server cannot be reached, or refuses the key or the model.
+            HeedfulError: The server cannot be reached, or refuses the key or the model.
         """
         import httpx2
 
@@ -128,10 +128,10 @@ class Server:
         except self._openai.APIConnectionError as error:
             said, status, times = self._cause(error), -1, ""
         except Exception as error:  # whose text may quote what was sent
-            raise HeedError(f"{self.url}{path}: {type(error).__name__}. {KEPT}") from None
+            raise HeedfulError(f"{self.url}{path}: {type(error).__name__}. {KEPT}") from None
         if status in ONE:
             raise Refused(f"{self.url}{path} refuses the request: HTTP {status}{said}")
-        raise HeedError(self._sentence(status, said, path, str(body.get("model")), times))
+        raise HeedfulError(self._sentence(status, said, path, str(body.get("model")), times))
 
     def _cause(self, error: Exception) -> str:
         """Why there is no connection, in brackets."""

@@ -5,11 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lightning_modules.prompted.requests.reply import Reply, at, checked, choice, sound, usage
-from lightning_modules.prompted.requests.server import Unusable
-from records import NO_LABEL, SPAN, HeedError, Task, listing
-from records.prompts.prompt import Prompt
-from records.prompts.wording import bare
+from heedful.lightning_modules.prompted.requests.reply import Reply, at, checked, choice, sound, usage
+from heedful.lightning_modules.prompted.requests.server import Unusable
+from heedful.records import NO_LABEL, SPAN, HeedfulError, Task, listing
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import bare
 
 LISTED = {True: 20, False: 5}  # first tokens that are asked for: of a chat, and of a text; servers allow no more
 TOO_LITTLE = 0.01  # probability: at most of a token that begins two labels, and at least of all labels together
@@ -36,10 +36,10 @@ class Way(ABC):
         """Refuse a task whose answers cannot be read in this way.
 
         Raises:
-            HeedError: It cannot.
+            HeedfulError: It cannot.
         """
         if not task.kind.has_labels:
-            raise HeedError("§model.read must be written where answers are texts: other ways choose among labels.")
+            raise HeedfulError("§model.read must be written where answers are texts: other ways choose among labels.")
 
     @abstractmethod
     def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class Way(ABC):
 
     @abstractmethod
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
-        """The answer, a label, :data:`~records.NO_LABEL` or a text; and the probabilities of the labels, or None."""
+        """The answer, a label, :data:`.NO_LABEL` or a text; and the probabilities of the labels, or None."""
 
 
 class Written(Way):
@@ -106,7 +106,7 @@ class FirstToken(Written):
         Way.require(self, prompt, task)
         first = [_plain(text).split()[0] if _plain(text).split() else "" for text in prompt.answers]
         if len(set(first)) < len(first) or "" in first:
-            raise HeedError(
+            raise HeedfulError(
                 f"§model.read first_token cannot tell the answers {listing(prompt.answers)} apart: they begin alike. "
                 "Take §model.read written, or other answers in §data.prompts."
             )
@@ -133,7 +133,7 @@ class FirstToken(Written):
         for token, value in reply.tokens or ():
             fitting = _fitting(_plain(token), texts)
             if len(fitting) > 1 and math.exp(value) > TOO_LITTLE:
-                raise HeedError(
+                raise HeedfulError(
                     f"§model.read first_token: the first token {token!r}, of probability {math.exp(value):.2g}, begins "
                     f"the answers {listing([prompt.answers[i] for i in fitting])}: take §model.read written."
                 )
@@ -215,17 +215,17 @@ def require_known_pair(reply: Reply, way: Way, prompt: Prompt) -> None:
     """Check the answer to a question that any server must be able to answer in some way.
 
     Raises:
-        HeedError: It says nothing, or gives each label the same probability.
+        HeedfulError: It says nothing, or gives each label the same probability.
     """
     if reply.refusal:
-        raise HeedError(f"{reply.refusal}.")
+        raise HeedfulError(f"{reply.refusal}.")
     if reply.is_empty:
         more = "" if way.has_probabilities else ", or raise §model.max_tokens for a model that reasons first"
-        raise HeedError(f"The server answers a first question with nothing: look at its log{more}.")
+        raise HeedfulError(f"The server answers a first question with nothing: look at its log{more}.")
     if prompt.task.kind is not SPAN and way.has_probabilities:
         _, probabilities = way.read(reply, prompt)
         if len(probabilities) > 1 and max(probabilities) - min(probabilities) < 1e-9 and not reply.tokens:
-            raise HeedError(
+            raise HeedfulError(
                 f"The server gives each of {listing(prompt.answers)} the same probability: it does not read what it is "
                 "asked, so take another §model.read."
             )

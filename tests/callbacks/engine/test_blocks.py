@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callbacks.engine import blocks as b
-from callbacks.engine.predictions import Predictions
-from interventions import Changes, KeepPart, Null, Swap
-from records import EMPTIED, Composed, Example, Examples
+from heedful.callbacks.engine import blocks as b
+from heedful.callbacks.engine.predictions import Predictions
+from heedful.interventions import Changes, KeepPart, Null, Swap
+from heedful.records import EMPTIED, Composed, Example, Examples
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,13 @@ import pytest
 import torch
 from pytorch_lightning import Trainer
 
-from callbacks import Accuracy, Attentiveness, Engine
-from datamodules import Planted
-from lightning_modules import Classifier
-from lightning_modules.outputs import Outputs
-from lightning_modules.processors.processor import Processor
-from records import HeedError, Spool, generator
-from records.rows import KEY, select, strings
+from heedful.callbacks import Accuracy, Attentiveness, Engine
+from heedful.datamodules import Planted
+from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.outputs import Outputs
+from heedful.lightning_modules.processors.processor import Processor
+from heedful.records import HeedfulError, Spool, generator
+from heedful.records.rows import KEY, select, strings
 
 LABELS = ("entailment", "neutral", "contradiction")
 
@@ -181,7 +181,7 @@ def test_results_do_not_depend_on_the_batch_size():
 def test_rows_and_results_do_not_depend_on_how_many_examples_are_held_at_once(monkeypatch, chunk):
     found = []
     for size in (chunk, 16_384):
-        monkeypatch.setattr("callbacks.engine.blocks.CHUNK", size)
+        monkeypatch.setattr("heedful.callbacks.engine.blocks.CHUNK", size)
         engine, _, _ = measure(lambda p, h, o: guess(p + h), n=31, swap=("premise", "hypothesis"))
         found.append((engine.results, {name: rows.to_pylist() for name, (rows, _) in engine.rows.items()}))
     assert found[0] == found[1]
@@ -224,14 +224,14 @@ def test_outputs_that_are_not_finite_are_an_error(batch, broken):
 
     data = Planted(n_validation=8)
     what = "the intervention null" if batch else "the examples themselves"
-    with pytest.raises(HeedError, match=f"not finite for . of . predictions .{what}"):
+    with pytest.raises(HeedfulError, match=f"not finite for . of . predictions .{what}"):
         validate(Diverged(None, lambda: data.pool), data, Accuracy())
 
 
 @pytest.mark.parametrize("every", [0, 1e9])
 def test_a_long_evaluation_says_in_a_log_file_how_far_it_is(monkeypatch, caplog, every):
-    monkeypatch.setattr("callbacks.engine.pace.EVERY", every)
-    monkeypatch.setattr("callbacks.engine.blocks.CHUNK", 40)
+    monkeypatch.setattr("heedful.callbacks.engine.pace.EVERY", every)
+    monkeypatch.setattr("heedful.callbacks.engine.blocks.CHUNK", 40)
     with caplog.at_level("INFO"):
         measure(lambda p, h, original: guess(h), n=64)
     lines = [line for line in caplog.messages if " min." in line]
@@ -243,13 +243,13 @@ def test_a_long_evaluation_says_in_a_log_file_how_far_it_is(monkeypatch, caplog,
 
 
 def test_a_wrong_setting_is_refused():
-    with pytest.raises(HeedError, match="at least 1"):
+    with pytest.raises(HeedfulError, match="at least 1"):
         Attentiveness(draws=0)
 
 
 @pytest.mark.parametrize("draws", [0, 2**15])
 def test_draws_that_rows_cannot_hold_are_refused(draws):
-    with pytest.raises(HeedError, match="draws"):
+    with pytest.raises(HeedfulError, match="draws"):
         Attentiveness(draws)
 
 
@@ -261,28 +261,28 @@ def test_a_full_disk_is_told_to_all_processes(monkeypatch, failing):
     def by_first(make):
         try:
             return make()
-        except HeedError as error:
+        except HeedfulError as error:
             told.append(str(error))
             raise
 
     def refuse(*_):
-        raise HeedError("The disk is full.")
+        raise HeedfulError("The disk is full.")
 
     data = Planted(n_validation=8)
     data.setup("validate")  # examples are spooled, too
-    monkeypatch.setattr("callbacks.engine.experiment.by_first", by_first)
-    monkeypatch.setattr("callbacks.engine.experiment.Spool", type("Full", (Spool,), {failing: refuse}))
-    with pytest.raises(HeedError, match="The disk is full"):
+    monkeypatch.setattr("heedful.callbacks.engine.experiment.by_first", by_first)
+    monkeypatch.setattr("heedful.callbacks.engine.experiment.Spool", type("Full", (Spool,), {failing: refuse}))
+    with pytest.raises(HeedfulError, match="The disk is full"):
         validate(Oracle(lambda p, h, o: guess(h), lambda: data.pool), data, Accuracy())
     assert told == ["The disk is full."]
 
 
 def test_what_threads_make_ahead_of_the_device_gives_the_same_rows(monkeypatch):
     """Blocks and batches, as for a GPU."""
-    monkeypatch.setattr("callbacks.engine.blocks.CHUNK", 40)
+    monkeypatch.setattr("heedful.callbacks.engine.blocks.CHUNK", 40)
     made = []
     for is_ahead in (False, True):
-        monkeypatch.setattr("callbacks.engine.experiment.Experiment._works_ahead", is_ahead)
+        monkeypatch.setattr("heedful.callbacks.engine.experiment.Experiment._works_ahead", is_ahead)
         engine, module, _ = measure(lambda p, h, original: guess(p + h), n=77)
         assert len(module.batches) > 20
         made.append((engine.results, {name: rows.to_pylist() for name, (rows, _) in engine.rows.items()}))

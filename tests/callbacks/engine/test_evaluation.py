@@ -13,16 +13,16 @@ import torch
 from pytorch_lightning import LightningDataModule, LightningModule, Trainer
 from rich.console import Console
 
-from callbacks import Attentiveness, Board, Engine, Evaluation, Nothing, Plan, RunFolder, Setting
-from datamodules import Planted
-from interventions import EachExample
-from lightning_modules import Encoder
-from metrics import METRICS, Metric
-from metrics.statistics.bootstrap import share
-from records import Changed, Chart, HeedError, Line, MetricName, Shown
-from records.rows import same, select
-from reports.rescore import rescored
-from reports.terminal.table import print_table
+from heedful.callbacks import Attentiveness, Board, Engine, Evaluation, Nothing, Plan, RunFolder, Setting
+from heedful.datamodules import Planted
+from heedful.interventions import EachExample
+from heedful.lightning_modules import Encoder
+from heedful.metrics import METRICS, Metric
+from heedful.metrics.statistics.bootstrap import share
+from heedful.records import Changed, Chart, HeedfulError, Line, MetricName, Shown
+from heedful.records.rows import same, select
+from heedful.reports.rescore import rescored
+from heedful.reports.terminal.table import print_table
 
 # --- the new evaluation begins here ---
 
@@ -156,7 +156,7 @@ def test_it_is_short():
 
 
 class Plain(LightningModule):
-    """A model that Heed knows nothing of."""
+    """A model that Heedful knows nothing of."""
 
     def validation_step(self, batch, batch_idx):
         return None
@@ -170,15 +170,17 @@ def alone(*callbacks):
 
 
 def test_an_evaluation_that_nobody_would_run_says_what_it_needs():
-    with pytest.raises(HeedError, match=r"Attentiveness needs an Engine .*callbacks=\[Attentiveness\(\), Engine\(\)\]"):
+    with pytest.raises(
+        HeedfulError, match=r"Attentiveness needs an Engine .*callbacks=\[Attentiveness\(\), Engine\(\)\]"
+    ):
         alone(Attentiveness()).validate(Plain(), verbose=False)
     data = LightningDataModule()
     data.val_dataloader = lambda: [torch.zeros(1)]
     for callbacks in ([Attentiveness(), Engine()], [Engine()]):
         named = type(callbacks[0]).__name__
-        with pytest.raises(HeedError, match=rf"^{named} needs a data module .* data without a data module"):
+        with pytest.raises(HeedfulError, match=rf"^{named} needs a data module .* data without a data module"):
             alone(*callbacks).validate(Plain(), verbose=False)
         with pytest.raises(
-            HeedError, match=rf"^{named} needs a data module that is a PairedData.* a LightningDataModule"
+            HeedfulError, match=rf"^{named} needs a data module that is a PairedData.* a LightningDataModule"
         ):
             alone(*callbacks).validate(Plain(), datamodule=data, verbose=False)

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from callbacks import Accuracy, Attentiveness, NaivePartial
-from callbacks.engine.engine import Planned
-from callbacks.engine.evaluation import Setting
-from callbacks.engine.forecast import Amount, forecast
-from datamodules import Planted
-from lightning_modules.prompted.requests.questions import QuestionProcessor
-from records.prompts.prompt import Prompt
-from records.prompts.wording import Wording
+from heedful.callbacks import Accuracy, Attentiveness, NaivePartial
+from heedful.callbacks.engine.engine import Planned
+from heedful.callbacks.engine.evaluation import Setting
+from heedful.callbacks.engine.forecast import Amount, forecast
+from heedful.datamodules import Planted
+from heedful.lightning_modules.prompted.requests.questions import QuestionProcessor
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
 
 
 def setting_of(**settings):

@@ -6,9 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callbacks.engine.predictions import MOST, Collector, concatenated, joined
-from lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
-from records import CLASSIFICATION, NO_LABEL, SOFT, SPAN, HeedError, Task
+from heedful.callbacks.engine.predictions import MOST, Collector, concatenated, joined
+from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
+from heedful.records import CLASSIFICATION, NO_LABEL, SOFT, SPAN, HeedfulError, Task
 
 LABELS = ("a", "b", "c")
 TASK = Task(CLASSIFICATION, ("premise",), LABELS)
@@ -96,7 +96,7 @@ def test_a_process_without_an_example_has_no_prediction():
 
 @pytest.mark.parametrize("outputs", [None, Outputs(torch.zeros(1, 3)), Outputs(answers=["a"])])
 def test_positions_and_predictions_are_as_many(outputs):
-    with pytest.raises(HeedError, match="another number of predictions than the 2"):
+    with pytest.raises(HeedfulError, match="another number of predictions than the 2"):
         Collector(TASK).add(np.array([1, 2]), outputs)
 
 

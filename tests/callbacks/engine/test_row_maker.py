@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callbacks.engine.blocks import Block
-from callbacks.engine.predictions import Predictions
-from callbacks.engine.row_maker import RowMaker
-from interventions import Changes
-from records import CLASSIFICATION, SPAN, Example, Examples, HeedError, Task
-from records.rows import BASE, NO_DRAW
+from heedful.callbacks.engine.blocks import Block
+from heedful.callbacks.engine.predictions import Predictions
+from heedful.callbacks.engine.row_maker import RowMaker
+from heedful.interventions import Changes
+from heedful.records import CLASSIFICATION, SPAN, Example, Examples, HeedfulError, Task
+from heedful.records.rows import BASE, NO_DRAW
 
 from python_rows import make_rows, sort_rows
 
@@ -164,7 +164,7 @@ def test_two_rows_of_one_key_are_an_error_that_names_it():
     plan = [SimpleNamespace(name="swap", parts=("a",), version=1, expectation="change")]
     maker = RowMaker(pool, base, Task(CLASSIFICATION, ("a", "b"), LABELS), ("a", "b"))
     block = Block(pool, np.arange(2), [twice])
-    with pytest.raises(HeedError, match="same key") as error:
+    with pytest.raises(HeedfulError, match="same key") as error:
         maker.rows(block, plan, [twice], [after])
     key = {"uid": "u1", "intervention": "swap", "part": "a", "variant": "v", "draw": 2}
     assert str(key) in str(error.value)

@@ -2,19 +2,17 @@
 
 import hashlib
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import torch
 from pytorch_lightning import Trainer
 
-from callbacks import Accuracy, Attentiveness, Engine
-from datamodules import PairedData
-from lightning_modules import NO_LABEL_NUMBER, Outputs
-from metrics.attentiveness import attentiveness
-from records import NO_LABEL, Example, Examples, MetricName
-from records.rows import read_rows, save_rows
+from heedful.callbacks import Accuracy, Attentiveness, Engine
+from heedful.datamodules import PairedData
+from heedful.lightning_modules import NO_LABEL_NUMBER, Outputs
+from heedful.metrics.attentiveness import attentiveness
+from heedful.records import NO_LABEL, Example, Examples, MetricName
+from heedful.records.rows import read_rows, save_rows
 
 from commands import TRAINER
 from oracles import Oracle, measure

@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 from pytorch_lightning import Trainer
 
-from callbacks import Accuracy, Engine, RunFolder
-from datamodules import Planted
-from records import read_json
+from heedful.callbacks import Accuracy, Engine, RunFolder
+from heedful.datamodules import Planted
+from heedful.records import read_json
 
 from commands import TRAINER
 from oracles import Oracle

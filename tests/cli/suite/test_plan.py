@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.short_forms import CONFIGS
-from cli.suite.plan import EVALUATE, RANK, TRAIN, Suite
-from records import HeedError
+from heedful.cli.suite.plan import EVALUATE, RANK, TRAIN, Suite
+from heedful.records import HeedfulError
+from heedful.rooms import folder
 
 TWO = """
 train: --common 1
@@ -68,7 +68,9 @@ def test_a_set_with_settings_for_training_has_models_of_its_own(tmp_path):
 
 def test_two_models_never_share_a_folder(tmp_path):
     text = TWO.replace("two:", "two: {train: --task t}").replace("more:", "two-base: --steps 1\n  more:")
-    with pytest.raises(HeedError, match=r"own.yaml: two models would be called 'two-base' in out/models: rename one"):
+    with pytest.raises(
+        HeedfulError, match=r"own.yaml: two models would be called 'two-base' in out/models: rename one"
+    ):
         suite(tmp_path, text).steps(Path("out"))
 
 
@@ -100,19 +102,19 @@ def test_without_attributions_nothing_is_ranked(tmp_path):
 )
 def test_mistakes_are_named(tmp_path, old, new, said):
     text = TWO.replace(old, new)
-    with pytest.raises(HeedError, match=said) as error:
+    with pytest.raises(HeedfulError, match=said) as error:
         suite(tmp_path, text)
     assert "own.yaml" in str(error.value)
 
 
 def test_data_must_be_named_where_they_are_read(tmp_path):
-    with pytest.raises(HeedError, match="name their folder with --data_path"):
+    with pytest.raises(HeedfulError, match="name their folder with --data_path"):
         suite(tmp_path, TWO, data=None)
 
 
 @pytest.mark.parametrize(("name", "models", "sets"), [("msgs", 18, 3), ("hans", 6, 2), ("paws", 6, 1)])
 def test_the_suites_of_the_paper(name, models, sets):
-    steps = Suite(CONFIGS / "suite" / f"{name}.yaml", "/d").steps(Path("out"))
+    steps = Suite(folder("configs") / "suite" / f"{name}.yaml", "/d").steps(Path("out"))
     kinds = [step.kind for step in steps]
     assert [kinds.count(kind) for kind in (TRAIN, EVALUATE, RANK)] == [models, 6 * sets, 1]
     before: set[Path] = set()
@@ -122,4 +124,4 @@ def test_the_suites_of_the_paper(name, models, sets):
 
 
 def test_no_suite_is_left_untested():
-    assert {path.stem for path in (CONFIGS / "suite").iterdir()} == {"msgs", "hans", "paws"}
+    assert {path.stem for path in (folder("configs") / "suite").iterdir()} == {"msgs", "hans", "paws"}

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from cli.suite import __main__ as command
-from cli.suite import running
-from records import HeedError
+from heedful.cli.suite import __main__ as command
+from heedful.cli.suite import running
+from heedful.records import HeedfulError
 
 ROOT = Path(__file__).parents[3]
 SUITE = """
@@ -58,7 +58,7 @@ def lab(tmp_path, monkeypatch):
     """Runs the suite in a folder with stand-ins; returns what was called."""
     for name in ("train", "evaluate"):
         (tmp_path / f"{name}.py").write_text(SCRIPT)
-    monkeypatch.setattr(running, "ROOT", tmp_path)
+        monkeypatch.setitem(running.COMMANDS, name, (str(tmp_path / f"{name}.py"),))
 
     def run(text=SUITE, *argv):
         (tmp_path / "own.yaml").write_text(text)
@@ -113,7 +113,7 @@ def test_what_is_not_finished_goes_on(lab, tmp_path):
 )
 def test_other_settings_are_refused_before_anything_runs(lab, tmp_path, old, new, said):
     lab()
-    with pytest.raises(HeedError, match=said):
+    with pytest.raises(HeedfulError, match=said):
         lab(SUITE.replace(old, new))
     assert (tmp_path / "calls").read_text() == ""
 
@@ -122,11 +122,11 @@ def test_results_of_another_model_are_refused(lab, tmp_path):
     lab()
     run = tmp_path / "out" / "models" / "base" / "run.json"
     run.write_text(json.dumps(json.loads(run.read_text()) | {"finished": "2031-01-01T00:00:00"}))
-    with pytest.raises(HeedError, match=r"one/base was begun before its model was trained"):
+    with pytest.raises(HeedfulError, match=r"one/base was begun before its model was trained"):
         lab()
     for name in ("one", "two"):
         shutil.rmtree(tmp_path / "out" / name)
-    with pytest.raises(HeedError, match=r"models/more was begun before its model was trained"):
+    with pytest.raises(HeedfulError, match=r"models/more was begun before its model was trained"):
         lab()
 
 
@@ -135,18 +135,18 @@ def test_what_is_left_of_a_model_that_is_gone_is_refused(lab, tmp_path):
     out = tmp_path / "out"
     (out / "models" / "base").rename(tmp_path / "away")
     assert lab(SUITE, "--only", "evaluate") == []
-    with pytest.raises(HeedError, match=r"one/base is of a model that is not there \(.*models/base\): move it away"):
+    with pytest.raises(HeedfulError, match=r"one/base is of a model that is not there \(.*models/base\): move it away"):
         lab()
     for name in ("one", "two"):
         shutil.rmtree(out / name)
-    with pytest.raises(HeedError, match=r"models/more is of a model that is not there"):
+    with pytest.raises(HeedfulError, match=r"models/more is of a model that is not there"):
         lab()
     assert (tmp_path / "calls").read_text() == ""
 
 
 def test_no_model_is_missing_in_the_ranking(lab, tmp_path):
     lab(SUITE, "--only", "base", "--evaluations", "accuracy,attributions")
-    with pytest.raises(HeedError, match=r"The ranking needs .*one/more, which has not been measured"):
+    with pytest.raises(HeedfulError, match=r"The ranking needs .*one/more, which has not been measured"):
         lab(SUITE, "--only", "rank", "--evaluations", "accuracy,attributions")
 
 
@@ -154,18 +154,20 @@ def test_only_some_steps(lab):
     assert lab(SUITE, "--only", "base") == ["train base", "evaluate .base", "evaluate .base"]
     assert lab(SUITE, "--only", "train") == ["train more"]
     assert lab(SUITE, "--only", "two") == ["evaluate .more"]
-    with pytest.raises(HeedError, match=r"--only three: there is no such step, set or model; there are base, evaluate"):
+    with pytest.raises(
+        HeedfulError, match=r"--only three: there is no such step, set or model; there are base, evaluate"
+    ):
         lab(SUITE, "--only", "three")
 
 
 def test_a_model_that_is_not_trained_is_not_measured(lab):
-    with pytest.raises(HeedError, match=r"evaluate one/base needs the model .*base, which is not trained yet"):
+    with pytest.raises(HeedfulError, match=r"evaluate one/base needs the model .*base, which is not trained yet"):
         lab(SUITE, "--only", "evaluate")
 
 
 def test_a_step_that_fails_ends_the_suite(lab, tmp_path):
     with pytest.raises(
-        HeedError, match=r"train more ended with status 3 \(it does not work\); .*models/more.log"
+        HeedfulError, match=r"train more ended with status 3 \(it does not work\); .*models/more.log"
     ) as error:
         lab(SUITE.replace("--steps 2", "--steps fails"))
     assert "the same command goes on from there" in str(error.value)
@@ -184,12 +186,10 @@ def test_the_accuracy_is_shown(lab, tmp_path, capsys):
 
 
 def test_the_ranking_reads_all_sets(lab, tmp_path, capfd):
-    package = tmp_path / "reports"
-    package.mkdir()
-    (package / "__init__.py").write_text("")
-    (package / "ranking.py").write_text("import sys; print('RANKED', *sys.argv[1:])")
+    ranking = tmp_path / "ranking.py"
+    ranking.write_text("import sys; print('RANKED', *sys.argv[1:])")
     with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(tmp_path)
+        patch.setitem(running.COMMANDS, "rank", (str(ranking),))
         lab(f"ranking: --n 5\n{SUITE}", "--evaluations", "accuracy,attributions")
     out = tmp_path / "out"
     sets = [f"{name}={out / name / 'base'},{out / name / 'more'}" for name in ("one", "two")]
@@ -202,20 +202,17 @@ def test_help_names_the_command(capsys):
     with pytest.raises(SystemExit) as stopped:
         command.main(["--help"])
     assert stopped.value.code == 0
-    assert capsys.readouterr().out.startswith("usage: python -m cli.suite ")
+    assert capsys.readouterr().out.startswith("usage: python -m heedful.cli.suite ")
 
 
 @pytest.mark.parametrize(
     ("number", "status", "name"), [(signal.SIGINT, 130, "Ctrl-C"), (signal.SIGTERM, 143, "SIGTERM")]
 )
 def test_a_signal_ends_the_step_and_then_the_suite(tmp_path, number, status, name):
-    for script in ("train", "evaluate"):
-        (tmp_path / f"{script}.py").write_text(SCRIPT)
+    (tmp_path / "train.py").write_text(SCRIPT)
     (tmp_path / "own.yaml").write_text(SUITE.replace("--steps 0", "--steps slow"))
-    main = (
-        f"import sys; from pathlib import Path; from cli.suite import running; running.ROOT = Path({str(tmp_path)!r})"
-    )
-    main += "; import runpy; runpy.run_module('cli.suite', run_name='__main__')"
+    main = f"from heedful.cli.suite import running; running.COMMANDS['train'] = ({str(tmp_path / 'train.py')!r},)"
+    main += "; import runpy; runpy.run_module('heedful.cli.suite', run_name='__main__')"
     argv = [sys.executable, "-c", main, str(tmp_path / "own.yaml"), "--output", str(tmp_path / "out")]
     pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     listens = partial(signal.signal, number, signal.SIG_DFL)  # a shell's background jobs ignore Ctrl-C

@@ -3,12 +3,10 @@
 import threading
 from collections.abc import Iterator
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 
-from datamodules.base.ahead import ahead
+from heedful.datamodules.base.ahead import ahead
 
 
 def threads() -> list[threading.Thread]:

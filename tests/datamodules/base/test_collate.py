@@ -4,20 +4,18 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import torch
 from transformers import AutoTokenizer
 
-from datamodules.base import collate as collating
-from datamodules.base.collate import Collate, EvaluationLoader, Numbered, loading
-from datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches
-from datamodules.base.splits import with_counterfactuals
-from interventions import Swap
-from lightning_modules import TextProcessor
-from records import CLASSIFICATION, SOFT, Composed, Example, Examples, Task
+from heedful.datamodules.base import collate as collating
+from heedful.datamodules.base.collate import Collate, EvaluationLoader, Numbered, loading
+from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches
+from heedful.datamodules.base.splits import with_counterfactuals
+from heedful.interventions import Swap
+from heedful.lightning_modules import TextProcessor
+from heedful.records import CLASSIFICATION, SOFT, Composed, Example, Examples, Task
 
 PARTS, LABELS = ("premise", "hypothesis"), ("yes", "no")
 TASK = Task(CLASSIFICATION, PARTS, LABELS, "no")

@@ -1,12 +1,10 @@
 """Inoculation: which source its examples come from, and what is refused."""
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 
-from datamodules.base.inoculation import Challenges, Inoculation
-from datamodules.base.splits import sample
-from records import Example, Examples, HeedError
+from heedful.datamodules.base.inoculation import Challenges, Inoculation
+from heedful.datamodules.base.splits import sample
+from heedful.records import Example, Examples, HeedfulError
 
 POOL = Examples.of([Example(f"u{i}", {"text": f"text {i}"}, "yes") for i in range(9)])
 
@@ -35,5 +33,5 @@ def test_perturbed_examples_are_asked_for_with_their_number() -> None:
     ],
 )
 def test_a_source_that_is_not_there_is_refused(settings: Inoculation, message: str) -> None:
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         settings.examples(Challenges(), "d", seed=0)

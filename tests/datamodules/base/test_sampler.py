@@ -3,14 +3,12 @@
 from collections import Counter
 from itertools import chain
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share, snug_batches
+from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share, snug_batches
 
 LENGTHS = st.lists(st.integers(1, 30), max_size=60).map(lambda n: np.array(n, dtype=np.int32))
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from datamodules import PairedText, Reading
-from datamodules.base.splits import aliases_of
-from records import HeedError
+from heedful.datamodules import PairedText, Reading
+from heedful.datamodules.base.splits import aliases_of
+from heedful.records import HeedfulError
 
 SETTINGS = {
     "name": "nli",
@@ -45,7 +45,7 @@ def test_a_split_is_the_one_that_is_asked_for(folder: Path, splits: dict | None,
 def test_a_name_that_is_not_there_is_refused(folder: Path, splits: dict) -> None:
     (name,) = splits.values()
     data = PairedText(**SETTINGS, path=str(folder), splits=splits)
-    with pytest.raises(HeedError, match=f"has no file for the split {name!r}"):
+    with pytest.raises(HeedfulError, match=f"has no file for the split {name!r}"):
         data.load(next(iter(splits)))
 
 
@@ -68,7 +68,7 @@ def test_the_names_of_a_split_with_an_ending() -> None:
     ],
 )
 def test_what_is_held_out_is_no_other_split(folder: Path, settings: dict, other: dict, said: str) -> None:
-    with pytest.raises(HeedError, match=said):
+    with pytest.raises(HeedfulError, match=said):
         PairedText(**SETTINGS, path=str(folder), **settings, **other)
     for splits in ({"validation": "validation_matched"}, {"validation": "train"}):
         PairedText(**SETTINGS, path=str(folder), **settings, splits=splits)

@@ -2,16 +2,14 @@
 
 from collections.abc import Sequence
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules.base.splits import by_hash, counterfactual_partners, hold_out, sample, with_counterfactuals
-from interventions import Swap
-from records import Example, Examples, HeedError
+from heedful.datamodules.base.splits import by_hash, counterfactual_partners, hold_out, sample, with_counterfactuals
+from heedful.interventions import Swap
+from heedful.records import Example, Examples, HeedfulError
 
 from changed_examples import sharing
 
@@ -80,16 +78,16 @@ def test_samples_are_spread_over_the_examples() -> None:
 
 
 def test_more_than_there_are_is_refused_with_both_numbers() -> None:
-    with pytest.raises(HeedError, match="Asked for 11 examples .* only 10"):
+    with pytest.raises(HeedfulError, match="Asked for 11 examples .* only 10"):
         sample(pool(10), 11, 0, "inoculation")
 
 
 @pytest.mark.parametrize("n", [-1, -5])
 def test_less_than_nothing_is_refused(n: int) -> None:
     """A negative number is not "all": taken as a slice it would leave out the last few."""
-    with pytest.raises(HeedError, match=str(n)):
+    with pytest.raises(HeedfulError, match=str(n)):
         sample(pool(10), n, 0, "max_train")
-    with pytest.raises(HeedError, match=str(n)):
+    with pytest.raises(HeedfulError, match=str(n)):
         hold_out(pool(10), n, 0)
 
 
@@ -104,7 +102,7 @@ def test_held_out_examples_and_the_rest_are_all_and_disjoint(n: int, held: int, 
 
 def test_holding_out_everything_is_refused() -> None:
     for n in (10, 11):
-        with pytest.raises(HeedError, match=rf"hold_out {n} leaves nothing"):
+        with pytest.raises(HeedfulError, match=rf"hold_out {n} leaves nothing"):
             hold_out(pool(10), n, 0)
 
 

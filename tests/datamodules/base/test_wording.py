@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import yaml
 
-from datamodules import PairedTables, PairedText, Planted
-from records import HeedError
+from heedful.datamodules import PairedTables, PairedText, Planted
+from heedful.records import HeedfulError
 
 CONFIGS = Path(__file__).parents[3] / "configs" / "data"
 NLI = ("entailment", "neutral", "contradiction")
@@ -68,5 +66,5 @@ def test_labels_may_have_texts_of_their_own() -> None:
     ],
 )
 def test_a_mistake_is_one_sentence(settings: dict[str, object], words: str) -> None:
-    with pytest.raises(HeedError, match=words):
+    with pytest.raises(HeedfulError, match=words):
         Planted(**settings)

@@ -1,10 +1,8 @@
 """Gold labels as sources write them."""
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 
-from datamodules.sources.gold import Gold
+from heedful.datamodules.sources.gold import Gold
 
 LABELS = {"entailment": [0], "neutral": [1, "n"], "contradiction": [2]}
 SPELLINGS = {str(s): name for name, others in LABELS.items() for s in (name, *others)}

@@ -7,16 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import datasets
 import pytest
 import yaml
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 
-from datamodules import PairedText
-from datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
-from records import Example, HeedError
+from heedful.datamodules import PairedText
+from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
+from heedful.records import Example, HeedfulError
 
 LABELS = {"entailment": [0], "neutral": [1], "contradiction": [2]}
 CONFIGS = Path(__file__).parents[3] / "configs" / "data"
@@ -40,7 +38,7 @@ def converted(rows: Sequence[Mapping[str, Any]], columns: Columns = NLI) -> tupl
 
 def refused(rows: Sequence[Mapping[str, Any]], columns: Columns = NLI) -> str:
     """The message with which rows are refused; it names the file."""
-    with pytest.raises(HeedError, match=r"file\.csv") as caught:
+    with pytest.raises(HeedfulError, match=r"file\.csv") as caught:
         converted(rows, columns)
     return str(caught.value)
 
@@ -94,7 +92,7 @@ def test_a_declared_label_is_gold_even_if_elsewhere_it_means_none(spelling: str)
 
 def test_one_spelling_of_two_labels_is_refused() -> None:
     """Otherwise one of the labels would silently never occur."""
-    with pytest.raises(HeedError, match="1"):
+    with pytest.raises(HeedfulError, match="1"):
         converted([pair(1)], Columns(NLI.parts, "label", {"entailment": [0], "neutral": [1], "contradiction": [1]}))
 
 
@@ -212,7 +210,7 @@ def test_compressed_files_are_files_of_their_split(tmp_path: Path) -> None:
 def test_several_files_for_a_split_are_refused_by_name(tmp_path: Path) -> None:
     write(tmp_path / "train.jsonl", "a")
     write(tmp_path / "train.csv", "b")
-    with pytest.raises(HeedError, match=r"several files for the split 'train': train\.csv, train\.jsonl"):
+    with pytest.raises(HeedfulError, match=r"several files for the split 'train': train\.csv, train\.jsonl"):
         Local(tmp_path).rows("train", ())
     assert texts(Local(tmp_path), "train.jsonl") == ["a"]
 
@@ -220,12 +218,12 @@ def test_several_files_for_a_split_are_refused_by_name(tmp_path: Path) -> None:
 def test_a_folder_without_the_split_lists_what_there_is(tmp_path: Path) -> None:
     write(tmp_path / "training.jsonl", "a")
     (tmp_path / "validation.doc").write_text("x")
-    with pytest.raises(HeedError, match="it holds training.jsonl, validation.doc") as caught:
+    with pytest.raises(HeedfulError, match="it holds training.jsonl, validation.doc") as caught:
         Local(tmp_path).rows("validation", ("validation", "dev"))
     assert "Name one with splits '{validation: NAME}', or hold some training examples out with hold_out N." in str(
         caught.value
     )
-    with pytest.raises(HeedError, match="Name one with splits '{train: NAME}'.$"):
+    with pytest.raises(HeedfulError, match="Name one with splits '{train: NAME}'.$"):
         Local(tmp_path).rows("train", ())
 
 
@@ -239,7 +237,7 @@ def test_a_text_file_is_taken_where_there_is_no_other(tmp_path: Path) -> None:
 def test_a_file_without_a_header_says_how_to_name_its_columns(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("A dog ran.\tIt ran.\t0\nA cat sat.\tIt ran.\t1\n")
     where, rows = Local(tmp_path / "a.tsv").rows("train", ())
-    with pytest.raises(HeedError, match=r"no header, name its columns: columns '\[premise, hypothesis, label\]'"):
+    with pytest.raises(HeedfulError, match=r"no header, name its columns: columns '\[premise, hypothesis, label\]'"):
         to_examples(rows, where, "d/train", NLI)
     where, rows = Local(tmp_path / "a.tsv", columns=("premise", "hypothesis", "label")).rows("train", ())
     examples, _ = to_examples(rows, where, "d/train", NLI)
@@ -247,9 +245,9 @@ def test_a_file_without_a_header_says_how_to_name_its_columns(tmp_path: Path) ->
 
 
 def test_an_empty_folder_and_a_missing_one_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(HeedError, match="it holds no file"):
+    with pytest.raises(HeedfulError, match="it holds no file"):
         Local(tmp_path).rows("train", ())
-    with pytest.raises(HeedError, match=r"path .* does not exist"):
+    with pytest.raises(HeedfulError, match=r"path .* does not exist"):
         Local(tmp_path / "none").rows("train", ())
 
 
@@ -284,7 +282,7 @@ def test_a_saved_dictionary_has_the_splits_that_it_has(tmp_path: Path) -> None:
     DatasetDict(train=saved("t"), dev=saved("v"), test=saved("x")).save_to_disk(tmp_path / "d")
     assert texts(Local(tmp_path / "d"), "train", ("train",)) == ["t"]
     assert texts(Local(tmp_path / "d"), "validation", ("validation", "dev")) == ["v"]
-    with pytest.raises(HeedError, match="it has train, dev, test"):
+    with pytest.raises(HeedfulError, match="it has train, dev, test"):
         Local(tmp_path / "d").rows("other", ())
 
 
@@ -312,7 +310,7 @@ def test_a_damaged_saved_data_set_is_refused_by_name(tmp_path: Path, damage: str
         data.write_bytes(data.read_bytes()[:100])
     else:
         (tmp_path / "d" / "dataset_info.json").write_text("{")
-    with pytest.raises(HeedError, match="no whole save_to_disk folder") as caught:
+    with pytest.raises(HeedfulError, match="no whole save_to_disk folder") as caught:
         list(Local(tmp_path / "d").rows("train", ())[1])
     assert str(tmp_path / "d") in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -324,7 +322,7 @@ def test_a_damaged_saved_data_set_is_refused_by_name(tmp_path: Path, damage: str
 def test_a_meta_column_is_text_and_may_be_empty(value: Any, text: str) -> None:
     columns = Columns(NLI.parts, "label", LABELS, meta=("topic",))
     assert dict(converted([pair(topic=value)], columns)[0][0].meta) == {"topic": text}
-    with pytest.raises(HeedError, match="row 1: the column 'topic' holds no text but list"):
+    with pytest.raises(HeedfulError, match="row 1: the column 'topic' holds no text but list"):
         converted([pair(topic=[1])], columns)
 
 
@@ -455,7 +453,7 @@ def test_a_hub_that_fails_is_one_line_with_what_to_do(monkeypatch: pytest.Monkey
         raise error
 
     monkeypatch.setattr(datasets, "load_dataset", fail)
-    with pytest.raises(HeedError, match="o/x") as caught:
+    with pytest.raises(HeedfulError, match="o/x") as caught:
         Hub("o/x").rows("validation", ())
     message = str(caught.value)
     first = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
@@ -472,10 +470,10 @@ def test_a_data_set_that_is_not_cached_is_refused_offline(monkeypatch: pytest.Mo
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    with pytest.raises(HeedError, match="nyu-mll/glue .*path DIR"):
+    with pytest.raises(HeedfulError, match="nyu-mll/glue .*path DIR"):
         PairedText(**configured("mnli")).load("validation")
 
 
 def test_without_hub_and_path_the_flag_is_named() -> None:
-    with pytest.raises(HeedError, match="name its files with path"):
+    with pytest.raises(HeedfulError, match="name its files with path"):
         PairedText("own", dict(NLI.parts), LABELS).load("train")

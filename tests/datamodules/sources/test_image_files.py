@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from datamodules.sources.image_files import MOST_PIXELS, STARRED, PictureFolder, Pictures
-from records import HeedError, Picture
+from heedful.datamodules.sources.image_files import MOST_PIXELS, STARRED, PictureFolder, Pictures
+from heedful.records import HeedfulError, Picture
 
 
 def png(colour: tuple[int, int, int] = (1, 2, 3), size: tuple[int, int] = (4, 3)) -> bytes:
@@ -42,7 +42,7 @@ def found(pictures: Pictures, rows: list[dict], folder: Path | None = None) -> l
 
 
 def refused(rows: list[dict], folder: Path | None, column: str = "image", uid: str | None = None) -> str:
-    with pytest.raises(HeedError) as caught:
+    with pytest.raises(HeedfulError) as caught:
         found(Pictures({"image": column}, uid), rows, folder)
     message = str(caught.value)
     assert "\n" not in message
@@ -94,7 +94,7 @@ def test_a_star_makes_an_example_of_every_file(tmp_path: Path) -> None:
     assert [Path(row[pattern].path).name for row in rows] == ["dev-7-1-0.png", "dev-7-1-2.png", "dev-17-1-0.png"]
     assert "row 1: there is no picture" in refused([{"id": "8"}], tmp_path, pattern, "id")
     assert "name its id with uid" in refused([{"id": "8"}], tmp_path, pattern)
-    with pytest.raises(HeedError, match="only one pattern may hold"):
+    with pytest.raises(HeedfulError, match="only one pattern may hold"):
         Pictures({"a": "{id}*.png", "b": "{id}-*.png"}, "id")
 
 
@@ -134,7 +134,7 @@ def test_a_file_that_has_changed_is_named(tmp_path: Path, content: bytes) -> Non
     (tmp_path / "a.png").write_bytes(png())
     (row,) = found(Pictures({"image": "image"}, None), [{"image": "a.png"}], tmp_path)
     (tmp_path / "a.png").write_bytes(content)
-    with pytest.raises(HeedError, match=r"row 1: the picture .*a\.png has changed since the data were read"):
+    with pytest.raises(HeedfulError, match=r"row 1: the picture .*a\.png has changed since the data were read"):
         row["image"].read()
 
 
@@ -167,7 +167,7 @@ def test_a_folder_for_each_split_holds_its_rows_and_pictures(tmp_path: Path) -> 
     source = PictureFolder(tmp_path, columns=("question", "answer"))
     assert list(source.rows("train", ())[1]) == [(1, {"question": "is it?", "answer": "yes"})]
     assert list(source.rows("validation", ("test",))[1]) == [(1, {"question": "was it?", "answer": "no"})]
-    with pytest.raises(HeedError, match="row 1: 2 fields, and columns names 1"):
+    with pytest.raises(HeedfulError, match="row 1: 2 fields, and columns names 1"):
         list(PictureFolder(tmp_path, columns=("question",)).rows("train", ())[1])
-    with pytest.raises(HeedError, match="has no file for the split 'dev'"):
+    with pytest.raises(HeedfulError, match="has no file for the split 'dev'"):
         source.rows("dev", ())

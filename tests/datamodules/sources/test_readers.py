@@ -6,17 +6,15 @@ import json
 import tracemalloc
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules.sources import readers
-from datamodules.sources.readers import SUFFIXES, kind, read
-from records import HeedError
+from heedful.datamodules.sources import readers
+from heedful.datamodules.sources.readers import SUFFIXES, kind, read
+from heedful.records import HeedfulError
 
 ROWS = [
     {"premise": 'He said "stop", twice.', "hypothesis": "Two\nlines,\r\nor three.", "label": "0"},
@@ -48,7 +46,7 @@ def write(path: Path, rows: list[dict], newline: str = "\n", encoding: str = "ut
 
 def refused(path: Path, **options: bool) -> str:
     """The message with which a file is refused; it is one line and names the file."""
-    with pytest.raises(HeedError) as caught:
+    with pytest.raises(HeedfulError) as caught:
         list(read(path, **options))
     message = str(caught.value)
     assert path.name in message
@@ -150,7 +148,7 @@ def test_a_file_is_read_row_by_row(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
         rows = read(tmp_path / name)
         assert next(rows)[0] == 1
-        with pytest.raises(HeedError, match="row 2"):
+        with pytest.raises(HeedfulError, match="row 2"):
             next(rows)
 
 

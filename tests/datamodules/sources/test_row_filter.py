@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules.sources.row_filter import ANY_SPLIT, MOST_NAMED, RowFilter, conditions_of
-from records import HeedError
+from heedful.datamodules.sources.row_filter import ANY_SPLIT, MOST_NAMED, RowFilter, conditions_of
+from heedful.records import HeedfulError
 
 VALUES = st.sampled_from(["a", "b", 1, 2.0, None])
 SHOWN = {"a": "a", "b": "b", 1: "1", 2.0: "2", None: ""}
@@ -29,7 +29,7 @@ def test_rows_are_those_of_a_plain_loop(rows, where):
             expected.append((number, row))
     occur = all(wanted[column] <= {SHOWN[row[column]] for row in rows} for column in wanted)
     if not expected or not occur:
-        with pytest.raises(HeedError, match="where"):
+        with pytest.raises(HeedfulError, match="where"):
             kept(rows, where)
     else:
         assert kept(rows, where) == (expected, len(rows) - len(expected))
@@ -53,12 +53,12 @@ def test_a_value_is_one_or_a_list_and_a_split_has_conditions_of_its_own():
     ],
 )
 def test_what_does_not_occur_is_refused(where, said):
-    with pytest.raises(HeedError, match=said):
+    with pytest.raises(HeedfulError, match=said):
         kept([{"x": "b", "y": 2}, {"x": "a", "y": 1}, {"x": "b", "y": 1}], where)
 
 
 def test_of_many_values_the_message_names_a_few():
-    with pytest.raises(HeedError) as error:
+    with pytest.raises(HeedfulError) as error:
         kept([{"x": f"value-{i}"} for i in range(3000)], {"x": "other"})
     assert str(error.value).count("value-") == MOST_NAMED
     assert str(error.value).endswith(", ....")

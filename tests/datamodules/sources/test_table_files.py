@@ -5,14 +5,12 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datamodules.sources.table_files import TableFolder, parse_table
-from records import HeedError, Table
+from heedful.datamodules.sources.table_files import TableFolder, parse_table
+from heedful.records import HeedfulError, Table
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=6).filter(str.strip)
 # of different texts, some are the same but for white space; those keys are joined
@@ -68,7 +66,7 @@ def test_the_values_of_a_key_that_stands_twice_are_joined() -> None:
     ],
 )
 def test_what_is_no_table_is_refused_by_file_and_key(content: bytes, message: str) -> None:
-    with pytest.raises(HeedError, match=f"^T1.json.*{message.removeprefix('T1.json')}"):
+    with pytest.raises(HeedfulError, match=f"^T1.json.*{message.removeprefix('T1.json')}"):
         parse_table(content, "T1.json")
 
 
@@ -97,7 +95,7 @@ def test_a_table_is_read_once_and_what_is_unusual_is_said(tmp_path: Path, caplog
 @pytest.mark.parametrize("name", ["T9", "", "T1.json"])
 def test_a_table_that_is_not_there_is_named_with_the_row(tmp_path: Path, name: str) -> None:
     write(tmp_path, "T1", B=["C"])
-    with pytest.raises(HeedError, match=r"^dev.tsv, row 3: there is no table .*\.json\.$"):
+    with pytest.raises(HeedfulError, match=r"^dev.tsv, row 3: there is no table .*\.json\.$"):
         TableFolder(tmp_path).table(name, "dev.tsv, row 3")
 
 
@@ -105,7 +103,7 @@ def test_a_table_id_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     write(tmp_path, "T1", B=["C"])
     for name in ("../T1", str(tmp_path / "T1")):
-        with pytest.raises(HeedError, match="does not lead to something in this folder"):
+        with pytest.raises(HeedfulError, match="does not lead to something in this folder"):
             TableFolder(tmp_path / "inner").table(name, "dev.tsv, row 3")
 
 

@@ -6,14 +6,12 @@ import logging
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import yaml
 
-from datamodules import PairedTables, load_counterfactuals, load_evidence, load_tables
-from datamodules.base.inoculation import Inoculation
-from records import Composed, Example, Examples, HeedError, Table
+from heedful.datamodules import PairedTables, load_counterfactuals, load_evidence, load_tables
+from heedful.datamodules.base.inoculation import Inoculation
+from heedful.records import Composed, Example, Examples, HeedfulError, Table
 
 from infotabs_files import write_infotabs
 
@@ -147,27 +145,29 @@ def test_a_pair_that_changes_nothing_is_left_out_and_counted(flipped: Path, capl
     ],
 )
 def test_a_broken_row_is_named(flipped: Path, row: list[str], message: str) -> None:
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         load_counterfactuals(write(flipped / "cf.tsv", [row]))
 
 
 def test_what_is_no_challenge_says_what_it_should_hold(flipped: Path, tmp_path: Path) -> None:
     write(flipped / "cf.tsv", [["x"] * 3], HEADER[:3])
-    with pytest.raises(HeedError, match="row 1: no column 'modified_tableid'; the columns are original_tableid"):
+    with pytest.raises(HeedfulError, match="row 1: no column 'modified_tableid'; the columns are original_tableid"):
         load_counterfactuals(flipped)
     (flipped / "second.tsv").touch()
-    with pytest.raises(HeedError, match=r"expected one .tsv file, tables_json/ and tables_mod_json/.*it holds cf.tsv"):
+    with pytest.raises(
+        HeedfulError, match=r"expected one .tsv file, tables_json/ and tables_mod_json/.*it holds cf.tsv"
+    ):
         load_counterfactuals(flipped)
-    with pytest.raises(HeedError, match="path .*nowhere does not exist"):
+    with pytest.raises(HeedfulError, match="path .*nowhere does not exist"):
         load_counterfactuals(tmp_path / "nowhere")
     (tmp_path / "alone.tsv").touch()
-    with pytest.raises(HeedError, match="alone.tsv has no tables_mod_json/ beside it"):
+    with pytest.raises(HeedfulError, match="alone.tsv has no tables_mod_json/ beside it"):
         load_counterfactuals(tmp_path / "alone.tsv")
 
 
 def test_one_label_that_is_missing_is_no_shorter_list(flipped: Path) -> None:
     rows = [["T1", "h", label, "T1_mod_1", "h", "C"] for label in ("E", "")]
-    with pytest.raises(HeedError, match="cf.tsv: 1 labels are missing"):
+    with pytest.raises(HeedfulError, match="cf.tsv: 1 labels are missing"):
         load_counterfactuals(write(flipped / "cf.tsv", rows))
 
 
@@ -249,12 +249,12 @@ def test_each_reason_is_counted(tmp_path: Path) -> None:
     ],
 )
 def test_an_annotation_that_does_not_fit_is_named(tmp_path: Path, row: list[str], message: str) -> None:
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         load_evidence(write(tmp_path / "a.csv", [row], ANNOTATED), examples())
 
 
 def test_an_annotation_needs_its_columns(tmp_path: Path) -> None:
-    with pytest.raises(HeedError, match="row 1: no column 'Majority Label'; the columns are Table ID, Hypothesis"):
+    with pytest.raises(HeedfulError, match="row 1: no column 'Majority Label'; the columns are Table ID, Hypothesis"):
         load_evidence(write(tmp_path / "a.csv", [annotation(["100"], "100")[:4]], ANNOTATED[:4]), examples())
 
 
@@ -297,5 +297,5 @@ def test_modified_tables_inoculate_data_that_call_their_parts_otherwise(tmp_path
     ],
 )
 def test_hypotheses_are_perturbed_where_there_is_one_and_a_table(tmp_path: Path, settings: Any, message: str) -> None:
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         perturbed(write_infotabs(tmp_path) / "infotabs", 2, **OPEN | settings)

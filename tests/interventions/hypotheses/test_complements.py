@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions import PerturbHypothesis, RuleAnalyser, Source, apply_edits
-from interventions.hypotheses.analysis import MONOTONICITY, OPPOSITE
-from interventions.hypotheses.claim import Claim
-from interventions.hypotheses.complements import COMPLEMENTS, OF_NUMBERS, OF_YEARS
-from records import Table
+from heedful.interventions import PerturbHypothesis, RuleAnalyser, Source, apply_edits
+from heedful.interventions.hypotheses.analysis import MONOTONICITY, OPPOSITE
+from heedful.interventions.hypotheses.claim import Claim
+from heedful.interventions.hypotheses.complements import COMPLEMENTS, OF_NUMBERS, OF_YEARS
+from heedful.records import Table
 
 from infobox import make_pool
 

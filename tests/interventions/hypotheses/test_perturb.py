@@ -8,12 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions import DIRECTIONS, KINDS, Edit, PerturbHypothesis, RuleAnalyser, Source, SpacyAnalyser, apply_edits
-from interventions.hypotheses.analysis import MONOTONICITY, Analysis, Span
-from interventions.hypotheses.claim import Claim
-from interventions.hypotheses.quantities import dates, numbers
-from interventions.hypotheses.rules import RULES
-from records import Example, Examples, HeedError, Table, generator
+from heedful.interventions import (
+    DIRECTIONS,
+    KINDS,
+    Edit,
+    PerturbHypothesis,
+    RuleAnalyser,
+    Source,
+    SpacyAnalyser,
+    apply_edits,
+)
+from heedful.interventions.hypotheses.analysis import MONOTONICITY, Analysis, Span
+from heedful.interventions.hypotheses.claim import Claim
+from heedful.interventions.hypotheses.quantities import dates, numbers
+from heedful.interventions.hypotheses.rules import RULES
+from heedful.records import Example, Examples, HeedfulError, Table, generator
 
 from infobox import BREAKFAST, H1, H2, make_pool
 
@@ -425,9 +434,9 @@ def test_the_table_is_known_where_the_model_reads_the_hypothesis_alone():
 
 
 def test_edits_that_overlap_or_do_not_fit_are_refused():
-    with pytest.raises(HeedError, match="overlaps"):
+    with pytest.raises(HeedfulError, match="overlaps"):
         apply_edits("abc", [Edit(0, 2, "ab", "x", "k"), Edit(1, 3, "bc", "y", "k")])
-    with pytest.raises(HeedError, match="does not fit"):
+    with pytest.raises(HeedfulError, match="does not fit"):
         apply_edits("abc", [Edit(0, 1, "b", "x", "k")])
 
 
@@ -442,15 +451,15 @@ def test_it_says_what_it_is_and_refuses_what_it_does_not_know():
     assert doubled.settings == (*flipped.settings, "half_or_double")
     assert [change.version for change in all_perturbations() if change.kind == "dates"] == [3, 3]
     for kind, direction in (("numbers", "preserved"), ("dates", "flipped")):
-        with pytest.raises(HeedError, match="half or double"):
+        with pytest.raises(HeedfulError, match="half or double"):
             PerturbHypothesis(kind, direction, source, half_or_double=True)
     assert (flipped.name, kept.name) == ("perturb/numbers/flipped", "perturb/numbers/preserved")
-    with pytest.raises(HeedError, match="spaCy"):
+    with pytest.raises(HeedfulError, match="spaCy"):
         PerturbHypothesis("entities", "flipped", source)
-    with pytest.raises(HeedError, match="verbs"):
+    with pytest.raises(HeedfulError, match="verbs"):
         PerturbHypothesis("verbs", "flipped", source)
     texts = Examples.of([Example("u", {"premise": "a", "hypothesis": "b"}, "entailment")])
-    with pytest.raises(HeedError, match="is a table"):
+    with pytest.raises(HeedfulError, match="is a table"):
         Source(texts, RuleAnalyser())
 
 
@@ -470,8 +479,8 @@ def test_half_or_double_is_for_governed_numbers_too_and_says_more_than_before(te
 
 
 def test_without_spacy_one_sentence_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr("interventions.hypotheses.spacy_analyser.MODELS", ("no_such_model",))
-    with pytest.raises(HeedError, match="pip install 'spacy"):
+    monkeypatch.setattr("heedful.interventions.hypotheses.spacy_analyser.MODELS", ("no_such_model",))
+    with pytest.raises(HeedfulError, match="pip install 'spacy"):
         SpacyAnalyser()
 
 
@@ -479,7 +488,7 @@ def test_without_spacy_one_sentence_says_how_to_install_it(monkeypatch):
 def spacy_analyser() -> SpacyAnalyser:
     try:
         return SpacyAnalyser()
-    except HeedError as error:
+    except HeedfulError as error:
         pytest.skip(str(error))
 
 

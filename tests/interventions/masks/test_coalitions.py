@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions.masks import coalitions
+from heedful.interventions.masks import coalitions
 
 
 def drawn(n, budget, seed=0):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions.masks import partition, partitions
+from heedful.interventions.masks import partition, partitions
 
 
 def nodes(node):

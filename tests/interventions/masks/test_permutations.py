@@ -3,7 +3,7 @@ from collections import Counter
 
 import numpy as np
 
-from interventions.masks import antithetic_orders, permutations, prefixes
+from heedful.interventions.masks import antithetic_orders, permutations, prefixes
 
 
 def test_each_order_is_followed_by_its_reverse():

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions.masks import neighbours, subsets
+from heedful.interventions.masks import neighbours, subsets
 
 
 @given(st.integers(1, 12), st.integers(0, 2**32), st.data())

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions import Donors, RowEdits, manifest_hash
-from interventions.tables.allowed_transitions import steps, transitions
-from interventions.tables.operations import same_key, same_value
-from records import Example, Examples, Table
-from records.pool.contents import content_id
+from heedful.interventions import Donors, RowEdits, manifest_hash
+from heedful.interventions.tables.allowed_transitions import steps, transitions
+from heedful.interventions.tables.operations import same_key, same_value
+from heedful.records import Example, Examples, Table
+from heedful.records.pool.contents import content_id
 
 # few keys and values, so that tables have much in common; some say the same
 KEYS = ("Genre", "Genres", "Length", "Label(s)", "Label", "Born", "•")

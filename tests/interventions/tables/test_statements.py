@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions.hypotheses.text_edits import apply_edits
-from interventions.tables.statements import (
+from heedful.interventions.hypotheses.text_edits import apply_edits
+from heedful.interventions.tables.statements import (
     SCORED,
     Statement,
     move_title,
     move_values,
     why_not,
 )
-from interventions.tables.title_expressions import replace_title, title_mentions
-from records import Table
+from heedful.interventions.tables.title_expressions import replace_title, title_mentions
+from heedful.records import Table
 
 from infobox import BREAKFAST, BRIDESMAIDS, H1, H2, H3, H5, PERSON, TOWN
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions import RuleAnalyser, Source, SwapTitle
-from interventions.tables.statements import Statement, alike, why_not
-from records import Example, Examples, Table
+from heedful.interventions import RuleAnalyser, Source, SwapTitle
+from heedful.interventions.tables.statements import Statement, alike, why_not
+from heedful.records import Example, Examples, Table
 
 from infobox import make_pool
 

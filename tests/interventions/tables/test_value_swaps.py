@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions import SwapValues
-from interventions.tables.statements import Statement, why_not
+from heedful.interventions import SwapValues
+from heedful.interventions.tables.statements import Statement, why_not
 
 from infobox import BREAKFAST, BRIDESMAIDS, H1, H5, make_pool
 

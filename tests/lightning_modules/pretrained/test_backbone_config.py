@@ -5,16 +5,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
-from datamodules import Planted
-from lightning_modules import Encoder, Seq2Seq
-from lightning_modules.pretrained.backbone_config import OFFSET, require_positions
-from records import HeedError
+from heedful.datamodules import Planted
+from heedful.lightning_modules import Encoder, Seq2Seq
+from heedful.lightning_modules.pretrained.backbone_config import OFFSET, require_positions
+from heedful.records import HeedfulError
 
 UNLIMITED = {"max_position_embeddings": -1}  # as XLNet says it
 NAMES = {"0": "entailment", "1": "neutral", "2": "contradiction"}
@@ -24,9 +22,9 @@ ODD += [{"id2label": v} for v in ([], 3, {"0": "a", "2": "b"}, {"a": "b"}, {"0":
 ODD += [{"architectures": v} for v in (3, "BertForSequenceClassification", [3], {"a": 1}, [None])]
 ODD += [{"max_position_embeddings": v} for v in ("128", None, [1], 12.5)]
 ODD += [{"model_type": 3}, {"vocab_size": "50"}, {"vocab_size": -1}]
-ODD += [{"heed": v, "id2label": NAMES} for v in (3, [], "x", WORDS | {"parts": 3}, WORDS | {"targets": [1, 2, 3]})]
+ODD += [{"heedful": v, "id2label": NAMES} for v in (3, [], "x", WORDS | {"parts": 3}, WORDS | {"targets": [1, 2, 3]})]
 ODD += [
-    {"heed": v, "id2label": NAMES} for v in (WORDS | {"targets": ["a"]}, WORDS | {"template": 3}, {"pictures": "1"})
+    {"heedful": v, "id2label": NAMES} for v in (WORDS | {"targets": ["a"]}, WORDS | {"template": 3}, {"pictures": "1"})
 ]
 
 
@@ -38,13 +36,15 @@ def test_what_a_config_cannot_say_is_one_sentence(
     shutil.copytree(tiny_bert if family is Encoder else tiny_t5, tmp_path / "m")
     file = tmp_path / "m" / "config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | odd if isinstance(odd, dict) else odd))
-    with pytest.raises(HeedError, match=rf"(The model|config\.json of|The tokenizer of) {tmp_path / 'm'} ") as caught:
+    with pytest.raises(
+        HeedfulError, match=rf"(The model|config\.json of|The tokenizer of) {tmp_path / 'm'} "
+    ) as caught:
         family(str(tmp_path / "m"), max_length=64).prepare(Planted().task)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "sound", [{"id2label": {"2": "c", "0": "a", "1": "b"}}, {"heed": {}}, {"id2label": {}}, UNLIMITED]
+    "sound", [{"id2label": {"2": "c", "0": "a", "1": "b"}}, {"heedful": {}}, {"id2label": {}}, UNLIMITED]
 )
 def test_what_a_config_may_say_is_taken(tiny_t5: Path, tmp_path: Path, sound: dict[str, Any]) -> None:
     shutil.copytree(tiny_t5, tmp_path / "m")
@@ -64,7 +64,7 @@ def test_two_outputs_of_one_name_are_no_head(tiny_bert: Path, tmp_path: Path) ->
     file.write_text(json.dumps(json.loads(file.read_text()) | said))
     model = Encoder(str(tmp_path / "m"), max_length=64)
     model.prepare(Planted().task)
-    with pytest.raises(HeedError, match="has the outputs entailment, neutral, neutral, and the data the labels"):
+    with pytest.raises(HeedfulError, match="has the outputs entailment, neutral, neutral, and the data the labels"):
         model.require_head()
 
 
@@ -86,5 +86,5 @@ def test_as_many_tokens_are_allowed_as_the_network_reads(kind: str) -> None:
         except (IndexError, RuntimeError):
             break
     require_positions(config, reads[-1])
-    with pytest.raises(HeedError, match=rf"is more than the {reads[-1]} positions of the model"):
+    with pytest.raises(HeedfulError, match=rf"is more than the {reads[-1]} positions of the model"):
         require_positions(config, reads[-1] + 1)

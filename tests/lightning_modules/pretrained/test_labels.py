@@ -1,13 +1,11 @@
 """Outputs of a head are matched to labels by name, never by position."""
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightning_modules.pretrained.labels import is_named, is_two_class, match_labels, meanings, require_head_for
-from records import HeedError, same_name
+from heedful.lightning_modules.pretrained.labels import is_named, is_two_class, match_labels, meanings, require_head_for
+from heedful.records import HeedfulError, same_name
 
 NLI = ("entailment", "neutral", "contradiction")
 
@@ -45,7 +43,7 @@ def test_answers_that_differ_in_a_space_are_two() -> None:
 
 def test_a_message_does_not_list_thousands_of_answers() -> None:
     answers = [f"answer {i}" for i in range(3129)]
-    with pytest.raises(HeedError) as caught:
+    with pytest.raises(HeedfulError) as caught:
         require_head_for(answers, answers[::2], "m")
     assert "answer 4, ... (3,129 in all)" in str(caught.value)
     assert len(str(caught.value)) < 500
@@ -64,7 +62,7 @@ def test_a_message_does_not_list_thousands_of_answers() -> None:
 def test_other_sets_of_names_do_not_match(head: list[str], says: str) -> None:
     """Naming the outputs can help only where there are as many as labels."""
     assert match_labels(head, NLI) is None
-    with pytest.raises(HeedError, match=says) as caught:
+    with pytest.raises(HeedfulError, match=says) as caught:
         require_head_for(head, NLI, "some/model")
     assert all(name in str(caught.value) for name in ("some/model", *head, *NLI))
 
@@ -85,11 +83,11 @@ def test_numbered_labels_are_no_names(labels: list[str], named: bool) -> None:
 
 def test_a_head_without_names_needs_model_labels() -> None:
     """Even where the task itself calls its labels so: the order of a head is not known from numbers."""
-    with pytest.raises(HeedError) as caught:
+    with pytest.raises(HeedfulError) as caught:
         require_head_for(["LABEL_0", "LABEL_1", "LABEL_2"], NLI, "some/model")
     message = str(caught.value)
     assert all(word in message for word in ("some/model", "LABEL_0", "labels '[entailment, neutral"))
-    with pytest.raises(HeedError, match="in the model's order with labels, for example"):
+    with pytest.raises(HeedfulError, match="in the model's order with labels, for example"):
         require_head_for(["LABEL_0", "LABEL_1"], ["LABEL_0", "LABEL_1"], "m")
 
 
@@ -122,12 +120,12 @@ def test_two_spellings_of_not_entailed_are_one_label() -> None:
 )
 def test_labels_that_say_something_else_are_not_merged(head: list[str], task: list[str]) -> None:
     assert meanings(head, task) is None
-    with pytest.raises(HeedError, match="another question|in the model's order"):
+    with pytest.raises(HeedfulError, match="another question|in the model's order"):
         require_head_for(head, task, "m")
 
 
 def test_a_head_of_three_without_names_is_to_name_three() -> None:
-    with pytest.raises(HeedError, match=r"labels '\[entailment, neutral, contradiction\]'"):
+    with pytest.raises(HeedfulError, match=r"labels '\[entailment, neutral, contradiction\]'"):
         require_head_for(["LABEL_0", "LABEL_1", "LABEL_2"], ["entailment", "not_entailment"], "m")
     assert is_two_class(["not-entailment", "entailment"])
     assert not is_two_class(["entailment", "neutral"])

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from lightning_modules.pretrained import linear
-from lightning_modules.pretrained.linear import OneDNNLinear, faster_on_cpu
+from heedful.lightning_modules.pretrained import linear
+from heedful.lightning_modules.pretrained.linear import OneDNNLinear, faster_on_cpu
 
 works = pytest.mark.skipif(not hasattr(torch.ops.mkldnn, "_linear_pointwise"), reason="torch is built without oneDNN")
 

@@ -6,8 +6,6 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 from pytorch_lightning import Trainer
@@ -34,12 +32,12 @@ from transformers import (
     XLNetConfig,
 )
 
-from callbacks import Accuracy, Engine
-from datamodules import PairedText, Planted
-from lightning_modules import Encoder, Seq2Seq, TextProcessor
-from lightning_modules.pretrained.vocabulary import open_tokenizer
-from lightning_modules.processors.token_store import TokenStore
-from records import Example, HeedError
+from heedful.callbacks import Accuracy, Engine
+from heedful.datamodules import PairedText, Planted
+from heedful.lightning_modules import Encoder, Seq2Seq, TextProcessor
+from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
+from heedful.lightning_modules.processors.token_store import TokenStore
+from heedful.records import Example, HeedfulError
 
 from commands import TRAINER
 
@@ -52,7 +50,7 @@ def test_a_folder_without_tokenizer_files_is_refused(tmp_path: Path, kind: type[
     """transformers makes an empty tokenizer there, to which all texts are alike."""
     config = kind()
     config.save_pretrained(tmp_path)
-    with pytest.raises(HeedError, match="knows next to no words: its files .* are missing|could not be loaded"):
+    with pytest.raises(HeedfulError, match="knows next to no words: its files .* are missing|could not be loaded"):
         open_tokenizer(str(tmp_path), config)
 
 
@@ -78,7 +76,7 @@ def test_a_tokenizer_of_another_model_is_refused(tiny_bert: Path, rows: int, fit
         says = (
             rf"has {size:,} tokens, and its config\.json {size + rows:,} \(vocab_size\): it is the tokenizer of another"
         )
-        with pytest.raises(HeedError, match=says):
+        with pytest.raises(HeedfulError, match=says):
             open_tokenizer(str(tiny_bert), config)
 
 
@@ -88,14 +86,14 @@ def test_a_model_without_tokenizer_files_is_refused(
 ) -> None:
     for name in ("config.json", "model.safetensors"):
         shutil.copy((tiny_bert if family is Encoder else tiny_t5) / name, tmp_path / name)
-    with pytest.raises(HeedError, match="knows next to no words"):
+    with pytest.raises(HeedfulError, match="knows next to no words"):
         family(str(tmp_path), max_length=64).prepare(Planted().task)
 
 
 def test_a_slow_tokenizer_is_refused(tmp_path: Path) -> None:
     ByT5Tokenizer().save_pretrained(tmp_path)
     T5Config(vocab_size=384).save_pretrained(tmp_path)
-    with pytest.raises(HeedError, match=r"\(ByT5Tokenizer\) does not say which part a token comes from"):
+    with pytest.raises(HeedfulError, match=r"\(ByT5Tokenizer\) does not say which part a token comes from"):
         open_tokenizer(str(tmp_path), AutoConfig.from_pretrained(tmp_path))
 
 
@@ -104,11 +102,11 @@ def test_a_damaged_vocabulary_is_refused(tiny_bert: Path, tmp_path: Path) -> Non
     said = json.loads((tiny_bert / "tokenizer.json").read_text())
     said["model"]["vocab"] = {f"x{word}" if i > 4 else word: i for word, i in said["model"]["vocab"].items()}
     (tmp_path / "m" / "tokenizer.json").write_text(json.dumps(said))
-    with pytest.raises(HeedError, match="knows next to no words"):
+    with pytest.raises(HeedfulError, match="knows next to no words"):
         Encoder(str(tmp_path / "m"), max_length=64).prepare(Planted().task)
     for content in ("[]", "{", json.dumps(said | {"model": 3}), json.dumps(said | {"model": {"type": "x"}})):
         (tmp_path / "m" / "tokenizer.json").write_text(content)
-        with pytest.raises(HeedError, match=f"The (model|tokenizer of) {re.escape(str(tmp_path / 'm'))} "):
+        with pytest.raises(HeedfulError, match=f"The (model|tokenizer of) {re.escape(str(tmp_path / 'm'))} "):
             Encoder(str(tmp_path / "m"), max_length=64).prepare(Planted().task)
 
 
@@ -160,14 +158,14 @@ def test_texts_that_a_model_does_not_know_are_refused(
     monkeypatch: pytest.MonkeyPatch, tiny_bert: Path, tiny_t5: Path, tmp_path: Path, family: Callable
 ) -> None:
     said: list[str] = []
-    monkeypatch.setattr("datamodules.base.paired_data.rank_zero_info", said.append)
+    monkeypatch.setattr("heedful.datamodules.base.paired_data.rank_zero_info", said.append)
 
     def fit(share: float, **settings: float) -> None:
         model = family(str(tiny_bert if family is Encoder else tiny_t5), max_length=64, **settings)
         Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), Engine()]).fit(model, pairs(tmp_path, share))
 
     with pytest.raises(
-        HeedError,
+        HeedfulError,
         match=r"^\d\d %% of the tokens of the (training|validation) examples of d are unknown to the tokenizer of \S+, "
         r"and max_unknown allows 20 %%: ".replace("%%", "%"),
     ):
@@ -182,5 +180,5 @@ def test_texts_that_a_model_does_not_know_are_refused(
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan")])
 def test_a_bound_is_a_share(tiny_bert: Path, share: float) -> None:
-    with pytest.raises(HeedError, match=r"max_unknown \S+ should be a share, from 0 to 1"):
+    with pytest.raises(HeedfulError, match=r"max_unknown \S+ should be a share, from 0 to 1"):
         Encoder(str(tiny_bert), max_unknown=share)

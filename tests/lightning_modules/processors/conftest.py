@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 from transformers import (
     AutoTokenizer,
@@ -14,7 +12,7 @@ from transformers import (
     T5Tokenizer,
 )
 
-from lightning_modules.pretrained.backbones import resolve
+from heedful.lightning_modules.pretrained.backbones import resolve
 
 from sentences import IN_TEMPLATES, SENTENCES
 

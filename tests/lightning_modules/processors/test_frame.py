@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from lightning_modules.pretrained.backbones import resolve
-from lightning_modules.processors import frame
-from lightning_modules.processors.frame import Frame, ranges, share_budget
+from heedful.lightning_modules.pretrained.backbones import resolve
+from heedful.lightning_modules.processors import frame
+from heedful.lightning_modules.processors.frame import Frame, ranges, share_budget
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50)), max_size=8)
 

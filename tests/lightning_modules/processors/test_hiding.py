@@ -2,17 +2,15 @@
 
 import re
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerBase
 
-from lightning_modules import TemplateProcessor, TextProcessor
-from lightning_modules.processors.hiding import HiddenWords, mask_id
-from records import Example, HeedError
+from heedful.lightning_modules import TemplateProcessor, TextProcessor
+from heedful.lightning_modules.processors.hiding import HiddenWords, mask_id
+from heedful.records import Example, HeedfulError
 
 from sentences import IN_TEMPLATES, SENTENCES
 
@@ -194,6 +192,6 @@ def test_a_mask_needs_a_token(tokenizers: dict[str, PreTrainedTokenizerBase]) ->
         def get_vocab(self) -> dict[str, int]:
             return {}
 
-    with pytest.raises(HeedError, match="Without has no mask token"):
+    with pytest.raises(HeedfulError, match="Without has no mask token"):
         mask_id(Without())
     assert mask_id(tokenizers["minilm"]) == tokenizers["minilm"].mask_token_id

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from transformers import AutoTokenizer
 
-from lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalised
-from records import CLASSIFICATION, Example, Examples, HeedError, Picture, Task
+from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, normalised
+from heedful.records import CLASSIFICATION, Example, Examples, HeedfulError, Picture, Task
 
 
 def small(picture: Image.Image) -> Image.Image:
@@ -64,7 +64,7 @@ def test_each_content_is_decoded_once_while_there_is_room(pictures: list[Picture
 
 
 def test_a_damaged_picture_is_named_with_its_row(pictures: list[Picture]) -> None:
-    with pytest.raises(HeedError, match=r"rows, row 5: the picture .*5\.png is damaged"):
+    with pytest.raises(HeedfulError, match=r"rows, row 5: the picture .*5\.png is damaged"):
         PictureStore(small, (4, 6), 1.0).numbers(pictures)
 
 

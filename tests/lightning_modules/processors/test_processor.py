@@ -10,19 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import torch
 from PIL import Image
 from transformers import AutoTokenizer
 
-from lightning_modules import TemplateProcessor, TextProcessor, WindowProcessor
-from lightning_modules.processors.pictures import PictureProcessor, PictureStore, ResizeTo
-from lightning_modules.processors.processor import NumberProcessor, Processor
-from lightning_modules.text.writer import AnswerProcessor
-from records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, Picture, Table, TableForm, Task
+from heedful.lightning_modules import TemplateProcessor, TextProcessor, WindowProcessor
+from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, ResizeTo
+from heedful.lightning_modules.processors.processor import NumberProcessor, Processor
+from heedful.lightning_modules.text.writer import AnswerProcessor
+from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, Picture, Table, TableForm, Task
 
 WORDS = "the dog in a park saw two old trees and one more cat by some water".split()
 N = 24

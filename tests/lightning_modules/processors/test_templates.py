@@ -4,8 +4,6 @@ import pickle
 from itertools import pairwise, product
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import torch
 import yaml
@@ -13,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerBase
 
-from datamodules import PairedText
-from lightning_modules import TemplateProcessor
-from records import Example, HeedError, Table, TableForm
+from heedful.datamodules import PairedText
+from heedful.lightning_modules import TemplateProcessor
+from heedful.records import Example, HeedfulError, Table, TableForm
 
 from sentences import IN_TEMPLATES
 
@@ -120,14 +118,14 @@ def test_a_part_alone_a_third_part_and_tables(writers: dict[str, PreTrainedToken
 def test_a_part_that_is_glued_to_a_word_is_refused(
     writers: dict[str, PreTrainedTokenizerBase], kind: str, template: str
 ) -> None:
-    with pytest.raises(HeedError, match="put spaces around the braces"):
+    with pytest.raises(HeedfulError, match="put spaces around the braces"):
         TemplateProcessor(writers[kind], template, 64)
 
 
 def test_every_part_has_room_for_a_token(writers: dict[str, PreTrainedTokenizerBase]) -> None:
     words = len(writers["t5"]("mnli hypothesis: premise:")["input_ids"])
     assert TemplateProcessor(writers["t5"], MNLI, words + 2).budget == 2
-    with pytest.raises(HeedError, match=rf"max_length {words + 1} leaves no room"):
+    with pytest.raises(HeedfulError, match=rf"max_length {words + 1} leaves no room"):
         TemplateProcessor(writers["t5"], MNLI, words + 1)
 
 

@@ -6,8 +6,6 @@ import re
 import tempfile
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import torch
@@ -18,9 +16,9 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from lightning_modules import TextProcessor
-from lightning_modules.processors.token_store import TokenStore
-from records import Example, Examples, HeedError
+from heedful.lightning_modules import TextProcessor
+from heedful.lightning_modules.processors.token_store import TokenStore
+from heedful.records import Example, Examples, HeedfulError
 
 from sentences import SENTENCES
 
@@ -167,7 +165,7 @@ def test_a_processor_survives_pickling(tokenizers: dict[str, PreTrainedTokenizer
 
 @pytest.mark.parametrize("parts", [(), ("a", "b", "c")])
 def test_an_encoder_reads_one_or_two_parts(tiny_bert: Path, parts: tuple[str, ...]) -> None:
-    with pytest.raises(HeedError, match=f"this task has {len(parts)}"):
+    with pytest.raises(HeedfulError, match=f"this task has {len(parts)}"):
         TextProcessor(AutoTokenizer.from_pretrained(tiny_bert), parts, 16)
 
 
@@ -176,7 +174,7 @@ def test_every_part_has_room_for_a_token(
     tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, parts: int, least: int
 ) -> None:
     assert TextProcessor(tokenizers[kind], PARTS[:parts], least).budget == parts
-    with pytest.raises(HeedError, match=rf"max_length {least - 1} leaves no room"):
+    with pytest.raises(HeedfulError, match=rf"max_length {least - 1} leaves no room"):
         TextProcessor(tokenizers[kind], PARTS[:parts], least - 1)
 
 
@@ -194,7 +192,7 @@ def test_a_tokenizer_whose_pairs_are_not_its_parts_side_by_side_is_refused(
             return encode(self, text, text_pair, **options)
 
     tokenizer.__class__ = Joined
-    with pytest.raises(HeedError, match="encodes a pair differently from its parts"):
+    with pytest.raises(HeedfulError, match="encodes a pair differently from its parts"):
         TextProcessor(tokenizer, PARTS, 32)
 
 
@@ -231,5 +229,5 @@ def test_a_full_disk_is_one_sentence(
     store.numbers(["one"])
     monkeypatch.setattr(store, "_file", open("/dev/full", "rb+"))  # noqa: SIM115
     full = "No space left on device; let TMPDIR name a folder with more room"
-    with pytest.raises(HeedError, match=f"^{re.escape(tempfile.gettempdir())}: {full}.$"):
+    with pytest.raises(HeedfulError, match=f"^{re.escape(tempfile.gettempdir())}: {full}.$"):
         store.numbers(["dog " * words])

@@ -3,18 +3,16 @@
 import json
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, DebertaV2Tokenizer, PreTrainedTokenizerBase, RobertaTokenizer
 
-from lightning_modules import Reader, WindowProcessor
-from lightning_modules.pretrained.backbones import resolve
-from lightning_modules.text.reader import best_spans
-from records import Example, HeedError
+from heedful.lightning_modules import Reader, WindowProcessor
+from heedful.lightning_modules.pretrained.backbones import resolve
+from heedful.lightning_modules.text.reader import best_spans
+from heedful.records import Example, HeedfulError
 
 PARTS = ("context", "question")
 KINDS = ("word", "minilm", "roberta", "deberta_v3")
@@ -167,7 +165,7 @@ def test_no_examples_are_no_windows(tokenizers: dict[str, PreTrainedTokenizerBas
 def test_an_overlap_without_room_is_refused(
     tokenizers: dict[str, PreTrainedTokenizerBase], max_length: int, overlap: int
 ) -> None:
-    with pytest.raises(HeedError, match=f"overlap {overlap}: windows of {max_length} tokens leave room for 0"):
+    with pytest.raises(HeedfulError, match=f"overlap {overlap}: windows of {max_length} tokens leave room for 0"):
         WindowProcessor(tokenizers["minilm"], PARTS, max_length, overlap)
 
 

@@ -10,11 +10,18 @@ from hypothesis import strategies as st
 from pytorch_lightning.plugins.precision import HalfPrecision
 from transformers import AutoModelForCausalLM, GenerationConfig
 
-from lightning_modules import CausalLM
-from lightning_modules.prompted.shared_prefix import Answers, Queries, plain_scores, read_prefix, read_queries, write
-from records import NO_LABEL, SPAN, Example, HeedError, Task
-from records.prompts.prompt import Prompt
-from records.prompts.wording import Wording
+from heedful.lightning_modules import CausalLM
+from heedful.lightning_modules.prompted.shared_prefix import (
+    Answers,
+    Queries,
+    plain_scores,
+    read_prefix,
+    read_queries,
+    write,
+)
+from heedful.records import NO_LABEL, SPAN, Example, HeedfulError, Task
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
 
 from causal import CONFIGS, EXAMPLES, TASK, prompt, save
 
@@ -138,7 +145,7 @@ def test_a_sliding_window_counts_tokens_and_no_padding(folders):
     module.prompt_with(prompt())
     module.config.sliding_window = window - 1
     with pytest.raises(
-        HeedError, match=rf"sees {window - 1} tokens at once, and a prompt with its answer has {window}"
+        HeedfulError, match=rf"sees {window - 1} tokens at once, and a prompt with its answer has {window}"
     ):
         module.answer(inputs)
 
@@ -146,7 +153,9 @@ def test_a_sliding_window_counts_tokens_and_no_padding(folders):
 def test_a_model_that_takes_no_states_of_a_beginning_is_refused_in_a_sentence(tmp_path):
     folder = save(tmp_path / "bloom", "bloom")
     module, plain = model(folder), model(folder, share_prefix=False)
-    with pytest.raises(HeedError, match=r"cannot read prompts that share their beginning .*: add share_prefix false"):
+    with pytest.raises(
+        HeedfulError, match=r"cannot read prompts that share their beginning .*: add share_prefix false"
+    ):
         module.answer(module.processor(EXAMPLES))
     assert plain.answer(plain.processor(EXAMPLES)).probs.isfinite().all()
 
@@ -213,7 +222,7 @@ def test_only_what_is_no_answer_is_written_token_by_token(folders, monkeypatch):
     plain.network.load_state_dict(module.network.state_dict())
     written = []
     monkeypatch.setattr(
-        "lightning_modules.prompted.causal_lm.write",
+        "heedful.lightning_modules.prompted.causal_lm.write",
         lambda network, read, *settings: written.append(len(read.mask)) or write(network, read, *settings),
     )
     for asked in (module, plain):
@@ -307,9 +316,9 @@ def test_a_network_that_breaks_down_is_said(folders):
 def test_a_model_that_reads_shared_beginnings_otherwise_is_refused(folders, monkeypatch):
     module = model(folders["llama"], score="mean")
     monkeypatch.setattr(
-        "lightning_modules.prompted.causal_lm.read_prefix", lambda network, ids: read_prefix(network, ids[::-1])
+        "heedful.lightning_modules.prompted.causal_lm.read_prefix", lambda network, ids: read_prefix(network, ids[::-1])
     )
-    with pytest.raises(HeedError, match="share_prefix false"):
+    with pytest.raises(HeedfulError, match="share_prefix false"):
         module.answer(module.processor(EXAMPLES))
 
 
@@ -359,14 +368,14 @@ def test_several_prompts_one_after_the_other(folders):
     ],
 )
 def test_settings_that_do_not_fit_are_refused(folders, settings, message):
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         model(folders["llama"], **settings)
 
 
 def test_a_tokenizer_without_a_chat_template(tmp_path):
     folder = save(tmp_path / "plain", chat=False)
     assert model(folder).processor.tokens.text("?").endswith("\n\n?")
-    with pytest.raises(HeedError, match="has no chat template"):
+    with pytest.raises(HeedfulError, match="has no chat template"):
         model(folder, chat=True)
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from pytorch_lightning import Trainer
 
-from callbacks import Accuracy, Answers, Attentiveness, Engine
-from datamodules import PairedData, Planted
-from lightning_modules import Endpoint
-from records import SPAN, Example, Examples, HeedError
-from records.prompts.prompt import Prompt
-from records.prompts.wording import Wording
-from records.rows import read_rows, select
+from heedful.callbacks import Accuracy, Answers, Attentiveness, Engine
+from heedful.datamodules import PairedData, Planted
+from heedful.lightning_modules import Endpoint
+from heedful.records import SPAN, Example, Examples, HeedfulError
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
+from heedful.records.rows import read_rows, select
 
 from commands import TRAINER
 from fake_server import FakeServer, Fault, question_of, share_of
@@ -170,7 +170,7 @@ def test_probabilities_reach_the_rows(at, read):
 )
 def test_a_server_that_ignores_what_it_is_asked_for_is_refused_at_the_first_question(at, read, answer, said):
     with FakeServer(lambda body, n: answer) as fake:
-        with pytest.raises(HeedError, match=said):
+        with pytest.raises(HeedfulError, match=said):
             measured(at(fake, read=read), planted())
         assert len(fake.counted) == 1
 
@@ -211,13 +211,13 @@ def test_empty_texts_are_not_no_answer(at):
     assert select(engine.rows["answers"][0], uid="a/0", intervention="base")["y"].to_pylist() == ["(no label)"]
     with (
         FakeServer(rule(9)) as fake,
-        pytest.raises(HeedError, match=r"tiny left 9 of 25 answers empty, which is not the"),
+        pytest.raises(HeedfulError, match=r"tiny left 9 of 25 answers empty, which is not the"),
     ):
         measured(at(fake), Questions(25), Answers())
 
 
 def test_what_a_model_thinks_aloud_is_no_answer(at):
-    refusal = pytest.raises(HeedError, match="answers a first question with nothing.*raise max_tokens")
+    refusal = pytest.raises(HeedfulError, match="answers a first question with nothing.*raise max_tokens")
     with FakeServer(lambda body, n: "<think>It may be 3") as fake, refusal:
         measured(at(fake), Questions(25), Answers())
 
@@ -238,11 +238,13 @@ def test_requests_that_are_refused_count_as_wrong_unless_they_are_many(at):
         assert len(fake.requests) == 56  # a first question, and what was refused
     said = select(engine.rows["answers"][0], intervention="base")
     assert {r["uid"] for r in said.to_pylist() if r["y"] == "(no label)"} == {"a/0", "a/1"}
-    refusal = pytest.raises(HeedError, match=r"9 of 25 requests were refused, .*at most 5 % may be: .*content_filter")
+    refusal = pytest.raises(
+        HeedfulError, match=r"9 of 25 requests were refused, .*at most 5 % may be: .*content_filter"
+    )
     with FakeServer(rule(9)) as fake, refusal:
         measured(at(fake), Questions(25), Answers())
     with FakeServer(lambda body, n: Fault(400, "no")) as fake:
-        with pytest.raises(HeedError, match=r"refuses the request: HTTP 400 \(no\)\.$"):
+        with pytest.raises(HeedfulError, match=r"refuses the request: HTTP 400 \(no\)\.$"):
             measured(at(fake), Questions(25), Answers())
         assert len(fake.requests) == 1
 
@@ -278,7 +280,7 @@ def test_a_server_that_was_mended_is_asked_again(at):
     """What another run heard at its first question does not count; where all answers are there, nothing is sent."""
     says = [""]
     with FakeServer(lambda body, n: says[0]) as fake:
-        with pytest.raises(HeedError, match="answers a first question with nothing"):
+        with pytest.raises(HeedfulError, match="answers a first question with nothing"):
             measured(at(fake), planted(4))
         says[0] = "entailment"
         assert value(measured(at(fake), planted(4)), "accuracy/planted/entailment") == 1
@@ -299,14 +301,14 @@ def test_a_server_that_was_mended_is_asked_again(at):
     ],
 )
 def test_settings_that_are_none(settings, said):
-    with pytest.raises(HeedError, match=said):
+    with pytest.raises(HeedfulError, match=said):
         Endpoint("tiny", **settings)
 
 
 def test_an_endpoint_needs_a_name_and_is_not_trained():
-    with pytest.raises(HeedError, match="name must name the model at the server"):
+    with pytest.raises(HeedfulError, match="name must name the model at the server"):
         Endpoint().prepare(planted().task)
-    with pytest.raises(HeedError, match="Endpoint is asked and never trained: python evaluate.py measures it"):
+    with pytest.raises(HeedfulError, match="Endpoint is asked and never trained: python evaluate.py measures it"):
         Endpoint("tiny").configure_optimizers()
 
 
@@ -321,15 +323,15 @@ def test_further_entries_of_a_request(at):
 PROCESS = """
 import os, sys
 sys.path[:0] = [{root!r}, {helpers!r}]
-import torchvision_fix
+import heedful
 import torch
 from pathlib import Path
 from pytorch_lightning import Trainer
-from callbacks import Accuracy, Attentiveness, Engine, RunFolder
-from datamodules import Planted
-from lightning_modules import Endpoint
-from records.prompts.prompt import Prompt
-from records.prompts.wording import Wording
+from heedful.callbacks import Accuracy, Attentiveness, Engine, RunFolder
+from heedful.datamodules import Planted
+from heedful.lightning_modules import Endpoint
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
 from fake_server import FakeServer, question_of, share_of
 from ranks import fork
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 import yaml
 
-from cli.short_forms import CONFIGS
-from lightning_modules import CausalLM
-from records import CLASSIFICATION, Example, Task
-from records.prompts.prompt import Prompt
-from records.prompts.wording import Wording
+from heedful.lightning_modules import CausalLM
+from heedful.records import CLASSIFICATION, Example, Task
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
+from heedful.rooms import folder
 
 pytestmark = [
     pytest.mark.slow,
@@ -22,7 +22,7 @@ pytestmark = [
 
 
 def test_it_answers_and_shares_the_beginning():
-    settings = yaml.safe_load((CONFIGS / "model" / "smollm2.yaml").read_text())["init_args"]
+    settings = yaml.safe_load((folder("configs") / "model" / "smollm2.yaml").read_text())["init_args"]
     task = Task(CLASSIFICATION, ("country",), ("Paris", "Rome", "Berlin"))
     asked = "What is the capital of {country}?"
     shown = [Example("s/0", {"country": "Germany"}, "Berlin"), Example("s/1", {"country": "Italy"}, "Rome")]

@@ -4,8 +4,6 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import pytorch_lightning as pl
@@ -31,11 +29,11 @@ from transformers import (
     XLNetTokenizer,
 )
 
-from datamodules import Planted
-from datamodules.base.collate import Collate
-from lightning_modules import Encoder
-from lightning_modules.pretrained.linear import faster_on_cpu
-from records import CLASSIFICATION, Example, HeedError, TableForm, Task
+from heedful.datamodules import Planted
+from heedful.datamodules.base.collate import Collate
+from heedful.lightning_modules import Encoder
+from heedful.lightning_modules.pretrained.linear import faster_on_cpu
+from heedful.records import CLASSIFICATION, Example, HeedfulError, TableForm, Task
 
 NLI = Task(CLASSIFICATION, ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
 KINDS = ("bert", "roberta", "deberta", "electra", "bart")
@@ -192,13 +190,13 @@ def test_a_head_without_names_is_used_once_it_is_named(save: Saver) -> None:
     named = encoder(numbered, labels=["contradiction", "neutral", "entailment"])
     named.require_head()
     assert np.allclose(probabilities(named), probabilities(straight), atol=1e-6)
-    with pytest.raises(HeedError, match="in the model's order with labels, for example"):
+    with pytest.raises(HeedfulError, match="in the model's order with labels, for example"):
         encoder(numbered).require_head()
 
 
 def test_a_model_without_a_head_must_be_trained_first(save: Saver) -> None:
     model = encoder(save("m", headless=True))
-    with pytest.raises(HeedError, match="no trained classification head.*checkpoint"):
+    with pytest.raises(HeedfulError, match="no trained classification head.*checkpoint"):
         model.require_head()
     assert probabilities(model).shape == (12, 3)
 
@@ -210,7 +208,7 @@ def test_a_head_for_another_question_is_replaced_to_train_and_refused_otherwise(
     model = encoder(save("m", labels=labels))
     assert probabilities(model).shape == (12, 3)
     assert model.network.config.id2label == dict(enumerate(NLI.labels))
-    with pytest.raises(HeedError, match="another question"):
+    with pytest.raises(HeedfulError, match="another question"):
         model.require_head()
 
 
@@ -285,7 +283,7 @@ def test_a_head_that_reads_the_end_finds_it_beside_longer_examples(tmp_path: Pat
 
 
 def test_a_head_that_looks_for_padding_needs_a_token_for_it(tmp_path: Path) -> None:
-    with pytest.raises(HeedError, match=r"names a token for padding.*add its pad_token_id to config\.json"):
+    with pytest.raises(HeedfulError, match=r"names a token for padding.*add its pad_token_id to config\.json"):
         encoder(classifier_at_the_end(tmp_path, "gpt2"))
 
 
@@ -361,19 +359,19 @@ def test_no_more_tokens_than_positions(save: Saver, kind: str, most: int) -> Non
     model = encoder(folder, max_length=most)
     assert model.processor.lengths(long).tolist() == [most]
     assert probabilities(model, long).shape == (1, 3)
-    with pytest.raises(HeedError, match=rf"max_length {most + 1} is more than the {most} positions"):
+    with pytest.raises(HeedfulError, match=rf"max_length {most + 1} is more than the {most} positions"):
         encoder(folder, max_length=most + 1)
 
 
 def test_three_parts_are_refused(save: Saver) -> None:
-    with pytest.raises(HeedError, match="this task has 3"):
+    with pytest.raises(HeedfulError, match="this task has 3"):
         encoder(save("m"), Task(CLASSIFICATION, ("a", "b", "c"), NLI.labels))
 
 
 def test_a_number_of_names_that_is_not_that_of_the_outputs_is_refused(save: Saver) -> None:
     """Three names for the two outputs of a head would leave it untrained, or fail with sizes that do not fit."""
     folder = save("m", labels=("LABEL_0", "LABEL_1"))
-    with pytest.raises(HeedError, match="labels names 3 outputs, and .* has 2"):
+    with pytest.raises(HeedfulError, match="labels names 3 outputs, and .* has 2"):
         encoder(folder, labels=list(NLI.labels))
 
 
@@ -381,7 +379,7 @@ def test_a_backbone_without_weights_is_refused_before_training(save: Saver, tmp_
     encoder(save("m", headless=True)).export(str(tmp_path / "bare"), weights=False)
     model = Encoder(str(tmp_path / "bare"), max_length=64)
     model.prepare(NLI)
-    with pytest.raises(HeedError, match="has no weights beside its config.json"):
+    with pytest.raises(HeedfulError, match="has no weights beside its config.json"):
         model.require_weights()
 
 
@@ -458,7 +456,7 @@ def test_a_checkpoint_is_not_read_with_outputs_in_another_order(
     if fits:
         model.on_load_checkpoint(saved)
     else:
-        with pytest.raises(HeedError, match="trained with the outputs entailment, neutral, contradiction, and here"):
+        with pytest.raises(HeedfulError, match="trained with the outputs entailment, neutral, contradiction, and here"):
             model.on_load_checkpoint(saved)
     model.on_load_checkpoint({name: value for name, value in saved.items() if name != "outputs"})  # as older ones
 
@@ -471,5 +469,5 @@ def test_the_outputs_in_a_checkpoint_are_in_the_order_of_the_head(save: Saver) -
     encoder(save("again", order=[1, 2, 0]), shuffled).on_load_checkpoint(saved)
     renamed = Task(CLASSIFICATION, NLI.parts, ("Neutral", "Contradiction", "Entailment"), "Neutral")
     encoder(save("new", headless=True), renamed).on_load_checkpoint(saved)
-    with pytest.raises(HeedError, match="and here .* make them entailment, neutral, contradiction: leave"):
+    with pytest.raises(HeedfulError, match="and here .* make them entailment, neutral, contradiction: leave"):
         encoder(save("third", headless=True)).on_load_checkpoint(saved)

@@ -4,22 +4,20 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import torch
 from torch.nn import functional as F
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from datamodules import Planted
-from datamodules.base.collate import Collate
-from datamodules.prompting import Prompting
-from lightning_modules import NO_LABEL_NUMBER, Seq2Seq, Writer
-from lightning_modules.processors.templates import in_one_text
-from records import NO_LABEL, SPAN, Example, HeedError, Task
-from records.prompts.prompt import Prompt
-from records.prompts.wording import Wording
+from heedful.datamodules import Planted
+from heedful.datamodules.base.collate import Collate
+from heedful.datamodules.prompting import Prompting
+from heedful.lightning_modules import NO_LABEL_NUMBER, Seq2Seq, Writer
+from heedful.lightning_modules.processors.templates import in_one_text
+from heedful.records import NO_LABEL, SPAN, Example, HeedfulError, Task
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
 
 DATA = Planted(n_train=60, n_validation=6)
 POOL = list(DATA.load("validation"))
@@ -78,7 +76,7 @@ def test_without_a_named_wording_demonstrations_stand_in_the_template_of_the_dat
         assert read_by(model, example) == model.processor.tokenizer(whole)["input_ids"]
     names = [p.name for p in Prompting(wordings=["plain", "template"]).prompts(DATA, model.own_wording)]
     assert names == ["plain", "template"]
-    with pytest.raises(HeedError, match=r"wordings template: planted has plain\."):
+    with pytest.raises(HeedfulError, match=r"wordings template: planted has plain\."):
         Prompting(wordings=["template"]).prompts(DATA)
 
 
@@ -146,7 +144,9 @@ def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(tiny
     model = prepared(tiny_t5)
     model.prompt_with(prompt())
     words = model.processor.frame.size
-    with pytest.raises(HeedError, match=rf"max_length {words + 1} .*the prompt takes {words} tokens. Raise .*tuples"):
+    with pytest.raises(
+        HeedfulError, match=rf"max_length {words + 1} .*the prompt takes {words} tokens. Raise .*tuples"
+    ):
         prepared(tiny_t5, max_length=words + 1).prompt_with(prompt())
     tight = prepared(tiny_t5, max_length=words + 4)
     tight.prompt_with(prompt())

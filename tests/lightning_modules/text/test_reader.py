@@ -5,8 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import pytorch_lightning as pl
@@ -23,11 +21,11 @@ from transformers import (
     RobertaTokenizer,
 )
 
-from datamodules import Reading
-from datamodules.base.collate import Collate
-from lightning_modules import Encoder, Reader
-from lightning_modules.text import reader as reader_module
-from records import CLASSIFICATION, SPAN, Example, HeedError, Task
+from heedful.datamodules import Reading
+from heedful.datamodules.base.collate import Collate
+from heedful.lightning_modules import Encoder, Reader
+from heedful.lightning_modules.text import reader as reader_module
+from heedful.records import CLASSIFICATION, SPAN, Example, HeedfulError, Task
 
 SQUAD = Task(SPAN, ("context", "question"), (), "")
 NLI = Task(CLASSIFICATION, ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
@@ -182,20 +180,22 @@ def test_a_body_of_another_task_gets_a_new_head(tiny_bert: Path, tmp_path: Path)
     BertForSequenceClassification(config).save_pretrained(tmp_path)
     reader = ready(tmp_path)
     assert reader.network.qa_outputs.out_features == 2
-    with pytest.raises(HeedError, match="was never trained to answer questions: name a checkpoint"):
+    with pytest.raises(HeedfulError, match="was never trained to answer questions: name a checkpoint"):
         reader.require_head()
 
 
 def test_models_and_data_of_different_kinds_are_refused(tiny_bert: Path) -> None:
-    with pytest.raises(HeedError, match="model Encoder is for data of the kind classification, and these are of span"):
+    with pytest.raises(
+        HeedfulError, match="model Encoder is for data of the kind classification, and these are of span"
+    ):
         Encoder(str(tiny_bert)).prepare(SQUAD)
-    with pytest.raises(HeedError, match="model Reader is for data of the kind span"):
+    with pytest.raises(HeedfulError, match="model Reader is for data of the kind span"):
         Reader(str(tiny_bert)).prepare(NLI)
 
 
 @pytest.mark.parametrize("longest", [0, 9])
 def test_answers_that_windows_could_lose_are_refused(longest: int) -> None:
-    with pytest.raises(HeedError, match=f"longest_answer {longest} should be from 1 to overlap 8"):
+    with pytest.raises(HeedfulError, match=f"longest_answer {longest} should be from 1 to overlap 8"):
         Reader("unused", overlap=8, longest_answer=longest)
 
 

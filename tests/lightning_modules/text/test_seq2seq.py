@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import pytorch_lightning as pl
@@ -20,12 +18,12 @@ from transformers import (
 )
 from transformers.convert_slow_tokenizer import import_protobuf
 
-from callbacks import Accuracy, Attentiveness, Engine, TableRows
-from datamodules import PairedData, Planted
-from datamodules.base.collate import Collate
-from lightning_modules import NO_LABEL_NUMBER, Encoder, Seq2Seq
-from lightning_modules.pretrained.linear import faster_on_cpu
-from records import CLASSIFICATION, Example, Examples, HeedError, Table, TableForm, Task
+from heedful.callbacks import Accuracy, Attentiveness, Engine, TableRows
+from heedful.datamodules import PairedData, Planted
+from heedful.datamodules.base.collate import Collate
+from heedful.lightning_modules import NO_LABEL_NUMBER, Encoder, Seq2Seq
+from heedful.lightning_modules.pretrained.linear import faster_on_cpu
+from heedful.records import CLASSIFICATION, Example, Examples, HeedfulError, Table, TableForm, Task
 
 LABELS = ("entailment", "neutral", "contradiction")
 PAIRS = Planted(n_validation=12)
@@ -225,12 +223,12 @@ def test_precisions_that_a_t5_bears(backbones: dict[str, str], precision: str) -
 @pytest.mark.parametrize("precision", ["16", "16-mixed", "16-true"])
 def test_float16_is_refused_for_a_t5_alone(backbones: dict[str, str], precision: str, monkeypatch) -> None:
     model_of(backbones["bart"]).require_precision(precision)
-    with pytest.raises(HeedError, match=rf"precision {precision}: .* overflow in float16; take bf16-mixed"):
+    with pytest.raises(HeedfulError, match=rf"precision {precision}: .* overflow in float16; take bf16-mixed"):
         model_of(backbones["t5"]).require_precision(precision)
 
 
 def test_float16_is_refused_by_any_trainer(backbones: dict[str, str]) -> None:
-    with pytest.raises(HeedError, match="overflow in float16"):
+    with pytest.raises(HeedfulError, match="overflow in float16"):
         trainer(precision="16-true").validate(Seq2Seq(backbones["t5"], max_length=LONGEST), Planted(n_validation=4))
 
 
@@ -362,7 +360,7 @@ def test_data_that_ask_something_else_bring_their_own_words(backbones: dict[str,
     two = Task(CLASSIFICATION, NLI.parts, ("entailment", "not_entailment"), template="rte {hypothesis} {premise}")
     model = model_of(str(tmp_path), two)
     assert model.processor.template == "rte {hypothesis} {premise}"
-    with pytest.raises(HeedError, match="answers another question"):
+    with pytest.raises(HeedfulError, match="answers another question"):
         model.require_head()
     alone = Task(CLASSIFICATION, ("hypothesis",), LABELS, template="x hypothesis: {hypothesis}")
     assert model_of(str(tmp_path), alone).processor.template == "x hypothesis: {hypothesis}"
@@ -399,7 +397,7 @@ def test_a_checkpoint_needs_what_the_run_exported(
         assert np.array_equal(probabilities(model_of(str(tmp_path / "again"))), found)
     if kind == "t5":
         assert again.network.lm_head.weight is again.network.shared.weight
-        assert json.loads((tmp_path / "backbone" / "config.json").read_text())["heed"] == {
+        assert json.loads((tmp_path / "backbone" / "config.json").read_text())["heedful"] == {
             "template": NLI.wording,
             "parts": list(NLI.parts),
             "targets": list(LABELS),
@@ -410,23 +408,23 @@ def test_a_checkpoint_needs_what_the_run_exported(
 
 
 def test_an_encoder_is_no_encoder_decoder(tiny_bert: Path, backbones: dict[str, str]) -> None:
-    with pytest.raises(HeedError, match=r"writes no text \(bert\).*lightning_modules\.Encoder"):
+    with pytest.raises(HeedfulError, match=r"writes no text \(bert\).*with model Encoder\."):
         model_of(str(tiny_bert))
     model = Encoder(backbones["t5"], max_length=64)
     model.prepare(NLI)
-    with pytest.raises(HeedError, match=r"add model lightning_modules\.Seq2Seq"):
+    with pytest.raises(HeedfulError, match=r"add model Seq2Seq\."):
         model.require_head()
 
 
 def test_no_more_tokens_than_positions_where_they_are_counted(backbones: dict[str, str]) -> None:
     assert model_of(backbones["t5"], max_length=900).processor.budget > 800
-    with pytest.raises(HeedError, match=rf"max_length {LONGEST + 1} is more than the {LONGEST} positions"):
+    with pytest.raises(HeedfulError, match=rf"max_length {LONGEST + 1} is more than the {LONGEST} positions"):
         model_of(backbones["bart"], max_length=LONGEST + 1)
 
 
 def test_texts_that_the_tokenizer_cannot_tell_apart_are_refused(backbones: dict[str, str]) -> None:
     task = Task(CLASSIFICATION, NLI.parts, ("狗", "猫"))
-    with pytest.raises(HeedError, match="cannot tell apart the texts 狗, 猫"):
+    with pytest.raises(HeedfulError, match="cannot tell apart the texts 狗, 猫"):
         model_of(backbones["t5"], task)
 
 
@@ -434,7 +432,7 @@ def test_a_backbone_without_weights_is_refused_before_training(backbones: dict[s
     model_of(backbones["t5"]).export(str(tmp_path), weights=False)
     model = Seq2Seq(str(tmp_path))
     model.prepare(NLI)
-    with pytest.raises(HeedError, match="has no weights beside its config.json"):
+    with pytest.raises(HeedfulError, match="has no weights beside its config.json"):
         model.require_weights()
 
 

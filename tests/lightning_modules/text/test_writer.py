@@ -4,19 +4,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import torch
 from transformers import AutoTokenizer, T5ForConditionalGeneration
 
-from callbacks.engine.predictions import Collector
-from datamodules import Reading
-from datamodules.base.collate import Collate
-from lightning_modules import Writer
-from lightning_modules.outputs import Outputs
-from records import CLASSIFICATION, SPAN, Example, HeedError, Task
+from heedful.callbacks.engine.predictions import Collector
+from heedful.datamodules import Reading
+from heedful.datamodules.base.collate import Collate
+from heedful.lightning_modules import Writer
+from heedful.lightning_modules.outputs import Outputs
+from heedful.records import CLASSIFICATION, SPAN, Example, HeedfulError, Task
 
 TASK = Task(SPAN, ("context", "question"), (), "", template="question: {question} context: {context}")
 PLACES = ("kitchen", "garden", "market")
@@ -90,7 +88,7 @@ def test_the_export_knows_what_no_answer_is_called(learned, tmp_path, caplog):
 @pytest.mark.parametrize("text", ["dog  sat", " dog", "dog ∅"])
 def test_a_text_of_no_answer_that_the_tokenizer_changes_is_refused(tiny_t5, text):
     with pytest.raises(
-        HeedError, match=r"no_answer '.*': the tokenizer of .* reads it as '.*', so no written answer is that text"
+        HeedfulError, match=r"no_answer '.*': the tokenizer of .* reads it as '.*', so no written answer is that text"
     ):
         ready(tiny_t5, no_answer=text)
     assert ready(tiny_t5, no_answer="dog sat").no_answer == "dog sat"
@@ -120,7 +118,7 @@ def test_scores_that_are_not_finite_are_no_answer_at_all(learned, monkeypatch, b
 
 
 def test_it_is_for_questions_only(tiny_t5):
-    with pytest.raises(HeedError, match="for labels, take model lightning_modules.Seq2Seq"):
+    with pytest.raises(HeedfulError, match="for labels, take model Seq2Seq"):
         Writer(str(tiny_t5)).prepare(Task(CLASSIFICATION, ("a", "b"), ("yes", "no")))
 
 

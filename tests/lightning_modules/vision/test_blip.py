@@ -5,8 +5,6 @@ import hashlib
 import json
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import torch
@@ -26,13 +24,13 @@ from transformers import (
 
 import evaluate
 import train
-from callbacks import Accuracy, Attentiveness, Engine
-from datamodules import PairedImages
-from datamodules.base.collate import Collate
-from lightning_modules import Blip
-from lightning_modules.processors.pictures import normalised
-from lightning_modules.vision.blip import TwinCrossAttention, encode_token
-from records import CLASSIFICATION, SPAN, Example, HeedError, Picture, Task
+from heedful.callbacks import Accuracy, Attentiveness, Engine
+from heedful.datamodules import PairedImages
+from heedful.datamodules.base.collate import Collate
+from heedful.lightning_modules import Blip
+from heedful.lightning_modules.processors.pictures import normalised
+from heedful.lightning_modules.vision.blip import TwinCrossAttention, encode_token
+from heedful.records import CLASSIFICATION, SPAN, Example, HeedfulError, Picture, Task
 from tests.datamodules.test_images import SQUARES
 
 from commands import TRAINER, results_of, run
@@ -298,7 +296,7 @@ def changed(folder: Path, into: Path, drop: str = "", **settings) -> Path:
 @pytest.mark.parametrize("part", ["vision_model", "text_encoder"])
 def test_a_backbone_without_a_part_is_refused(tiny_blip, tmp_path, part) -> None:
     folder = changed(tiny_blip, tmp_path / "less", f"{part}.")
-    with pytest.raises(HeedError, match=rf"lack \d+ tensors \({part}\.") as caught:
+    with pytest.raises(HeedfulError, match=rf"lack \d+ tensors \({part}\.") as caught:
         model_of(folder)
     assert "\n" not in str(caught.value)
 
@@ -339,7 +337,7 @@ def test_an_export_answers_as_the_model_did(tiny_blip, tmp_path, pictures, task)
     bare = model_of(tmp_path / "bare", task)
     bare.load_state_dict(model.state_dict())
     np.testing.assert_array_equal(probabilities(bare, examples), before)
-    with pytest.raises(HeedError, match="has no weights beside its config.json"):
+    with pytest.raises(HeedfulError, match="has no weights beside its config.json"):
         bare.require_weights()
     turned = Task(CLASSIFICATION, task.parts, task.labels[::-1], pictures=task.pictures)
     np.testing.assert_array_equal(probabilities(model_of(tmp_path / "whole", turned), examples), before[:, ::-1])
@@ -357,7 +355,7 @@ def test_other_labels_are_a_new_head_on_the_same_body(tiny_blip, tmp_path) -> No
         assert state["head.2.weight"].shape == (len(labels), 32)
         assert all(not torch.equal(before[n], state[n]) for n in ("head.0.weight", "head.2.weight")), labels
         assert all(torch.equal(before[n], state[n]) for n in before if not n.startswith("head."))
-        with pytest.raises(HeedError, match="has the outputs no, yes, and the data the labels"):
+        with pytest.raises(HeedfulError, match="has the outputs no, yes, and the data the labels"):
             model.require_head()
 
 
@@ -384,7 +382,7 @@ def test_what_cannot_be_read_is_one_sentence(tiny_blip, tiny_bert, tmp_path) -> 
         (lambda: model_of(tiny_blip, Task(SPAN, ("image", "question"), (), pictures=("image",))), "of span"),
     ]
     for make, says in cases:
-        with pytest.raises(HeedError, match=says) as caught:
+        with pytest.raises(HeedfulError, match=says) as caught:
             make()
         assert "\n" not in str(caught.value)
 
@@ -396,7 +394,7 @@ def test_what_cannot_be_read_is_one_sentence(tiny_blip, tiny_bert, tmp_path) -> 
 def squares(write_squares, tmp_path_factory) -> Path:
     """A folder of questions about coloured squares, and ``data.yaml`` that names them."""
     folder = write_squares(tmp_path_factory.mktemp("squares"), 320, 48)
-    settings = {"class_path": "datamodules.PairedImages", "init_args": SQUARES | {"path": str(folder)}}
+    settings = {"class_path": "heedful.datamodules.PairedImages", "init_args": SQUARES | {"path": str(folder)}}
     (folder / "data.yaml").write_text(yaml.safe_dump(settings))
     return folder
 
@@ -471,4 +469,4 @@ def test_two_pictures_and_a_sentence_are_trained_and_measured(tiny_blip, nlvr2, 
     assert measured["null/nlvr2/flips"].value == 0
     swapped = {name.split("/")[2] for name in measured if name.startswith("attentiveness/nlvr2/")}
     assert ({"left+right", "sentence"} <= swapped) == (partial is None)
-    assert model.config.heed == {"pictures": 1 if partial == "sentence" else 2}
+    assert model.config.heedful == {"pictures": 1 if partial == "sentence" else 2}

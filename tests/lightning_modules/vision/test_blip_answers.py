@@ -4,8 +4,6 @@ import hashlib
 import json
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import torch
@@ -18,11 +16,11 @@ from transformers import (
     BlipImageProcessorPil,
 )
 
-from callbacks import Accuracy, Attentiveness, Engine
-from datamodules import PairedImages
-from lightning_modules import NOT_FINITE, Blip, BlipAnswers
-from lightning_modules.vision import blip_answers
-from records import CLASSIFICATION, SOFT, Example, HeedError, Picture, Task
+from heedful.callbacks import Accuracy, Attentiveness, Engine
+from heedful.datamodules import PairedImages
+from heedful.lightning_modules import NOT_FINITE, Blip, BlipAnswers
+from heedful.lightning_modules.vision import blip_answers
+from heedful.records import CLASSIFICATION, SOFT, Example, HeedfulError, Picture, Task
 from tests.datamodules.test_images import SQUARES
 from tests.lightning_modules.vision.test_blip import batch_of
 
@@ -247,7 +245,7 @@ def test_an_export_answers_as_the_model_did(tiny_blip, tmp_path, examples) -> No
     bare.load_state_dict(model.state_dict())
     np.testing.assert_array_equal(scores(again, examples)[:, ::-1], before)
     np.testing.assert_array_equal(scores(bare, examples)[:, ::-1], before)
-    with pytest.raises(HeedError, match="has the outputs no, yes, and the data the labels red, blue"):
+    with pytest.raises(HeedfulError, match="has the outputs no, yes, and the data the labels red, blue"):
         model_of(tmp_path / "whole", task_of(("red", "blue"))).require_head()
     network = AutoModelForVisualQuestionAnswering.from_pretrained(tmp_path / "whole")
     assert type(network) is BlipForQuestionAnswering
@@ -258,7 +256,7 @@ def test_any_labels_will_do_for_a_released_model(tiny_blip) -> None:
     model = model_of(tiny_blip)
     model.require_head()
     assert model.answers is None
-    assert json.loads((tiny_blip / "config.json").read_text()).get("heed") is None
+    assert json.loads((tiny_blip / "config.json").read_text()).get("heedful") is None
 
 
 # mistakes
@@ -279,6 +277,6 @@ def test_what_cannot_be_done_is_one_sentence(tiny_blip, tiny_bert, tmp_path) -> 
         (lambda: BlipAnswers(str(tiny_blip), rank=0), "rank 0: at least one label"),
     ]
     for make, says in cases:
-        with pytest.raises(HeedError, match=says) as caught:
+        with pytest.raises(HeedfulError, match=says) as caught:
             make()
         assert "\n" not in str(caught.value)

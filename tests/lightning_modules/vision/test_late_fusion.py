@@ -12,12 +12,12 @@ import torch
 from PIL import Image
 from pytorch_lightning import Trainer
 
-from callbacks import Accuracy, Attentiveness, Engine
-from datamodules import PairedImages
-from lightning_modules import LateFusion
-from lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
-from records import CLASSIFICATION, HeedError, Task
-from records.rows import select
+from heedful.callbacks import Accuracy, Attentiveness, Engine
+from heedful.datamodules import PairedImages
+from heedful.lightning_modules import LateFusion
+from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
+from heedful.records import CLASSIFICATION, HeedfulError, Task
+from heedful.records.rows import select
 from tests.datamodules.test_images import SQUARES, TWO
 
 from commands import TRAINER
@@ -145,9 +145,9 @@ def test_what_is_exported_gives_the_same_answers(squares, tiny_bert, tmp_path: P
     (tmp_path / "damaged").mkdir()
     for file in (tmp_path / "out").iterdir():
         (tmp_path / "damaged" / file.name).write_bytes(file.read_bytes().replace(b'"interpolation"', b'"other"'))
-    with pytest.raises(HeedError, match=r"vision\.json is damaged"):
+    with pytest.raises(HeedfulError, match=r"vision\.json is damaged"):
         LateFusion(str(tmp_path / "damaged")).prepare(data.task)
-    with pytest.raises(HeedError, match="reads 1 pictures, and the data have 2"):
+    with pytest.raises(HeedfulError, match="reads 1 pictures, and the data have 2"):
         LateFusion(str(tmp_path / "out")).prepare(Task(CLASSIFICATION, ("l", "r", "t"), ("x",), pictures=("l", "r")))
 
 
@@ -190,7 +190,7 @@ def test_the_packaged_weights_know_a_palace_and_a_daisy() -> None:
     ],
 )
 def test_settings_that_cannot_be_are_refused(tiny_bert, settings: dict, message: str) -> None:
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         model_of(tiny_bert, **settings).prepare(Task(CLASSIFICATION, ("i", "t"), ("x", "y"), pictures=("i",)))
 
 
@@ -201,17 +201,17 @@ def test_weights_that_cannot_be_had_are_said_in_one_sentence(tiny_bert, monkeypa
     monkeypatch.setattr(timm, "create_model", create_model)
     model = model_of(tiny_bert, vision="resnet18")
     model.prepare(Task(CLASSIFICATION, ("i", "t"), ("x", "y"), pictures=("i",)))
-    with pytest.raises(HeedError, match=r"vision resnet18 could not be loaded \(There is no hub") as caught:
+    with pytest.raises(HeedfulError, match=r"vision resnet18 could not be loaded \(There is no hub") as caught:
         model.configure_model()
     assert "\n" not in str(caught.value)
 
 
 def test_a_model_of_texts_refuses_pictures_and_the_other_way_round(tiny_bert) -> None:
-    from lightning_modules import Encoder
+    from heedful.lightning_modules import Encoder
 
-    with pytest.raises(HeedError, match="reads no pictures, and left is one"):
+    with pytest.raises(HeedfulError, match="reads no pictures, and left is one"):
         Encoder(str(tiny_bert)).require_parts(Task(CLASSIFICATION, tuple(TWO["parts"]), ("x",), pictures=("left",)))
-    with pytest.raises(HeedError, match="there is none among premise, hypothesis"):
+    with pytest.raises(HeedfulError, match="there is none among premise, hypothesis"):
         model_of(tiny_bert).require_parts(Task(CLASSIFICATION, ("premise", "hypothesis"), ("x",)))
 
 
@@ -249,7 +249,7 @@ def test_a_trained_network_keeps_its_settings_and_others_are_refused(exported: P
         assert (model.image_size, model.hidden) == ([32, 32], 32)
         assert model.description == f"{exported} and {settings.get('vision', 'tf_efficientnet_lite0')}"
     for name, other in (("vision", "resnet50"), ("image_size", [100, 400]), ("hidden", 512)):
-        with pytest.raises(HeedError, match=rf"{name} .* was trained with .*, and keeps it: name that one"):
+        with pytest.raises(HeedfulError, match=rf"{name} .* was trained with .*, and keeps it: name that one"):
             LateFusion(str(exported), **own | {name: other}).prepare(QUESTIONS)
 
 
@@ -261,7 +261,7 @@ def test_odd_settings_of_an_exported_model_are_damage(exported: Path, tmp_path: 
     missing = {key: value for key, value in sound.items() if key != name}
     for odd in (missing, *(sound | {name: value} for value in ODD[name])):
         file.write_text(json.dumps(odd))
-        with pytest.raises(HeedError, match=rf"vision\.json is damaged \(its {name}\): export the model again"):
+        with pytest.raises(HeedfulError, match=rf"vision\.json is damaged \(its {name}\): export the model again"):
             LateFusion(str(tmp_path / "m")).prepare(QUESTIONS)
 
 
@@ -269,7 +269,7 @@ def test_odd_settings_of_an_exported_model_are_damage(exported: Path, tmp_path: 
 def test_settings_that_are_none_are_damage(exported: Path, tmp_path: Path, content: str) -> None:
     shutil.copytree(exported, tmp_path / "m")
     (tmp_path / "m" / "vision.json").write_text(content)
-    with pytest.raises(HeedError, match=r"vision\.json") as caught:
+    with pytest.raises(HeedfulError, match=r"vision\.json") as caught:
         LateFusion(str(tmp_path / "m")).prepare(QUESTIONS)
     assert "\n" not in str(caught.value)
 
@@ -281,5 +281,5 @@ def test_weights_cut_short_are_one_sentence(exported: Path, tmp_path: Path) -> N
         file.write_bytes((exported / "model.safetensors").read_bytes()[:length])
         model = LateFusion(str(tmp_path / "m"))
         model.prepare(QUESTIONS)
-        with pytest.raises(HeedError, match="could not be loaded"):
+        with pytest.raises(HeedfulError, match="could not be loaded"):
             model.configure_model()

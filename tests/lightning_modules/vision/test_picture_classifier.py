@@ -1,12 +1,10 @@
 """Families that read pictures take one text and any pictures."""
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 
-from lightning_modules import BlipAnswers, LateFusion, Vilt
-from lightning_modules.vision.picture_classifier import PictureClassifier
-from records import CLASSIFICATION, HeedError, Task
+from heedful.lightning_modules import BlipAnswers, LateFusion, Vilt
+from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
+from heedful.records import CLASSIFICATION, HeedfulError, Task
 
 
 @pytest.mark.parametrize("family", [Vilt, LateFusion, BlipAnswers])
@@ -15,5 +13,5 @@ def test_a_task_must_have_pictures_and_one_text(family: type[PictureClassifier])
     model.require_parts(Task(CLASSIFICATION, ("text",), ("a",)))  # --partial text
     for parts, message in [(("a", "b"), "there is none among a, b"), (("image", "a", "b"), "and there are a, b")]:
         task = Task(CLASSIFICATION, parts, ("x",), pictures=tuple(p for p in parts if p == "image"))
-        with pytest.raises(HeedError, match=f"^model {family.__name__} reads .*{message}"):
+        with pytest.raises(HeedfulError, match=f"^model {family.__name__} reads .*{message}"):
             model.require_parts(task)

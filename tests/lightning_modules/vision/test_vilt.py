@@ -6,8 +6,6 @@ import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import numpy as np
 import pytest
 import torch
@@ -26,10 +24,10 @@ from transformers import (
 )
 from transformers.models.vilt.image_processing_pil_vilt import get_resize_output_image_size
 
-from lightning_modules import Vilt
-from lightning_modules.processors.pictures import normalised
-from lightning_modules.vision.vilt import _Resize, embedded
-from records import CLASSIFICATION, Example, HeedError, Picture, Task
+from heedful.lightning_modules import Vilt
+from heedful.lightning_modules.processors.pictures import normalised
+from heedful.lightning_modules.vision.vilt import _Resize, embedded
+from heedful.records import CLASSIFICATION, Example, HeedfulError, Picture, Task
 
 VQA = Task(CLASSIFICATION, ("image", "question"), ("yes", "no"), None, pictures=("image",))
 NLVR2 = Task(CLASSIFICATION, ("left", "right", "sentence"), ("False", "True"), "False", pictures=("left", "right"))
@@ -268,7 +266,7 @@ def test_other_labels_get_a_new_head(released: Callable[..., str], tiny_vilt: Pa
     assert state["classifier.3.weight"].shape[0] == 2
     assert all(torch.equal(state[name], value) for name, value in kept.items() if name.startswith("vilt."))
     for untrained in (folder, str(tiny_vilt)):
-        with pytest.raises(HeedError, match="another question|has no trained classification head"):
+        with pytest.raises(HeedfulError, match="another question|has no trained classification head"):
             model(untrained).require_head()
 
 
@@ -315,7 +313,7 @@ def test_long_texts_are_cut_and_counted(tiny_vilt: Path, pictures: list[Picture]
     made.processor.lengths(long)
     assert made.processor.truncated == 2
     assert made.processor(long)["input_ids"].shape == (3, 40)
-    with pytest.raises(HeedError, match="max_length 41 is more than the 40 positions"):
+    with pytest.raises(HeedfulError, match="max_length 41 is more than the 40 positions"):
         model(tiny_vilt, max_length=41)
 
 
@@ -357,9 +355,9 @@ def test_a_head_for_other_pictures_is_no_head(released: Callable[..., str], capl
     with caplog.at_level("INFO"):
         made = model(folder, one)  # to be trained
     assert f"{folder}: its head for 2 pictures gives way to a new one for one picture." in caplog.messages
-    with pytest.raises(HeedError, match=r"The head of \S+ reads 2 pictures, and here it would read one picture"):
+    with pytest.raises(HeedfulError, match=r"The head of \S+ reads 2 pictures, and here it would read one picture"):
         made.require_head()
-    with pytest.raises(HeedError, match="reads one picture, and here it would read 2 pictures"):
+    with pytest.raises(HeedfulError, match="reads one picture, and here it would read 2 pictures"):
         model(released(["True", "False"]), NLVR2).require_head()
 
 
@@ -375,15 +373,15 @@ def test_a_head_for_other_pictures_is_no_head(released: Callable[..., str], capl
     ],
 )
 def test_other_parts_are_refused(tiny_vilt: Path, parts: tuple[str, ...], pictures: tuple[str, ...], says: str) -> None:
-    with pytest.raises(HeedError, match=says):
+    with pytest.raises(HeedfulError, match=says):
         model(tiny_vilt, Task(CLASSIFICATION, parts, ("yes", "no"), None, pictures=pictures))
 
 
 def test_other_backbones_are_refused(tiny_bert: Path, altered: Callable[..., str]) -> None:
-    with pytest.raises(HeedError, match=r"backbone \S+ is a bert, and model vilt takes a ViLT\."):
+    with pytest.raises(HeedfulError, match=r"backbone \S+ is a bert, and model vilt takes a ViLT\."):
         model(tiny_bert)
     for settings in ({"size": {"height": 32, "width": 32}}, {"do_normalize": False}, {"rescale_factor": 1.0}):
-        with pytest.raises(HeedError, match="should resize by shortest_edge, rescale by 1/255 and normalise"):
+        with pytest.raises(HeedfulError, match="should resize by shortest_edge, rescale by 1/255 and normalise"):
             model(altered(settings))
-    with pytest.raises(HeedError, match="the size_divisor 12 of its preprocessor_config.json is no multiple of its"):
+    with pytest.raises(HeedfulError, match="the size_divisor 12 of its preprocessor_config.json is no multiple of its"):
         model(altered({"size": 32, "size_divisor": 12}))

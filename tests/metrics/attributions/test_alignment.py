@@ -5,7 +5,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.attributions.alignment import FUNCTION_WORDS, aligned, is_content, shared, swapped
+from heedful.metrics.attributions.alignment import FUNCTION_WORDS, aligned, is_content, shared, swapped
 
 words = st.lists(st.sampled_from(["the", "The", "cat", "dog", "to", "?"]), max_size=7)
 

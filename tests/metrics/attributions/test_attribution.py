@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from metrics.attributions.attribution import normalised
-from metrics.attributions.factors import FACTORS
-from metrics.attributions.sample import example
-from reports.ranking import of_normalised
+from heedful.metrics.attributions.attribution import normalised
+from heedful.metrics.attributions.factors import FACTORS
+from heedful.metrics.attributions.sample import example
+from heedful.reports.ranking import of_normalised
 
 
 def test_normalised_phi_have_sizes_that_sum_to_one():

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.attributions import alignment, choice, factors, sample
-from metrics.attributions.choice import factors_named, value_of
-from metrics.attributions.factors import FACTORS, VARIANTS, control_words, has_swapped_words
-from metrics.attributions.sample import example
-from records import HeedError
-from records.parts.words import words as words_of
+from heedful.metrics.attributions import alignment, choice, factors, sample
+from heedful.metrics.attributions.choice import factors_named, value_of
+from heedful.metrics.attributions.factors import FACTORS, VARIANTS, control_words, has_swapped_words
+from heedful.metrics.attributions.sample import example
+from heedful.records import HeedfulError
+from heedful.records.parts.words import words as words_of
 
 WORDS = ("the", "cat", "dog", "?")
 sentence = st.lists(st.tuples(st.sampled_from(WORDS), st.integers(-9, 9).map(lambda k: k / 8)), min_size=1, max_size=7)
@@ -186,7 +186,7 @@ def test_a_factor_of_ones_own_is_a_function_by_its_name(own):
     ],
 )
 def test_a_factor_that_cannot_be_found_is_said(own, name, message):
-    with pytest.raises(HeedError, match=message) as error:
+    with pytest.raises(HeedfulError, match=message) as error:
         factors_named([name])
     assert str(error.value).startswith("factors")
 
@@ -200,5 +200,5 @@ def test_a_factor_that_cannot_be_found_is_said(own, name, message):
     ],
 )
 def test_a_factor_that_gives_no_number_is_said(own, name, message):
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         value_of(name, factors_named([name])[name], example("it ran", [1, np.float64(2)]))

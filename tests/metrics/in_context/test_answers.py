@@ -6,12 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from metrics.accuracy import majority_flags
-from metrics.in_context.answers import AGREEMENT, INVALID, SCORED, SCORED_ABOVE, WORTH, answers, scored
-from metrics.reading_comprehension import reading_scores
-from metrics.statistics.majority import NOT_ABOVE_MAJORITY
-from records import NO_LABEL, SPAN
-from records.rows import BASE, select
+from heedful.metrics.accuracy import majority_flags
+from heedful.metrics.in_context.answers import AGREEMENT, INVALID, SCORED, SCORED_ABOVE, WORTH, answers, scored
+from heedful.metrics.reading_comprehension import reading_scores
+from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
+from heedful.records import NO_LABEL, SPAN
+from heedful.records.rows import BASE, select
 
 from made_rows import by_text, make
 from prompted_runs import CONTEXT, LABELS, rows_of

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.attentiveness import attentiveness, kept_answers, span_attentiveness
-from metrics.in_context.answers import scored
-from metrics.in_context.swaps import ATTENTIVENESS, KEPT, TO_DEFAULT, WITH_INVALID, swaps
-from records import NO_LABEL, SPAN
+from heedful.metrics.attentiveness import attentiveness, kept_answers, span_attentiveness
+from heedful.metrics.in_context.answers import scored
+from heedful.metrics.in_context.swaps import ATTENTIVENESS, KEPT, TO_DEFAULT, WITH_INVALID, swaps
+from heedful.records import NO_LABEL, SPAN
 
 from made_rows import by_text, make
 from prompted_runs import CONTEXT, LABELS, rows_of

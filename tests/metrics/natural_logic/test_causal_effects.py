@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.natural_logic.causal_effects import METRIC
-from metrics.natural_logic.entailment import disagreements, entailed
-from records import Context, Section
-from records import rows as r
+from heedful.metrics.natural_logic.causal_effects import METRIC
+from heedful.metrics.natural_logic.entailment import disagreements, entailed
+from heedful.records import Context, Section
+from heedful.records import rows as r
 
 from natural_logic_rows import KINDS, THREE, base_row, effects, pair_row, table
 

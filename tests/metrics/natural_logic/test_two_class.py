@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.natural_logic.two_class import METRIC, two_class_accuracy
-from records import Context, HeedError
-from records import rows as r
+from heedful.metrics.natural_logic.two_class import METRIC, two_class_accuracy
+from heedful.records import Context, HeedfulError
+from heedful.records import rows as r
 
 from made_rows import by_text
 from python_rows import make_rows
@@ -74,7 +74,7 @@ def test_no_rows_no_accuracy():
 
 
 def test_a_model_that_does_not_know_entailment_is_refused():
-    with pytest.raises(HeedError, match="entailment"):
+    with pytest.raises(HeedfulError, match="entailment"):
         two_class_accuracy(rows_of([("mnli/validation/1", "neutral", [1, 0, 0])]), ("a", "b", "c"))
 
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.ranking.protocol import drawn, ordered_pairs, sample_means, successes, uniforms
-from metrics.ranking.ranked import ranked
-from metrics.ranking.significance import holm, over_examples_and_models, over_samples, two_sided
-from records import generator
+from heedful.metrics.ranking.protocol import drawn, ordered_pairs, sample_means, successes, uniforms
+from heedful.metrics.ranking.ranked import ranked
+from heedful.metrics.ranking.significance import holm, over_examples_and_models, over_samples, two_sided
+from heedful.records import generator
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_few_shot_accuracies_and_their_differences_are_those_of_the_protocol():
 
 
 @pytest.mark.parametrize(("models", "equal", "is_tested"), [(3, 1, False), (4, 1, True), (4, 2, False), (5, 2, True)])
-def test_too_few_models_have_no_p_value_of_heeds_own_test(models, equal, is_tested):
+def test_too_few_models_have_no_p_value_of_our_own_test(models, equal, is_tested):
     truth, values = made(np.random.default_rng(3), models, 40)
     truth[:equal] = truth[0]
     test = ranked(values, ("f",), truth, np.arange(40), 10, 60, resamples=50).tests["f"]
@@ -148,7 +148,7 @@ def test_too_few_models_have_no_p_value_of_heeds_own_test(models, equal, is_test
 @pytest.mark.slow
 @pytest.mark.parametrize("bias", [0.0, 1.0])
 def test_false_alarms_are_no_more_than_promised(bias):
-    """A factor as good as ACC: Heed's test finds a difference in at most one of twenty; the paper's in many more."""
+    """A factor as good as ACC: Heedful's test finds a difference in at most one of twenty; the paper's in many more."""
     own, by_samples = [], []
     for k in range(200):
         truth, values = made(np.random.default_rng([k, int(bias)]), 6, 100, bias=bias)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.statistics.bootstrap import (
+from heedful.metrics.statistics.bootstrap import (
     RESAMPLES,
     difference,
     distinct,

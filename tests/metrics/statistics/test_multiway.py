@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.statistics.bootstrap import BLOCK, interval, share
-from metrics.statistics.multiway import PER_BASE, Crossed, resample
+from heedful.metrics.statistics.bootstrap import BLOCK, interval, share
+from heedful.metrics.statistics.multiway import PER_BASE, Crossed, resample
 
 
 def random_set(pairs: int, bases: int, partners: int, seed: int, each: int = 1) -> Crossed:
@@ -130,7 +130,7 @@ def test_an_empty_set_has_no_resamples_and_does_not_disturb_the_other():
 def test_blocks_only_bound_the_memory(monkeypatch):
     sets, found = [random_set(40, 9, 7, 0)], []
     for block in (BLOCK, 25 * 7):
-        monkeypatch.setattr("metrics.statistics.multiway.BLOCK", block)
+        monkeypatch.setattr("heedful.metrics.statistics.multiway.BLOCK", block)
         (resampled,) = resample(sets, ("test",), 3000)
         found.append(interval(resampled["hit"]))
         assert all(len(values) == 3000 for values in resampled.values())

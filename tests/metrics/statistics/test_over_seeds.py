@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.statistics.bootstrap import BLOCK, NO_WIDTH, RESAMPLES, difference, ratio
-from metrics.statistics.over_seeds import ONE_SEED, crossed, is_above_zero, over_seeds
-from records import generator
+from heedful.metrics.statistics.bootstrap import BLOCK, NO_WIDTH, RESAMPLES, difference, ratio
+from heedful.metrics.statistics.over_seeds import ONE_SEED, crossed, is_above_zero, over_seeds
+from heedful.records import generator
 
 
 def random_sums(seeds, clusters, columns=2, seed=0):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from metrics.statistics.bootstrap import difference, estimate
-from metrics.tables.by_table import by_table, tables_of
-from records import HeedError
+from heedful.metrics.statistics.bootstrap import difference, estimate
+from heedful.metrics.tables.by_table import by_table, tables_of
+from heedful.records import HeedfulError
 
 
 def measured(tables: int, hypotheses: int, flip: int = 2):
@@ -52,5 +52,5 @@ def test_a_slice_names_the_table_and_else_a_cluster_of_any_of_its_rows(rows_of):
 def test_an_example_without_a_table_is_refused(rows_of):
     rows = rows_of({"a": ("E", "E"), "b": ("E", "E")}, [{"uid": "a", "y2": "N", "clusters": ["table T1"]}])
     assert tables_of(rows, ["a"]) == ["T1"]
-    with pytest.raises(HeedError, match="^No row says which table b is about, by a slice 'table=...' or a cluster"):
+    with pytest.raises(HeedfulError, match="^No row says which table b is about, by a slice 'table=...' or a cluster"):
         tables_of(rows, ["a", "b"])

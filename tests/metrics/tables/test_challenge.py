@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.tables.challenge import METRIC, challenge, challenge_counts, challenge_pairs, perturbations, subsampled
-from records import Context, HeedError, MetricName
+from heedful.metrics.tables.challenge import (
+    METRIC,
+    challenge,
+    challenge_counts,
+    challenge_pairs,
+    perturbations,
+    subsampled,
+)
+from heedful.records import Context, HeedfulError, MetricName
 
 from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, by_hand, cases, rows_from, sliced
 
@@ -150,7 +157,7 @@ def test_without_any_pair_every_number_is_undefined(rows_of):
 
 
 def test_an_example_without_gold_label_is_refused(rows_of):
-    with pytest.raises(HeedError, match="^a or an example changed from it has no gold label"):
+    with pytest.raises(HeedfulError, match="^a or an example changed from it has no gold label"):
         compute(rows_of, {"a": Case("T1", None, E, {("values", "v"): (E, E)})})
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.tables.challenge import challenge, challenge_pairs
-from metrics.tables.counterfactual_tables import METRIC, eight_cells, rows_of_set, set_changes, set_data
-from records import Context, HeedError, MetricName
+from heedful.metrics.tables.challenge import challenge, challenge_pairs
+from heedful.metrics.tables.counterfactual_tables import METRIC, eight_cells, rows_of_set, set_changes, set_data
+from heedful.records import Context, HeedfulError, MetricName
 
 from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, by_hand, cases, rows_from
 
@@ -63,7 +63,7 @@ def test_the_cells_of_a_case_done_by_hand(rows_of):
 def test_both_models_need_the_same_originals(rows_of):
     full, partial = by_hand(), by_hand()
     del partial["b"], partial["e"]
-    with pytest.raises(HeedError, match="^The hypothesis-only model did not predict b: evaluate both on the same"):
+    with pytest.raises(HeedfulError, match="^The hypothesis-only model did not predict b: evaluate both on the same"):
         cells(rows_of, full, partial)
 
 

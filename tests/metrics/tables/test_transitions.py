@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interventions.tables.allowed_transitions import LABELS
-from metrics.tables.transitions import METRIC, Changes, invalid_transitions
-from records import Context, HeedError, Line, Measurement
+from heedful.interventions.tables.allowed_transitions import LABELS
+from heedful.metrics.tables.transitions import METRIC, Changes, invalid_transitions
+from heedful.records import Context, HeedfulError, Line, Measurement
 
 from python_rows import sort_rows
 
@@ -233,13 +233,13 @@ def test_resamples_without_one_of_the_splits_are_left_out_and_flagged(rows_of):
 
 def test_rows_of_an_unknown_split_are_refused(rows_of):
     rows = table_of(rows_of, "delete", [("a.u", "A", "neutral", "neutral", "", "unknown")])
-    with pytest.raises(HeedError, match="A row is of the split 'a', which is none of b, c"):
+    with pytest.raises(HeedfulError, match="A row is of the split 'a', which is none of b, c"):
         compute(rows, "d", ["delete"], splits=["b", "c"])
 
 
 def test_a_prediction_of_another_label_is_named(rows_of):
     rows = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "no", "intervention": "delete", "clusters": ["u", "t"]}])
-    with pytest.raises(HeedError, match="Transitions are known between entailment.*a prediction is 'yes'"):
+    with pytest.raises(HeedfulError, match="Transitions are known between entailment.*a prediction is 'yes'"):
         compute(rows, "d", ["delete"])
 
 

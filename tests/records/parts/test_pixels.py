@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageFile
 
-from records import HeedError, Picture
-from records.parts.pixels import pixels
+from heedful.records import HeedfulError, Picture
+from heedful.records.parts.pixels import pixels
 
 GREY = np.random.default_rng(0).integers(0, 256, (5, 7), dtype=np.uint8)
 GREY[0, :2] = 0, 255
@@ -30,7 +30,7 @@ def saved(picture: Image.Image, form: str, **how: object) -> bytes:
 
 
 def refused(data: bytes, folder: Path) -> str:
-    with pytest.raises(HeedError, match=r"rows\.csv, row 3: the picture ") as caught:
+    with pytest.raises(HeedfulError, match=r"rows\.csv, row 3: the picture ") as caught:
         decoded(data, folder)
     assert "\n" not in str(caught.value)
     return str(caught.value)

@@ -1,13 +1,11 @@
 """Templates: the words around parts, and what stays of them where a part is missing."""
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import CLASSIFICATION, Task, parts_of, plain_template, rename_parts
-from records.parts.template import keep_parts
+from heedful.records import CLASSIFICATION, Task, parts_of, plain_template, rename_parts
+from heedful.records.parts.template import keep_parts
 
 MNLI = "mnli hypothesis: {hypothesis} premise: {premise}"
 NAMES = st.lists(st.text("abcdefgh_-0123", min_size=1, max_size=6), min_size=1, max_size=5, unique=True)

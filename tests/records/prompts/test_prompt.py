@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightning_modules.processors.texts import TextProcessor
-from records import CLASSIFICATION, SPAN, Example, Table, TableForm, Task
-from records.prompts.prompt import Prompt
-from records.prompts.wording import NO_ANSWER_TEXT, Wording
-from records.task import NO_LABEL
+from heedful.lightning_modules.processors.texts import TextProcessor
+from heedful.records import CLASSIFICATION, SPAN, Example, Table, TableForm, Task
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import NO_ANSWER_TEXT, Wording
+from heedful.records.task import NO_LABEL
 
 PARTS = "premise", "hypothesis"
 NLI = Task(CLASSIFICATION, PARTS, ("entailment", "neutral", "contradiction"), "neutral")

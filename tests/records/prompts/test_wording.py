@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from records import HeedError
-from records.prompts.wording import NO_ANSWER_TEXT, Wording, bare
+from heedful.records import HeedfulError
+from heedful.records.prompts.wording import NO_ANSWER_TEXT, Wording, bare
 
 ROOT = Path(__file__).parents[3]
 DATA = {path.stem: yaml.safe_load(path.read_text())["init_args"] for path in (ROOT / "configs" / "data").glob("*.yaml")}
@@ -113,7 +113,7 @@ def test_lines_of_missing_parts_go(question: str, kept: str, left: str) -> None:
     ],
 )
 def test_a_question_names_each_part_once_and_ends_with_a_word(question: str, told: str) -> None:
-    with pytest.raises(HeedError, match=told) as caught:
+    with pytest.raises(HeedfulError, match=told) as caught:
         Wording(question).require("own", ["sentence1", "sentence2"], ["yes", "no"])
     assert caught.value.args[0].startswith("§data.prompts own: ")
 
@@ -136,7 +136,7 @@ def test_each_label_has_an_answer_that_is_read_as_no_other(answers: dict[str, st
     if told is None:
         words.require("own", ["sentence1", "sentence2"], ["yes", "no"])
         return
-    with pytest.raises(HeedError, match=re.escape(told)):
+    with pytest.raises(HeedfulError, match=re.escape(told)):
         words.require("own", ["sentence1", "sentence2"], ["yes", "no"])
 
 
@@ -146,15 +146,15 @@ def test_of_questions_the_one_answer_is_that_there_is_none() -> None:
     for answers in ({}, {"": "unanswerable"}):
         Wording(RTE.question, answers=answers).require("own", parts, [])
     for text in ("", "-", "the"):
-        with pytest.raises(HeedError, match=rf"the text for no answer, '{text}', needs a word"):
+        with pytest.raises(HeedfulError, match=rf"the text for no answer, '{text}', needs a word"):
             Wording(RTE.question, answers={"": text}).require("own", parts, [])
-    with pytest.raises(HeedError, match="an answer for 'none', and the one label is '', for no answer"):
+    with pytest.raises(HeedfulError, match="an answer for 'none', and the one label is '', for no answer"):
         Wording(RTE.question, answers={"none": "none"}).require("own", parts, [])
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", "two words", 1, True])
 def test_a_wording_has_a_name_that_a_folder_can_have(name: object) -> None:
-    with pytest.raises(HeedError, match=r"should be a text of letters, digits.*put such a name in quotes"):
+    with pytest.raises(HeedfulError, match=r"should be a text of letters, digits.*put such a name in quotes"):
         RTE.require(name, ["sentence1", "sentence2"], ["yes", "no"])
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from records import HeedError
-from records.storage.claim import LOCK, claim, release
+from heedful.records import HeedfulError
+from heedful.records.storage.claim import LOCK, claim, release
 
 
 @pytest.fixture(autouse=True)
@@ -21,14 +21,14 @@ def _nothing_is_kept():
 
 
 def in_child(act) -> int:
-    """The exit status of a forked process that does this: 0, or 1 after a HeedError, whose words it prints."""
+    """The exit status of a forked process that does this: 0, or 1 after a HeedfulError, whose words it prints."""
     child = os.fork()
     if not child:
         status = 3
         try:
             act()
             status = 0
-        except HeedError as error:
+        except HeedfulError as error:
             print(error, flush=True)
             status = 1
         finally:
@@ -61,7 +61,7 @@ def test_of_many_that_start_together_one_gets_it(tmp_path):
             try:
                 claim(tmp_path / "a" / "b", "x")
                 os.write(tell, b"1")
-            except HeedError:
+            except HeedfulError:
                 os.write(tell, b"0")
             os.read(held, 1)  # all keep what they have until each has tried
             os._exit(0)
@@ -86,7 +86,7 @@ def test_a_killed_process_leaves_nothing_that_stops_the_next_even_while_its_chil
         time.sleep(60)
     worker = int(os.read(read, 20))
     try:
-        with pytest.raises(HeedError, match=f"process {owner} on"):
+        with pytest.raises(HeedfulError, match=f"process {owner} on"):
             claim(tmp_path / "run", "x")
         os.kill(owner, signal.SIGKILL)
         os.waitpid(owner, 0)
@@ -119,7 +119,7 @@ def test_a_folder_that_was_removed_and_made_again_is_claimed_again(tmp_path):
 def test_a_file_is_not_a_folder(tmp_path, below):
     (tmp_path / "file").touch()
     with pytest.raises(
-        HeedError, match=f"^--output f{re.escape(below)}: {tmp_path}/file is a file, not a folder; name"
+        HeedfulError, match=f"^--output f{re.escape(below)}: {tmp_path}/file is a file, not a folder; name"
     ):
         claim(Path(f"{tmp_path}/file{below}"), f"--output f{below}")
     assert list(tmp_path.iterdir()) == [tmp_path / "file"]
@@ -133,7 +133,7 @@ def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path, monkeypatc
 
     monkeypatch.setattr(*((Path, "mkdir") if where == "mkdir" else (os, "open")), refuse)
     with pytest.raises(
-        HeedError, match=f"^--output x cannot be written to: {os.strerror(number)}; name another folder.$"
+        HeedfulError, match=f"^--output x cannot be written to: {os.strerror(number)}; name another folder.$"
     ):
         claim(tmp_path / "x" / "y", "--output x")
     monkeypatch.undo()

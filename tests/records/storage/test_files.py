@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import HeedError, Spool, atomic_path, read_json, write_json
+from heedful.records import HeedfulError, Spool, atomic_path, read_json, write_json
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit])
@@ -96,21 +96,21 @@ def test_what_json_cannot_say_is_refused_and_the_old_file_stays(tmp_path, number
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(HeedError, match="gone.json does not exist"):
+    with pytest.raises(HeedfulError, match="gone.json does not exist"):
         read_json(tmp_path / "gone.json")
 
 
 @pytest.mark.parametrize("content", [b"", b'{"a": 1', b"{'a': 1}", b"\xff\xfe", b"{} {}"])
 def test_what_is_no_json_is_named(tmp_path, content):
     (tmp_path / "bad.json").write_bytes(content)
-    with pytest.raises(HeedError, match="bad.json is not valid JSON"):
+    with pytest.raises(HeedfulError, match="bad.json is not valid JSON"):
         read_json(tmp_path / "bad.json")
 
 
 def test_a_path_through_a_file_or_to_a_folder_is_named(tmp_path):
     (tmp_path / "results.json").write_text(json.dumps({}))
     for path in (tmp_path / "results.json" / "results.json", tmp_path):  # a file given as a run folder, and a folder
-        with pytest.raises(HeedError, match=path.name):
+        with pytest.raises(HeedfulError, match=path.name):
             read_json(path)
 
 
@@ -172,9 +172,9 @@ FULL = f"^{re.escape(tempfile.gettempdir())}: No space left on device; let TMPDI
 def test_a_full_disk_is_one_sentence(monkeypatch, length):
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: open("/dev/full", "rb+"))  # noqa: SIM115
     spool = Spool(pa.schema([("a", pa.string())]))
-    with pytest.raises(HeedError, match=FULL):
+    with pytest.raises(HeedfulError, match=FULL):
         spool.write(pa.table({"a": ["x" * length]}))
-    with pytest.raises(HeedError, match=FULL):
+    with pytest.raises(HeedfulError, match=FULL):
         Spool(pa.schema([("a", pa.string())])).finish()
 
 
@@ -185,5 +185,5 @@ def test_a_disk_that_is_full_when_the_spool_is_finished_is_one_sentence(monkeypa
 
     spool = Spool(pa.schema([("a", pa.string())]))
     monkeypatch.setattr(spool, "_writer", Full())
-    with pytest.raises(HeedError, match=FULL):
+    with pytest.raises(HeedfulError, match=FULL):
         spool.finish()

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from records import HeedError, MetricName, printable
-from records import rows as r
-from records.storage import results as run
+from heedful.records import HeedfulError, MetricName, printable
+from heedful.records import rows as r
+from heedful.records.storage import results as run
+from heedful.records.storage.schema import SCHEMA
 
 from plain_rows import plain, table
 
 LINE = {"metric": "accuracy/d", "label": "accuracy"}
 DISPLAY = {"lines": [LINE], "asides": [], "sections": {"s": {"about": ["test"], "examples": ""}}}
-RESULTS = {"format": r.FORMAT, "data": "d", "split": "validation", "seed": 0, "counts": {}, "note": None}
+RESULTS = {"schema": SCHEMA, "data": "d", "split": "validation", "seed": 0, "counts": {}, "note": None}
 RESULTS |= {"names": {"accuracy/d": ["accuracy", "d", "", "", ""]}, "display": DISPLAY}
 MEASURED = {"value": 0.5, "n": 4, "draws": None, "std": None, "ci95": [0.25, 0.75], "per_draw": [], "flags": []}
 RESULTS["metrics"] = {"accuracy/d": MEASURED | {"reason": None}}
@@ -37,7 +38,7 @@ def test_what_is_written_is_read_again(tmp_path):
     assert set(found["rows"]) == {"accuracy", "swaps"}
     rows, metadata = run.read_evaluation(tmp_path / "a", "swaps")
     assert rows.equals(plain(3).replace_schema_metadata(rows.schema.metadata))
-    assert metadata == {"format": r.FORMAT, **META}
+    assert metadata == {"schema": SCHEMA, **META}
     assert run.read_evaluation(tmp_path / "a", "null") is None
 
 
@@ -54,7 +55,7 @@ def test_a_kill_between_rows_and_results_is_seen(tmp_path, kill):
     save(tmp_path / "new", 4, "accuracy", "swaps")
     for name in ["swaps"] if kill == "before the last rows" else ["accuracy", "swaps"]:
         os.replace(run.rows_file(tmp_path / "new", name), run.rows_file(tmp_path / "old", name))
-    with pytest.raises(HeedError, match=r"parquet is not the file that .*results.json was computed from: evaluate"):
+    with pytest.raises(HeedfulError, match=r"parquet is not the file that .*results.json was computed from: evaluate"):
         run.read_results(tmp_path / "old")
 
 
@@ -75,7 +76,7 @@ def test_on_a_full_disk_the_old_files_stay_all_of_them(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(run, "as_json", full)
-    with pytest.raises(HeedError, match=r"results.json cannot be written: No space left on device.$"):
+    with pytest.raises(HeedfulError, match=r"results.json cannot be written: No space left on device.$"):
         save(tmp_path, 4, "accuracy", "swaps")
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
 
@@ -87,14 +88,14 @@ def test_rows_that_were_cut_or_copied_in_do_not_fit(tmp_path, cut):
     for content in (whole.read_bytes()[:cut], other):
         whole.write_bytes(content)
         for read in (run.read_results, lambda folder: run.read_evaluation(folder, "accuracy")):
-            with pytest.raises(HeedError, match="accuracy.parquet is not the file that"):
+            with pytest.raises(HeedfulError, match="accuracy.parquet is not the file that"):
                 read(tmp_path / "a")
 
 
 def test_rows_that_results_do_not_name_are_not_read(tmp_path):
     save(tmp_path, 3, "accuracy")
     r.save_rows(run.rows_file(tmp_path, "swaps"), plain(3), META)
-    with pytest.raises(HeedError, match="swaps.parquet is not among the rows that .*results.json was computed from"):
+    with pytest.raises(HeedfulError, match="swaps.parquet is not among the rows that .*results.json was computed from"):
         run.read_evaluation(tmp_path, "swaps")
 
 
@@ -102,7 +103,7 @@ def test_rows_that_results_do_not_name_are_not_read(tmp_path):
 def test_rows_that_do_not_say_what_they_are_about_are_refused(tmp_path, key):
     rows = {"accuracy": (plain(3), {k: v for k, v in META.items() if k != key})}
     run.write_results(tmp_path, RESULTS, rows)
-    with pytest.raises(HeedError, match=f"accuracy.parquet is damaged: it does not say its '{key}'; evaluate again"):
+    with pytest.raises(HeedfulError, match=f"accuracy.parquet is damaged: it does not say its '{key}'; evaluate again"):
         run.read_evaluation(tmp_path, "accuracy")
 
 
@@ -114,7 +115,7 @@ def test_measurements_are_found_by_their_names(tmp_path):
 def test_results_alone_can_be_read_and_missing_rows_are_named(tmp_path):
     run.rows_file(save(tmp_path), "accuracy").unlink()
     assert run.read_results(tmp_path)["data"] == "d"
-    with pytest.raises(HeedError, match="accuracy.parquet does not exist"):
+    with pytest.raises(HeedfulError, match="accuracy.parquet does not exist"):
         run.read_evaluation(tmp_path, "accuracy")
 
 
@@ -123,7 +124,7 @@ def test_a_folder_that_was_moved_is_the_same_run(tmp_path):
     save(tmp_path / "a").rename(odd)
     assert run.read_evaluation(f"{odd}/", "accuracy")[0].num_rows == 3
     (odd / "results.json").unlink()
-    with pytest.raises(HeedError) as caught:
+    with pytest.raises(HeedfulError) as caught:
         run.read_results(odd)
     assert printable(str(odd)) in str(caught.value)
     assert str(caught.value).isprintable()
@@ -138,14 +139,17 @@ FIELDS = (None, "accuracy/d", ["accuracy", "d"], ["accuracy", "d", "", "", 0], [
 LINES = ({"level": "1"}, {"label": None}, {"beside": 1}, {"colour": "red"})
 SECTIONS = (None, {}, {"about": "test", "examples": ""}, {"about": [1], "examples": ""}, {"about": [], "examples": 0})
 CONTENTS = [
-    ("{}", "it has no 'format'"),
-    ("[]", "it has no 'format'"),
-    ("3", "it has no 'format'"),
-    ('{"format": 2}', "has the format 2, and this version of Heed reads 4: evaluate again"),
-    ('{"format": "new"}', 'has the format "new", and this version'),
-    ('{"format": true}', "has the format true"),
+    ("{}", "it has no 'schema'"),
+    ("[]", "it has no 'schema'"),
+    ("3", "it has no 'schema'"),
+    ('{"format": 2}', "has the schema 2, and this version of Heedful reads 4 to 5: evaluate again"),
+    ('{"schema": 6}', "has the schema 6, and this version of Heedful reads 4 to 5: install the version that wrote it"),
+    ('{"schema": "new"}', 'has the schema "new", and this version'),
+    ('{"schema": true}', "has the schema true"),
+    ('{"schema": 4.5}', "has the schema 4.5"),
     ('{"format": 4}', "it has no 'data'"),
-    ('{"format": NaN}', "is not valid JSON: NaN is not a number of JSON"),
+    ('{"schema": 5}', "it has no 'data'"),
+    ('{"schema": NaN}', "is not valid JSON: NaN is not a number of JSON"),
     ("[" * 100_000, "is not valid JSON"),
     (damaged(value=float("nan")), "is not valid JSON: NaN"),
     (damaged(value="0.5"), "'value' of 'accuracy/d' is missing or of the wrong type"),
@@ -177,7 +181,7 @@ CONTENTS = [
 def test_results_that_say_nonsense_are_one_sentence(tmp_path, content, words):
     text = content if isinstance(content, str) else json.dumps(RESULTS | {"rows": {}} | content)
     (tmp_path / "results.json").write_text(text)
-    with pytest.raises(HeedError, match=words) as caught:
+    with pytest.raises(HeedfulError, match=words) as caught:
         run.read_results(tmp_path)
     assert str(tmp_path / "results.json") in str(caught.value)
     assert str(caught.value).isprintable()
@@ -186,19 +190,19 @@ def test_results_that_say_nonsense_are_one_sentence(tmp_path, content, words):
 def test_a_number_too_large_for_a_float_is_not_one(tmp_path):
     text = json.dumps(RESULTS | {"rows": {}}).replace('"value": 0.5', '"value": 1e999')
     (tmp_path / "results.json").write_text(text)
-    with pytest.raises(HeedError, match="'value' of 'accuracy/d'"):
+    with pytest.raises(HeedfulError, match="'value' of 'accuracy/d'"):
         run.read_results(tmp_path)
 
 
-def test_rows_of_another_format_are_refused_with_what_to_do(tmp_path):
-    for entry, words in (({"format": 2}, "the format 2, and this version of Heed reads 4: evaluate again"),):
-        rows = plain(3).replace_schema_metadata({"heed": json.dumps(entry)})
+def test_rows_of_another_schema_are_refused_with_what_to_do(tmp_path):
+    for entry, words in (({"format": 2}, "the schema 2, and this version of Heedful reads 4 to 5: evaluate again"),):
+        rows = plain(3).replace_schema_metadata({"heedful": json.dumps(entry)})
         r.pq.write_table(rows, tmp_path / "old.parquet")
-        with pytest.raises(HeedError, match=words):
+        with pytest.raises(HeedfulError, match=words):
             r.read_rows(tmp_path / "old.parquet")
-    rows = plain(3).drop_columns(["content"]).replace_schema_metadata({"heed": json.dumps({"format": r.FORMAT})})
+    rows = plain(3).drop_columns(["content"]).replace_schema_metadata({"heedful": json.dumps({"schema": SCHEMA})})
     r.pq.write_table(rows, tmp_path / "cut.parquet")
-    with pytest.raises(HeedError, match="cut.parquet is damaged: it has no column 'content'"):
+    with pytest.raises(HeedfulError, match="cut.parquet is damaged: it has no column 'content'"):
         r.read_rows(tmp_path / "cut.parquet")
 
 
@@ -233,8 +237,8 @@ def test_every_command_that_reads_results_refuses_them_in_a_sentence(tmp_path, m
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "results.json").write_text("{}")
     monkeypatch.chdir(tmp_path)
-    module = import_module(f"reports.{name}")
-    with pytest.raises(HeedError, match=r"^run/results.json was not written by Heed, or is damaged"):
+    module = import_module(f"heedful.reports.{name}")
+    with pytest.raises(HeedfulError, match=r"^run/results.json was not written by Heedful, or is damaged"):
         module.main(["run", *READERS[name]])
 
 
@@ -248,7 +252,7 @@ def test_a_reader_that_goes_away_ends_a_command_without_a_traceback(tmp_path, cl
     read, write = os.pipe()
     os.close(read)
     process = subprocess.run(
-        [sys.executable, "-c", "from reports.compare import *; run_command('r', main)", str(tmp_path)],
+        [sys.executable, "-c", "from heedful.reports.compare import *; run_command('r', main)", str(tmp_path)],
         stdout=write,
         stderr=write if closed == "both" else subprocess.PIPE,
         cwd=Path(__file__).parents[3],

@@ -4,16 +4,14 @@ import os
 import sys
 from pathlib import Path
 
-import torchvision_fix  # noqa: F401
-
 import pytest
 import yaml
 
-from cli import messages as mistakes
-from cli.app import HeedCLI
-from cli.short_forms import expand
-from records import HeedError
-from records.storage.yaml_files import LARGEST, MOST_VALUES, parse_yaml, read_yaml
+from heedful.cli import messages as mistakes
+from heedful.cli.app import HeedfulCLI
+from heedful.cli.short_forms import expand
+from heedful.records import HeedfulError
+from heedful.records.storage.yaml_files import LARGEST, MOST_VALUES, parse_yaml, read_yaml
 
 LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 60))
 MERGES = "a0: &a0 {x: 1}\n" + "".join(f"a{i}: &a{i} {{<<: *a{i - 1}, k{i}: {{<<: *a{i - 1}}}}}\n" for i in range(1, 40))
@@ -36,7 +34,7 @@ BAD = {
 def test_yaml_that_stands_for_too_much_is_refused(name: str, tmp_path: Path) -> None:
     text, message = BAD[name]
     (tmp_path / "a.yaml").write_text(text)
-    with pytest.raises(HeedError, match=f"--config a.yaml {message}") as caught:
+    with pytest.raises(HeedfulError, match=f"--config a.yaml {message}") as caught:
         read_yaml(str(tmp_path / "a.yaml"), "--config a.yaml")
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
@@ -45,14 +43,14 @@ def test_yaml_that_stands_for_too_much_is_refused(name: str, tmp_path: Path) -> 
 def test_other_things_than_files_of_settings_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_bytes(b"a: " + b"x" * LARGEST)
-    with pytest.raises(HeedError, match="has more than 4 MiB, and should be a file of settings"):
+    with pytest.raises(HeedfulError, match="has more than 4 MiB, and should be a file of settings"):
         read_yaml(str(path), "a")
     path.write_bytes("a: é".encode("latin-1"))
-    with pytest.raises(HeedError, match="it is not UTF-8"):
+    with pytest.raises(HeedfulError, match="it is not UTF-8"):
         read_yaml(str(path), "a")
     path.unlink()
     os.mkfifo(path)
-    with pytest.raises(HeedError, match="is a named pipe, and should be a file"):
+    with pytest.raises(HeedfulError, match="is a named pipe, and should be a file"):
         read_yaml(str(path), "a")
 
 
@@ -68,9 +66,9 @@ def test_aliases_and_keys_of_other_places_are_fine() -> None:
 
 def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], argv: list[str]) -> str:
     monkeypatch.setattr(sys, "argv", ["train.py", *argv])
-    monkeypatch.setattr(HeedCLI, "instantiate_trainer", lambda self: None)
+    monkeypatch.setattr(HeedfulCLI, "instantiate_trainer", lambda self: None)
     with pytest.raises(SystemExit) as stopped:
-        mistakes.guarded(lambda: HeedCLI(False, folder=None, args=expand(argv)))
+        mistakes.guarded(lambda: HeedfulCLI(False, folder=None, args=expand(argv)))
     assert stopped.value.code == 2
     (line,) = (line for line in capsys.readouterr().err.splitlines() if line.startswith("train.py: "))
     return line

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from callbacks import Attentiveness
-from datamodules import Planted
-from records import Context, HeedError, generator
-from records.storage.results import write_results
-from reports import sheet as report
-from reports.annotation.choice import Case, chosen
-from reports.annotation.files import ANSWER, page, read_tsv, tsv
-from reports.annotation.scoring import kappa, wilson
+from heedful.callbacks import Attentiveness
+from heedful.datamodules import Planted
+from heedful.records import Context, HeedfulError, generator
+from heedful.records.storage.results import write_results
+from heedful.reports import sheet as report
+from heedful.reports.annotation.choice import Case, chosen
+from heedful.reports.annotation.files import ANSWER, page, read_tsv, tsv
+from heedful.reports.annotation.scoring import kappa, wilson
 
 from made_rows import make
 from oracles import measure
@@ -68,12 +68,12 @@ def run(tmp_path):
     engine = measure(by_words, Planted(**DATA), Attentiveness(draws=2))
     folder = tmp_path / "run"
     write_results(folder, engine.results, engine.rows)
-    configure(folder, "datamodules.Planted", DATA)
+    configure(folder, "heedful.datamodules.Planted", DATA)
     return folder
 
 
 def configure(folder, class_path, settings):
-    model = {"class_path": "lightning_modules.Encoder", "init_args": {"backbone": "b"}}
+    model = {"class_path": "heedful.lightning_modules.Encoder", "init_args": {"backbone": "b"}}
     config = {"model": model, "data": {"class_path": class_path, "init_args": settings}}
     (folder / "config.yaml").write_text(yaml.safe_dump(config))
 
@@ -140,7 +140,7 @@ def test_two_annotators_have_a_kappa_and_are_scored_where_both_say_yes(run, caps
     for old in (sheet, sheet.with_suffix(".html")):
         old.unlink()
     larger = fill(write(run, 5)[0], ["yes"] * 5, "other.tsv")
-    with pytest.raises(HeedError, match="not two copies of one sheet"):
+    with pytest.raises(HeedfulError, match="not two copies of one sheet"):
         report.main(["--score", files[0], larger])
 
 
@@ -183,43 +183,43 @@ def test_pictures_stand_in_the_html():
 
 def test_mistakes_are_one_sentence(run, tmp_path):
     sheet, _ = write(run, 2)
-    with pytest.raises(HeedError, match="exists, and may hold answers"):
+    with pytest.raises(HeedfulError, match="exists, and may hold answers"):
         write(run, 2)
-    with pytest.raises(HeedError, match="row 3: now_wrong is 'maybe', and should be yes or no"):
+    with pytest.raises(HeedfulError, match="row 3: now_wrong is 'maybe', and should be yes or no"):
         report.main(["--score", fill(sheet, ["yes", "maybe"])])
     other = tmp_path / "other.tsv"
     other.write_text("a\tb\n1\t2\n")
-    with pytest.raises(HeedError, match="has no column 'uid'"):
+    with pytest.raises(HeedfulError, match="has no column 'uid'"):
         report.main(["--score", str(other)])
-    with pytest.raises(HeedError, match="name the folder of a run, or --score"):
+    with pytest.raises(HeedfulError, match="name the folder of a run, or --score"):
         report.main([])
-    with pytest.raises(HeedError, match="one annotator or of two"):
+    with pytest.raises(HeedfulError, match="one annotator or of two"):
         report.main(["--score", *[str(sheet)] * 3])
     file = fill(sheet, ["yes", "no"])
     lines = (tmp_path / "filled.tsv").read_text()
     label = read_tsv(file)[0]["label"]
     (tmp_path / "filled.tsv").write_text(lines.replace(f"\t{label}\t", "\tneutral\t"))
-    with pytest.raises(HeedError, match="was not made of"):
+    with pytest.raises(HeedfulError, match="was not made of"):
         report.main(["--score", file])
     run.rename(tmp_path / "gone")
-    with pytest.raises(HeedError, match="is not there: name its folder"):
+    with pytest.raises(HeedfulError, match="is not there: name its folder"):
         report.main(["--score", file])
 
 
 @pytest.mark.parametrize(
     ("class_path", "settings", "message"),
     [
-        ("datamodules.Planted", {"n_validation": 59}, "are not the same: 1 are in one of them only"),
-        ("datamodules.Planted", {"grammar_seed": 1, **DATA}, "are not the same: 60 of 60 have another text"),
+        ("heedful.datamodules.Planted", {"n_validation": 59}, "are not the same: 1 are in one of them only"),
+        ("heedful.datamodules.Planted", {"grammar_seed": 1, **DATA}, "are not the same: 60 of 60 have another text"),
         ("os.system", {}, "names another class"),
-        ("datamodules.Planted", {"note": {"class_path": "os.system"}}, "names another class"),
-        ("datamodules.Planted", {"unheard_of": 1}, "is damaged, or of another version"),
+        ("heedful.datamodules.Planted", {"note": {"class_path": "os.system"}}, "names another class"),
+        ("heedful.datamodules.Planted", {"unheard_of": 1}, "is damaged, or of another version"),
     ],
 )
 def test_data_that_are_not_those_of_the_run_are_refused(run, class_path, settings, message):
     configure(run, class_path, settings)
-    with pytest.raises(HeedError, match=message):
+    with pytest.raises(HeedfulError, match=message):
         write(run)
     (run / "config.yaml").unlink()
-    with pytest.raises(HeedError, match="config.yaml does not exist"):
+    with pytest.raises(HeedfulError, match="config.yaml does not exist"):
         write(run)

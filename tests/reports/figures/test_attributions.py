@@ -10,8 +10,8 @@ import pytest
 from matplotlib.colors import to_hex
 from PIL import Image
 
-from reports.figures.attributions import COLUMN, WORDS, boxes_for_unknown_signs, figure, placed
-from reports.figures.explanations import color
+from heedful.reports.figures.attributions import COLUMN, WORDS, boxes_for_unknown_signs, figure, placed
+from heedful.reports.figures.explanations import color
 
 from word_cases import CASES
 
@@ -68,6 +68,6 @@ def test_of_many_the_first_are_drawn_and_it_says_so():
 
 
 def test_matplotlib_is_not_loaded_before_it_draws():
-    code = "import sys, reports.html.attributions; print('matplotlib' in sys.modules)"
+    code = "import sys, heedful.reports.html.attributions; print('matplotlib' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[3])
     assert ran.stdout.strip() == "False"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from records import HeedError, Measurement, MetricName, Section, Shown
-from reports.figures import causal_effects as causal_figure
-from reports.figures.causal_effects import collect, figure, short_names
+from heedful.records import HeedfulError, Measurement, MetricName, Section, Shown
+from heedful.reports.figures import causal_effects as causal_figure
+from heedful.reports.figures.causal_effects import collect, figure, short_names
 
 import written_results
 
@@ -112,22 +112,22 @@ def test_runs_measured_on_different_pairs_are_drawn_and_said_to_be(tmp_path, cap
 
 @pytest.mark.parametrize("name", ["f", "f.jpeg"])
 def test_another_kind_of_file_is_refused(tmp_path, name):
-    with pytest.raises(HeedError, match="must end in one of .png"):
+    with pytest.raises(HeedfulError, match="must end in one of .png"):
         causal_figure.main([save(tmp_path / "a"), "--output", name])
 
 
 def test_a_folder_without_results_is_named(tmp_path):
-    with pytest.raises(HeedError, match="results.json does not exist"):
+    with pytest.raises(HeedfulError, match="results.json does not exist"):
         causal_figure.main([str(tmp_path)])
 
 
 @pytest.mark.parametrize("nothing", [{"kinds": ()}, {"dce": None}])
 def test_results_without_causal_effects_are_refused(tmp_path, nothing):
-    with pytest.raises(HeedError, match="a/results.json holds no causal effects"):
+    with pytest.raises(HeedfulError, match="a/results.json holds no causal effects"):
         causal_figure.main([save(tmp_path / "a", **nothing), save(tmp_path / "b")])
 
 
 def test_matplotlib_is_not_loaded_before_it_draws():
-    code = "import sys, reports.figures.causal_effects; print('matplotlib' in sys.modules)"
+    code = "import sys, heedful.reports.figures.causal_effects; print('matplotlib' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[3])
     assert ran.stdout.strip() == "False"

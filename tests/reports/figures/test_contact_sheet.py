@@ -14,9 +14,18 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_hex
 from tensorboard.plugin_util import markdown_to_safe_html
 
-from records import generator
-from reports.figures.canvas import RED
-from reports.figures.contact_sheet import Pair, Unchanged, escaped, figure, markdown, shortened, title, unchanged
+from heedful.records import generator
+from heedful.reports.figures.canvas import RED
+from heedful.reports.figures.contact_sheet import (
+    Pair,
+    Unchanged,
+    escaped,
+    figure,
+    markdown,
+    shortened,
+    title,
+    unchanged,
+)
 
 LABELS = ("entailment", "neutral", "contradiction")
 ARROW = "\N{RIGHTWARDS ARROW}"
@@ -227,6 +236,6 @@ def test_without_pairs_the_figure_says_so():
 
 
 def test_matplotlib_is_not_loaded_before_it_draws():
-    code = "import sys, reports.figures.contact_sheet; print('matplotlib' in sys.modules)"
+    code = "import sys, heedful.reports.figures.contact_sheet; print('matplotlib' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[3])
     assert ran.stdout.strip() == "False"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.attributions.sample import example
-from records import Context
-from reports.figures.explanations import Word, color, explanations, legend, line_color, numbers
+from heedful.metrics.attributions.sample import example
+from heedful.records import Context
+from heedful.reports.figures.explanations import Word, color, explanations, legend, line_color, numbers
 
 from word_cases import CASES, several
 

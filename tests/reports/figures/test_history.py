@@ -1,7 +1,7 @@
 """The figure of headlines over epochs."""
 
-from records import Measurement
-from reports.figures.history import history_figure
+from heedful.records import Measurement
+from heedful.reports.figures.history import history_figure
 
 
 def test_the_figure_leaves_a_gap_where_a_value_is_undefined():

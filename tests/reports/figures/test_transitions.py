@@ -8,10 +8,10 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch
 
-from interventions.tables.allowed_transitions import LABELS
-from records import HeedError, Measurement, MetricName
-from reports.figures import transitions as transition_figure
-from reports.figures.transitions import collect, figure, style
+from heedful.interventions.tables.allowed_transitions import LABELS
+from heedful.records import HeedfulError, Measurement, MetricName
+from heedful.reports.figures import transitions as transition_figure
+from heedful.reports.figures.transitions import collect, figure, style
 
 import written_results
 
@@ -117,18 +117,20 @@ def test_the_command_writes_a_file_and_says_where(tmp_path, name, start, capsys)
 
 def test_another_kind_of_file_an_operation_that_was_not_measured_and_no_run_are_refused(tmp_path):
     run = save(tmp_path / "a", operations=("delete", "permute"))
-    with pytest.raises(HeedError, match="must end in one of .png"):
+    with pytest.raises(HeedfulError, match="must end in one of .png"):
         transition_figure.main([run, "--output", "f.jpeg"])
-    with pytest.raises(HeedError, match="a/results.json holds no transitions of --operation insert, but of: delete, p"):
+    with pytest.raises(
+        HeedfulError, match="a/results.json holds no transitions of --operation insert, but of: delete, p"
+    ):
         transition_figure.main([run, "--operation", "insert"])
-    with pytest.raises(HeedError, match="results.json does not exist"):
+    with pytest.raises(HeedfulError, match="results.json does not exist"):
         transition_figure.main([str(tmp_path)])
     written_results.save(tmp_path / "b")
-    with pytest.raises(HeedError, match="but of: none"):
+    with pytest.raises(HeedfulError, match="but of: none"):
         transition_figure.main([str(tmp_path / "b")])
 
 
 def test_matplotlib_is_not_loaded_before_it_draws():
-    code = "import sys, reports.figures.transitions; print('matplotlib' in sys.modules)"
+    code = "import sys, heedful.reports.figures.transitions; print('matplotlib' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[3])
     assert ran.stdout.strip() == "False"

@@ -5,8 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from records import HeedError
-from reports.html.attributions import main, page
+from heedful.records import HeedfulError
+from heedful.reports.html.attributions import main, page
 
 from word_cases import CASES, HOSTILE
 from written_results import save
@@ -93,9 +93,9 @@ def test_a_cell_says_what_is_known_of_it():
 
 
 def test_a_run_without_attributions_is_refused(tmp_path):
-    with pytest.raises(HeedError, match="has no attributions: evaluate the model with --evaluations attributions"):
+    with pytest.raises(HeedfulError, match="has no attributions: evaluate the model with --evaluations attributions"):
         main([str(save(tmp_path))])
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(HeedError, match=r"results\.json does not exist"):
+    with pytest.raises(HeedfulError, match=r"results\.json does not exist"):
         main([str(empty)])

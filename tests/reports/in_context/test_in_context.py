@@ -10,19 +10,19 @@ from statistics import mean, stdev
 
 import pytest
 
-from metrics.accuracy import accuracy
-from metrics.attentiveness import attentiveness
-from metrics.statistics import over_seeds as statistics
-from metrics.statistics.bootstrap import resample
-from records import NO_LABEL, SPAN, HeedError, MetricName
-from records.numbers.measurement import Measurement
-from records.rows import BASE
-from records.storage.results import read_evaluation, rows_file
-from records.task import SOFT
-from reports.in_context.__main__ import main
-from reports.in_context.folders import folders_of, read
-from reports.in_context.groups import groups_of
-from reports.in_context.summary import print_summary
+from heedful.metrics.accuracy import accuracy
+from heedful.metrics.attentiveness import attentiveness
+from heedful.metrics.statistics import over_seeds as statistics
+from heedful.metrics.statistics.bootstrap import resample
+from heedful.records import NO_LABEL, SPAN, HeedfulError, MetricName
+from heedful.records.numbers.measurement import Measurement
+from heedful.records.rows import BASE
+from heedful.records.storage.results import read_evaluation, rows_file
+from heedful.records.task import SOFT
+from heedful.reports.in_context.__main__ import main
+from heedful.reports.in_context.folders import folders_of, read
+from heedful.reports.in_context.groups import groups_of
+from heedful.reports.in_context.summary import print_summary
 
 import written_results
 from made_rows import make
@@ -350,14 +350,14 @@ def test_runs_that_do_not_belong_together_are_refused(tmp_path, settings, messag
     save(tmp_path / "a", rows_of())
     settings = {"rows": rows_of(seed=1), "seed": 1, **settings}
     save(tmp_path / "b", **settings)
-    with pytest.raises(HeedError) as error:
+    with pytest.raises(HeedfulError) as error:
         main([str(tmp_path / "a"), str(tmp_path / "b")])
     assert message in str(error.value).replace(str(tmp_path), "")
 
 
 def test_folders_without_prompts_are_refused(tmp_path):
     def refused(*folders):
-        with pytest.raises(HeedError) as error:
+        with pytest.raises(HeedfulError) as error:
             main([*folders])
         return str(error.value).replace(str(tmp_path), "")
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from records import Measurement, MetricName
-from reports import compare as report
-from reports.terminal.natural_logic import RULE, categories, print_categories
+from heedful.records import Measurement, MetricName
+from heedful.reports import compare as report
+from heedful.reports.terminal.natural_logic import RULE, categories, print_categories
 
 import written_results
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from metrics.accuracy import accuracy, noise
-from metrics.attentiveness import attentiveness
-from metrics.natural_logic.causal_effects import causal_effects
-from metrics.statistics.over_seeds import over_seeds
-from metrics.tables.challenge import HALF_ERROR, challenge
-from metrics.tables.transitions import invalid_transitions
-from records import Line, Measurement, MetricName, Section, Shown
-from reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
+from heedful.metrics.accuracy import accuracy, noise
+from heedful.metrics.attentiveness import attentiveness
+from heedful.metrics.natural_logic.causal_effects import causal_effects
+from heedful.metrics.statistics.over_seeds import over_seeds
+from heedful.metrics.tables.challenge import HALF_ERROR, challenge
+from heedful.metrics.tables.transitions import invalid_transitions
+from heedful.records import Line, Measurement, MetricName, Section, Shown
+from heedful.reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
 
 import written_results
 

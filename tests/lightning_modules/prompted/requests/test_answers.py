@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightning_modules.prompted.requests import answers as module
-from lightning_modules.prompted.requests.answers import LEASE, Answers, Totals, key_of
-from records import HeedError
+from heedful.lightning_modules.prompted.requests import answers as module
+from heedful.lightning_modules.prompted.requests.answers import LEASE, Answers, Totals, key_of
+from heedful.records import HeedfulError
 
 
 class Clock:
@@ -115,15 +115,15 @@ def test_many_keys_in_small_statements(keys, at_once):
 def test_a_file_of_something_else_is_named(tmp_path):
     path = tmp_path / "a.sqlite"
     path.write_bytes(b"SQLite format 3\x00" + bytes(range(256)) * 40)
-    with pytest.raises(HeedError, match=r"cache .*a\.sqlite is damaged, or not an SQLite file \(.*\): move it away"):
+    with pytest.raises(HeedfulError, match=r"cache .*a\.sqlite is damaged, or not an SQLite file \(.*\): move it away"):
         Answers(path, "run")
     path.unlink()
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE answers (x)")
     other.close()
-    with pytest.raises(HeedError, match=r"a\.sqlite is not a file of answers of this version of Heed"):
+    with pytest.raises(HeedfulError, match=r"a\.sqlite is not a file of answers of this version of Heedful"):
         Answers(path, "run")
-    with pytest.raises(HeedError, match="cannot be used"):
+    with pytest.raises(HeedfulError, match="cannot be used"):
         Answers(tmp_path, "run")
 
 
@@ -135,7 +135,7 @@ def test_a_damaged_file_is_named(tmp_path):
     content = bytearray(path.read_bytes())
     content[4096:] = b"\xff" * (len(content) - 4096)
     path.write_bytes(content)
-    with pytest.raises(HeedError, match=r"a\.sqlite is damaged"):
+    with pytest.raises(HeedfulError, match=r"a\.sqlite is damaged"):
         Answers(path, "run").get([str(i) for i in range(200)])
 
 

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from lightning_modules.prompted.requests import asker as module
-from lightning_modules.prompted.requests.answers import Answers
-from lightning_modules.prompted.requests.asker import Asker
-from lightning_modules.prompted.requests.reply import Reply, Request
-from lightning_modules.prompted.requests.server import Refused, Unusable
-from records import HeedError
+from heedful.lightning_modules.prompted.requests import asker as module
+from heedful.lightning_modules.prompted.requests.answers import Answers
+from heedful.lightning_modules.prompted.requests.asker import Asker
+from heedful.lightning_modules.prompted.requests.reply import Reply, Request
+from heedful.lightning_modules.prompted.requests.server import Refused, Unusable
+from heedful.records import HeedfulError
 
 
 def requests(*names: str) -> list[Request]:
@@ -55,7 +55,7 @@ def test_equal_requests_are_sent_once_and_a_second_time_never(answers, tmp_path)
     assert [reply.text for reply in asker.replies(requests(*names))] == names
     assert set(sent.counts.values()) == {1}
     assert 1 < sent.most <= 3
-    again = Asker(Sent({name: HeedError("never") for name in names}), Answers(tmp_path / "a.sqlite", "other"), 3)
+    again = Asker(Sent({name: HeedfulError("never") for name in names}), Answers(tmp_path / "a.sqlite", "other"), 3)
     assert [reply.text for reply in again.replies(requests(*names))] == names
     assert again.answers.totals().requests == 0
     assert (asker.reused, again.reused) == (0, 5)
@@ -92,7 +92,7 @@ def test_an_answer_that_cannot_be_read_is_asked_for_again(answers):
     assert sent.counts == {"a": 4, "b": 2}
     assert answers.totals().requests == 6
     asker = Asker(Sent({"c": Unusable("nonsense")}), answers, 2)
-    with pytest.raises(HeedError, match=r"^http://here/x sent, 4 times: nonsense\. The answers so far are kept"):
+    with pytest.raises(HeedfulError, match=r"^http://here/x sent, 4 times: nonsense\. The answers so far are kept"):
         asker.replies(requests("c"))
 
 
@@ -113,26 +113,28 @@ def test_another_run_asks_anew_where_an_answer_is_empty(answers, tmp_path):
 
 def test_what_fails_leaves_the_other_answers(answers, monkeypatch):
     monkeypatch.setattr(module, "GRACE", 1.0)
-    sent = Sent({"c": HeedError("no"), "d": ValueError("a secret")})
-    with pytest.raises(HeedError, match="^no$"):
+    sent = Sent({"c": HeedfulError("no"), "d": ValueError("a secret")})
+    with pytest.raises(HeedfulError, match="^no$"):
         Asker(sent, answers, 4).replies(requests("a", "b", "c", "e"))
     assert all(sent.counts[name] == 1 for name in "abe")
     healthy = Sent()
     assert [r.text for r in Asker(healthy, answers, 4).replies(requests("a", "b", "c", "e"))] == list("abce")
     assert healthy.counts == {"c": 1}
-    with pytest.raises(HeedError, match=r"^http://here/x: ValueError\. The answers"):
+    with pytest.raises(HeedfulError, match=r"^http://here/x: ValueError\. The answers"):
         Asker(sent, answers, 4).replies(requests("d"))
 
 
 def test_a_run_stops_before_it_sends_too_much(answers):
     sent = Sent({"z": lambda n: Reply("")})
     asker = Asker(sent, answers, 2, most=3)
-    with pytest.raises(HeedError, match=r"^max_requests 3: so many requests were sent, and more are needed\. The ans"):
+    with pytest.raises(
+        HeedfulError, match=r"^max_requests 3: so many requests were sent, and more are needed\. The ans"
+    ):
         asker.replies(requests(*"abcde"))
     assert sent.counts.total() == 3
     assert sorted(r.text for r in Asker(sent, answers, 2).replies(requests(*"abcde"))) == list("abcde")
     assert sent.counts == Counter("abcde")
-    with pytest.raises(HeedError, match="max_requests 6"):  # an empty answer would be asked for once more
+    with pytest.raises(HeedfulError, match="max_requests 6"):  # an empty answer would be asked for once more
         Asker(sent, answers, 2, most=6).replies(requests("z"))
     assert sent.counts["z"] == 1
 

@@ -6,9 +6,9 @@ import re
 import pytest
 from rich.console import Console
 
-from lightning_modules.prompted.requests import meter as module
-from lightning_modules.prompted.requests.answers import Totals
-from lightning_modules.prompted.requests.meter import Meter, cost, spent
+from heedful.lightning_modules.prompted.requests import meter as module
+from heedful.lightning_modules.prompted.requests.answers import Totals
+from heedful.lightning_modules.prompted.requests.meter import Meter, cost, spent
 
 
 def test_costs():

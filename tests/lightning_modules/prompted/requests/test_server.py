@@ -7,9 +7,9 @@ import socket
 
 import pytest
 
-from lightning_modules.prompted.requests.secrets import Secrets
-from lightning_modules.prompted.requests.server import Refused, Server, Unusable
-from records import HeedError
+from heedful.lightning_modules.prompted.requests.secrets import Secrets
+from heedful.lightning_modules.prompted.requests.server import Refused, Server, Unusable
+from heedful.records import HeedfulError
 
 from fake_server import FakeServer, Fault
 
@@ -67,7 +67,7 @@ def test_the_time_that_the_server_names_is_waited(monkeypatch):
     ],
 )
 def test_what_stays_is_one_sentence(waited, fault, said):
-    with pytest.raises(HeedError, match=said) as raised:
+    with pytest.raises(HeedfulError, match=said) as raised:
         ask(lambda body, n: fault, timeout=0.1 if fault.seconds else 5.0)
     assert "\n" not in str(raised.value)
 
@@ -91,11 +91,11 @@ def test_a_server_that_is_not_there(waited):
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     with pytest.raises(
-        HeedError, match=rf"^{url} cannot be reached \(.*refused\): start the server, or set OPENAI_BAS"
+        HeedfulError, match=rf"^{url} cannot be reached \(.*refused\): start the server, or set OPENAI_BAS"
     ):
         Server(url, None, 5.0).post("/x", BODY)
     assert len(waited) == 8
-    with pytest.raises(HeedError, match=rf"^{url} cannot be reached \(.*refused\): start the server"):
+    with pytest.raises(HeedfulError, match=rf"^{url} cannot be reached \(.*refused\): start the server"):
         Server(url, None, 5.0).require_reachable()
     assert len(waited) == 8
 
@@ -116,13 +116,15 @@ def test_what_is_not_json_may_come_right(body):
 @pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://x/v1", "http://", "http://h:port/v1"])
 def test_an_address_that_is_none(url):
     with pytest.raises(
-        HeedError, match="OPENAI_BASE_URL is not the address of a server, such as http://localhost:8000"
+        HeedfulError, match="OPENAI_BASE_URL is not the address of a server, such as http://localhost:8000"
     ):
         Server(url, "k", 1.0)
 
 
 def test_another_machine_wants_a_key():
-    with pytest.raises(HeedError, match="OPENAI_API_KEY is not set, and https://example.org/v1 is not on this machine"):
+    with pytest.raises(
+        HeedfulError, match="OPENAI_API_KEY is not set, and https://example.org/v1 is not on this machine"
+    ):
         Server("https://example.org/v1/", None, 1.0)
     assert Server("https://example.org/v1/", "k", 1.0).url == "https://example.org/v1"
     for host in ("localhost", "127.0.0.1:80", "[::1]:8000"):
@@ -166,7 +168,7 @@ def test_a_key_that_comes_back_escaped_is_hidden(status, waited):
     assert json.loads(body)["error"]["message"] == f"no {key}"
     try:
         told = json.dumps(ask(lambda sent, n: Fault(status, body), key)[0])
-    except (HeedError, Refused) as error:
+    except (HeedfulError, Refused) as error:
         told = str(error)
     assert "***" in told
     assert not any(form in told for form in (key, key[10:], escaped))

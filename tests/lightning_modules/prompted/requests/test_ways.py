@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightning_modules.prompted.requests.reply import Reply, Request
-from lightning_modules.prompted.requests.server import Unusable
-from lightning_modules.prompted.requests.ways import WAYS, require_known_pair
-from records import CLASSIFICATION, NO_LABEL, SPAN, Example, HeedError, Task
-from records.prompts.prompt import Prompt
-from records.prompts.wording import Wording
+from heedful.lightning_modules.prompted.requests.reply import Reply, Request
+from heedful.lightning_modules.prompted.requests.server import Unusable
+from heedful.lightning_modules.prompted.requests.ways import WAYS, require_known_pair
+from heedful.records import CLASSIFICATION, NO_LABEL, SPAN, Example, HeedfulError, Task
+from heedful.records.prompts.prompt import Prompt
+from heedful.records.prompts.wording import Wording
 
 LABELS = ("entailment", "neutral", "contradiction")
 TASK = Task(CLASSIFICATION, ("premise", "hypothesis"), LABELS, "neutral")
@@ -80,7 +80,7 @@ def test_an_empty_text_is_not_no_answer():
     assert way.read(way.reply(chat(""), prompt), prompt) == (NO_LABEL, None)
     assert way.read(way.reply(chat("I don't know."), prompt), prompt) == ("", None)
     for read in ("first_token", "systemone", "decisions"):
-        with pytest.raises(HeedError, match="read must be written where answers are texts"):
+        with pytest.raises(HeedfulError, match="read must be written where answers are texts"):
             WAYS[read](MODEL, True).require(prompt, task)
 
 
@@ -144,7 +144,7 @@ def test_labels_whose_first_tokens_are_not_told_apart():
     way = WAYS["first_token"](MODEL, True)
     alike = Prompt(Wording("{premise}{hypothesis}", "", {"entailment": "not so", "neutral": "Not here"}), TASK)
     with pytest.raises(
-        HeedError, match="cannot tell the answers not so, Not here, contradiction apart: they begin alik"
+        HeedfulError, match="cannot tell the answers not so, Not here, contradiction apart: they begin alik"
     ):
         way.require(alike, TASK)
     near = Prompt(Wording("{premise}{hypothesis}", "", {"entailment": "negative"}), TASK)
@@ -152,7 +152,7 @@ def test_labels_whose_first_tokens_are_not_told_apart():
     reply = way.reply(listed(("neu", -0.1), ("x", -3.0)), near)
     assert way.read(reply, near)[0] == "neutral"
     with pytest.raises(
-        HeedError, match="the first token 'ne', of probability 0.9, begins the answers negative, neutral"
+        HeedfulError, match="the first token 'ne', of probability 0.9, begins the answers negative, neutral"
     ):
         way.read(way.reply(listed(("ne", -0.1), ("x", -3.0)), near), near)
 
@@ -202,9 +202,9 @@ def test_decisions_that_are_none(p, said):
 
 def test_the_first_answer_shows_what_a_server_ignores():
     way = WAYS["systemone"](MODEL, True)
-    with pytest.raises(HeedError, match="gives each of Yes, Maybe, contradiction the same probability"):
+    with pytest.raises(HeedfulError, match="gives each of Yes, Maybe, contradiction the same probability"):
         require_known_pair(Reply(probabilities={"Yes": 1 / 3, "Maybe": 1 / 3, "contradiction": 1 / 3}), way, PROMPT)
-    with pytest.raises(HeedError, match="answers a first question with nothing.*raise max_tokens"):
+    with pytest.raises(HeedfulError, match="answers a first question with nothing.*raise max_tokens"):
         require_known_pair(Reply(), WAYS["written"](MODEL, True), PROMPT)
     require_known_pair(Reply("nonsense"), WAYS["written"](MODEL, True), PROMPT)
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metrics.attributions.methods import lime
-from metrics.attributions.methods.lime import coefficients, kernel
-from records import HeedError
+from heedful.metrics.attributions.methods import lime
+from heedful.metrics.attributions.methods.lime import coefficients, kernel
+from heedful.records import HeedfulError
 
 from word_games import planted_game, play, smooth_game, table_game
 
@@ -99,7 +99,7 @@ def test_one_word_is_mostly_shrunk():
 
 
 def test_less_than_two_samples_are_refused():
-    with pytest.raises(HeedError, match=r"samples is 1, but lime needs 2 or more for an example of 5 words"):
+    with pytest.raises(HeedfulError, match=r"samples is 1, but lime needs 2 or more for an example of 5 words"):
         play("lime", table_game(5, 0), [5], 1)
 
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metrics.attributions.methods import METHODS, lime, regression, shap
-from metrics.attributions.methods.method import demand
-from metrics.attributions.methods.regression import inverse
-from records import HeedError
+from heedful.metrics.attributions.methods import METHODS, lime, regression, shap
+from heedful.metrics.attributions.methods.method import demand
+from heedful.metrics.attributions.methods.regression import inverse
+from heedful.records import HeedfulError
 
 from word_games import ends, planted_game, play, smooth_game, table_game
 
@@ -115,7 +115,7 @@ def test_the_error_falls_as_the_budget_grows(method):
 
 
 def test_the_refusal_names_the_setting():
-    with pytest.raises(HeedError) as refusal:
+    with pytest.raises(HeedfulError) as refusal:
         demand("shap", 1, 2, 9)
     refusal.value.name_settings(r"--\1")
     assert str(refusal.value).startswith("--attributions.samples is 1, but shap needs 2 or more")

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from records import HeedError
+from heedful.records import HeedfulError
 
 from word_games import ends, mean_over_orders, orders_of_tree, planted_game, play, smooth_game, table_game
 
@@ -132,5 +132,5 @@ def test_rounds_are_few():
 
 
 def test_less_than_a_split_is_refused():
-    with pytest.raises(HeedError, match="samples is 1, but owen needs 2 or more for an example of 8 words"):
+    with pytest.raises(HeedfulError, match="samples is 1, but owen needs 2 or more for an example of 8 words"):
         play("owen", planted_game(0), [4, 4], 1)

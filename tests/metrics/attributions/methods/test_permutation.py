@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interventions.masks import antithetic_orders, prefixes
-from metrics.attributions.methods.permutation import mean_contributions
-from records import HeedError
+from heedful.interventions.masks import antithetic_orders, prefixes
+from heedful.metrics.attributions.methods.permutation import mean_contributions
+from heedful.records import HeedfulError
 
 from word_games import all_orders, mean_over_orders, pairwise_game, play, shapley_by_subsets, smooth_game, table_game
 
@@ -68,5 +68,7 @@ def test_words_without_a_part_in_the_game_have_nothing():
 
 
 def test_less_than_a_pair_is_refused():
-    with pytest.raises(HeedError, match="samples is 57, but permutation needs 58 or more for an example of 30 words"):
+    with pytest.raises(
+        HeedfulError, match="samples is 57, but permutation needs 58 or more for an example of 30 words"
+    ):
         play("permutation", smooth_game(30, 0), [15, 15], 57)

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interventions.masks import Coalitions, coalitions
-from metrics.attributions.methods.shap import is_scarce, shapley
-from records import HeedError
+from heedful.interventions.masks import Coalitions, coalitions
+from heedful.metrics.attributions.methods.shap import is_scarce, shapley
+from heedful.records import HeedfulError
 
 from word_games import ends, pairwise_game, planted_game, play, shapley_by_subsets, smooth_game, table_game
 
@@ -112,5 +112,5 @@ def test_words_without_a_part_in_the_game_have_nothing():
 
 
 def test_a_single_mask_is_no_pair():
-    with pytest.raises(HeedError, match="samples is 1, but shap needs 2 or more for an example of 3 words"):
+    with pytest.raises(HeedfulError, match="samples is 1, but shap needs 2 or more for an example of 3 words"):
         play("shap", table_game(3, 0), [3], 1)

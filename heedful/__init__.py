@@ -1,0 +1,35 @@
+"""Heedful tells you whether a classifier heeds all of its input.
+
+Importing this package loads no torch, no Lightning and no figures: each public name is found when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from heedful import rooms, torchvision_fix  # noqa: F401
+
+if TYPE_CHECKING:
+    from heedful.metrics import METRICS
+    from heedful.records import Context, Example, HeedfulError, Task
+    from heedful.records.rows import read_rows
+
+__all__ = ["METRICS", "Context", "Example", "HeedfulError", "Task", "read_rows"]
+
+HOMES = {  # public name to the module that has it
+    "METRICS": "heedful.metrics",
+    "Context": "heedful.records",
+    "Example": "heedful.records",
+    "HeedfulError": "heedful.records",
+    "Task": "heedful.records",
+    "read_rows": "heedful.records.rows",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

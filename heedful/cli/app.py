@@ -1,0 +1,313 @@
+"""The parts that train.py and evaluate.py share: the settings, the checks of them, the callbacks of every run."""
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from pytorch_lightning import Callback
+from pytorch_lightning.callbacks import EarlyStopping, ProgressBar
+from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
+from pytorch_lightning.plugins import CheckpointIO
+from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
+from pytorch_lightning.utilities.exceptions import MisconfigurationException
+
+from heedful.callbacks import EVALUATIONS, BestCheckpoint, Board, ContactSheet, Engine, RunFolder, Setting, WordSheet
+from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
+from heedful.callbacks.engine.engine import Planned
+from heedful.callbacks.engine.evaluation import Nothing
+from heedful.callbacks.outputs.board import BoardLogger
+from heedful.callbacks.outputs.progress import Progress
+from heedful.cli.allowed_classes import require_kinds
+from heedful.cli.messages import FLAG, Parser, Refusal, of_trainer, one_sentence, user_mistake
+from heedful.cli.model_forms import folder_name
+from heedful.cli.named_folder import claim_named
+from heedful.cli.prompting import prompts_of, show_requests
+from heedful.cli.remedies import require_head
+from heedful.cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
+from heedful.cli.short_forms import config_path, description
+from heedful.cli.spelling import located
+from heedful.datamodules import PairedData
+from heedful.datamodules.prompting import Prompting
+from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.lightning_internals import start_method
+from heedful.records import ExamplesBuilder, HeedfulError
+from heedful.records.storage.claim import release
+
+
+class HeedfulCLI(LightningCLI):
+    """LightningCLI with Heedful's callbacks and run folders.
+
+    Args:
+        evaluating: Whether nothing is trained: every evaluation is exhaustive and in full precision.
+        folder: Makes the folder for the run's output from (data name, model name, regime).
+        args: The command line, expanded. ``sys.argv`` stays as it is: processes that Lightning starts repeat it.
+    """
+
+    def __init__(self, evaluating: bool, folder: Callable[["HeedfulCLI"], Path], args: list[str]) -> None:
+        self.evaluating, self.make_folder = evaluating, folder
+        self.about: dict[str, Any] = {}  # goes into run.json
+        self.plain = [kind() for kind in EVALUATIONS.values() if not kind.has_settings]
+        self.engine: Engine | None = None
+        self.planned: dict[str, Planned] = {}  # the evaluations that have something to do
+        self.prompts: list[Any] = []  # of a model that is asked in context
+        try:
+            self._make(args)
+        except BaseException as error:
+            release()  # and leave no empty folder behind
+            if isinstance(error, HeedfulError):
+                error.name_settings(FLAG)
+            raise
+
+    def _make(self, args: list[str]) -> None:
+        super().__init__(
+            Classifier,
+            PairedData,
+            subclass_mode_model=True,
+            subclass_mode_data=True,
+            save_config_callback=None,
+            args=args,
+            run=False,
+            auto_configure_optimizers=False,
+            load_from_checkpoint_support=False,
+            seed_everything_default=0,
+            parser_class=Parser,
+            parser_kwargs={"description": description(self.evaluating), "usage": "%(prog)s [short forms] [settings]"},
+            trainer_defaults={
+                "max_epochs": 2,
+                "gradient_clip_val": 1.0,
+                "use_distributed_sampler": False,
+                "num_sanity_val_steps": 0,
+                "log_every_n_steps": 10,
+                "enable_model_summary": False,
+            },
+        )
+
+    def parse_arguments(self, parser: LightningArgumentParser, args: list[str]) -> None:
+        try:
+            self.config = parser.parse_args(args)
+        except Refusal as refusal:
+            raise located(refusal, parser, args) from None
+        require_kinds(self.config)
+        for flag, value in {"init_from": "RUN", "allow_package": "NAME", "resume": "RUN"}.items():
+            if self.config.get(flag) and f"--{flag}" not in args:
+                raise HeedfulError(f"{flag} is read before any file of settings: give it as --{flag} {value}.")
+        if self.config.seed_everything is True:
+            self.config.seed_everything = self.config.data.init_args.seed = drawn_seed()
+        if not 0 <= int(self.config.seed_everything or 0) < 2**32:
+            raise HeedfulError(f"--seed_everything {self.config.seed_everything} should be from 0 to {2**32 - 1}.")
+        if not self.evaluating:
+            require_same_settings(self.config, parser)
+        claim_named(self.config, self.evaluating)  # before anything is read
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        shown = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or self.evaluating)]
+        for kind in sorted(shown, key=lambda kind: not kind.in_training):
+            parser.add_lightning_class_args(kind, kind.metric.name)
+        if not self.evaluating:
+            parser.add_lightning_class_args(BestCheckpoint, "checkpoint")
+            parser.add_argument(
+                "--init_from", type=str | None, help="Finished run to take the model from, to train it on other data."
+            )
+            parser.add_argument(
+                "--allow_changed_data", type=bool, default=False, help="Go on though the examples are not the same."
+            )
+            parser.add_argument("--resume", type=str | None, help="Run that was stopped: go on with it, as configured.")
+            help_ = "Continue the run of this checkpoint; last: the one in --output."
+            parser.add_argument("--ckpt_path", type=str | None, help=help_)
+        else:
+            help_ = "What to evaluate: a run, or one of its checkpoints."
+            parser.add_argument("--checkpoint", type=str | None, help=help_)
+            help_ = f"Only these, of {', '.join(EVALUATIONS)}."
+            parser.add_argument("--evaluations", type=list[str] | str | None, help=help_)
+            parser.add_class_arguments(Prompting, "prompt")
+            help_ = "Say how many requests a server would get, and send none."
+            parser.add_argument("--dry_run", action="store_true", help=help_)
+        parser.add_argument(
+            "--allow_package", type=str | None, help="Python package that weights may come from; only named here."
+        )
+        parser.add_argument("--output", type=str | None, help="Folder of the results, instead of the one in runs/.")
+        parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=int)
+
+    @property
+    def model_name(self) -> str:
+        """The short name of the backbone, or its id as a folder name."""
+        settings = self.config.model.init_args
+        backbone = str(settings.get("backbone") or settings.get("name") or type(self.model).__name__)
+        return folder_name(backbone, self.config.model.class_path)
+
+    def before_instantiate_classes(self) -> None:
+        if not self.evaluating and show_if_finished(self.config, self.parser):
+            sys.exit(0)
+
+    def instantiate_classes(self) -> None:
+        try:
+            super().instantiate_classes()
+        except (MisconfigurationException, ImportError, ValueError) as error:
+            raise user_mistake(error) or HeedfulError(one_sentence(str(error))) from error
+
+    def check(self) -> None:
+        """Let mistakes show before a run folder is made.
+
+        Raises:
+            HeedfulError: The data cannot be read, the model does not fit them, or the checkpoint is damaged.
+        """
+        if (batches := self.config.trainer.accumulate_grad_batches) < 1:
+            raise HeedfulError(f"--trainer.accumulate_grad_batches {batches} must be at least 1.")
+        if not (norm := self.config.trainer.gradient_clip_val or 0) >= 0:  # gradients would be turned around
+            raise HeedfulError(f"--trainer.gradient_clip_val {norm} may not be negative.")
+        strategy = self.config_init["trainer"]["strategy"]
+        if re.search("spawn|fork|notebook", start_method(strategy)):
+            raise HeedfulError("--trainer.strategy: each process has to run the command from its beginning: use ddp.")
+        if isinstance(strategy, (FSDPStrategy, ModelParallelStrategy)) or "fsdp" in str(strategy):
+            raise HeedfulError("--trainer.strategy: a model in shards cannot be evaluated while it trains: use ddp.")
+        if not self.evaluating and self.config.checkpoint.get("dirpath"):
+            raise HeedfulError(
+                "--checkpoint.dirpath: checkpoints lie in the folder of the run; choose that with --output."
+            )
+        self.datamodule.allow_changed = not self.evaluating and self.config.allow_changed_data
+        self._prepare_model()
+        self.prompts = prompts_of(self.config_init.get("prompt"), self.model, self.datamodule)
+        self.model.require_precision(str(self.precision()))
+        self._plan_evaluations()
+        if self.evaluating and self.config.dry_run:
+            limit = self.config.trainer.limit_val_batches
+            show_requests(self.model, self.datamodule, self.planned.values(), self.prompts, limit)
+            sys.exit(0)
+        checkpoint = self.config.get("checkpoint" if self.evaluating else "ckpt_path")
+        if checkpoint is None:
+            self.model.require_weights()
+        else:
+            flag = f"--{'checkpoint' if self.evaluating else 'ckpt_path'} {checkpoint}"
+            require_whole(Path(checkpoint), flag)
+            require_of_run(outline(Path(checkpoint)), flag)
+            if not self.evaluating:
+                progress(Path(checkpoint))  # training goes on from more than weights
+
+    @property
+    def only(self) -> list[str] | None:
+        """The evaluations that were asked for, or None for all.
+
+        Raises:
+            HeedfulError: One is unknown, or none is named.
+        """
+        chosen = self.config.get("evaluations")
+        chosen = re.split(r"[\s,]+", chosen.strip()) if isinstance(chosen, str) else chosen
+        if unknown := [name for name in chosen or [] if name not in EVALUATIONS]:
+            raise HeedfulError(f"--evaluations {unknown[0]}: unknown; known are {', '.join(EVALUATIONS)}.")
+        if chosen == []:
+            raise HeedfulError(f"--evaluations names none of {', '.join(EVALUATIONS)}.")
+        return chosen
+
+    @property
+    def without_data(self) -> bool:
+        """Whether the evaluations that were asked for all bring examples of their own."""
+        return self.only is not None and all(EVALUATIONS[name].own for name in self.only)
+
+    def _prepare_model(self) -> None:
+        """Have the data read and the model fitted to them; without data, to the labels of its own head."""
+        if self.without_data:
+            self.datamodule.name = "-".join(self.only)
+            self.datamodule.pool = ExamplesBuilder(self.datamodule.task.parts).finish()
+        self.datamodule.setup("validate" if self.evaluating else "fit")
+        self.model.require_parts(self.datamodule.task)
+        self.model.keeps_head = self.evaluating
+        self.model.prepare(self.datamodule.task)
+        if self.without_data and self.model.answers:
+            self.datamodule.settle_labels(self.model.answers, default_label=None)
+            self.model.prepare(self.datamodule.task)
+        if self.evaluating:
+            self.model.require_learned_parts(self.datamodule.full_task.parts)
+            require_head(self.model, self.datamodule, self.config.checkpoint)
+
+    def _plan_evaluations(self) -> None:
+        """Have the evaluations make their plans, for which they read the examples that they bring."""
+        callbacks = [*self.plain, *map(self.config_init.get, self.parser.callback_keys)]
+        self.engine = Engine(self.evaluating, self.only)
+        self.engine.prepare(callbacks, Setting(self.datamodule, not self.evaluating, self._read))
+        self.planned = self.engine.planned
+        for name, nothing in self.engine.idle.items() if self.only else ():
+            raise HeedfulError(f"--evaluations {name} {nothing.reason}.")
+        for flag in (argument.partition("=")[0] for argument in sys.argv[1:] if argument.startswith("--")):
+            if self.evaluating and (name := flag[2:].partition(".")[0]) in EVALUATIONS.keys() - self.planned.keys():
+                nothing = self.engine.idle.get(name, Nothing("runs only where it is named: add it to --evaluations"))
+                raise HeedfulError(f"{flag}: {name} {nothing.reason}.")
+        for plan in (planned.plan for planned in self.planned.values() if planned.plan.inquiry is not None):
+            plan.inquiry.require(self.model.processor, plan.pool)
+        if not self.evaluating:
+            self.config_init["checkpoint"].require_known(self.engine, self.datamodule)
+            for callback in self.own_callbacks:
+                if isinstance(callback, EarlyStopping) and callback.strict:
+                    self.engine.require_monitored(callback.monitor, "--trainer.callbacks.monitor")
+
+    @property
+    def own_callbacks(self) -> list[Callback]:
+        """The callbacks that the command line names."""
+        own = self.config_init["trainer"]["callbacks"] or []
+        return own if isinstance(own, list) else [own]
+
+    @staticmethod
+    def _read(name: str, path: str | None) -> PairedData:
+        """A data module, set up, from the short name of a data set and its path."""
+        parser = Parser()
+        parser.add_subclass_arguments(PairedData, "data", required=True)
+        settings = [] if path is None else [f"--data.path={path}"]
+        config = parser.parse_args(["--data", config_path("data", name), *settings])
+        require_kinds(config)
+        data = parser.instantiate_classes(config).data
+        data.setup("validate")
+        return data
+
+    def precision(self) -> str:
+        """The precision that the user chose; else bf16 to train on a GPU that has it, and fp32."""
+        config = self.config_init["trainer"]
+        on_gpu = config["accelerator"] in ("auto", "gpu", "cuda") and torch.cuda.is_available()
+        half = on_gpu and not self.evaluating and torch.cuda.is_bf16_supported()
+        return config["precision"] or ("bf16-mixed" if half else "32-true")
+
+    def instantiate_trainer(self, **kwargs: Any) -> Any:
+        self.check()
+        config = self.config_init["trainer"]
+        folder = self.make_folder(self) if is_first() else None
+        outputs = [RunFolder(folder, self.save_config, self.about), ContactSheet(), WordSheet()]
+        callbacks = [*self.plain, self.engine, *outputs]
+        if self.evaluating:
+            kwargs["logger"] = config["logger"] or False
+        else:
+            callbacks.append(Board(self.hyperparameters()))
+            if config["logger"] in (None, True) and not config["fast_dev_run"]:
+                kwargs["logger"] = BoardLogger(str(folder), name="", version="", default_hp_metric=False)
+        own = self.own_callbacks
+        if config["enable_progress_bar"] is not False and not any(isinstance(c, ProgressBar) for c in own):
+            callbacks.append(Progress())
+        config["callbacks"] = [*callbacks, *own]
+        plugins = config["plugins"] or []
+        plugins = plugins if isinstance(plugins, list) else [plugins]
+        if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
+            config["plugins"] = [*plugins, AtomicCheckpointIO()]
+        try:
+            return super().instantiate_trainer(**kwargs | {"precision": self.precision()})
+        except (MisconfigurationException, ImportError, RuntimeError, TypeError, ValueError) as error:
+            raise HeedfulError(f"--trainer{of_trainer(str(error))}") from error
+
+    def hyperparameters(self) -> dict[str, Any]:
+        """The settings by which runs are compared; TensorBoard shows the first five of the alphabet at once."""
+        data = self.datamodule
+        chosen = {"data": data.name, "model": self.model_name, "regime": data.regime, "seed": data.seed}
+        chosen |= {"epochs": self.config.trainer.max_epochs, "learning_rate": self.model.learning_rate}
+        return chosen | {"train_batch_size": data.batch_size}
+
+    def save_config(self, path: Path) -> None:
+        """Write the whole configuration, so that ``--config`` repeats the run, in a folder of its own."""
+        config = self.config.clone()
+        config["output"] = None
+        if not self.evaluating:
+            config["ckpt_path"] = config["resume"] = config["init_from"] = None
+            config["allow_changed_data"] = False
+        self.parser.save(config, path, skip_unset=False, overwrite=True, multifile=False)
+
+    def callback(self, kind: type) -> Any:
+        """The trainer's callback of a class."""
+        return next(c for c in self.trainer.callbacks if isinstance(c, kind))

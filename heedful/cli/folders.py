@@ -1,0 +1,122 @@
+"""Where a command writes: into a folder of its own, which it claims, and never over what something else has left."""
+
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from heedful.callbacks import Evaluation
+from heedful.callbacks.checkpoints.files import outline
+from heedful.callbacks.outputs.run_folder import new_version
+from heedful.cli.app import HeedfulCLI
+from heedful.cli.model_forms import with_run
+from heedful.cli.named_folder import claim_named, held_in
+from heedful.cli.runs import differences, tidy
+from heedful.cli.short_forms import expand
+from heedful.records import HeedfulError, writing
+from heedful.records.storage.claim import claim, missing
+from heedful.records.storage.results import RUN, read_run
+
+LONGEST = 24  # of a value in a name
+
+
+def run_folder(cli: HeedfulCLI, *tail: str) -> Path:
+    """The folder of the run to be continued, ``--output``, or a new ``runs/<data>/<model>/<tail>/version_N``.
+
+    Raises:
+        HeedfulError: ``--output`` holds something, or another process writes into the folder.
+    """
+    if named := claim_named(cli.config, cli.evaluating):
+        tidy(named.folder)
+        return named.folder
+    parent = Path("runs", cli.datamodule.name, cli.model_name, *tail)
+    made = missing(parent)
+    with writing(parent):
+        folder = new_version(parent)
+    claim(folder, str(folder), [folder.resolve(), *(path.resolve() for path in made)])
+    return folder
+
+
+def evaluation_folder(cli: HeedfulCLI) -> Path:
+    """The folder for an evaluation of a checkpoint, claimed; ``cli.about`` then says what is special about it.
+
+    A plain ``evaluate.py --checkpoint FILE`` has the name of the data, the checkpoint and the evaluations. Whatever
+    else was set stands behind that, with a hash of all of it. The same settings and examples have the same folder.
+
+    Raises:
+        HeedfulError: Another process writes there, or the folder holds something else.
+    """
+    checkpoint, about = Path(cli.config.checkpoint).absolute(), identity(cli)
+    run, settings, sha256 = checkpoint.parent.parent, about["settings"], about["sha256"]
+    cli.about["evaluation"] = about
+    parts = [] if cli.without_data else [cli.datamodule.name, cli.datamodule.evaluated]
+    parts += [checkpoint.stem, *(e.title for e in _evaluations(cli) if e.own or cli.only or e.title != e.name)]
+    name = "-".join(part for part in parts if part != "best")
+    hashed = "-".join([name, *_words(settings, cli), sha256[:8]])
+    elsewhere = checkpoint.parent.name != "checkpoints"
+    for folder in [run / "evaluations" / n for n in ([] if settings or elsewhere else [name]) + [hashed]]:
+        if is_free(folder, sha256):
+            claim(folder, str(folder))
+            tidy(folder)
+            return folder
+    raise HeedfulError(
+        f"{folder} holds something else than this evaluation: move it away, or choose a folder by --output."
+    )
+
+
+def identity(cli: HeedfulCLI) -> dict[str, Any]:
+    """Name the checkpoint, the special settings and the examples of an evaluation, with a hash of them all.
+
+    Of a run that is not finished, a checkpoint of the same name is another one after each epoch: its steps tell.
+    """
+    checkpoint = Path(cli.config.checkpoint).absolute()
+    pools = [cli.datamodule.pool, *(planned.plan.pool for planned in cli.planned.values())]
+    about: dict[str, Any] = {"checkpoint": str(checkpoint.relative_to(checkpoint.parent.parent))}
+    about |= {"steps": outline(checkpoint).get("global_step"), "settings": special(cli)}
+    about |= {"examples": sorted({pool.fingerprint for pool in pools if pool is not None})}
+    return about | {"sha256": hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()}
+
+
+def special(cli: HeedfulCLI) -> dict[str, Any]:
+    """The settings that a plain ``evaluate.py --checkpoint FILE`` does not have, by their dotted names."""
+    plain = cli.parser.parse_args(expand(with_run(["--checkpoint", cli.config.checkpoint])))
+    return {name: now for name, (_, now) in differences(plain, cli.config, cli.parser).items()}
+
+
+def _words(settings: Mapping[str, Any], cli: HeedfulCLI) -> list[str]:
+    """A few of the settings in words for a name: not those that the rest of the name says."""
+    said = {"evaluations", *(e.name for e in _evaluations(cli) if e.own)}
+    if any(argument.partition("=")[0] == "--data" for argument in sys.argv):
+        said.add("data")  # whose file differs from that of the run in much
+    words = []
+    for name, value in settings.items():
+        if name.split(".")[0] not in said and ".splits." not in name:
+            text = "" if value is None or isinstance(value, dict | list) else str(value)
+            short = len(text) <= LONGEST and re.fullmatch(r"[\w.,-]+", text)
+            words.append("_".join([name.rsplit(".", 1)[-1], *([text] if short else [])]))
+    return words[:3]
+
+
+def is_free(folder: Path, sha256: str) -> bool:
+    """Whether a folder holds at most what the same evaluation has left."""
+    if not folder.is_dir():
+        return not folder.exists()
+    if set(held_in(folder)) <= {"config.yaml"}:  # killed before it wrote run.json, an evaluation has no results
+        return True
+    if not (folder / RUN).is_file():  # of several prompts, each has a folder inside
+        inside = [folder / name for name in held_in(folder)]
+        return all(path.is_dir() and is_free(path, sha256) for path in inside)
+    try:
+        about = read_run(folder)
+    except HeedfulError:
+        return False
+    evaluation = about.get("evaluation")
+    return isinstance(evaluation, dict) and evaluation.get("sha256") == sha256
+
+
+def _evaluations(cli: HeedfulCLI) -> list[Evaluation]:
+    """Those that have something to do."""
+    return [planned.evaluation for planned in cli.planned.values()]

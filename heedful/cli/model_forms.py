@@ -1,0 +1,175 @@
+"""A model that the command line names: by its hub id or its folder, or by a run (--checkpoint, --init_from)."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from transformers import PretrainedConfig
+
+from heedful.callbacks.checkpoints.files import best_of, require_whole
+from heedful.callbacks.outputs.run_folder import is_finished
+from heedful.cli.runs import classes_in_configs, config_of, settings_in_configs, take
+from heedful.lightning_modules.pretrained.backbones import has_weights, is_hub_id, quiet
+from heedful.records import HeedfulError
+from heedful.records.storage.named_configs import named_configs
+from heedful.records.storage.yaml_files import read_yaml
+from heedful.reports.runs import short_name
+
+FAMILY_OF = {  # type of a model to its family, where that is not the encoder
+    "t5": "Seq2Seq",
+    "mt5": "Seq2Seq",
+    "umt5": "Seq2Seq",
+    "longt5": "Seq2Seq",
+    "switch_transformers": "Seq2Seq",
+    "vilt": "Vilt",
+    "blip": "Blip",
+}
+
+
+def backbone_form(name: str) -> list[str] | None:
+    """The arguments that ``--model NAME`` stands for, where it is a hub id or the folder of a model; None of others.
+
+    Args:
+        name: What follows ``--model``; a named model with this backbone brings its settings.
+
+    Raises:
+        HeedfulError: It is a folder of something else, or a path where there is none.
+    """
+    path = Path(name)
+    if path.is_dir() and not (path / "config.json").is_file():
+        hint = (
+            ": use --init_from of train.py, or --checkpoint of evaluate.py" if (path / "config.yaml").is_file() else ""
+        )
+        is_what = "is a run" if hint else "is not the folder of a model: it has no config.json"
+        raise HeedfulError(f"--model {name} {is_what}{hint}.")
+    if not path.is_dir():
+        if "/" not in name or path.suffix in (".yaml", ".yml", ".json"):
+            return None
+        if not is_hub_id(name):
+            raise HeedfulError(f"--model {name}: there is no such folder, and no model of the hub is called so.")
+    for file in named_configs("model").values():
+        if yaml.safe_load(file.read_text())["init_args"].get("backbone") == name:
+            return ["--model", str(file)]
+    return ["--model", f"heedful.lightning_modules.{_family(name)}", "--model.backbone", name]
+
+
+def folder_name(backbone: str, class_path: str) -> str:
+    """What the folder of a model's results is called: its short name, that of the run that it is from, or its id."""
+    if name := short_name(backbone, class_path):
+        return name
+    run = Path(backbone).resolve()
+    if run.parts[-2:] == ("checkpoints", "backbone"):  # exported by a run: named as that run
+        of_run = run.parents[1].name
+        return run.parents[3].name if re.fullmatch(r"version_\d+", of_run) else of_run
+    return re.sub(r"[^\w.-]+", "-", backbone).strip("-").lower()
+
+
+def _family(name: str) -> str:
+    try:
+        with quiet():
+            config: dict[str, Any] = PretrainedConfig.get_config_dict(name)[0]
+    except Exception:  # which is said when the model is loaded
+        return "Encoder"
+    architectures = config.get("architectures") or []
+    if any("ForSequenceClassification" in str(one) for one in architectures):
+        return "Encoder"
+    if "BlipForQuestionAnswering" in architectures:
+        return "BlipAnswers"
+    if any(str(one).endswith(("ForCausalLM", "LMHeadModel")) for one in architectures):
+        return "CausalLM"
+    return FAMILY_OF.get(str(config.get("model_type")), "Encoder")
+
+
+def with_run(argv: Sequence[str]) -> list[str]:
+    """Take the model, and the data if they are not named, from the run that ``--checkpoint`` names, or lies in.
+
+    Of a run, ``best.ckpt`` is taken, or ``last.ckpt`` if it kept no best.
+
+    Raises:
+        HeedfulError: The checkpoint does not exist, is damaged or lies in no run folder; or a file says where the model
+            comes from.
+    """
+    given, rest = take(argv, "--checkpoint")
+    if given is None:
+        return list(argv)
+    named, checkpoint = _without_model(rest, "--checkpoint"), Path(given)
+    if checkpoint.is_dir():
+        run = config_of(checkpoint, f"--checkpoint {given}").parent
+        checkpoint = best_of(run, f"--checkpoint {given}", is_finished(run))
+        argv = [*rest, "--checkpoint", str(checkpoint)]
+    require_whole(checkpoint, f"--checkpoint {given}")
+    run = checkpoint.absolute().parent.parent
+    saved = _saved(config_of(run, f"--checkpoint {given}"), run / "checkpoints" / "backbone")
+    found = ["--model", json.dumps(saved["model"])]
+    settings, in_files = saved.get("natural_logic") or {}, settings_in_configs(rest, "natural_logic")
+    for name, value in settings.items():  # what was measured in training is measured again
+        if value is not None and name not in in_files:
+            found.append(f"--natural_logic.{name}={value}")
+    if "data" not in named and not any(a == "--data" or a.startswith("--data=") for a in argv):
+        saved["data"]["init_args"].pop("seed", None)
+        found += ["--data", json.dumps(saved["data"])]
+    return [*found, *argv]
+
+
+def _saved(config: Path, backbone: Path) -> dict[str, Any]:
+    """The configuration of a run, with the model that it exported, which knows the names of its labels.
+
+    Raises:
+        HeedfulError: It is damaged.
+    """
+    try:
+        saved = read_yaml(str(config), str(config))
+        settings = saved["model"]["init_args"]
+        settings |= {"backbone": str(backbone)} | dict.fromkeys({"labels"} & settings.keys())
+        data = saved["data"]["init_args"]
+        data["max_validation"] = None  # an evaluation takes all examples
+        if isinstance(data.get("answers"), int):  # that many of the training split, which need not be at hand
+            data["answers"] = str(backbone / "config.json")
+    except (HeedfulError, KeyError, TypeError):
+        raise HeedfulError(f"{config} is damaged: train.py wrote no such configuration.") from None
+    return saved
+
+
+def initialised(argv: Sequence[str]) -> list[str]:
+    """Take the model, its settings and its weights from the run that ``--init_from`` names; other flags override.
+
+    The weights are those that the run exported when it was done, of its best checkpoint. Everything else, the data and
+    the trainer among them, is as if the flag were not there.
+
+    Raises:
+        HeedfulError: There is no such run, it is not done, or another flag says where the model comes from.
+    """
+    given, rest = take(argv, "--init_from")
+    if given is None:
+        return list(argv)
+    sources = ["--model", "--model.backbone", "--model.init_args.backbone", "--resume"]
+    if take(rest, "--ckpt_path")[0] != "last":  # which only repeats the command, and is nothing at the first start
+        sources.append("--ckpt_path")
+    if clash := [flag for flag in sources if flag in {a.partition("=")[0] for a in rest}]:
+        raise HeedfulError(f"--init_from names the run that the model comes from: leave {clash[0]} out.")
+    _without_model(rest, "--init_from")
+    run = Path(given)
+    if not run.is_dir():
+        raise HeedfulError(f"--init_from {given} is not the folder of a run.")
+    config, backbone = config_of(run, f"--init_from {given}"), run / "checkpoints" / "backbone"
+    if not (backbone.is_dir() and has_weights(str(backbone))):
+        raise HeedfulError(f"--init_from {given}: no weights in {backbone}, so finish that run with --resume {given}.")
+    return ["--model", json.dumps(_saved(config, backbone)["model"]), *rest]
+
+
+def _without_model(argv: Sequence[str], flag: str) -> set[str]:
+    """What the files of --config name a class for: at most "data".
+
+    Raises:
+        HeedfulError: One names a model.
+    """
+    classes = classes_in_configs(argv)
+    if clash := [path for path, kinds in classes.items() if "model" in kinds]:
+        raise HeedfulError(
+            f"{flag} names the run that the model comes from, and --config {clash[0]} names another one: leave the "
+            "model out of that file."
+        )
+    return set().union(*classes.values())

@@ -1,0 +1,108 @@
+"""Models that are asked in context: the prompts that are measured, one after the other, each in a folder of its own."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+from heedful.callbacks import RunFolder
+from heedful.callbacks.engine.engine import Planned
+from heedful.callbacks.engine.forecast import forecast
+from heedful.cli.runs import is_first
+from heedful.datamodules import PairedData
+from heedful.datamodules.prompting import Prompting
+from heedful.lightning_modules import Classifier, Endpoint
+from heedful.lightning_modules.prompted.requests.meter import cost
+from heedful.records import HeedfulError
+from heedful.records.prompts.prompt import Prompt
+
+CHARACTERS = 4  # of a token, about, in English
+
+
+def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData) -> list[Prompt]:
+    """The prompts to measure; none for a model that is asked without one.
+
+    Args:
+        prompting: The settings; None in training.
+        model: The model.
+        data: The data, set up.
+
+    Raises:
+        HeedfulError: The model reads no prompts, and settings of prompts are given; it cannot read one of them; or it
+            is to be trained, and cannot be.
+    """
+    if prompting is None:
+        if model.needs_prompt:
+            raise HeedfulError(f"{model.description} is asked in context, and not trained here: use evaluate.py.")
+        return []
+    if not model.reads_prompts and prompting != Prompting():
+        raise HeedfulError(
+            f"--prompt: {model.description} is not asked in context; --model smollm2, a T5 or --model endpoint is."
+        )
+    prompts = prompting.prompts(data, model.own_wording) if model.needs_prompt or prompting != Prompting() else []
+    for prompt in prompts:
+        model.prompt_with(prompt)  # those that it cannot read are refused before anything is measured
+    return prompts
+
+
+def each_prompt(prompts: Sequence[Prompt], model: Classifier, run: RunFolder) -> Iterator[None]:
+    """Prepare a model for one prompt after the other; once for nothing where there is none.
+
+    The results of one prompt alone belong into the folder of the command; of several, each has a folder inside it.
+    """
+    whole = run.folder
+    for prompt in prompts:
+        model.prompt_with(prompt)
+        inside = whole and len(prompts) > 1
+        run.begin(whole / name_of(prompt) if inside else whole, {"prompt": prompt.as_dict()})
+        yield
+    if not prompts:
+        yield
+
+
+def name_of(prompt: Prompt) -> str:
+    """The folder of a prompt among others of the same command."""
+    return f"{prompt.name}-{prompt.kind}-k{prompt.tuples}-seed{prompt.seed}"
+
+
+def show_requests(
+    model: Classifier,
+    data: PairedData,
+    planned: Collection[Planned],
+    prompts: Sequence[Prompt],
+    limit: int | float | None,
+) -> None:
+    """Print how many requests an evaluation sends at most, and about how many tokens; nothing is sent.
+
+    Args:
+        model: Must be an endpoint.
+        data: The data, set up.
+        planned: The evaluations.
+        prompts: The prompts that are measured.
+        limit: The trainer's limit_val_batches.
+
+    Raises:
+        HeedfulError: It is another model.
+    """
+    if not isinstance(model, Endpoint):
+        raise HeedfulError(
+            "--dry_run counts the requests to a server, and this model is none: name one with --endpoint."
+        )
+    totals: dict[str, list[int]] = {}
+    for prompt in prompts:
+        model.prompt_with(prompt)
+        for name, amount in forecast(data, planned, model.processor, limit).items():
+            total = totals.setdefault(name, [0, 0])
+            total[0], total[1] = total[0] + amount.inputs, total[1] + -(-amount.length // CHARACTERS)
+    if is_first():
+        print("\n".join(_lines(totals, len(prompts), model)))
+
+
+def _lines(totals: dict[str, list[int]], prompts: int, model: Endpoint) -> list[str]:
+    """The lines of :func:`show_requests`: of each kind of inputs its requests and tokens, and the sum."""
+    totals = {**totals, "together": [sum(column) for column in zip(*totals.values(), strict=True)]}
+    of, most = f" for {prompts} prompts" if prompts > 1 else "", model.most_written
+    shown = [f"{model.description}{of}: at most, where nothing is in {model.cache} yet"]
+    for name, (requests, tokens) in totals.items():
+        paid = f", {cost(tokens, requests * (most or 0), model.prices):,.2f} USD" if model.prices else ""
+        shown.append(f"  {name:9} {requests:>10,} requests   about {tokens:>12,} tokens to read{paid}")
+    limit = f"Each writes at most {most} tokens" if most is not None else "Tokens that are written are not limited"
+    more = f"{prompts} more show" if prompts > 1 else "one more shows"
+    return [*shown, f"{limit}; {more} what the server can do. Nothing was sent."]

@@ -1,0 +1,75 @@
+"""The command that works where a model does not know the labels of the data."""
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from heedful.datamodules import PairedData
+from heedful.lightning_modules import Classifier
+from heedful.lightning_modules.pretrained.labels import OtherQuestion, is_two_class
+from heedful.records import HeedfulError, is_entailment
+
+NEGATION = "not_entailment"
+
+
+def require_head(model: Classifier, data: PairedData, checkpoint: str | None) -> None:
+    """A model that is not trained here must know the labels of the data.
+
+    Args:
+        model: Fitted to the data.
+        data: The data, set up.
+        checkpoint: The checkpoint that the command names.
+
+    Raises:
+        HeedfulError: It does not know them; the message has a command that works.
+    """
+    try:
+        model.require_head()
+    except OtherQuestion as error:
+        columns = getattr(data, "columns", None)
+        spellings = (columns and columns.labels) or dict.fromkeys(data.task.labels, ())
+        run = checkpoint and Path(checkpoint).parents[1]
+        told = remedy(sys.argv[1:], model.answers or (), spellings, run and str(run))
+        raise HeedfulError(f"{error.args[0]} {told}") from None
+
+
+def remedy(
+    argv: Sequence[str],
+    head: Sequence[str],
+    spellings: Mapping[str, Sequence[str | int]],
+    checkpoint: str | None,
+) -> str:
+    """A sentence with a command: to ask the data what the model answers, or to train the model on the data.
+
+    Args:
+        argv: What follows evaluate.py.
+        head: Names of the outputs of the model.
+        spellings: Label of the data to its spellings.
+        checkpoint: The run that ``argv`` names, or a checkpoint of it; None for a model that was never trained here.
+    """
+    if is_two_class(head) and sum(map(is_entailment, spellings)) == 1 and len(spellings) > 2:
+        (entailment,) = filter(is_entailment, spellings)
+        others = [text for name in spellings if name != entailment for text in (name, *spellings[name])]
+        labels = f"{{{entailment}: {_listed(spellings[entailment])}, {NEGATION}: {_listed(others)}}}"
+        two = ["--data.labels", labels, "--data.default_label", NEGATION]
+        return f"In two classes: {shlex.join(['python', 'evaluate.py', *argv, *two])}"
+    kept = ("--data", "--partial") if checkpoint else ("--data", "--partial", "--model")
+    source = ["--init_from", checkpoint] if checkpoint else []
+    return f"To train it on them: {shlex.join(['python', 'train.py', *source, *_flags(argv, kept)])}"
+
+
+def _listed(texts: Sequence[str | int]) -> str:
+    return f"[{', '.join(map(str, texts))}]"
+
+
+def _flags(argv: Sequence[str], kept: tuple[str, ...]) -> list[str]:
+    """The flags of these groups, with their values."""
+    flags: list[str] = []
+    keeps = False
+    for argument in argv:
+        if argument.startswith("--"):
+            keeps = argument.partition("=")[0].split(".")[0] in kept
+        if keeps:
+            flags.append(argument)
+    return flags

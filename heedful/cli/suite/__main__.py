@@ -1,0 +1,64 @@
+"""Train, measure and rank the models of a suite; what is finished is not done again.
+
+python -m heedful.cli.suite configs/suite/msgs.yaml --data_path DIR              DIR: the folder of all data
+python -m heedful.cli.suite configs/suite/msgs.yaml --data_path DIR --only train,morph
+python -m heedful.cli.suite FILE --data_path DIR --output runs/suites/msgs --evaluations accuracy
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from heedful.cli.suite.plan import EVALUATIONS, Suite
+from heedful.cli.suite.running import run
+from heedful.records import HeedfulError, run_command, stopping
+from heedful.records.storage.claim import claim
+
+NAME = "suite"
+
+
+def main(argv: list[str]) -> None:
+    options = _parser().parse_args(argv)
+    suite = Suite(Path(options.suite), options.data_path)
+    output = Path(options.output or Path("runs", "suites", suite.name))
+    every = suite.steps(output, options.evaluations)
+    steps = every
+    if options.only is not None:
+        chosen = options.only.split(",")
+        tags = sorted(frozenset().union(*(step.tags for step in every)))
+        if unknown := [tag for tag in chosen if tag not in tags]:
+            raise HeedfulError(
+                f"--only {unknown[0]}: there is no such step, set or model; there are {', '.join(tags)}."
+            )
+        steps = [step for step in every if step.tags & set(chosen)]
+    claim(output, f"--output {output}")
+    run(steps, every)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"python -m heedful.cli.{NAME}",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("suite", help="the YAML file of the suite")
+    parser.add_argument("--data_path", help="folder of all data, $DATA in the file")
+    parser.add_argument("--output", help="folder of the suite; by default runs/suites/NAME")
+    parser.add_argument("--only", help="some steps: train, evaluate, rank, or names of sets and models, with commas")
+    parser.add_argument(
+        "--evaluations", default=EVALUATIONS, help="by default %(default)s; without attributions nothing is ranked"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    stopping.listen()
+    try:
+        run_command(NAME, main)
+    except KeyboardInterrupt:
+        print(f"\n{NAME}: stopped by Ctrl-C: the same command goes on.", file=sys.stderr)
+        sys.exit(130)
+    except stopping.Stopped as stop:
+        print(f"\n{NAME}: stopped by SIGTERM: the same command goes on.", file=sys.stderr)
+        sys.exit(stop.code)

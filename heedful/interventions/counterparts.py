@@ -1,0 +1,151 @@
+"""The four intervention sets of natural logic: pairs of examples that differ in context or in inserted words alone.
+
+Source: "Estimating the Causal Effects of Natural Logic Features in Transformer-Based NLI Models", §3.1 and table 4.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from heedful.interventions.base import Changes, Expectation
+from heedful.records import Examples, HeedfulError, generator
+from heedful.records.rows import NO_DRAW, lists_of
+
+VARIABLES = ("context", "insertion", "monotonicity", "relation", "gold")
+SETS: dict[str, tuple[bool, ...]] = {  # whether a match is equal to its seed in each of these (table 4)
+    "I0": (False, True, False, True, False),
+    "I1": (True, False, True, False, False),
+    "I2": (False, True, True, True, True),
+    "I3": (True, False, True, True, True),
+}
+CHANGED = {"I0": "context", "I1": "insertion", "I2": "context", "I3": "insertion"}
+KEPT = {"context": "insertion", "insertion": "context"}
+IDS = {"context": "meta.context", "insertion": "meta.pair"}  # of a word pair whichever way it stands
+MONOTONE, RELATED = ("up", "down"), ("leq", "geq", "none")  # what table 1 knows
+
+
+class Design:
+    """Composed examples as the five variables of the causal diagram.
+
+    Args:
+        pool: Examples with the meta columns of :func:`~heedful.interventions.natural_logic.compose`.
+
+    Attributes:
+        inside: Examples that can be in a set: bool [pool]. Left out are those of a context that is neither upward nor
+            downward monotone, of a relation that table 1 does not know, and what repeats another example word for word.
+        left_out: How many are left out, by reason.
+    """
+
+    def __init__(self, pool: Examples) -> None:
+        missing = [name for name in (*VARIABLES[:4], "pair") if name not in pool.meta]
+        if missing:
+            raise HeedfulError(
+                f"Natural-logic examples need the column {missing[0]!r}; there are {', '.join(pool.meta)}."
+            )
+        self.pool = pool
+        columns = {name: list(pool.column(f"meta.{name}")) for name in VARIABLES[:4]}
+        columns["gold"] = list(pool.column("label"))
+        self.codes = np.stack([_codes(columns[name]) for name in VARIABLES])
+        neither = ~np.isin(columns["monotonicity"], MONOTONE)
+        unknown = ~neither & ~np.isin(columns["relation"], RELATED)
+        first = np.zeros(len(pool), dtype=bool)
+        first[np.unique(self.codes[:2], axis=1, return_index=True)[1]] = True
+        self.inside = first & ~neither & ~unknown
+        repeated = int((~first & ~neither & ~unknown).sum())
+        self.left_out = {"neither": int(neither.sum()), "eq": int(unknown.sum()), "repeated": repeated}
+        self._sharing = {name: self._by(self.codes[k]) for k, name in enumerate(VARIABLES[:2])}
+
+    def _by(self, codes: np.ndarray) -> list[np.ndarray]:
+        """Positions inside, by code, ascending."""
+        order = np.argsort(codes, kind="stable")
+        starts = np.searchsorted(codes[order], np.arange(1, codes.max(initial=-1) + 1))
+        return [positions[self.inside[positions]] for positions in np.split(order, starts)]
+
+    def matches(self, name: str, i: int) -> np.ndarray:
+        """Positions of all examples that stand to position ``i`` as a set of table 4 demands: int64, ascending."""
+        kept = KEPT[CHANGED[name]]
+        near = self._sharing[kept][self.codes[VARIABLES.index(kept), i]]
+        same = self.codes[:, near] == self.codes[:, i : i + 1]
+        return near[(same == np.array(SETS[name])[:, None]).all(axis=0)]
+
+
+@dataclass(frozen=True)
+class Counterparts:
+    """One of the sets I0 to I3: seed examples, each with all of its matches.
+
+    A match is an example of the pool itself, whose prediction is known already. Effects do not condition on the base
+    prediction.
+
+    Attributes:
+        name: I0, TCE(C on Y); I1, TCE(W on Y); I2, DCE(S -> Y); I3, DCE(T -> Y).
+        design: The pool's variables.
+        seeds: uids of the seed examples.
+        settings: How many seeds were asked for, and whether they are paired.
+    """
+
+    name: str
+    design: Design = field(repr=False, compare=False)
+    seeds: frozenset[str] = field(repr=False)
+    settings: tuple[str | int | bool, ...] = ()
+    version: int = 1
+    draws: int = 0
+    limit: int | None = None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (CHANGED[self.name],)
+
+    @property
+    def expectation(self) -> Expectation:
+        return "stay" if SETS[self.name][-1] else "change"
+
+    def eligible(self, pool: Examples, positions: np.ndarray, answers: pa.Array) -> np.ndarray:
+        seeds = pa.array(sorted(self.seeds), pa.string())
+        return pc.is_in(pool.uids.take(positions), value_set=seeds).to_numpy(zero_copy_only=False)
+
+    def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
+        matches = [self.design.matches(self.name, i) for i in positions.tolist()]
+        bases = np.repeat(positions, [len(of_seed) for of_seed in matches])
+        known = np.concatenate([positions[:0], *matches])
+        (part,), uids = self.parts, pool.uids.take(known)
+        kept, changed = (
+            pc.binary_join_element_wise(name, pool.texts(IDS[name], of), " ")
+            for name, of in ((KEPT[part], bases), (part, known))
+        )
+        clusters = lists_of(pool.uids.take(bases), kept, changed)
+        draws, variant = np.full(len(known), NO_DRAW, dtype=np.int16), pool.texts(f"meta.{part}", known)
+        return Changes(bases, draws, clusters, known=known, partner=uids, variant=variant)
+
+
+def counterparts(design: Design, seeds: int, seed: int, paired: bool = False) -> list[Counterparts]:
+    """The four sets.
+
+    Args:
+        design: The pool's variables.
+        seeds: How many seed examples each set has (the paper's 400); all there are, if fewer.
+        seed: The run's seed; which examples are seeds depends on it and their uids alone.
+        paired: Whether the two sets that change the same part have the same seeds, all with a match in both. Otherwise
+            each set draws its own, as in the paper, and some have no match (those of relation "none" in I0).
+    """
+    inside = np.flatnonzero(design.inside).tolist()
+    found = []
+    for name, part in CHANGED.items():
+        candidates: Iterable[int] = inside
+        if paired:
+            both = [other for other in SETS if CHANGED[other] == part]
+            candidates = (i for i in inside if all(len(design.matches(other, i)) for other in both))
+        uids = _sample([design.pool.uid(i) for i in candidates], seeds, seed, part if paired else name)
+        found.append(Counterparts(name, design, frozenset(uids), (seeds, paired)))
+    return found
+
+
+def _sample(uids: Sequence[str], n: int, seed: int, purpose: str) -> list[str]:
+    """The ``n`` uids that come first by hash; those of a smaller ``n`` are among them."""
+    return sorted(uids, key=lambda uid: generator(seed, "natural_logic", purpose, uid).random())[:n]
+
+
+def _codes(values: Sequence[str]) -> np.ndarray:
+    return np.unique(np.asarray(values, dtype=object).astype(str), return_inverse=True)[1]

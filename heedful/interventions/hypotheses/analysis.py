@@ -1,0 +1,269 @@
+"""Analysis of a hypothesis: numbers, dates, quantifiers, negations, verbs; and entities, where a parser is there.
+
+:class:`RuleAnalyser` knows closed lists of words and patterns, and nothing of syntax. ``spacy_analyser.py`` adds
+entities and main verbs.
+"""
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import NamedTuple, Protocol
+
+from heedful.records.word_lists import word_lists
+
+WORDS = word_lists(__file__)
+INCREASE, DECREASE = "increase", "decrease"
+MONOTONICITY: dict[str, dict[str, str]] = WORDS["monotonicity"]  # governor to label to direction
+MONOTONICITY |= {word: MONOTONICITY[like] for word, like in WORDS["alike"].items()}
+OPPOSITE: dict[str, str] = WORDS["opposite"]
+TIMES = frozenset(WORDS["times"])
+MONTHS: list[str] = WORDS["months"]
+SEASONS: dict[str, str] = WORDS["seasons"]
+UNITS: list[str] = WORDS["units"]
+TENS: list[str] = WORDS["tens"]
+# a sentence with one of these is not upward monotone everywhere
+NEGATIVE = re.compile(
+    r"\b(?:no|not|never|none|neither|nor|nobody|nothing|cannot|without|hardly|barely|unlike|except|if|failed|fails|fail"
+    r"|lacks?|lacked|refused|unable|unless|false|other than)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+SUPERLATIVE = re.compile(
+    r"\b(?:first|last|only|most|least|latest|earliest|\w{3,}est|(?:any|every)(?:one|body)|whoever)\b"
+    r"(?<!at least)(?<!at most)",
+    re.IGNORECASE,
+)
+QUANTIFIERS = re.compile(
+    r"\b(?:all of the|all of|all the|all|every|each of the|each|most of the|most of|most|many of the|many of|many"
+    r"|several of the|several of|several|some of the|some of|some|multiple|various|numerous|a lot of|lots of"
+    r"|always|sometimes|often)\b",
+    re.IGNORECASE,
+)
+_GOVERNORS = "|".join(sorted(MONOTONICITY, key=len, reverse=True))
+_GOVERNED = re.compile(rf"\b({_GOVERNORS})\s+(?:(?:US|USD)?[$£€₹]\s?|the age of |age |the year |turning )?$", re.I)
+_UNDER = re.compile(r"\S+ (?:\w+ ){0,2}(?:labels?|names?|titles?|companies|brands|presidents?|kings?|rulers?)\b")
+_WORD_NUMBER = "|".join([*reversed(TENS), *reversed(UNITS[2:])])
+_NUMBER = re.compile(
+    r"(?<![\w.,:/'’#–-])(?:(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+    rf"|(?P<words>(?:(?:{'|'.join(TENS)})[- ](?:{'|'.join(UNITS[1:10])})|(?:{_WORD_NUMBER}))(?![\w-])))"
+    r"(?![\w:/–'’-]|[.,]\d)",
+    re.IGNORECASE,
+)
+# beside a number in words, more of it: "two hundred fifty"
+_MORE_BEFORE = re.compile(rf"\b(?:{'|'.join([*UNITS, *TENS])}|hundred|thousand|million|billion)[\s-]+$", re.IGNORECASE)
+_MORE_BEHIND = re.compile(
+    rf"(?:\s(?:hundred|thousand|million|billion))*[\s-]+(?:{'|'.join([*UNITS, *TENS])})\b", re.IGNORECASE
+)
+_YEAR = re.compile(r"(?<![\w.,:/$£€–-])(1[0-9]\d\d|20\d\d)(['’]?s)?(?![\w:/–-]|[.,]\d)")
+_YEAR_WORDS = frozenset(WORDS["before_years"]) | {month.lower() for month in MONTHS}
+_MONTH = re.compile(rf"\b({'|'.join(MONTHS)})\b")
+_SEASON = re.compile(rf"\b(?:in|of|during) (?:the )?({'|'.join(SEASONS)})(?:time)?\b", re.IGNORECASE)
+_NAMING, _CAPITALS = frozenset(WORDS["naming"]), frozenset(WORDS["not_names"])
+
+
+class Number(NamedTuple):
+    """A number and what governs it: a key of MONOTONICITY, in lower case, or ""."""
+
+    start: int
+    end: int
+    value: Decimal
+    governor: str
+    governor_start: int  # -1 where nothing governs it
+
+
+class Date(NamedTuple):
+    """A year, a decade, a month or a season, and what governs it (see :class:`Number`)."""
+
+    start: int
+    end: int
+    unit: str
+    value: int  # of a year or decade; the position of a month in the year from 0; 0 for a season
+    governor: str
+    governor_start: int
+
+
+class Span(NamedTuple):
+    """Where something stands, and what it is: the type of an entity; the word itself otherwise."""
+
+    start: int
+    end: int
+    what: str
+
+
+class Verb(NamedTuple):
+    """The finite verb of the main clause, and what it becomes when it is negated ("was", "was not")."""
+
+    start: int
+    end: int
+    negated: str
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """The findings of an analyser in a text; all spans are positions in it.
+
+    Attributes:
+        text: The text.
+        numbers: Numbers that can be changed; none of these is part of a date or of a name.
+        dates: Years, decades, months, seasons.
+        quantifiers: all, every, many, ...
+        negations: no, not, never, ...; a text with one of them is not taken for monotone.
+        verb: The finite verb of the main clause.
+        entities: Persons, locations and organisations.
+    """
+
+    text: str
+    numbers: tuple[Number, ...] = ()
+    dates: tuple[Date, ...] = ()
+    quantifiers: tuple[Span, ...] = ()
+    negations: tuple[Span, ...] = ()
+    verb: Verb | None = None
+    entities: tuple[Span, ...] = ()
+
+
+class Analyser(Protocol):
+    """Finds what can be perturbed.
+
+    Attributes:
+        name: Which analyser, with its version: another one makes other examples.
+        knows_entities: Whether it finds entities.
+    """
+
+    name: str
+    knows_entities: bool
+
+    def analyse(self, text: str) -> Analysis:
+        """Analyse a text."""
+        ...
+
+
+@dataclass(frozen=True)
+class RuleAnalyser:
+    """Numbers, dates, quantifiers and negations by lists and patterns; no entities.
+
+    Example:
+        >>> RuleAnalyser().analyse("He was active for over 30 years.").numbers
+        (Number(start=23, end=25, value=Decimal('30'), governor='over', governor_start=18),)
+    """
+
+    name: str = "rules-2"
+    knows_entities: bool = False
+
+    def analyse(self, text: str) -> Analysis:
+        dates = _dates(text)
+        return Analysis(
+            text,
+            numbers=_numbers(text, dates),
+            dates=dates,
+            quantifiers=_spans(QUANTIFIERS, text),
+            negations=_spans(NEGATIVE, text),
+            verb=auxiliary(text),
+        )
+
+
+def to_words(value: int) -> str:
+    """A number below 100 in words: 25 is "twenty-five"."""
+    if value < 20:
+        return UNITS[value]
+    ten, unit = divmod(value, 10)
+    return TENS[ten - 2] + (f"-{UNITS[unit]}" if unit else "")
+
+
+def before(text: str, start: int) -> str:
+    """The word in front of a position, in lower case; "" where there is none."""
+    found = re.search(r"([\w.]+)\W*$", text[:start])
+    return found[1].lower() if found else ""
+
+
+def _spans(pattern: re.Pattern[str], text: str) -> tuple[Span, ...]:
+    return tuple(Span(*m.span(), m[0].lower()) for m in pattern.finditer(text))
+
+
+def _governor(text: str, start: int) -> tuple[str, int]:
+    found = _GOVERNED.search(text[:start])
+    if not found or (found[1].lower() == "under" and _UNDER.match(text[start:])):
+        return "", -1
+    return found[1].lower(), found.start(1)
+
+
+def _dates(text: str) -> tuple[Date, ...]:
+    found = []
+    for m in _YEAR.finditer(text):
+        governor = _governor(text, m.start())
+        day = re.search(r"\d,\s$", text[: m.start()])  # March 29, 1979
+        counted = governor[0] not in (*TIMES, "") and before(text, m.start()) != "year"
+        if (
+            not counted
+            and not _is_name(text[: m.start()])
+            and (day or before(text, m.start()) in ({"the"} if m[2] else set()) | _YEAR_WORDS)
+        ):
+            found.append(Date(*m.span(), "decade" if m[2] else "year", int(m[1]), *governor))
+    for m in _MONTH.finditer(text):
+        if m[0] not in ("May", "March") or before(text, m.start()) in _YEAR_WORDS or text[m.end() :][1:2].isdigit():
+            found.append(Date(*m.span(), "month", MONTHS.index(m[0]), *_governor(text, m.start())))
+    found += [Date(*m.span(1), "season", 0, "", -1) for m in _SEASON.finditer(text)]
+    return tuple(sorted(found))
+
+
+def _is_name(left: str) -> bool:
+    """Whether a year belongs to a name, as in "the War of 1812"."""
+    found = re.search(r"([A-Z]\w+) of $", left)
+    return bool(found) and found[1] not in MONTHS and found[1].lower() not in SEASONS
+
+
+def _numbers(text: str, dates: tuple[Date, ...]) -> tuple[Number, ...]:
+    found = []
+    for m in _NUMBER.finditer(text):
+        start, end = m.span()
+        governor = _governor(text, start)
+        word = re.search(r"([\w.&'-]+)\s*[$£€₹]?$", text[:start])
+        previous = word[1] if word else ""
+        named = previous[:1].isupper() and previous.lower() not in _CAPITALS
+        year_like = re.fullmatch(r"1[0-9]{3}|20[0-9]{2}", m[0]) and not governor[0]
+        in_date = any(abs(start - d.end) < 3 or abs(d.start - end) < 3 or d.start <= start < d.end for d in dates)
+        compound = re.match(r" (?:hundred|thousand|million|billion)? ?and (?:\d|[a-z]+ty|\w+teen)", text[end:])
+        aged = re.search(r"\b(?:age|turning)\s+(?:of )?$", text[:start])
+        timed = governor[0] in TIMES and not aged  # "after 5 years": how long, and not since when
+        ranged = re.match(r"\s?(?:to|or|and|-|–|x|×|by) ?\d", text[end:])
+        half = m["words"] and (_MORE_BEFORE.search(text[:start]) or _MORE_BEHIND.match(text[end:]))
+        if (
+            year_like
+            or in_date
+            or compound
+            or half
+            or timed
+            or ranged
+            or (not governor[0] and (named or _naming(previous)))
+        ):
+            continue
+        found.append(Number(start, end, _value(m), *governor))
+    return tuple(found)
+
+
+def _naming(previous: str) -> bool:
+    return previous.lower().rstrip(".") in _NAMING
+
+
+def _value(m: re.Match[str]) -> Decimal:
+    if m["digits"]:
+        return Decimal(m["digits"].replace(",", ""))
+    words = re.split("[- ]", m["words"].lower())
+    return Decimal(sum((TENS.index(w) + 2) * 10 if w in TENS else UNITS.index(w) for w in words))
+
+
+_AUXILIARY = re.compile(r"\b(is|was|are|were|has|have|had|did|does)\b")
+_PARTICIPLE = re.compile(r"\s+(?:\w+ly\s+)?(?:been|won|had|made|become|gone|held|sold|played|\w+ed|\w+en)\b")
+_OBJECT = re.compile(r"\s+(?:an?|the|two|three|four|five|six|many|several|multiple|more|less|over|at least|\d)\b")
+SUBORDINATE = re.compile(
+    r"\b(?:who|which|that|when|where|while|whose|because|as|than|since|before|after|although|time|until|once)\b", re.I
+)
+_DO: dict[str, str] = WORDS["do"]
+
+
+def auxiliary(text: str) -> Verb | None:
+    """The first auxiliary, unless a subordinate clause may have begun."""
+    m = _AUXILIARY.search(text)
+    if m is None or SUBORDINATE.search(text[: m.start()]):
+        return None
+    if m[1] in _DO and not _PARTICIPLE.match(text[m.end() :]):
+        return Verb(*m.span(), _DO[m[1]]) if _OBJECT.match(text[m.end() :]) else None
+    return Verb(*m.span(), f"{m[1]} not")

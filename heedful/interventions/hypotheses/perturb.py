@@ -1,0 +1,215 @@
+"""Perturbed hypotheses (Gupta et al. 2022, "Is My Model Using the Right Evidence?", §4): six kinds of changes that keep
+the label of a hypothesis, or flip it, while the table stays as it is. All six make an entailed hypothesis a
+contradiction; three of them make some contradictions entailed, which the paper did by hand.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from heedful.interventions.base import EachExample, Expectation
+from heedful.interventions.hypotheses.analysis import Analyser
+from heedful.interventions.hypotheses.claim import Claim, Edits, words
+from heedful.interventions.hypotheses.complements import COMPLEMENTS
+from heedful.interventions.hypotheses.entities import has_name, names_of
+from heedful.interventions.hypotheses.modifiers import has_clause, readable
+from heedful.interventions.hypotheses.quantities import numbers
+from heedful.interventions.hypotheses.rules import RULES
+from heedful.interventions.hypotheses.text_edits import Edit, apply_edits
+from heedful.interventions.tables.operations import table_column
+from heedful.records import Changed, Examples, HeedfulError, generator
+from heedful.records.pool.contents import content_id
+
+KINDS = tuple(RULES)
+Direction = Literal["preserved", "flipped"]
+DIRECTIONS: tuple[Direction, ...] = ("preserved", "flipped")
+VERSIONS = {  # of those that are no longer the first; the others make the same examples as ever
+    ("entities", "flipped"): 2,
+    ("entities", "preserved"): 2,
+    ("nominal_modifiers", "flipped"): 2,
+    ("negation", "preserved"): 2,
+    ("negation", "flipped"): 3,
+    ("numbers", "preserved"): 2,
+    ("numbers", "flipped"): 3,
+    ("dates", "flipped"): 3,
+    ("dates", "preserved"): 3,
+}
+DRAWN = 1  # keys the draws in place of the version: what the rules still allow is drawn as it was
+
+
+class Source:
+    """A split with its hypotheses and tables, and what their perturbation takes from other examples.
+
+    Args:
+        pool: Examples with a hypothesis and a table, also where the model reads the hypothesis alone.
+        analyser: What finds entities and numbers.
+        hypothesis: The part that is changed.
+        table: The part that is the table.
+        labels: How the data call entailment and contradiction.
+
+    Raises:
+        HeedfulError: A part is missing, or is no table.
+    """
+
+    def __init__(
+        self,
+        pool: Examples,
+        analyser: Analyser,
+        hypothesis: str = "hypothesis",
+        table: str = "premise",
+        labels: tuple[str, str] = ("entailment", "contradiction"),
+    ) -> None:
+        self.pool, self.analyser, self.hypothesis, self.table, self.labels = pool, analyser, hypothesis, table, labels
+        self._claim: tuple[str, Claim | None] = "", None  # the last one: each kind of change asks for it again
+        if hypothesis not in pool.parts or table not in pool.tables:
+            raise HeedfulError(
+                f"Hypotheses are perturbed where {table!r} is a table and {hypothesis!r} a text; the parts are "
+                f"{', '.join(pool.parts)}."
+            )
+
+    def holds(self, uid: str) -> bool:
+        """Whether an example is one of the split."""
+        try:
+            self.pool.position(uid)
+        except KeyError:
+            return False
+        return True
+
+    @cached_property
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """Type of entity to the names in the split's hypotheses, as far as their own tables bear them out."""
+        found: dict[str, set[str]] = defaultdict(set)
+        columns = [self.pool.column(f"parts.{part}") for part in (self.hypothesis, self.table)]
+        for text, table in zip(*columns, strict=True) if self.analyser.knows_entities else ():
+            for start, end, kind in self.analyser.analyse(text).entities:
+                if words(text[start:end]) and has_name(table, text[start:end], kind):
+                    found[kind].add(text[start:end])
+        return names_of(found)
+
+    @cached_property
+    def values(self) -> Mapping[str, tuple[str, ...]]:
+        """Key to the values that the split's tables have there and that can stand in a sentence."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for table in {t.encode(): t for t in self.pool.column(f"parts.{self.table}")}.values():
+            for key, values in table.rows:
+                if has_clause(key):
+                    found[key].update(readable(values))
+        return {key: tuple(sorted(values)) for key, values in found.items()}
+
+    def claim(self, uid: str) -> Claim | None:
+        """The hypothesis of an example, or None where its label is neither entailment nor contradiction."""
+        if self._claim[0] != uid:
+            self._claim = uid, self._read(uid)
+        return self._claim[1]
+
+    def opposite(self, label: str) -> str:
+        """The other one of entailment and contradiction."""
+        return self.labels[1 - self.labels.index(label)]
+
+    def cluster(self, uid: str) -> str:
+        """The cluster of an example: its table."""
+        return f"table {self.pool.value(table_column(self.pool, self.table), self.pool.position(uid))}"
+
+    def _read(self, uid: str) -> Claim | None:
+        i = self.pool.position(uid)
+        label = self.pool.value("label", i)
+        if label not in self.labels:
+            return None
+        example = self.pool[i]
+        found = self.analyser.analyse(example.parts[self.hypothesis])
+        return Claim(found, label == self.labels[0], example.parts[self.table], self.names, self.values)
+
+
+@dataclass(frozen=True)
+class PerturbHypothesis(EachExample):
+    """One change of one kind of each hypothesis that allows one, drawn among all that it allows.
+
+    Attributes:
+        kind: One of KINDS.
+        direction: "preserved": the label stays; "flipped": an entailed hypothesis becomes a contradiction, or a
+            contradiction one that is entailed.
+        source: The split, with its tables.
+        half_or_double: Flip each number of an entailed hypothesis to its half or double, as the paper does, and not the
+            words that govern it: a number that is governed by "over" doubles, one by "under" is halved. That these
+            flip the label is not sure.
+    """
+
+    kind: str
+    direction: Direction
+    source: Source = field(repr=False, compare=False)
+    half_or_double: bool = False
+    draws: int = 1
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS or self.direction not in DIRECTIONS:
+            raise HeedfulError(
+                f"Hypotheses are perturbed by {', '.join(KINDS)}, each {' or '.join(DIRECTIONS)}, and not by "
+                f"{self.kind!r}, {self.direction!r}."
+            )
+        if self.kind == "entities" and not self.source.analyser.knows_entities:
+            raise HeedfulError(
+                "Entities are found by spaCy alone: give a SpacyAnalyser, or leave the kind 'entities' out."
+            )
+
+        if self.half_or_double and (self.kind, self.direction) != ("numbers", "flipped"):
+            raise HeedfulError("Only numbers become half or double, and only to flip the label.")
+
+    @property
+    def version(self) -> int:
+        return VERSIONS.get((self.kind, self.direction), 1)
+
+    @property
+    def name(self) -> str:
+        return f"perturb/{self.kind}/{self.direction}"
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        return (self.source.hypothesis,)
+
+    @property
+    def expectation(self) -> Expectation:
+        return "change" if self.direction == "flipped" else "stay"
+
+    @property
+    def settings(self) -> tuple[str | int | bool, ...]:
+        own = ("half_or_double",) if self.half_or_double else ()
+        return (self.kind, self.direction, self.source.analyser.name, self.source.pool.fingerprint, *own)
+
+    def covers(self, uid: str) -> bool:
+        return self.source.holds(uid)  # what counts besides is the gold label
+
+    def edits(self, uid: str, draw: int, seed: int) -> tuple[Edit, ...]:
+        """The edits of one draw; none where the hypothesis allows no such change."""
+        claim = self.source.claim(uid)
+        if claim is None:
+            return ()
+        rng = generator(seed, self.name, DRAWN, uid, draw)
+        options = self._options(claim, rng)
+        return options[int(rng.integers(len(options)))] if options else ()
+
+    def _options(self, claim: Claim, rng: np.random.Generator) -> list[Edits]:
+        flip = self.direction == "flipped"
+        if flip and not claim.entailed:
+            return COMPLEMENTS[self.kind](claim) if self.kind in COMPLEMENTS else []
+        if self.half_or_double:
+            return numbers(claim, flip, rng, half_or_double=True)
+        return RULES[self.kind](claim, flip, rng)
+
+    def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
+        edits = self.edits(uid, draw, seed)
+        if not edits:
+            return []
+        base, part = pool[uid], self.source.hypothesis
+        text = apply_edits(base.parts[part], edits)
+        example = replace(
+            base,
+            parts={**base.parts, part: text},
+            label=self.source.opposite(base.label) if self.direction == "flipped" else base.label,
+            groups={**base.groups, part: content_id(text)},
+        )
+        return [Changed(example, variant="; ".join(map(str, edits)), clusters=(uid, self.source.cluster(uid)))]

@@ -1,0 +1,226 @@
+"""How numbers and dates in a hypothesis change: by the monotonicity of what governs them (table 2), or by far."""
+
+import re
+from decimal import Decimal
+
+import numpy as np
+
+from heedful.interventions.hypotheses.analysis import (
+    DECREASE,
+    INCREASE,
+    MONOTONICITY,
+    MONTHS,
+    OPPOSITE,
+    SEASONS,
+    SUPERLATIVE,
+    TIMES,
+    Date,
+    Number,
+    to_words,
+)
+from heedful.interventions.hypotheses.claim import Claim, Edits
+from heedful.interventions.hypotheses.text_edits import Edit
+from heedful.records.word_lists import word_lists
+
+WORDS = word_lists(__file__)
+ONCE = re.compile(rf"\b(?:{'|'.join(WORDS['once'])})\b", re.IGNORECASE)
+OR_SO = re.compile(rf"\b(?:or|and) (?:{'|'.join(WORDS['or_so'])})\b", re.IGNORECASE)
+BOUNDED = re.compile(  # "a minimum of 50", "over about 50"; what governs the number directly is found before
+    rf"\b(?:(?:{'|'.join(MONOTONICITY)})\s+(?:\S+\s+){{1,2}}|(?:{'|'.join(WORDS['bounds'])})\s+(?:\S+\s+){{0,2}})$",
+    re.IGNORECASE,
+)
+AND_MORE = re.compile(r"\s?\+|\s?plus\b", re.IGNORECASE)  # "50+ awards"
+GAMES = re.compile(r"\s(?:\w+ )?(?:olympics|olympiad|games|season)\b", re.IGNORECASE)  # "the 84 Olympics"
+LATEST = 2020  # no year after this is made up
+YEARS = re.compile(r"(?<![\d,.])(?:1\d{3}|20\d\d)(?!\d|[,.]\d)")
+SPAN = re.compile(
+    r"(?<![\d,.])(1\d{3}|20\d\d)\)?\s?(?:-|–|—|to|until)\s?(?:(?:\w+\.?,?\s){0,2}(\d{4})|(\d\d)(?!\d)|(?=present|now|current))",
+    re.IGNORECASE,
+)
+NEAREST, FARTHEST = 5, 40  # years between a year and the one that is made of it
+OPEN_ENDED = re.compile(  # "by the end of May 1990": another date may be true as well
+    rf"\b(?:{'|'.join([*TIMES, *WORDS['open_ended']])})\s+"
+    rf"(?:(?:{'|'.join([*WORDS['of_dates'], *MONTHS, *SEASONS])}|\d{{1,2}}(?:st|nd|rd|th)?),?\s+)*$",
+    re.IGNORECASE,
+)
+BETWEEN = re.compile(r"\bbetween\b", re.IGNORECASE)
+DURING = re.compile(  # "took place over 16 days" says how long, and not more than 16
+    r"\b(?:place|held|spread|occurred|happened|recorded|filmed|shot|painted|made|written|span\w*|cover\w*) over$",
+    re.IGNORECASE,
+)
+
+
+def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: bool = False) -> list[Edits]:
+    """Move a governed number in the direction that keeps the label (table 2).
+
+    Flipped: half or double an ungoverned number. Half or double a governed one flips only where the table's value lies
+    between the two; there the governing words become their opposite instead ("over 30" to "under 30").
+
+    Args:
+        claim: The hypothesis.
+        flip: Whether the label shall flip; only where it is entailed.
+        rng: Draws the number that keeps the label.
+        half_or_double: Flipped, double a number that is governed by words like "over", and halve one by "under".
+    """
+    changes = []
+    for number in claim.found.numbers:
+        if not claim.free(number.start, number.end) or claim.found.negations:
+            continue
+        if flip and number.governor and not half_or_double:
+            changes += _opposite(claim, number.governor, number.governor_start)
+        elif flip:
+            changes += [_renumbered(claim.text, number, value) for value in _flipping(claim, number)]
+        elif DURING.search(claim.text[: number.governor_start + len(number.governor)]):
+            continue
+        elif number.governor and directly(claim.text, number.governor_start) and not SUPERLATIVE.search(claim.text):
+            direction = MONOTONICITY[number.governor][claim.label]
+            new = _moved(number.value, direction, rng)
+            if new is not None and not (_percent(claim.text, number.end) and new >= 100):
+                changes.append(_renumbered(claim.text, number, new))
+    return [change for change in changes if change[0].old != change[0].new]
+
+
+def _flipping(claim: Claim, number: Number) -> list[Decimal]:
+    """Half and double of a number; of a governed one, that which says more than before."""
+    left, right = claim.text[: number.start], claim.text[number.end :]
+    if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(right) or AND_MORE.match(right):
+        return []
+    if not number.governor and BOUNDED.search(left):
+        return []
+    values = _half_and_double(number.value)
+    if number.governor:
+        less_is_more = MONOTONICITY[number.governor][claim.label] == INCREASE
+        values = [value for value in values if (value < number.value) == less_is_more]
+    return [value for value in values if not _percent(claim.text, number.end) or value < 100]
+
+
+def dates(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
+    """Move a governed year in the direction that keeps the label (table 2); flipped, "before" becomes "after".
+
+    Any other year becomes one near to it that the table neither has nor spans, and that lies before all years of the
+    table unless the hypothesis is about what happens once. A month becomes one that the table does not name, where it
+    names any. A season becomes its opposite, and only to flip.
+    """
+    if claim.found.negations:
+        return []
+    content = " ".join(v for _, values in claim.table.rows for v in values)
+    changes: list[Edits] = []
+    for date in claim.found.dates:
+        if not claim.free(date.start, date.end):
+            continue
+        new: str | None = None
+        if date.governor:
+            if flip:
+                changes += _opposite(claim, date.governor, date.governor_start)
+            else:
+                new = _moved_date(claim, date, rng)
+        elif flip or not claim.entailed:
+            new = _other_date(claim, date, content, flip, rng)
+        if new is not None:
+            changes.append((Edit(date.start, date.end, claim.text[date.start : date.end], new, "dates"),))
+    return changes
+
+
+def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | None:
+    """A governed year or decade, up to 15 earlier or later."""
+    monotone = directly(claim.text, date.governor_start) and not SUPERLATIVE.search(claim.text)
+    if date.unit not in ("year", "decade") or date.governor not in TIMES or not monotone:
+        return None
+    step = int(rng.integers(1, 16)) * (10 if date.unit == "decade" else 1)
+    new = date.value + (step if MONOTONICITY[date.governor][claim.label] == INCREASE else -step)
+    return _as_date(new, date) if new <= LATEST else None
+
+
+def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.random.Generator) -> str | None:
+    """Another date than any of the table's; none where the sentence leaves open when."""
+    if any(p.search(claim.text) for p in (OR_SO, BETWEEN)) or OPEN_ENDED.search(claim.text[: date.start]):
+        return None
+    if date.unit == "season":
+        old = claim.text[date.start : date.end]
+        new = SEASONS[old.lower()]
+        return (new.capitalize() if old[0].isupper() else new) if flip else None
+    if date.unit == "month":
+        tabled = _months(content)
+        others = sorted(set(range(12)) - tabled - _months(claim.text))
+        return MONTHS[others[int(rng.integers(len(others)))]] if tabled and others else None
+    years = _other_years(claim, date, content)
+    return _as_date(years[int(rng.integers(len(years)))], date) if years else None
+
+
+def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
+    """The years or decades near a date of which nothing in the table is true; none where it has no year."""
+    tabled = {int(year) for year in YEARS.findall(content)}
+    if not tabled:
+        return []
+    for first, last, short in SPAN.findall(content):
+        end = int(last or first[:2] + short) if last or short else LATEST
+        tabled.update(range(int(first), end + 1))
+    length, once = (10 if date.unit == "decade" else 1), ONCE.search(claim.text)
+    near = range(date.value - FARTHEST, date.value + FARTHEST + 1, length)
+    return [
+        year
+        for year in near
+        if abs(year - date.value) >= NEAREST and year + length - 1 <= LATEST
+        if tabled.isdisjoint(range(year, year + length)) and (once or year + length - 1 < min(tabled))
+    ]
+
+
+def _as_date(value: int, date: Date) -> str | None:
+    return None if value <= 1000 else f"{value}s" if date.unit == "decade" else str(value)
+
+
+def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
+    """The governing words as their opposite."""
+    if governor not in OPPOSITE or not directly(claim.text, start) or SUPERLATIVE.search(claim.text):
+        return []
+    old = claim.text[start : start + len(governor)]
+    new = OPPOSITE[governor]
+    kind = "dates" if governor in TIMES else "numbers"
+    return [(Edit(start, start + len(governor), old, new.capitalize() if old[0].isupper() else new, kind),)]
+
+
+def directly(text: str, start: int) -> bool:
+    """Whether nothing measures the distance: not "just over", "shortly after", "2 years before"; nor "in or before"."""
+    measured = (
+        r"\b(?:just|right|shortly|soon|immediately|slightly|well|far|little|bit|much|years?|months?|days?|weeks?"
+        r"|or)\s*$"
+    )
+    return not re.search(measured, text[:start], re.IGNORECASE)
+
+
+def _half_and_double(value: Decimal) -> list[Decimal]:
+    """Half where that is above 1 and has no more decimals, and double."""
+    half = value / 2
+    exact = half == half.quantize(value) if value.as_tuple().exponent < 0 else half == half.to_integral_value()
+    return ([half] if exact and half > 1 else []) + [value * 2]
+
+
+def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal | None:
+    """A number between half and the whole, or between the whole and double, about as round as it was; never below 2."""
+    exponent = int(value.normalize().as_tuple().exponent)
+    step = Decimal(1).scaleb(min(exponent, value.adjusted() - 1) if value.adjusted() > 0 or exponent < 0 else exponent)
+    count = int(value / step)
+    low, high = (-(-count // 2), count - 1) if direction == DECREASE else (count + 1, 2 * count)
+    low = max(low, 1 if exponent < 0 else int(-(-2 // step)))
+    return int(rng.integers(low, high + 1)) * step if low <= high else None
+
+
+def _renumbered(text: str, number: Number, value: Decimal) -> Edits:
+    """The number as another one, written as it was: in words, with commas, with decimals."""
+    old = text[number.start : number.end]
+    if old[0].isalpha() and value == int(value) and value < 100:
+        new = to_words(int(value))
+        new = new.capitalize() if old[0].isupper() else new
+    else:
+        new = f"{value:,f}" if "," in old or value >= 10000 else f"{value:f}"
+        new = new.rstrip("0").rstrip(".") if "." in new and "." not in old else new
+    return (Edit(number.start, number.end, old, new, "numbers"),)
+
+
+def _percent(text: str, end: int) -> bool:
+    return bool(re.match(r"\s?(?:%|percent|per cent)", text[end:]))
+
+
+def _months(text: str) -> set[int]:
+    """The months that a text names, written out or by three letters."""
+    return {k for k, month in enumerate(MONTHS) if re.search(rf"\b{month[:3]}(?:{month[3:]})?\b", text)}

@@ -1,0 +1,98 @@
+"""Which changes of a hypothesis keep its label, and which make an entailed one a contradiction.
+
+Each rule returns every change it knows, as lists of edits; one of them is drawn afterwards. A rule that is not sure
+returns nothing: what is left out is not measured, and what is wrong is measured wrongly. How a contradiction becomes an
+entailment is in :mod:`heedful.interventions.hypotheses.complements`; neutral hypotheses are left alone.
+"""
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from heedful.interventions.hypotheses.analysis import SUPERLATIVE, before
+from heedful.interventions.hypotheses.claim import Claim, Edits
+from heedful.interventions.hypotheses.entities import entities
+from heedful.interventions.hypotheses.modifiers import modifiers
+from heedful.interventions.hypotheses.quantities import dates, numbers
+from heedful.interventions.hypotheses.text_edits import Edit
+from heedful.records.word_lists import word_lists
+
+VAGUE = re.compile(r"\b(?:also|still|only|just|some|several|few|sometimes|always|often|had to|any)\b", re.IGNORECASE)
+QUANTIFIED = re.compile(
+    r"^an? |\b(?:all|every|each|most|many|both|at least|more than|less than|over|under|one)\b", re.I
+)
+NEGATED = re.compile(r"\b(is|was|are|were|has|have|had|does|do|did)( not\b|n['’]t\b)", re.IGNORECASE)
+NEVER = re.compile(r"\b(?:is|was|are|were|has|have|had)( not| never|n['’]t)(?= \w)", re.IGNORECASE)
+UNLIKE = re.compile(r" (?:only|all|every|many|just|until|more|less|yet|ever|both|always|a lot|most)\b", re.IGNORECASE)
+HAS_NO = re.compile(r"\b(?:has|have|had|is|are|was|were) (no )(?!longer|one\b|other|more|less|fewer|such|place)\w+s\b")
+WORDS = word_lists(__file__)
+WEAKER: dict[str, str] = WORDS["weaker"]
+STRONGER: dict[str, str] = WORDS["stronger"]
+NONE: dict[str, str] = WORDS["none"]
+NO_COUNT, PLURAL, NO_PLURAL = (frozenset(WORDS[name]) for name in ("no_count", "plural", "no_plural"))
+TIME = re.compile(r"(?:year|month|week|day|decade|century|centurie|hour|minute|time)s?")
+
+Rule = Callable[[Claim, bool, np.random.Generator], list[Edits]]
+
+
+def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
+    """Put a "not" to the main verb, or take the only negation away.
+
+    Preserved: "was not" becomes "wasn't", or the other way round.
+    """
+    text, negations, changes = claim.text, claim.found.negations, []
+    if not flip:
+        for m in NEGATED.finditer(text):
+            new = m[1] + ("n't" if m[2] == " not" else " not")
+            if claim.free(*m.span()):
+                changes.append((Edit(*m.span(), m[0], new, "negation"),))
+        return changes
+    verb = claim.verb
+    if not negations and verb and not VAGUE.search(text) and not QUANTIFIED.search(text[: verb.start]):
+        changes.append((Edit(verb.start, verb.end, text[verb.start : verb.end], verb.negated, "negation"),))
+    if len(negations) == 1:
+        for m in (*NEVER.finditer(text), *HAS_NO.finditer(text)):
+            sure = not UNLIKE.match(text[m.end(1) :]) and not re.search(r"\b(?:any|yet|ever|longer|anymore)\b", text)
+            if sure and claim.free(*m.span(1)):
+                changes.append((Edit(*m.span(1), m[1], "", "negation"),))
+    return changes
+
+
+def quantifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
+    """A weaker quantifier keeps what is entailed, a stronger one what is contradicted; "no" flips what is entailed."""
+    if claim.found.negations or (not flip and SUPERLATIVE.search(re.sub(r"(?<!the )[Mm]ost ", "", claim.text))):
+        return []
+    if flip and len(claim.found.quantifiers) > 1:  # "some nations sent several athletes"
+        return []
+    scale = NONE if flip else WEAKER if claim.entailed else STRONGER
+    changes = []
+    for start, end, word in claim.found.quantifiers:
+        new = scale.get(word)
+        if new and claim.free(start, end) and _quantifies(claim.text, start, end, word):
+            old = claim.text[start:end]
+            changes.append((Edit(start, end, old, new.capitalize() if old[0].isupper() else new, "quantifiers"),))
+    return changes
+
+
+RULES: dict[str, Rule] = {
+    "entities": entities,
+    "nominal_modifiers": modifiers,
+    "negation": negation,
+    "numbers": numbers,
+    "dates": dates,
+    "quantifiers": quantifiers,
+}
+
+
+def _quantifies(text: str, start: int, end: int, word: str) -> bool:
+    """Whether these words stand for how many, and not in "of all time", "as many as", "the most awards"."""
+    previous, following = before(text, start), re.match(r"\s+([\w-]+)", text[end:])
+    following = following[1].lower() if following else ""
+    if previous in NO_COUNT or TIME.fullmatch(following) or (word == "most" and previous):
+        return False
+    if word in PLURAL:
+        return following.endswith("s") and not following.endswith(("ous", "less")) and following not in NO_PLURAL
+    if word in ("every", "each"):
+        return previous != "" and following.isalpha() and following not in ("of", "other", "one", "two", "four")
+    return previous not in ("most", "more", "less", "quite")

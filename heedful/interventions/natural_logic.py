@@ -1,0 +1,147 @@
+"""Natural logic: sentences with a hole, and pairs of words to fill it, make examples whose labels are known (NLI-XY).
+
+What holds of a sentence when a word in it is replaced follows from the monotonicity of the sentence at that place and
+from the relation between the two words, and from nothing else (Rozanova, Valentino and Freitas, 2024).
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from heedful.records import HeedfulError
+
+CONTEXTS, PAIRS = "contexts.tsv", "insertions.tsv"  # as the authors name the files, and here the messages
+MONOTONICITIES = ("up", "down", "neither")
+REVERSED = {"leq": "geq", "geq": "leq", "eq": "eq", "none": "none"}
+SLOTS = {"s": "singular", "m": "mass", "p": "plural"}  # grammar of a word: the column that lets it into a context
+HOLE = re.compile(r"\bx\b")
+
+Row = tuple[int, Mapping[str, str]]  # its number, which messages name; its columns
+
+
+def gold(monotonicity: str, relation: str) -> str:
+    """The label of an example, "entailment" or "non-entailment" (table 1 of the paper).
+
+    The table has the relations leq, geq and none in contexts that are upward or downward monotone. Beyond it, words
+    that mean the same (``eq``) entail each other anywhere, and a context that is ``neither`` lets nothing else through.
+
+    Example:
+        >>> gold("up", "leq"), gold("down", "leq"), gold("down", "geq"), gold("up", "none")
+        ('entailment', 'non-entailment', 'entailment', 'non-entailment')
+    """
+    entailed = relation == "eq" or (monotonicity, relation) in (("up", "leq"), ("down", "geq"))
+    return "entailment" if entailed else "non-entailment"
+
+
+class Words(NamedTuple):
+    """Two words in the order of premise and hypothesis.
+
+    Attributes:
+        premise: Word of the premise.
+        hypothesis: Word of the hypothesis.
+        relation: How the first lies to the second: leq (a boy is a child), geq, eq or none.
+        pair: Id of the pair whichever way it stands: "boy/child", in the order of the file.
+        slots: Columns that a context must have marked.
+    """
+
+    premise: str
+    hypothesis: str
+    relation: str
+    pair: str
+    slots: frozenset[str]
+
+
+def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
+    """Each pair of words as it stands, followed by the same pair reversed.
+
+    Args:
+        rows: Rows of insertions.tsv.
+        where: Folder of the file with a "/" behind it, for messages.
+
+    Raises:
+        HeedfulError: A missing column, an empty word, an unknown grammar or relation, a pair of the same word that is
+            not eq, or words that stand in an earlier row in the same order with another relation.
+    """
+    found, relations, ids = [], {}, {}
+    for row, values in rows:
+        at = f"{where}{PAIRS}, row {row}"
+        x, y, relation, *grammars = _cells(values, ("x", "y", "insertion_rel", "x_grammar", "y_grammar"), at)
+        if not x or not y:
+            raise HeedfulError(f"{at}: a word is empty.")
+        _known(relation, "insertion_rel", REVERSED, at)
+        if x == y and relation != "eq":
+            raise HeedfulError(f"{at}: both words are {x!r}, and their relation is {relation}.")
+        for grammar in grammars:
+            _known(grammar, "grammar", SLOTS, at)
+        before, first = relations.setdefault((x, y), (relation, row))
+        if before != relation:
+            raise HeedfulError(f"{at}: {x!r} and {y!r} have the relation {relation}, and in row {first} {before}.")
+        pair, slots = ids.setdefault(frozenset((x, y)), f"{x}/{y}"), frozenset(SLOTS[g] for g in grammars)
+        found += [Words(x, y, relation, pair, slots), Words(y, x, REVERSED[relation], pair, slots)]
+    return found
+
+
+def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> Iterator[dict[str, str]]:
+    """Every pair of words in every context that takes them, both ways.
+
+    The first word replaces the x of the context in the premise, the second in the hypothesis. A pair fits a context
+    that is marked for the grammar of both words. A pair that is given twice counts once. A sentence that is given twice
+    yields its examples twice, under other uids and with the same ``context``.
+
+    Args:
+        contexts: (row, columns) pairs of contexts.tsv.
+        pairs: (row, columns) pairs of insertions.tsv.
+        where: Folder of both with a "/" behind it, for messages.
+
+    Yields:
+        Rows with uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation, operator (or "").
+        ``context`` is the number of the first row with that sentence; ``insertion`` names the words in their order,
+        ``pair`` in either.
+
+    Raises:
+        HeedfulError: What :func:`word_pairs` refuses; and a context without x or with several, with an unknown
+            monotonicity or mark, or with another monotonicity than before. The message names the file and the row.
+    """
+    words, first = word_pairs(pairs, where), {}
+    for row, values in contexts:
+        at = f"{where}{CONTEXTS}, row {row}"
+        names = ("context", "monotonicity", "operator", *SLOTS.values())
+        sentence, monotonicity, operator, *cells = _cells(values, names, at)
+        marks = dict(zip(SLOTS.values(), cells, strict=True))
+        if (holes := len(HOLE.findall(sentence))) != 1:
+            raise HeedfulError(f"{at}: the context has {holes or 'no'} x, and needs one to be replaced ({sentence!r}).")
+        _known(monotonicity, "monotonicity", MONOTONICITIES, at)
+        for slot, mark in marks.items():
+            _known(mark, slot, ("x", ""), at)
+        context, before = first.setdefault(sentence, (str(row), monotonicity))
+        if before != monotonicity:
+            raise HeedfulError(f"{at}: the context is {monotonicity}, and in row {context} {before} ({sentence!r}).")
+        marked = {slot for slot, mark in marks.items() if mark}
+        fitting = dict.fromkeys(found[:4] for found in words if found.slots <= marked)
+        for premise, hypothesis, relation, pair in fitting:
+            yield {
+                "uid": f"{row}/{premise}|{relation}|{hypothesis}",
+                "premise": HOLE.sub(lambda _, word=premise: word, sentence),
+                "hypothesis": HOLE.sub(lambda _, word=hypothesis: word, sentence),
+                "gold": gold(monotonicity, relation),
+                "context": context,
+                "insertion": f"{premise}|{hypothesis}",
+                "pair": pair,
+                "monotonicity": monotonicity,
+                "relation": relation,
+                "operator": operator,
+            }
+
+
+def _cells(values: Mapping[str, str], names: Iterable[str], at: str) -> list[str]:
+    """The cells of these columns, stripped."""
+    for name in names:
+        if name not in values:
+            raise HeedfulError(f"{at}: no column {name!r}; the columns are {', '.join(values)}.")
+    return [values[name].strip() for name in names]
+
+
+def _known(value: str, name: str, known: Iterable[str], at: str) -> None:
+    if value not in known:
+        listed = ", ".join(v or "nothing" for v in known)
+        raise HeedfulError(f"{at}: unknown {name} {value!r}; known are {listed}.")

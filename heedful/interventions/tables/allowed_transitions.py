@@ -1,0 +1,103 @@
+"""Which predictions may become which when a table is edited: transitions that are allowed, as data.
+
+Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5, footnote 8, tables 5, 6, 13 to 17.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from itertools import groupby
+from typing import Literal
+
+from heedful.records import HeedfulError
+
+LABELS = E, N, C = ("entailment", "neutral", "contradiction")
+Rule = Literal["union", "composed"]
+
+STAY = {E: (E,), N: (N,), C: (C,)}
+ALLOWED: dict[str, Mapping[str, tuple[str, ...]]] = {  # operation/relevance of the row: label to allowed new labels
+    "delete/relevant": {E: (N,), N: (N,), C: (N,)},
+    "delete/irrelevant": STAY,
+    "delete/unknown": {E: (E, N), N: (N,), C: (C, N)},
+    "insert/any": {E: (E,), N: (E, N, C), C: (C,)},
+    "update/any": {E: (E, N, C), N: (E, N, C), C: (N, C)},  # the text forbids only contradiction -> entailment
+    "permute/any": STAY,
+    "identity/any": STAY,
+}
+OPERATIONS = tuple(dict.fromkeys(key.split("/")[0] for key in ALLOWED))
+NEUTRAL = ("permute", "identity")  # what these do leaves the meaning of a table as it is
+RELEVANCE = ("relevant", "irrelevant", "unknown")  # of a row that is deleted
+
+
+def steps(name: str) -> tuple[str, ...]:
+    """The operations that a name joins by "+", without those that do nothing: identities, and all permutations but one.
+
+    Example:
+        >>> steps("delete+identity+insert"), steps("identity")
+        (('delete', 'insert'), ())
+
+    Raises:
+        HeedfulError: There is no such operation.
+    """
+    found: list[str] = []
+    for operation in name.split("+"):
+        if operation not in OPERATIONS:
+            known = ", ".join(OPERATIONS)
+            raise HeedfulError(
+                f"{operation!r} is no row operation: there are {known}, and several of them joined by '+'."
+            )
+        if operation != "identity" and (operation != "permute" or "permute" not in found):
+            found.append(operation)
+    return tuple(found)
+
+
+def key_of(name: str, relevance: str = "unknown") -> str:
+    """Key into the table of allowed transitions.
+
+    Args:
+        name: Operations joined by "+".
+        relevance: Of the rows that are deleted; nothing else asks for it.
+
+    Example:
+        >>> key_of("delete", "relevant"), key_of("delete+insert"), key_of("insert")
+        ('delete/relevant', 'delete+insert/unknown', 'insert/any')
+    """
+    operations = steps(name)
+    return f"{'+'.join(operations) or 'identity'}/{relevance if 'delete' in operations else 'any'}"
+
+
+@cache
+def transitions(key: str, rule: Rule = "union") -> Mapping[str, frozenset[str]]:
+    """Label to allowed new labels.
+
+    An operation that comes twice in a row counts once, and permutations do not count beside other operations.
+
+    Args:
+        key: As of :func:`key_of`.
+        rule: How the tables of several operations are joined: "union" of what each allows (the paper's table 17), or
+            "composed", whatever one after the other leads to, which for "delete+insert" is everything.
+
+    Raises:
+        HeedfulError: There is no such key.
+    """
+    name, _, relevance = key.rpartition("/")
+    operations = steps(name)
+    if key != key_of(name, relevance) or ("delete" in operations and relevance not in RELEVANCE):
+        raise HeedfulError(f"No transitions are known for {key!r}.")
+    changing = [operation for operation, _ in groupby(op for op in operations if op not in NEUTRAL)]
+    tables = [ALLOWED[key_of(operation, relevance)] for operation in changing] or [STAY]
+    if rule == "union":
+        return {label: frozenset(new for table in tables for new in table[label]) for label in LABELS}
+    reached = {label: frozenset((label,)) for label in LABELS}
+    for table in tables:
+        reached = {label: frozenset(new for old in olds for new in table[old]) for label, olds in reached.items()}
+    return reached
+
+
+def allowed(key: str, before: str, after: str, rule: Rule = "union") -> bool:
+    """Whether the prediction ``before`` may become ``after``.
+
+    Example:
+        >>> allowed("delete/unknown", "entailment", "neutral"), allowed("delete/unknown", "neutral", "entailment")
+        (True, False)
+    """
+    return after in transitions(key, rule)[before]

@@ -1,0 +1,14 @@
+"""Pure functions from rows to numbers with error bars; each evaluation has a :class:`.Metric`."""
+
+from heedful.metrics import accuracy, attentiveness, default_label, naive_partial, reading_comprehension
+from heedful.metrics.attributions import metric as attributions
+from heedful.metrics.metric import Metric
+from heedful.metrics.natural_logic import causal_effects, two_class
+from heedful.metrics.tables import challenge, counterfactual_tables, evidence, transitions
+
+TABLES = transitions, evidence, challenge, counterfactual_tables
+TESTS = attentiveness, default_label, naive_partial
+MODULES = accuracy, reading_comprehension, *TESTS, *TABLES, causal_effects, two_class, attributions
+METRICS: dict[str, Metric] = {module.METRIC.name: module.METRIC for module in MODULES}  # as tables show them
+
+__all__ = ["METRICS", "Metric"]

@@ -1,0 +1,191 @@
+"""Accuracy over base rows, and the noise floor over the rows of the null control."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from heedful.metrics.label_scores import label_scores
+from heedful.metrics.metric import Metric, Numbers, lines
+from heedful.metrics.slices import slices_of
+from heedful.metrics.soft_accuracy import soft_accuracy
+from heedful.metrics.statistics.bootstrap import share
+from heedful.metrics.statistics.clusters import few, few_among
+from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY, majority_flag
+from heedful.records import MANY, SOFT, Chart, Context, Line, Measurement, MetricName, Shown
+from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, codes, probabilities, same, select, where
+
+SMALLEST = float(np.finfo(np.float32).tiny)
+
+
+def _base(rows: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
+    """Which base rows are correct, which have each gold label, and the cluster of each."""
+    base = where(rows, intervention=BASE)
+    gold, names = codes(rows, "gold")
+    of_label = {name: (gold == i)[base] for i, name in enumerate(names)}
+    of_label = {name: here for name, here in of_label.items() if here.any()}
+    return same(rows, "gold", "y")[base], of_label, cluster_of(rows)[base]
+
+
+def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
+    """The flags of results: accuracy is not above the majority share (p < 0.05), and there are few clusters."""
+    correct, of_label, cluster = _base(rows)
+    most = max(of_label.values(), key=np.count_nonzero, default=np.zeros(0, dtype=bool))
+    return majority_flag(correct, most, cluster, (seed,)) + few(rows)
+
+
+def accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
+    """Share of base predictions that are gold, and the share of the most frequent gold label.
+
+    Intervals resample what examples share (``group``), or else examples.
+
+    Args:
+        rows: Rows; the base rows among them count.
+        data: Name of the data set, for the metric names.
+        seed: Keys the bootstrap.
+
+    Returns:
+        ``accuracy/<data>``; ``accuracy/<data>/majority``; and ``accuracy/<data>/<label>`` (recall) for each gold label,
+        if they are at most :data:`~heedful.records.MANY`.
+    """
+    correct, of_label, cluster = _base(rows)
+    name, result = MetricName("accuracy", data), _of_all(rows, data, seed)
+    for label in sorted(of_label) if len(of_label) <= MANY else ():
+        hits, of = correct[of_label[label]], cluster[of_label[label]]
+        result[name._replace(slice=label)] = share(hits, (seed, str(name), label), of, few_among(rows, of))
+    return result
+
+
+def _of_all(rows: pa.Table, data: str, seed: int) -> Numbers:
+    """Accuracy and the share of the most frequent gold label."""
+    correct, of_label, cluster = _base(rows)
+    name = MetricName("accuracy", data)
+    if not len(correct):
+        return {name: Measurement(None, 0, reason="no example was predicted")}
+    most = max(int(here.sum()) for here in of_label.values())
+    return {
+        name: share(correct, (seed, str(name)), cluster, majority_flags(rows, seed)),
+        name._replace(statistic="majority"): Measurement(most / len(correct), len(correct)),
+    }
+
+
+def accuracy_by_slice(rows: pa.Table, data: str, columns: Sequence[str], seed: int = 0) -> Numbers:
+    """Accuracy in each slice: what it is when the slice is evaluated alone.
+
+    Args:
+        rows: Rows; the base rows among them count.
+        data: Name of the data set, for the metric names.
+        columns: The meta columns; of several splits, "split" is one.
+        seed: Keys the bootstrap.
+
+    Returns:
+        ``accuracy/<data>/<column>=<value>`` for each slice (:func:`~heedful.metrics.slices.slices_of`), and
+        ``accuracy/<data>/majority/<column>=<value>`` where it has several gold labels. Of one label all answers may be
+        right, and none is above that: there is no flag.
+    """
+    base, name, result = select(rows, intervention=BASE), MetricName("accuracy", data), {}
+    for text, kept in slices_of(base, columns):
+        alone = base.filter(pa.array(kept))
+        numbers, labels = _of_all(alone, data, seed), len(pc.unique(alone["gold"]))
+        flags = tuple(flag for flag in numbers[name].flags if labels > 1 or flag != NOT_ABOVE_MAJORITY)
+        result[name._replace(slice=text)] = replace(numbers[name], flags=flags)
+        if labels > 1:
+            majority = name._replace(statistic="majority")
+            result[majority._replace(slice=text)] = numbers[majority]
+    return result
+
+
+def loss(rows: pa.Table, data: str, labels: Sequence[str]) -> Numbers:
+    """The mean cross-entropy of base predictions, as in training but for what augmentation adds there.
+
+    It has no interval: to resample a number that differs in each example costs more than it tells. A probability of 0
+    counts as the smallest that float32 holds with full precision, so that a loss is at most 87.3.
+
+    Args:
+        rows: Rows; the base rows among them count.
+        data: Name of the data set, for the metric name.
+        labels: The labels, in the order of the probabilities.
+
+    Returns:
+        ``loss/<data>``; nothing where predictions have no probabilities.
+    """
+    base, total = where(rows, intervention=BASE), 0.0
+    for start in range(0, rows.num_rows, GROUP):
+        here = rows.select(["gold", "p"]).slice(start, GROUP).filter(pa.array(base[start : start + GROUP]))
+        gold = pc.index_in(here["gold"].combine_chunks(), value_set=pa.array(labels, pa.string()))
+        if here["p"].null_count or gold.null_count:
+            return {}
+        p = probabilities(here, "p").astype(np.float64)[np.arange(len(gold)), gold.to_numpy()]
+        total -= float(np.log(np.maximum(p, SMALLEST)).sum())
+    n = int(base.sum())
+    return {MetricName("loss", data): Measurement(total / n, n)} if n else {}
+
+
+def noise(rows: pa.Table, data: str) -> Numbers:
+    """The noise floor: the share of flips, which must be 0, and largest change of a probability in the null control.
+
+    Returns:
+        ``null/<data>/flips`` and ``null/<data>/max_change``; the first is flagged where it is not 0, the second is
+        left out where predictions have no probabilities.
+    """
+    null = where(rows, intervention="null")
+    n = int(null.sum())
+    if not n:
+        return {}
+    flips = float(np.mean(~same(rows, "y", "y2")[null]))
+    flags = ("predictions_depend_on_batch",) if flips else ()
+    found, change = {MetricName("null", data, statistic="flips"): Measurement(flips, n, flags=flags)}, 0.0
+    for start in range(0, rows.num_rows, GROUP):
+        here = rows.select(["p", "p2"]).slice(start, GROUP).filter(pa.array(null[start : start + GROUP]))
+        if here["p"].null_count or here["p2"].null_count:
+            return found
+        p, p2 = (probabilities(here, name).astype(np.float64) for name in ("p", "p2"))
+        change = max(change, float(np.abs(p2 - p).max(initial=0.0)))
+    return found | {MetricName("null", data, statistic="max_change"): Measurement(change, n)}
+
+
+def noise_chart(data: str) -> Chart:
+    """The noise floor over epochs."""
+    return Chart("null control: must stay at 0", {"flips": MetricName("null", data, statistic="flips")})
+
+
+def score(rows: pa.Table, context: Context) -> Numbers:
+    """Accuracy, or what predictions are worth where gold says it, and the noise floor."""
+    if context.kind is SOFT:
+        found = soft_accuracy(rows, context.data, context.seed, context.slices)
+        return found | noise(rows, context.data)
+    about, labels = (rows, context.data), context.labels
+    columns = dict.fromkeys([SPLIT] * bool(context.splits) + list(context.slices))
+    found = accuracy(*about, context.seed) | label_scores(*about, labels, context.default_label, context.seed)
+    return found | accuracy_by_slice(*about, tuple(columns), context.seed) | loss(*about, labels) | noise(*about)
+
+
+def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    """Show every number but the majority share of each slice; loss and correlation as plain numbers."""
+    shown: list[Line] = []
+    for name, line in zip(numbers, lines(numbers), strict=True):
+        if name.family == "loss":
+            line = replace(line, label="loss", unit="ratio", beside=False)
+        elif name.statistic == "matthews":
+            line = replace(line, unit="ratio")
+        if name.statistic != "majority" or not name.slice:
+            shown.append(line)
+    return Shown(shown, ["majority shares of slices"] if len(shown) < len(numbers) else [])
+
+
+def charts(context: Context) -> tuple[Chart, ...]:
+    """Accuracy, that of each label if these are not many, and the noise floor."""
+    name = MetricName("accuracy", context.data)
+    found = [Chart("accuracy", {"accuracy": name}, "attentiveness")]
+    if context.kind.exclusive and len(context.labels) <= MANY:
+        found.append(Chart("accuracy by label", {label: name._replace(slice=label) for label in context.labels}))
+    if context.kind.exclusive:
+        curves = {"training": MetricName("loss", "train"), "validation": MetricName("loss", context.data)}
+        found.append(Chart("loss", curves))
+    return (*found, noise_chart(context.data))
+
+
+METRIC = Metric("accuracy", score, show, charts, ("majority", "f1", "macro_f1", "matthews"))

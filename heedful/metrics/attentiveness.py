@@ -1,0 +1,275 @@
+"""Attentiveness (CAT, §3.3): how often the prediction changes when a part is swapped for another example's.
+
+Where an answer is a text or nothing (CAT, §4): how often an answer becomes none.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.metrics.accuracy import majority_flags
+from heedful.metrics.metric import Metric, Numbers, lines
+from heedful.metrics.reading_comprehension import majority_flags as reading_flags
+from heedful.metrics.slices import slices_of
+from heedful.metrics.soft_accuracy import soft_flags
+from heedful.metrics.statistics.bootstrap import Key, numbered, share
+from heedful.metrics.statistics.clusters import FEW_CLUSTERS, few_among
+from heedful.records import MANY, NO_LABEL, SOFT, SPAN, Chart, Context, Line, Measurement, MetricName, Shown
+from heedful.records.answers import NO_ANSWER
+from heedful.records.rows import BASE, cluster_of, runs, same, strings, where
+
+NOTHING = "no example of it was swapped, or all are predicted as the default label"
+FEW = 2  # labels that are never predicted and still have a line each
+
+
+class Swapped(NamedTuple):
+    """Of each changed example that counts: its uid, its cluster and its draw, as numbers; int [rows] each."""
+
+    uid: np.ndarray
+    cluster: np.ndarray
+    draw: np.ndarray
+
+    @classmethod
+    def of(cls, rows: pa.Table, kept: np.ndarray) -> "Swapped":
+        """Of the rows in which ``kept``, bool [rows], is true."""
+        return cls(runs(rows, "uid")[kept], cluster_of(rows)[kept], rows["draw"].to_numpy()[kept])
+
+    def where(self, kept: np.ndarray) -> "Swapped":
+        """Some of them."""
+        return Swapped(*(column[kept] for column in self))
+
+
+def mean_over_draws(hit: np.ndarray, of: Swapped, key: Key, flags: tuple[str, ...], reason: str) -> Measurement:
+    """Mean over draws of the share of hits, with an interval that resamples clusters."""
+    found = share(hit, key, of.cluster, flags, reason)
+    if not len(hit):
+        return found
+    per_draw = tuple(float(hit[of.draw == d].mean()) for d in np.unique(of.draw))
+    return replace(
+        found,
+        value=float(np.mean(per_draw)),
+        n=int(numbered(of.uid)[-1]) + 1,
+        draws=len(per_draw),
+        std=float(np.std(per_draw, ddof=1)) if len(per_draw) > 1 else None,
+        per_draw=per_draw,
+    )
+
+
+def _with_few(flags: tuple[str, ...], rows: pa.Table, of: Swapped) -> tuple[str, ...]:
+    """The flags of all rows, but for that of few clusters, which is that of the changed examples that count."""
+    return (*(flag for flag in flags if flag != FEW_CLUSTERS), *few_among(rows, of.cluster))
+
+
+def _eligible(name: MetricName, eligible: int, n: int) -> Numbers:
+    """The share of uids with a base prediction that counts."""
+    reason = None if n else "no example was predicted"
+    return {name._replace(statistic="eligible"): Measurement(eligible / n if n else None, n, reason=reason)}
+
+
+def attentiveness(
+    rows: pa.Table,
+    data: str,
+    part: str,
+    default_label: str | None,
+    labels: Sequence[str],
+    seed: int = 0,
+    flags: tuple[str, ...] | None = None,
+    slices: Sequence[str] = (),
+) -> Numbers:
+    """Attentiveness to one part.
+
+    Over the uids whose base prediction is not the default label: the share whose prediction changes when ``part`` comes
+    from another example. One score for each draw; their mean and sample standard deviation. The interval resamples
+    what examples share (``group``), or else uids. With no such uid the score is undefined. A base prediction that is
+    not a label does not count, but for ``with_invalid``.
+
+    Args:
+        rows: Base rows and the rows of the intervention "swap", in their canonical order.
+        data: Name of the data set, for the metric names.
+        part: The part that was swapped.
+        default_label: The label of unrelated parts; None where the task has none, and then every uid counts.
+        labels: All labels.
+        seed: Keys the bootstrap.
+        flags: What a reader must know of all numbers; by default, that accuracy is not above the majority share.
+        slices: Meta columns by which there are numbers, too.
+
+    Returns:
+        With ``name`` = ``attentiveness/<data>/<part>``: ``name``; ``name/to_default``, the share that changes to the
+        default label; ``name/with_invalid``, where some base predictions are not labels: the score over these, too;
+        ``name/from_<label>``, the share that changes among the uids predicted as that label, if labels are at most
+        :data:`~heedful.records.MANY`; ``name/<column>=<value>``, ``name`` in each slice; ``name/eligible``, the share
+        of uids with a base prediction that counts.
+    """
+    name = MetricName("attentiveness", data, part)
+    flags = majority_flags(rows, seed) if flags is None else flags
+    base, is_label = where(rows, intervention=BASE), ~where(rows, y=NO_LABEL)
+    counts = is_label if default_label is None else is_label & ~where(rows, y=default_label)
+    swapped = where(rows, intervention="swap", part=part) & (counts | ~is_label)
+    of, valid, changed = Swapped.of(rows, swapped), counts[swapped], ~same(rows, "y", "y2")[swapped]
+    eligible = int((base & counts).sum())
+
+    def measure(full: MetricName, hit: np.ndarray, reason: str, kept: np.ndarray) -> None:
+        hits, counted = hit[kept].astype(np.float64), of.where(kept)
+        noted = _with_few(flags, rows, counted)
+        result[full] = mean_over_draws(hits, counted, (seed, str(full)), noted, reason)
+
+    none = "no example has a partner"
+    if eligible == 0 and base.any():
+        none = f"every prediction is the default label {default_label!r}" + ", or not a label" * bool(
+            (base & ~is_label).any()
+        )
+    result: Numbers = {}
+    measure(name, changed, none, valid)
+    if default_label is not None:
+        measure(name._replace(statistic="to_default"), where(rows, y2=default_label)[swapped], none, valid)
+    if (base & ~is_label).any():
+        measure(name._replace(statistic="with_invalid"), changed, none, np.ones_like(valid))
+    for label in labels if len(labels) <= MANY else ():
+        if label != default_label:
+            reason = f"no example that was swapped is predicted as {label!r}"
+            measure(name._replace(slice=f"from_{label}"), changed, reason, where(rows, y=label)[swapped])
+    for text, of_slice in slices_of(rows, slices):
+        measure(name._replace(slice=text), changed, NOTHING, valid & of_slice[swapped])
+    return result | _eligible(name, eligible, int(base.sum()))
+
+
+def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0, slices: Sequence[str] = ()) -> Numbers:
+    """Attentiveness to one part, where an answer is a text or nothing.
+
+    Over the uids with an answer as their base prediction: the share that becomes no answer when ``part`` comes from
+    another example. One score for each draw; their mean and sample standard deviation. The interval resamples
+    what questions share (``group``).
+
+    Args:
+        rows: Base rows and the rows of the intervention "swap", in their canonical order.
+        data: Name of the data set, for the metric names.
+        part: The part that was swapped.
+        seed: Keys the bootstrap.
+        slices: Meta columns by which there are numbers, too.
+
+    Returns:
+        With ``name`` = ``attentiveness/<data>/<part>``: ``name``; ``name/changed``, the share whose answer becomes
+        another one, normalised, or none; ``name/<column>=<value>``, ``name`` in each slice; ``name/eligible``, the
+        share of uids with an answer.
+    """
+    name, flags = MetricName("attentiveness", data, part), reading_flags(rows, seed)
+    base, answered = where(rows, intervention=BASE), ~where(rows, y=NO_ANSWER)
+    swapped = where(rows, intervention="swap", part=part) & answered
+    of, changes = Swapped.of(rows, swapped), rows.filter(pa.array(swapped))
+    before, after = strings(changes, "y"), strings(changes, "y2")
+    other = [not SPAN.alike(y, y2) or not y2 for y, y2 in zip(before, after, strict=True)]
+    eligible = int((base & answered).sum())
+    reason = "no example has a partner" if eligible else "every prediction is no answer"
+    result, noted = {}, _with_few(flags, rows, of)
+    for full, hits in ((name, after == NO_ANSWER), (name._replace(statistic="changed"), np.array(other, dtype=bool))):
+        result[full] = mean_over_draws(hits.astype(np.float64), of, (seed, str(full)), noted, reason)
+    none = (after == NO_ANSWER).astype(np.float64)
+    for text, of_slice in slices_of(rows, slices):
+        full, kept = name._replace(slice=text), of_slice[swapped]
+        counted = of.where(kept)
+        noted = _with_few(flags, rows, counted)
+        result[full] = mean_over_draws(none[kept], counted, (seed, str(full)), noted, NOTHING)
+    return result | _eligible(name, eligible, int(base.sum()))
+
+
+def kept_answers(rows: pa.Table, data: str, part: str, seed: int = 0, slices: Sequence[str] = ()) -> Numbers:
+    """How often an answer stays where a part that must not matter is another's.
+
+    Over all uids, those whose answer is none with them: another distractor must not bring an answer about either. One
+    score for each draw; their mean and sample standard deviation. The interval resamples what questions share
+    (``group``).
+
+    Args:
+        rows: Base rows and the rows of the intervention "swap", in their canonical order.
+        data: Name of the data set, for the metric names.
+        part: The part that was swapped.
+        seed: Keys the bootstrap.
+        slices: Meta columns by which there are numbers, too.
+
+    Returns:
+        With ``name`` = ``attentiveness/<data>/<part>``: ``name/kept``, the share whose answer stays, normalised as for
+        exact match, and ``name/kept/<column>=<value>`` in each slice; ``name/changed``, as of
+        :func:`span_attentiveness`: among the uids with an answer, the share that becomes another one or none. There is
+        no ``name``, for of such a part nothing should be expected of attentiveness.
+    """
+    name, flags = MetricName("attentiveness", data, part), reading_flags(rows, seed)
+    swapped = where(rows, intervention="swap", part=part)
+    of, changes = Swapped.of(rows, swapped), rows.filter(pa.array(swapped))
+    before, after = strings(changes, "y"), strings(changes, "y2")
+    stays = np.array([SPAN.alike(y, y2) and bool(y) == bool(y2) for y, y2 in zip(before, after, strict=True)], bool)
+    result: Numbers = {}
+
+    def measure(full: MetricName, hits: np.ndarray, counts: np.ndarray, reason: str) -> None:
+        counted = of.where(counts)
+        noted = _with_few(flags, rows, counted)
+        result[full] = mean_over_draws(hits[counts].astype(np.float64), counted, (seed, str(full)), noted, reason)
+
+    none, kept = "no example has a partner", name._replace(statistic="kept")
+    measure(kept, stays, np.ones_like(stays), none)
+    measure(
+        name._replace(statistic="changed"), ~stays, before != NO_ANSWER, f"{none}, or every prediction is no answer"
+    )
+    for text, of_slice in slices_of(rows, slices):
+        measure(kept._replace(slice=text), stays, of_slice[swapped], "no example of it was swapped")
+    return result
+
+
+def score(rows: pa.Table, context: Context) -> Numbers:
+    """Attentiveness to each of the parts ``own["swap"]``; and what stays, of the parts ``own["distractors"]``."""
+    data, seed, parts = context.data, context.seed, context.own["swap"]
+    found: Numbers = {}
+    if context.kind is SPAN:
+        for part in parts:
+            found |= span_attentiveness(rows, data, part, seed, context.slices)
+        for part in context.own.get("distractors", ()):
+            found |= kept_answers(rows, data, part, seed, context.slices)
+        return found
+    flags = soft_flags(rows, seed) if context.kind is SOFT else majority_flags(rows, seed)
+    for part in parts:
+        labels = context.default_label, context.labels
+        found |= attentiveness(rows, data, part, *labels, seed, flags, context.slices)
+    return found
+
+
+def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    """Show every number; of many labels of a part that are never predicted, how many they are.
+
+    What stays where a distractor is another's stands beside that of other runs, as attentiveness does.
+    """
+    never, last = set(), {}  # names without a line; the name behind which a line says how many they are
+    for part in context.own["swap"]:
+        of_labels = [name for name in numbers if name.part == part and name.slice and not any(name.by)]
+        undefined = [name for name in of_labels if numbers[name].value is None]
+        if len(undefined) > FEW:
+            never.update(undefined)
+            last[of_labels[-1]] = f"undefined: {len(undefined)} labels are never predicted"
+    shown: list[Line] = []
+    for name, line in zip(numbers, lines(numbers), strict=True):
+        if name not in never:
+            shown.append(replace(line, beside=line.beside or (name.statistic == "kept" and not name.slice)))
+        if name in last:
+            shown.append(Line(str(name), "from_...", level=1, text=last[name]))
+    return Shown(shown)
+
+
+def charts(context: Context) -> tuple[Chart, ...]:
+    """Attentiveness to each part, and that by predicted label if these are not many."""
+    names = {part: MetricName("attentiveness", context.data, part) for part in context.own["swap"]}
+    curves = {f"attentiveness: {part}": name for part, name in names.items()}
+    for part in context.own.get("distractors", ()):
+        curves[f"kept: {part}"] = MetricName("attentiveness", context.data, part, "kept")
+    found = [Chart("attentiveness", curves, METRIC.name)]
+    labels = (
+        [label for label in context.labels if label != context.default_label] if len(context.labels) <= MANY else []
+    )
+    for part, name in names.items() if labels else ():
+        curves = {label: name._replace(slice=f"from_{label}") for label in labels}
+        found.append(Chart(f"attentiveness to {part} by predicted label", curves))
+    return tuple(found)
+
+
+STATISTICS = "to_default", "with_invalid", "eligible", "changed", "kept"
+METRIC = Metric("attentiveness", score, show, charts, STATISTICS)

@@ -1,0 +1,82 @@
+"""Factors by name: those of the paper, and those of a user's own as ``module:function``."""
+
+import importlib
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from pathlib import Path
+
+from heedful.metrics.attributions.attribution import Attribution
+from heedful.metrics.attributions.factors import FACTORS, VARIANTS, Factor
+from heedful.records import HeedfulError, printable
+
+
+def factors_named(names: Sequence[str]) -> dict[str, Factor]:
+    """Factors by their names.
+
+    A factor of one's own is ``module:function``, importable from the working directory: a function of one
+    :class:`~heedful.metrics.attributions.attribution.Attribution` that returns a number, higher for a model that will
+    do worse, or None where it is not defined. It is called by its whole name.
+
+    Args:
+        names: Keys of ``FACTORS`` or ``VARIANTS``, or ``module:function``; a name counts once.
+
+    Raises:
+        HeedfulError: A name is unknown, or a module or its function cannot be found or imported.
+    """
+    return {name: _own(name) if ":" in name else _built_in(name) for name in names}
+
+
+def _built_in(name: str) -> Factor:
+    known = FACTORS | VARIANTS
+    if name not in known:
+        raise HeedfulError(
+            f"§factors: there is no factor {printable(name)!r}; there are {', '.join(known)}, or one of your own as "
+            "module:function."
+        )
+    return known[name]
+
+
+def _own(name: str) -> Factor:
+    module, _, function = name.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        of = importlib.import_module(module)
+    except Exception as error:  # whatever a user's module raises
+        raise HeedfulError(
+            f"§factors {name}: the module {module} cannot be imported from {here}: {_told(error)}."
+        ) from error
+    factor = getattr(of, function, None)
+    if not callable(factor):
+        at = getattr(of, "__file__", None) or "built in"  # perhaps another module of the same name
+        raise HeedfulError(f"§factors {name}: {of.__name__} ({at}) has no function {function!r}.")
+    return factor
+
+
+def value_of(name: str, factor: Factor, of: Attribution) -> float | None:
+    """The value of a factor for one example; None where it is not defined.
+
+    Raises:
+        HeedfulError: It raises, or returns neither a finite number nor None.
+    """
+    try:
+        value = factor(of)
+    except Exception as error:  # whatever a user's function raises
+        raise HeedfulError(f"The factor {name} fails for {of.uid} ({of.method}): {_told(error)}.") from error
+    if value is None:
+        return None
+    if not isinstance(value, Real) or not math.isfinite(value):
+        raise HeedfulError(f"The factor {name} gives {value!r} for {of.uid}, and should give a number or None.")
+    return float(value)
+
+
+def values_of(factors: Mapping[str, Factor], of: Attribution) -> dict[str, float | None]:
+    """The value of each factor for one example, as :func:`value_of`."""
+    return {name: value_of(name, factor, of) for name, factor in factors.items()}
+
+
+def _told(error: Exception) -> str:
+    return printable(f"{type(error).__name__}: {error}".rstrip(": ."))

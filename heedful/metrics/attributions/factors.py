@@ -1,0 +1,238 @@
+"""Factors: a number of one example's attribution; the higher its mean, the worse a model is predicted to do elsewhere.
+
+Source: "Assessing Out-of-Domain Language Model Performance from Few Examples" (Singhal et al. 2023),
+sections 5 and 6.1; each docstring says what the paper leaves open. ``a`` and ``b`` are the first two parts. Where a
+factor is not defined, it is None.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from heedful.metrics.attributions.alignment import aligned, shared, swapped
+from heedful.metrics.attributions.attribution import Attribution
+from heedful.records.word_lists import word_lists
+
+CONTROL = word_lists(__file__)
+SUBCASE, TARGET = "subcase", "target"  # meta columns
+FEATURES = "irregular_form", "syntactic_category", "main_verb"  # as the tasks of MSGS call them
+WINDOW = 2  # words on either side of the target
+Factor = Callable[[Attribution], float | None]
+
+
+def sides(of: Attribution) -> tuple[tuple[Sequence[str], np.ndarray], ...] | None:
+    """The words and their phi, float64 [words], of the first two parts; None where there are not two with words."""
+    pairs = tuple((of.words[part], of.phi[part]) for part in of.words)[:2]
+    return pairs if len(pairs) == 2 and all(len(words) for words, _ in pairs) else None
+
+
+def max_diff(of: Attribution) -> float | None:
+    """MAX-DIFF: the largest phi of a less the largest of b.
+
+    Example:
+        >>> from heedful.metrics.attributions.sample import example
+        >>> max_diff(example("the cat slept", [0.1, 0.5, 0.2], "it slept", [0.0, 0.3]))
+        0.2
+    """
+    if (both := sides(of)) is None:
+        return None
+    (_, phi_a), (_, phi_b) = both
+    return float(phi_a.max() - phi_b.max())
+
+
+def sum_diff(of: Attribution) -> float | None:
+    """SUM-DIFF: the sum of phi over a less that over b.
+
+    Example:
+        >>> from heedful.metrics.attributions.sample import example
+        >>> round(sum_diff(example("the cat slept", [0.1, 0.5, 0.2], "it slept", [0.0, 0.3])), 6)
+        0.5
+    """
+    if (both := sides(of)) is None:
+        return None
+    (_, phi_a), (_, phi_b) = both
+    return float(phi_a.sum() - phi_b.sum())
+
+
+def index_diff(of: Attribution, mean: bool = False, bag: bool = False) -> float | None:
+    """INDEX-DIFF: the sum of phi_a - phi_b over the words of a longest common subsequence of a and b.
+
+    Args:
+        of: The attribution.
+        mean: The mean of phi over these words of a, less that over those of b, instead of sums; None without any.
+        bag: Take the words that occur in both, in any order.
+
+    Example:
+        >>> from heedful.metrics.attributions.sample import example
+        >>> of = example("the cat slept", [0.1, 0.5, 0.2], "Slept the cat", [0.4, 0.0, 0.3])
+        >>> [round(index_diff(of, bag=bag), 6) for bag in (False, True)]
+        [0.3, 0.1]
+    """
+    if (both := sides(of)) is None:
+        return None
+    (a, phi_a), (b, phi_b) = both
+    of_a, of_b = shared(a, b) if bag else aligned(a, b).T
+    if not mean:
+        return float(phi_a[of_a].sum() - phi_b[of_b].sum())
+    return float(phi_a[of_a].mean() - phi_b[of_b].mean()) if len(of_a) else None
+
+
+def first_tok(of: Attribution) -> float | None:
+    """FIRST-TOK: the phi of the separator behind a, which a template may read after that of b.
+
+    Example:
+        >>> from heedful.metrics.attributions.sample import example
+        >>> first_tok(example("it slept", [0.1, 0.5], "it", [0.4], separators=[0.25, 0.0]))
+        0.25
+    """
+    return float(of.separator_phi[0]) if len(of.separator_phi) else None
+
+
+def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
+    """The numbers of the control words of a premise, int64 [words]; None where the table has none for it.
+
+    All words of the longest expression count: "whether or not", "without a doubt", a verb with its "that".
+
+    Args:
+        premise: Its words.
+        subcase: The subcase of HANS.
+
+    Example:
+        >>> control_words("The author knew that the judge ran .".split(), "ce_embedded_under_verb").tolist()
+        [2, 3]
+    """
+    kind = CONTROL["subcases"].get(subcase)
+    if kind is None:
+        return None
+    lower, table = [word.lower() for word in premise], CONTROL["kinds"][kind]
+    starts = range(1 if table["place"] == "start" else len(lower))
+    for expression in sorted((text.split() for text in table["words"]), key=len, reverse=True):
+        for start in starts:
+            if lower[start : start + len(expression)] == expression:
+                return np.arange(start, start + len(expression))
+    return None
+
+
+def const(of: Attribution) -> float | None:
+    """CONST: the mean phi of the control words of a; the meta column "subcase" says which of HANS it is.
+
+    Example:
+        >>> from heedful.metrics.attributions.sample import example
+        >>> round(const(example("If it ran , he slept", [0.3, 0, 0, 0, 0, 0], "it ran", [0, 0],
+        ...                     subcase="cn_embedded_under_if")), 6)
+        0.3
+    """
+    if (both := sides(of)) is None or (places := control_words(both[0][0], of.meta.get(SUBCASE, ""))) is None:
+        return None
+    return float(both[0][1][places].mean())
+
+
+def has_swapped_words(of: Attribution) -> bool | None:
+    """Whether a and b have words in another order; where not, the SWAP factors are 0. None where there are not two."""
+    both = sides(of)
+    return None if both is None else len(swapped(both[0][0], both[1][0])[0]) > 0
+
+
+def swap_avg(of: Attribution) -> float | None:
+    """SWAP-AVG: the mean phi of the words that stand elsewhere in the other segment, in both; 0 without any.
+
+    Example:
+        >>> from heedful.metrics.attributions.sample import example
+        >>> of = example("good dog , bad cat", [0.4, 0, 0, 0.2, 0], "bad dog , good cat", [0.1, 0, 0, 0.3, 0])
+        >>> swap_avg(of)
+        0.25
+    """
+    if (both := sides(of)) is None:
+        return None
+    (a, phi_a), (b, phi_b) = both
+    of_a, of_b = swapped(a, b)
+    return float(np.concatenate([phi_a[of_a], phi_b[of_b]]).mean()) if len(of_a) else 0.0
+
+
+def swap_max_diff(of: Attribution) -> float | None:
+    """SWAP-MAX-DIFF: the phi of the swapped word of a with the largest absolute phi, less that of b; 0 without any.
+
+    Example:
+        >>> from heedful.metrics.attributions.sample import example
+        >>> of = example("good dog , bad cat", [-0.4, 0, 0, 0.2, 0], "bad dog , good cat", [0.1, 0, 0, 0.3, 0])
+        >>> swap_max_diff(of)
+        -0.7
+    """
+    if (both := sides(of)) is None:
+        return None
+    (a, phi_a), (b, phi_b) = both
+    of_a, of_b = (phi[places] for phi, places in zip((phi_a, phi_b), swapped(a, b), strict=True))
+    return float(of_a[np.abs(of_a).argmax()] - of_b[np.abs(of_b).argmax()]) if len(of_a) else 0.0
+
+
+def irreg(of: Attribution) -> float | None:
+    """IRREG: minus the sum of phi over the irregular form and two words on either side of it (:func:`around_target`).
+
+    Example:
+        >>> from heedful.metrics.attributions.sample import example
+        >>> irreg(example("a b c d e f", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], target="1"))
+        -15.0
+    """
+    return around_target(of, "irregular_form")
+
+
+def adj(of: Attribution) -> float | None:
+    """ADJ: minus the sum of phi over the adjective and two words on either side of it (:func:`around_target`).
+
+    Example:
+        >>> from heedful.metrics.attributions.sample import example
+        >>> adj(example("a b c d e f", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], target="3"))
+        -62.0
+    """
+    return around_target(of, "syntactic_category")
+
+
+def verb(of: Attribution) -> float | None:
+    """VERB: minus the sum of phi over the main verb and two words on either side of it (:func:`around_target`).
+
+    Example:
+        >>> from heedful.metrics.attributions.sample import example
+        >>> verb(example("a b c d e f", [1.0, 2.0, 4.0, 8.0, 16.0, 32.0], target="5"))
+        -56.0
+    """
+    return around_target(of, "main_verb")
+
+
+def around_target(of: Attribution, feature: str) -> float | None:
+    """Minus the sum of phi over a window of words around the target, which ends where the sentence does.
+
+    The meta column "target" is the number of the word among those of the first part. The three factors differ only in
+    the data that they are made for: in a task of MSGS that is named after the feature of another one they are None.
+
+    Args:
+        of: The attribution.
+        feature: One of :data:`FEATURES`.
+    """
+    data = of.uid.partition("/")[0]
+    if feature not in data and any(other in data for other in FEATURES):
+        return None
+    text, phi = of.meta.get(TARGET, ""), next(iter(of.phi.values()))
+    if not text.isdecimal() or int(text) >= len(phi):
+        return None
+    target = int(text)
+    return -float(phi[max(0, target - WINDOW) : target + WINDOW + 1].sum())
+
+
+FACTORS: dict[str, Factor] = {
+    "max_diff": max_diff,
+    "sum_diff": sum_diff,
+    "index_diff": index_diff,
+    "first_tok": first_tok,
+    "const": const,
+    "swap_avg": swap_avg,
+    "swap_max_diff": swap_max_diff,
+    "irreg": irreg,
+    "adj": adj,
+    "verb": verb,
+}
+VARIANTS: dict[str, Factor] = {  # by name alone
+    "index_diff_mean": partial(index_diff, mean=True),
+    "index_diff_bag": partial(index_diff, bag=True),
+    "index_diff_bag_mean": partial(index_diff, mean=True, bag=True),
+}

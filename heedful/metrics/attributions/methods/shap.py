@@ -1,0 +1,90 @@
+"""KernelSHAP: Shapley values by regression on coalitions (Lundberg and Lee 2017)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from heedful.interventions.masks import Coalitions, coalitions
+from heedful.metrics.attributions.methods.method import Rounds, demand
+from heedful.metrics.attributions.methods.regression import drawn_error, inverse, normal_equations, product
+
+NAME, VERSION = "shap", 1
+RIDGE = 0.1  # where coalitions are fewer than unknowns; z has variance 1 or so, and weights sum to 1
+FEWEST = 0.25  # of the features: so many pairs have to be drawn, or their scatter says nothing of the sizes not drawn
+RANK = 1e-9  # a pivot below this share of the diagonal is 0
+
+
+def explain(
+    n: int, full: float, nothing: float, budget: int, rng: np.random.Generator, segments: Sequence[int]
+) -> Rounds:
+    """Explain one example: see :class:`~.method.Method`. One round.
+
+    Exact where the budget is ``2**n - 2`` or more. From ``2 * n`` on, each word stands alone and is left out alone,
+    once each, so that an additive f is explained exactly; :func:`shapley` says what holds below that.
+    """
+    if n == 1:
+        return np.array([full - nothing]), np.zeros(1)
+    demand(NAME, budget, 2, n)
+    chosen = coalitions(n, budget, rng)
+    values = yield chosen.present
+    return shapley(chosen, values, full, nothing)
+
+
+def is_scarce(n: np.ndarray, budget: int) -> np.ndarray:
+    """Whether a budget does not determine the phi of examples of so many features (:func:`shapley`): bool [examples].
+
+    Args:
+        n: int [examples].
+        budget: Most masks of each.
+
+    Example:
+        >>> is_scarce(np.array([2, 32, 33]), 64).tolist()
+        [False, False, True]
+    """
+    return (2 * n > budget) & (n > 2)
+
+
+def shapley(chosen: Coalitions, values: np.ndarray, full: float, nothing: float) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted least squares with ``sum(phi) = full - nothing`` (Lundberg and Lee 2017, theorem 2).
+
+    Of a coalition and its complement only the difference counts: with z = 1 for a feature that stays and -1 for one
+    that is masked, ``z @ phi`` is to equal ``f(S) - f(complement of S)``. What is fitted is how far each phi is from an
+    equal share of the sum.
+
+    Fewer pairs than features (a budget below ``2 * n``) do not determine phi, or so badly that errors explode. A ridge
+    then draws each phi towards the equal share: the sum still holds, the largest phi come out too small, an additive f
+    is not explained exactly any more, and the errors are nan.
+
+    Args:
+        chosen: The coalitions.
+        values: f of ``chosen.present``, float64 [2 * pairs].
+        full: f of all features.
+        nothing: f of none.
+
+    Returns:
+        phi, and the sandwich estimate of its standard error (HC3) over the pairs that were drawn, float64 [n] each.
+        The error is 0 where all coalitions are there; nan where the pairs that were drawn are fewer than a quarter of
+        the features, or than two.
+    """
+    n, weights = chosen.half.shape[1], chosen.weights / chosen.weights.sum()
+    z = np.where(chosen.half, 1.0, -1.0)
+    share = (full - nothing) / n
+    target = values[::2] - values[1::2] - z.sum(axis=1) * share
+    z -= z.mean(axis=1, keepdims=True)  # the sum is given: it takes no part
+    normal = normal_equations(z, weights) + 1 / n  # which has an inverse, for all that the sum takes no part
+    inverted, pivot = inverse(normal)
+    is_scarce = pivot < RANK or (not chosen.complete and len(z) < n)
+    if is_scarce:
+        inverted, _ = inverse(normal + RIDGE * np.eye(n))
+    unit = product(z, inverted)  # how a residual of 1 would move phi, but for its weight
+    apart = product(weights * target, unit)
+    phi = share + apart
+    if chosen.complete:
+        return phi, np.zeros(n)
+    if is_scarce or chosen.draws.sum() < FEWEST * n:
+        return phi, np.full(n, np.nan)
+    drawn = chosen.draws > 0
+    each = weights[drawn] / chosen.draws[drawn]  # the weight of a single draw
+    leverage = each * (unit * z).sum(axis=1)[drawn]
+    residuals = (target - product(z, apart))[drawn]
+    return phi, drawn_error(unit[drawn] * (each * residuals / (1 - leverage))[:, None], chosen.draws[drawn])

@@ -1,0 +1,105 @@
+"""Attributions in results.json: the mean of each factor, how sure single phi are, and what the methods leave out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.metrics.attributions.attribution import Attribution, attributions
+from heedful.metrics.attributions.choice import values_of
+from heedful.metrics.attributions.factors import FACTORS, has_swapped_words
+from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.statistics.bootstrap import measured, ratio, resample, sums_of
+from heedful.metrics.statistics.clusters import few_among
+from heedful.records import Context, Line, Measurement, MetricName, Shown
+from heedful.records.rows import cluster_of
+
+FAMILY = "attributions"
+PROBABILITY = "probability"  # the scale of phi, unless the context says another
+DELTA, ERROR, UNSWAPPED = "delta", "error", "without_swapped_words"
+LABELS = {DELTA: "mean |delta|", ERROR: "mean error of a phi", UNSWAPPED: "without swapped words"}
+
+
+def attribution_numbers(rows: pa.Table, context: Context) -> Numbers:
+    """The mean of each number of one example's attribution, for each method.
+
+    Args:
+        rows: Rows of :data:`~heedful.metrics.attributions.attribution.SCHEMA`; unchanged examples (variant "") count.
+        context: Of the rows.
+
+    Returns:
+        With ``name`` = ``attributions/<data>/<method>``: ``name/<factor>`` for each factor that is defined for an
+        example or more, with ``n`` the number of these; ``name/delta``, the mean of abs(delta); ``name/error``, the
+        mean over examples of the mean standard error of their words, where any is drawn; and where the SWAP factors
+        are defined ``name/without_swapped_words``, the share of examples that count 0 there. Intervals resample
+        clusters of examples.
+    """
+    of_method: dict[str, list[Attribution]] = {}
+    for one in attributions(rows, context):
+        if one.variant == "":
+            of_method.setdefault(one.method, []).append(one)
+    first_row = dict(zip(rows["uid"].to_pylist(), cluster_of(rows).tolist(), strict=True))
+    result: Numbers = {}
+    for method, examples in of_method.items():
+        name = MetricName(FAMILY, context.data, part=method)
+        clusters = np.array([first_row[one.uid] for one in examples])
+        columns = columns_of(examples)
+        flags = few_among(rows, clusters)
+        result |= _means(name, columns, clusters, (context.seed, str(name)), flags)
+    return result
+
+
+def columns_of(examples: Sequence[Attribution]) -> dict[str, np.ndarray]:
+    """Statistic to its value for each example: float64 [examples], nan where it is not defined; without those of no
+    example."""
+    rows = []
+    for one in examples:
+        errors = np.concatenate([*one.errors.values()])
+        drawn = errors[~np.isnan(errors)]
+        has_swap = has_swapped_words(one)
+        own = {
+            DELTA: abs(one.delta),
+            ERROR: float(drawn.mean()) if len(drawn) else None,
+            UNSWAPPED: None if has_swap is None else float(not has_swap),
+        }
+        rows.append(values_of(FACTORS, one) | own)
+    columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}  # None becomes nan
+    return {name: column for name, column in columns.items() if not np.isnan(column).all()}
+
+
+def _means(
+    name: MetricName, columns: Mapping[str, np.ndarray], clusters: np.ndarray, key: tuple, flags: tuple[str, ...]
+) -> Numbers:
+    """The mean of each column over its defined values, all with the same resamples."""
+    defined = {statistic: ~np.isnan(column) for statistic, column in columns.items()}
+    summed = []
+    for statistic, column in columns.items():
+        summed += [np.where(defined[statistic], column, 0.0), defined[statistic].astype(np.float64)]
+    resampled, numbers = resample(sums_of(summed, clusters), key), {}
+    for k, (statistic, column) in enumerate(columns.items()):
+        of, here = ratio(resampled[:, 2 * k : 2 * k + 2]), defined[statistic]
+        full = name._replace(statistic=statistic)
+        numbers[full] = measured(float(column[here].mean()), int(here.sum()), of, flags)
+    return numbers
+
+
+def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    """Show each method as a heading with its numbers below: phi of probabilities and shares in percent."""
+    lines: list[Line] = []
+    unit = "percent" if context.own.get("scale", PROBABILITY) == PROBABILITY else "ratio"
+    for name in numbers:
+        if not any(line.metric == str(name._replace(statistic="")) for line in lines):
+            lines.append(_heading(name, numbers, counts.get(f"{name.part}_scarce", 0)))
+        label = LABELS.get(name.statistic, name.statistic)
+        lines.append(Line(str(name), label, level=1, unit="percent" if name.statistic == UNSWAPPED else unit))
+    return Shown(lines)
+
+
+def _heading(name: MetricName, numbers: Mapping[MetricName, Measurement], scarce: int) -> Line:
+    examples = max(m.n for other, m in numbers.items() if other.part == name.part)
+    told = f", {scarce:,} with too few masks" if scarce else ""
+    return Line(str(name._replace(statistic="")), name.part, text=f"{examples:,} examples{told}")
+
+
+METRIC = Metric(FAMILY, attribution_numbers, show)

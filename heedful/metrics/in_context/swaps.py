@@ -1,0 +1,76 @@
+"""Attentiveness with one prompt, by clusters, so that several prompts can be crossed with examples."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.metrics.in_context.answers import by_cluster
+from heedful.records import NO_LABEL, SPAN, Context
+from heedful.records.answers import NO_ANSWER
+from heedful.records.rows import BASE, cluster_of, runs, same, strings, where
+
+ATTENTIVENESS, WITH_INVALID, TO_DEFAULT, KEPT = "attentiveness", "with_invalid", "to_default", "kept"
+
+
+@dataclass(frozen=True)
+class Swaps:
+    """How often the changed examples that count are hits.
+
+    Attributes:
+        sums: float64 [clusters, 2], hits and changed examples of each cluster.
+        n: How many examples were changed and count.
+        std: Sample standard deviation over draws of the share of hits; None for fewer than two draws.
+    """
+
+    sums: np.ndarray
+    n: int
+    std: float | None
+
+
+def swaps(rows: pa.Table, part: str, context: Context) -> dict[str, Swaps]:
+    """Count the swaps of a part, as :func:`heedful.metrics.attentiveness.attentiveness` does.
+
+    ``to_default`` is what table 11 of CAT must hold. Its caption says "accuracy on the standard dev. split without
+    perturbation"; but its numbers are not those of table 9, which has this accuracy, they have standard deviations like
+    those of attentiveness, and the caption goes on to speak of "counterfactual accuracy". So it is read as the share of
+    changed examples that are answered with the default label, which is what a changed example deserves. That share is
+    at most the attentiveness of the same examples, and in some cells of the paper it is more (GPT-3, MNLI, no
+    demonstrations: 94.6 and 92.9), so that its tables 6 and 11 do not rest on the same predictions.
+
+    Args:
+        rows: Base rows and the rows of the intervention "swap", in their canonical order.
+        part: The part that was swapped.
+        context: Of the rows.
+
+    Returns:
+        ``attentiveness``, the share that changes (of texts: that becomes no answer) among the examples whose base
+        answer is a label and not the default one; ``with_invalid``, the same where base answers that are not labels
+        count, too; ``to_default``, the share that becomes the default label. Of a part that must not matter, one of
+        ``own["distractors"]``, it is ``kept`` alone, as :func:`heedful.metrics.attentiveness.kept_answers` has it: the
+        share of all examples whose answer stays.
+    """
+    cluster, swapped = cluster_of(rows), where(rows, intervention="swap", part=part)
+    uid, draw = runs(rows, "uid"), rows["draw"].to_numpy()
+    clusters = int(cluster[where(rows, intervention=BASE)].max()) + 1
+
+    def count(hit: np.ndarray, kept: np.ndarray) -> Swaps:
+        shares = [hit[kept & (draw == d)].mean() for d in np.unique(draw[kept])]
+        std = float(np.std(shares, ddof=1)) if len(shares) > 1 else None
+        return Swaps(by_cluster(hit[kept], cluster[kept], clusters), len(np.unique(uid[kept])), std)
+
+    if part in context.own.get("distractors", ()):
+        pairs = zip(strings(rows, "y"), strings(rows, "y2"), strict=True)
+        stays = [y2 is not None and SPAN.alike(y, y2) and bool(y) == bool(y2) for y, y2 in pairs]
+        return {KEPT: count(np.array(stays, dtype=bool), swapped)}
+    if context.kind is SPAN:
+        return {ATTENTIVENESS: count(where(rows, y2=NO_ANSWER), swapped & ~where(rows, y=NO_ANSWER))}
+    is_label, changed, default = ~where(rows, y=NO_LABEL), ~same(rows, "y", "y2"), context.default_label
+    is_other = np.ones_like(is_label) if default is None else ~where(rows, y=default)
+    found = {
+        ATTENTIVENESS: count(changed, swapped & is_label & is_other),
+        WITH_INVALID: count(changed, swapped & is_other),
+    }
+    if default is not None:
+        found[TO_DEFAULT] = count(where(rows, y2=default), swapped & is_label & is_other)
+    return found

@@ -1,0 +1,100 @@
+"""F1 and the Matthews correlation of base predictions, which skewed labels need beside accuracy."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.metrics.metric import Numbers
+from heedful.metrics.statistics.bootstrap import measured, resample, sums_of
+from heedful.metrics.statistics.clusters import few
+from heedful.records import MANY, Measurement, MetricName
+from heedful.records.rows import BASE, cluster_of, select, strings
+
+
+def label_scores(
+    rows: pa.Table, data: str, labels: Sequence[str], default_label: str | None = None, seed: int = 0
+) -> Numbers:
+    """F1 and the Matthews correlation of base predictions.
+
+    An answer that is not a label is wrong for every label: it lowers the recall of the gold label and the precision of
+    none, and in the correlation it is a class that is never gold. All three are those of ``torchmetrics.functional``
+    (``binary_f1_score``, ``multiclass_f1_score`` with ``average="macro"``, ``multiclass_matthews_corrcoef``), but in
+    float64, and undefined where torchmetrics returns 0 for a quotient by 0. Intervals resample what examples share
+    (``group``), or else examples.
+
+    Args:
+        rows: Rows; the base rows among them count.
+        data: Name of the data set, for the metric names.
+        labels: All labels. Of more than :data:`~heedful.records.MANY` there are no numbers.
+        default_label: The label of parts that have nothing to do with each other, or None.
+        seed: Keys the bootstrap.
+
+    Returns:
+        ``accuracy/<data>/f1``, where there are two labels: that of the label that is not the default label;
+        ``accuracy/<data>/macro_f1``, the mean of the F1 of each label that stands among gold or predictions;
+        ``accuracy/<data>/matthews``, of several labels R_K (Gorodkin 2004).
+    """
+    base = select(rows, intervention=BASE)
+    if not labels or len(labels) > MANY or not base.num_rows:
+        return {}
+    gold, y = strings(base, "gold"), strings(base, "y")
+    is_gold = [(gold == label).astype(np.float64) for label in labels]
+    is_y = [(y == label).astype(np.float64) for label in labels]
+    hits = [g * p for g, p in zip(is_gold, is_y, strict=True)]
+    columns = [*hits, *is_gold, *is_y, np.ones(base.num_rows)]
+    total, name = np.sum(columns, axis=1), MetricName("accuracy", data)
+    resampled = resample(sums_of(columns, cluster_of(base)), (seed, str(name), "labels"))
+    formulas = {"macro_f1": macro_f1, "matthews": matthews}
+    if len(labels) == 2 and default_label is not None:
+        positive = 1 - list(labels).index(default_label)
+        formulas = {"f1": lambda sums: f1_of_labels(sums)[..., positive]} | formulas
+    result: Numbers = {}
+    for statistic, formula in formulas.items():
+        value, again, flags = float(formula(total)), formula(resampled), few(base)
+        full = name._replace(statistic=statistic)
+        if np.isnan(value):
+            result[full] = Measurement(None, len(gold), flags=flags, reason=REASONS[statistic])
+        else:
+            result[full] = measured(value, len(gold), again, flags)
+    return result
+
+
+REASONS = {
+    "f1": "the positive label is neither gold nor predicted",
+    "macro_f1": "no label is gold",
+    "matthews": "all gold labels, or all predictions, are the same",
+}
+
+
+def _parts(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """For each label hits, gold and predictions, each [..., labels]; and the number of examples, [...]."""
+    labels = sums.shape[-1] // 3
+    return sums[..., :labels], sums[..., labels : 2 * labels], sums[..., 2 * labels : 3 * labels], sums[..., -1]
+
+
+def f1_of_labels(sums: np.ndarray) -> np.ndarray:
+    """The F1 of each label, [..., labels]; nan where it is neither gold nor predicted.
+
+    Args:
+        sums: float64 [..., 3 * labels + 1]: of each label how often it was hit, gold and predicted; how many examples.
+    """
+    hit, gold, predicted, _ = _parts(sums)
+    return np.divide(2 * hit, gold + predicted, out=np.full(hit.shape, np.nan), where=gold + predicted > 0)
+
+
+def macro_f1(sums: np.ndarray) -> np.ndarray:
+    """The mean of the F1 of the labels that are gold or predicted, [...]; the argument is that of the others here."""
+    scores = f1_of_labels(sums)
+    return np.nansum(scores, axis=-1) / np.maximum(1, (~np.isnan(scores)).sum(axis=-1))
+
+
+def matthews(sums: np.ndarray) -> np.ndarray:
+    """The Matthews correlation, [...]; nan where all gold labels or all predictions are the same."""
+    hit, gold, predicted, n = _parts(sums)
+    unknown = n - predicted.sum(axis=-1)  # answers that are not labels
+    covariance = n * hit.sum(axis=-1) - (gold * predicted).sum(axis=-1)
+    of_gold = n**2 - (gold**2).sum(axis=-1)
+    of_y = n**2 - (predicted**2).sum(axis=-1) - unknown**2
+    product = of_gold * of_y
+    return np.divide(covariance, np.sqrt(product), out=np.full(n.shape, np.nan), where=product > 0)

@@ -1,0 +1,61 @@
+"""Naive partial inputs (CAT, §3.2): how often a model says of one part alone what it says of all."""
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.statistics.bootstrap import share
+from heedful.metrics.statistics.clusters import few_among
+from heedful.records import CLASSIFICATION, MANY, Chart, Context, MetricName, TaskKind
+from heedful.records.rows import cluster_of, strings, where
+
+
+def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, kind: TaskKind = CLASSIFICATION) -> Numbers:
+    """Agreement of the predictions on one part with those on the whole input, and accuracy on the part.
+
+    Agreement may come from a model that ignores the other parts, or from what it does with inputs of a kind that it
+    never saw: the paper takes it for no measure of attentiveness.
+
+    Args:
+        rows: Rows of the intervention "keep", with ``part`` as their variant.
+        data: Name of the data set, for the metric names.
+        part: The part that was kept.
+        seed: Keys the bootstrap, which resamples what examples share (``group``), or else examples.
+        kind: Of the task: says which answers are the same, and which are right.
+
+    Returns:
+        ``naive_partial/<data>/<part>``, the share of examples whose prediction stays; ``.../from_<label>``, of those
+        predicted as a label, if these are at most :data:`~heedful.records.MANY` and labels at all; ``.../accuracy``,
+        the share of predictions on the part that are gold, or what they are worth.
+    """
+    kept = where(rows, intervention="keep", variant=part)
+    cluster = cluster_of(rows)[kept]
+    rows = rows.select(["y", "y2", "gold", "group"]).filter(pa.array(kept))
+    before, after = strings(rows, "y"), strings(rows, "y2")
+    stays = np.array([kind.alike(y, y2) for y, y2 in zip(before, after, strict=True)], dtype=np.float64)
+    name = MetricName("naive_partial", data, part)
+    hits = {name: (stays, cluster)}
+    labels = sorted(set(rows["y"].to_pylist()))
+    for label in labels if len(labels) <= MANY and kind.has_labels else ():
+        here = where(rows, y=label)
+        hits[name._replace(slice=f"from_{label}")] = stays[here], cluster[here]
+    hits[name._replace(statistic="accuracy")] = kind.scores(after, strings(rows, "gold")), cluster
+    return {full: share(values, (seed, str(full)), of, few_among(rows, of)) for full, (values, of) in hits.items()}
+
+
+def score(rows: pa.Table, context: Context) -> Numbers:
+    """Agreement for each of ``own["sides"]``."""
+    found: Numbers = {}
+    for side in context.own["sides"]:
+        found |= naive_partial(rows, context.data, side, context.seed, context.kind)
+    return found
+
+
+def charts(context: Context) -> tuple[Chart, ...]:
+    """Agreement for each side."""
+    sides = context.own["sides"]
+    curves = {f"{side} alone": MetricName("naive_partial", context.data, side) for side in sides}
+    return (Chart(" and ".join(curves), curves, "attentiveness"),)
+
+
+METRIC = Metric("naive_partial", score, charts=charts)

@@ -1,0 +1,268 @@
+"""Causal effects of natural-logic features: how often the answer changes with the context, and with the word pair.
+
+Rozanova, Valentino and Freitas (2024), "Estimating the Causal Effects of Natural Logic Features in Transformer-Based
+NLI Models". Of pairs (n, n') that differ in one feature, the total causal effect (TCE) is the share whose prediction
+changes where the gold label does; the direct causal effect (DCE) the share where it does not.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of
+from heedful.metrics.statistics.bootstrap import Key, measured, share
+from heedful.metrics.statistics.clusters import few_of
+from heedful.metrics.statistics.majority import majority_flag
+from heedful.metrics.statistics.multiway import PER_BASE, Crossed, resample
+from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Section, Shown
+from heedful.records.rows import BASE, select, sliced, where
+
+NATURAL_LOGIC, ACCURACY, MAJORITY = "natural_logic", "accuracy", "accuracy/majority"
+SETS = {"context": {"tce": "I0", "dce": "I2"}, "insertion": {"tce": "I1", "dce": "I3"}}
+EXPECTED = {"tce": "change", "dce": "stay"}
+BREAKDOWNS = {"monotonicity": "monotonicity", "relation": "relation", "operator": "context operator"}
+CLUSTERS_IGNORED, UNBOUNDED = "interval_ignores_clusters", "interval_unbounded"
+MEANS = ("", "towards_gold", "argmax", "signed", "absolute", "total_variation")
+TITLES = {"nlixy": "NLI-XY"}
+HEADLINES = {  # statistic to its label, of a kind of change
+    ACCURACY: "two-class accuracy",
+    "tce": "TCE {}",
+    "dce": "DCE {}",
+    "delta": "TCE - DCE {}",
+    "ratio": "TCE / DCE {} (ratio)",
+}
+BELOW = {MAJORITY: "majority"} | {  # a headline; other rules and naive intervals are not shown
+    f"{effect}/{mean}": mean for effect in ("tce", "dce") for mean in ("towards_gold", "signed", "absolute", "per_seed")
+}
+
+
+def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
+    """The values that each of ``MEANS`` averages: float64 [pairs]."""
+    gold, entail = gold_entailed(rows), entailment_at(labels)
+    after = entailed(rows, labels, "y2")
+    changed = entailed(rows, labels) != after
+    moved = probabilities_of(rows, labels, "p2") - probabilities_of(rows, labels, "p")
+    found = (
+        changed,
+        changed & (after == gold),
+        entailed(rows, labels, "y", "argmax") != entailed(rows, labels, "y2", "argmax"),
+        np.where(gold, 1, -1) * moved[:, entail],
+        np.abs(moved[:, entail]),
+        np.abs(moved).sum(axis=1) / 2,
+    )
+    return {name: value.astype(np.float64) for name, value in zip(MEANS, found, strict=True)}
+
+
+def _numbers(column: pa.ChunkedArray) -> np.ndarray:
+    """Texts as numbers, in the order of the texts, so that the order of rows changes nothing: int32 [rows]."""
+    names = pc.unique(column)
+    return pc.index_in(column, value_set=names.take(pc.sort_indices(names))).to_numpy()
+
+
+def _has_slice(rows: pa.Table, name: str) -> bool:
+    """Whether any row says of which ``name`` it is."""
+    return bool(pc.any(pc.starts_with(pc.list_flatten(rows["slices"]), f"{name}=")).as_py())
+
+
+def _groups(rows: pa.Table) -> dict[str, np.ndarray]:
+    """ "name=value" to the pairs whose base example has that value: bool [pairs]."""
+    groups: dict[str, np.ndarray] = {}
+    for name in BREAKDOWNS:
+        if _has_slice(rows, name):
+            at, values = sliced(rows, name)
+            for value in sorted({value or "none" for value in values}):
+                here = [i for i, other in enumerate(values) if (other or "none") == value]
+                groups[f"{name}={value}"] = np.isin(at, here)
+    return groups
+
+
+def _shared(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of what each pair keeps and of what it leads to, a context and a word pair: two int32 [pairs]."""
+    if (pc.list_value_length(rows["clusters"]).to_numpy() != 3).any():
+        raise HeedfulError("Each pair needs three clusters: base example, what it keeps, what it leads to.")
+    return _numbers(pc.list_element(rows["clusters"], 1)), _numbers(pc.list_element(rows["clusters"], 2))
+
+
+def _per_base(base: np.ndarray, hit: np.ndarray) -> float:
+    """Mean over base examples of the mean over their own pairs."""
+    _, base, count = np.unique(base, return_inverse=True, return_counts=True)
+    return float(np.mean(np.bincount(base, hit) / count))
+
+
+def _effect(pairs: Crossed, resampled: dict[str, np.ndarray], key: Key) -> dict[str, Measurement]:
+    """The measurements of one set, by what their names end with."""
+    hit, n, flags = pairs.values[""], len(np.unique(pairs.base)), _few(pairs)
+    found = {name: measured(float(v.mean()), n, resampled[name], flags) for name, v in pairs.values.items()}
+    found["naive"] = replace(share(hit, (*key, "naive"), flags=(CLUSTERS_IGNORED,)), n=n)
+    found["per_seed"] = measured(_per_base(pairs.base, hit), n, resampled[PER_BASE], flags)
+    for name, here in pairs.groups.items():
+        bases = len(np.unique(pairs.base[here]))
+        found[name] = measured(float(hit[here].mean()), bases, resampled[name], _few(pairs, here))
+    return found
+
+
+def _few(pairs: Crossed, here: np.ndarray | slice = slice(None)) -> tuple[str, ...]:
+    """The flag of few contexts or few word pairs, among all of the pairs or some, since both are resampled."""
+    return few_of(min(len(np.unique(names[here])) for names in (pairs.held, pairs.partner)))
+
+
+def _ratio(tce: float, dce: float, n: int, resampled: np.ndarray, flags: tuple[str, ...]) -> Measurement:
+    """TCE / DCE; resamples are infinite where DCE is 0 in them (0 / 0, too: the wider choice)."""
+    if dce == 0:
+        return Measurement(None, n, reason="the DCE is 0")
+    if 40 * np.isinf(resampled).sum() >= (~np.isnan(resampled)).sum():  # the upper quantile is infinite
+        return Measurement(tce / dce, n, flags=(*flags, UNBOUNDED))
+    return measured(tce / dce, n, resampled, flags)
+
+
+def _compared(sets: dict[str, Crossed], resampled: dict[str, dict[str, np.ndarray]]) -> dict[str, Measurement]:
+    """Difference and ratio of the two effects of one kind of change, from the joint resamples."""
+    n = len(np.unique(np.concatenate([pairs.base for pairs in sets.values()])))
+    empty = [effect for effect, pairs in sets.items() if not len(pairs.base)]
+    if empty:
+        undefined = Measurement(None, n, reason="without pairs there is no " + " and no ".join(map(str.upper, empty)))
+        return {"delta": undefined, "ratio": undefined}
+    tce, dce = (float(sets[effect].values[""].mean()) for effect in ("tce", "dce"))
+    tces, dces = (resampled[effect][""] for effect in ("tce", "dce"))
+    either = np.isnan(tces) | np.isnan(dces)
+    ratios = np.divide(tces, dces, out=np.where(either, np.nan, np.inf), where=dces > 0)
+    flags = tuple(dict.fromkeys(flag for pairs in sets.values() for flag in _few(pairs)))
+    return {"delta": measured(tce - dce, n, tces - dces, flags), "ratio": _ratio(tce, dce, n, ratios, flags)}
+
+
+def _changes(rows: pa.Table, of: MetricName, labels: Sequence[str], seed: int) -> Numbers:
+    """All measurements of one kind of change, the part of the name."""
+    rows, key = select(rows, part=of.part), (seed, str(of))
+    base, (held, partner) = _numbers(rows["uid"]), _shared(rows)
+    values, groups, sets = _values(rows, labels), _groups(rows), {}
+    for effect, expectation in EXPECTED.items():
+        here = where(rows, expectation=expectation)
+        present = {group: inside[here] for group, inside in groups.items() if inside[here].any()}
+        of_pairs = {k: v[here] for k, v in values.items()}
+        sets[effect] = Crossed(base[here], held[here], partner[here], of_pairs, present)
+    resampled = dict(zip(sets, resample(list(sets.values()), key), strict=True))
+    found: Numbers = {}
+    for effect, pairs in sets.items():
+        undefined = Measurement(None, 0, reason=f"the set {SETS[of.part][effect]} has no pair")
+        known = _effect(pairs, resampled[effect], (*key, effect)) if len(pairs.base) else {}
+        for mean in (*MEANS, "naive", "per_seed"):
+            found[of._replace(statistic=f"{effect}/{mean}".rstrip("/"))] = known.get(mean, undefined)
+        found |= {of._replace(statistic=effect, slice=group): known[group] for group in pairs.groups}
+    return found | {of._replace(statistic=name): m for name, m in _compared(sets, resampled).items()}
+
+
+def _slice_texts(rows: pa.Table, name: str) -> pa.Array:
+    """The text of a slice for each row."""
+    at, values = sliced(rows, name)
+    return pa.array(values, pa.string()).take(pa.array(at))
+
+
+def _accuracy(rows: pa.Table, labels: Sequence[str], name: MetricName, seed: int) -> Numbers:
+    """Two-class accuracy of base rows, by the rule "sum", and the share of the larger class."""
+    n, gold, key = rows.num_rows, gold_entailed(rows), (seed, str(name))
+    if not n:
+        return {name: Measurement(None, 0, reason="no example was predicted")}
+    right, most = (entailed(rows, labels) == gold).astype(np.float64), gold == (gold.mean() >= 0.5)
+    if all(_has_slice(rows, by) for by in ("context", "pair")):
+        context, pair = (_numbers(pa.chunked_array([_slice_texts(rows, by)])) for by in ("context", "pair"))
+        flags = majority_flag(right, most, context, (seed,))
+        (resampled,) = resample([Crossed(context, context, pair, {"": right})], key)
+        found = measured(float(right.mean()), n, resampled[""], flags)
+    else:
+        found = share(right, key, flags=majority_flag(right, most, np.arange(n), (seed,)))
+    return {name: found, name._replace(statistic=MAJORITY): Measurement(float(most.mean()), n)}
+
+
+def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int = 0) -> Numbers:
+    """TCE and DCE of the context and of the inserted word pair (section 3.1), with two-way clustered intervals.
+
+    Each pair is a row: base example n, changed example n', the partner; ``gold`` is the label of n'. Labels become two
+    classes by the rule "sum" of :func:`~heedful.metrics.natural_logic.entailment.entailed`. Base examples share what
+    their pairs keep, a context or a word pair, and pairs share what they lead to, a word pair or a context: intervals
+    resample both (:func:`heedful.metrics.statistics.multiway.resample`). Left out is that base examples also share
+    what their pairs replace (in I1, their own word pair), which leaves intervals somewhat too narrow. ``n`` is the
+    number of base examples with a pair.
+
+    Args:
+        rows: Base rows and the rows of the interventions "I0" to "I3": the TCE is of those that expect a change, the
+            DCE of the others. All need probabilities.
+        data: Name of the data set, for the metric names.
+        labels: The model's labels, in the order of its probabilities; one of them is "entailment".
+        seed: Keys the bootstrap.
+
+    Returns:
+        With ``name`` = ``natural_logic/<data>/<context or insertion>/<tce or dce>``: ``name``, the share of pairs whose
+        prediction changes; ``name/naive``, the same with an interval for independent pairs; ``name/per_seed``, the mean
+        over base examples of their own share; ``name/towards_gold``, the share that changes to the gold label of n';
+        ``name/argmax``, the share by that rule; of the change of probability ``name/signed`` (of entailment; positive
+        towards the gold label of n'), ``name/absolute`` (of entailment, without its sign), ``name/total_variation``
+        (half the sum over all labels); ``name/<monotonicity, relation or operator>=<value>``, the share among pairs
+        whose base example has the value ("none" where it is empty). Then ``natural_logic/<data>/<context or
+        insertion>/delta`` and ``/ratio``, TCE - DCE and TCE / DCE from the same resamples, and
+        ``natural_logic/<data>/accuracy``, over base rows in two classes, resampled by context and word pair where the
+        rows have slices of these names ("context", "pair") and else by uid; flagged if not above ``accuracy/majority``,
+        the share of the larger class, by a test that takes examples as independent.
+
+    Raises:
+        HeedfulError: No label, or more than one, is "entailment"; or a row has no probabilities, or not three clusters.
+    """
+    of = MetricName(NATURAL_LOGIC, data)
+    found = _accuracy(select(rows, intervention=BASE), labels, of._replace(statistic=ACCURACY), seed)
+    for kind in SETS:
+        found |= _changes(rows, of._replace(part=kind), labels, seed)
+    return found
+
+
+def _score(rows: pa.Table, context: Context) -> Numbers:
+    return causal_effects(rows, context.own["data"], context.labels, context.seed)
+
+
+def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    """Accuracy, and the effects with what belongs to each, below a heading that says which pairs were measured."""
+    data, lines = context.own["data"], []
+    heading = f"natural logic: {TITLES.get(data, data)}"
+    for name in numbers:
+        if name.statistic in HEADLINES and not name.slice:
+            label, unit = (
+                HEADLINES[name.statistic].format(name.part),
+                "ratio" if name.statistic == "ratio" else "percent",
+            )
+            lines.append(Line(str(name), label, unit=unit, beside=True, section=heading))
+        elif name.statistic in BELOW:
+            lines.append(Line(str(name), BELOW[name.statistic], level=1, section=heading))
+    by = sorted(title for by, title in BREAKDOWNS.items() if any(name.by[0] == by for name in numbers))
+    listed = " and ".join(filter(None, [", ".join(by[:-1]), *by[-1:]]))
+    asides = [f"by {listed}"] * bool(by) + ["other rules", "naive intervals"]
+    return Shown(lines, asides, {heading: _section(counts)})
+
+
+def _section(counts: Mapping[str, Any]) -> Section:
+    """On how many pairs of which split the effects rest; seeds count that have a match."""
+    sets = {name: counts[name] for names in SETS.values() for name in names.values() if name in counts}
+    if not sets:
+        return Section()
+    pairs = sum(of_set["pairs"] for of_set in sets.values())
+    seeds = sum(of_set["seeds"] - of_set["seeds_without_match"] for of_set in sets.values())
+    digests = (f"{name} {of_set['sha256']}" for name, of_set in sorted(sets.items()))
+    return Section((f"{counts['split']},", f"{pairs:,} pairs", f"of {seeds:,} seeds"), " ".join(digests))
+
+
+def _charts(context: Context) -> tuple[Chart, ...]:
+    name = MetricName(NATURAL_LOGIC, context.own["data"])
+    both = {
+        f"{effect.upper()}: {kind}": name._replace(part=kind, statistic=effect)
+        for kind, effects in SETS.items()
+        for effect in effects
+    }
+    differences = {f"TCE - DCE: {kind}": name._replace(part=kind, statistic="delta") for kind in SETS}
+    accuracy = {"two-class accuracy": name._replace(statistic="accuracy")}
+    title = "natural logic: accuracy, TCE - DCE"
+    return Chart("TCE and DCE", both, METRIC.name), Chart(title, accuracy | differences)
+
+
+METRIC = Metric("natural_logic", _score, _show, _charts)

@@ -1,0 +1,76 @@
+"""Predictions and gold labels in two classes, entailment or not, whatever the labels of the model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from heedful.records import HeedfulError, is_entailment
+from heedful.records.rows import BASE, probabilities, select, where
+
+
+def entailment_at(labels: Sequence[str]) -> int:
+    """The position of the one label that is "entailment".
+
+    Raises:
+        HeedfulError: There is none, or more than one.
+    """
+    found = [i for i, label in enumerate(labels) if is_entailment(label)]
+    if len(found) != 1:
+        raise HeedfulError(f'Natural logic needs a model with one label "entailment"; this one has {list(labels)}.')
+    return found[0]
+
+
+def probabilities_of(rows: pa.Table, labels: Sequence[str], name: str) -> np.ndarray:
+    """A probability column as float64 [rows, labels].
+
+    Raises:
+        HeedfulError: The rows are about another number of labels.
+    """
+    width = rows.schema.field(name).type.list_size
+    if width != len(labels):
+        raise HeedfulError(
+            f"The rows hold {width} probabilities, but the model has {len(labels)} labels: {list(labels)}."
+        )
+    return probabilities(rows, name).astype(np.float64)
+
+
+def entailed(rows: pa.Table, labels: Sequence[str], which: str = "y", rule: str = "sum") -> np.ndarray:
+    """Which rows are predicted as entailment, once all other labels are one class, non-entailment.
+
+    The rule "sum" is the paper's formula: the probabilities of the other labels are added up, and entailment must be
+    more probable than their sum; a tie is non-entailment. The rule "argmax" is the paper's prose: the predicted label
+    is entailment. They differ where entailment is the most probable label with no more than half.
+
+    Args:
+        rows: Rows.
+        labels: The model's labels, in the order of its probabilities; one of them is "entailment".
+        which: "y", the prediction on the example (``y``, ``p``), or "y2", on the changed example (``y2``, ``p2``).
+        rule: "sum" or "argmax".
+
+    Returns:
+        bool [rows].
+
+    Raises:
+        HeedfulError: No label, or more than one, is "entailment"; or a row has no probabilities.
+    """
+    entail = entailment_at(labels)
+    if rule == "argmax":
+        return where(rows, **{which: labels[entail]})
+    if rule != "sum":
+        raise ValueError(f'rule must be "sum" or "argmax", not {rule!r}')
+    p = probabilities_of(rows, labels, {"y": "p", "y2": "p2"}[which])
+    return p[:, entail] > np.delete(p, entail, axis=1).sum(axis=1)
+
+
+def disagreements(rows: pa.Table, labels: Sequence[str]) -> int:
+    """How many base rows the two rules of :func:`entailed` see differently."""
+    base = select(rows, intervention=BASE)
+    return int((entailed(base, labels) != entailed(base, labels, rule="argmax")).sum())
+
+
+def gold_entailed(rows: pa.Table) -> np.ndarray:
+    """Which rows have the gold label entailment: bool [rows]."""
+    names = [name for name in pc.unique(rows["gold"]).to_pylist() if is_entailment(name)]
+    return pc.is_in(rows["gold"], pa.array(names, pa.string())).to_numpy()

@@ -1,0 +1,62 @@
+"""Accuracy in two classes, entailment or not, by data set (natural logic, table 5)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.metrics.metric import Metric, Numbers, lines
+from heedful.metrics.natural_logic.entailment import entailed, gold_entailed
+from heedful.metrics.statistics.bootstrap import share
+from heedful.metrics.statistics.clusters import few_among
+from heedful.metrics.statistics.majority import majority_flag
+from heedful.records import Context, Measurement, MetricName, Shown
+from heedful.records.rows import BASE, cluster_of, select, strings
+
+
+def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> Numbers:
+    """Share of base predictions that are right as to entailment, for each data set among the rows.
+
+    Args:
+        rows: Base rows of one data set or more; a uid begins with the name of its data set.
+        labels: The model's labels, in the order of its probabilities; one of them is "entailment".
+        seed: Keys the bootstrap, which resamples what examples share (``group``), or else examples.
+
+    Returns:
+        For each data set ``two_class/<data>``, by the rule "sum" of
+        :func:`~heedful.metrics.natural_logic.entailment.entailed`; ``two_class/<data>/argmax``, by the other;
+        ``two_class/<data>/majority``, the share of the larger class. An accuracy that is not above it is flagged, and
+        one of fewer than 30 groups.
+    """
+    base = select(rows, intervention=BASE)
+    gold = gold_entailed(base)
+    right = {rule: entailed(base, labels, rule=rule) == gold for rule in ("sum", "argmax")}
+    cluster = cluster_of(base)
+    of_data = np.array([uid.split("/")[0] for uid in strings(base, "uid")], dtype=object)
+    result: Numbers = {}
+    for data in sorted(set(of_data)):
+        here, name = of_data == data, MetricName("two_class", data)
+        positive, n = float(gold[here].mean()), int(here.sum())
+        most, of = gold[here] == (positive >= 0.5), cluster[here]  # where the larger class is right
+        for rule, full in (("sum", name), ("argmax", name._replace(statistic="argmax"))):
+            hits = right[rule][here]
+            flags = majority_flag(hits, most, of, (seed, data)) + few_among(base, of)
+            result[full] = share(hits, (seed, str(full)), of, flags)
+        result[name._replace(statistic="majority")] = Measurement(float(most.mean()), n)
+    return result
+
+
+def score(rows: pa.Table, context: Context) -> Numbers:
+    """Accuracy of each data set by both rules."""
+    return two_class_accuracy(rows, context.labels, context.seed)
+
+
+def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    """Show every number."""
+    named = zip(numbers, lines(numbers), strict=True)
+    return Shown([line if line.level else replace(line, label=f"two-class accuracy {n.data}") for n, line in named])
+
+
+METRIC = Metric("two_class", score, show)

@@ -1,0 +1,87 @@
+"""Reading comprehension: exact match and F1 as SQuAD 2.0 defines them, and how often there is no answer.
+
+Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.metrics.accuracy import noise, noise_chart
+from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.slices import slices_of
+from heedful.metrics.statistics.bootstrap import share
+from heedful.metrics.statistics.clusters import few, few_among
+from heedful.metrics.statistics.majority import majority_flag
+from heedful.records import SPAN, Chart, Context, Measurement, MetricName
+from heedful.records.answers import NO_ANSWER, exact_match, f1
+from heedful.records.rows import BASE, cluster_of, select, strings
+
+ABSTENTION = "abstention"
+
+
+def abstains(answer: str, golds: Sequence[str]) -> float:
+    """1 where an answer is none."""
+    return float(answer == NO_ANSWER)
+
+
+def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[str] = ()) -> Numbers:
+    """Exact match, F1 and abstention of base predictions; intervals resample what questions share, article or text.
+
+    Args:
+        rows: Rows; the base rows among them count.
+        data: Name of the data set, for the metric names.
+        seed: Keys the bootstrap.
+        slices: Meta columns by which there are numbers, too.
+
+    Returns:
+        ``exact_match/<data>`` and ``f1/<data>``; each also as ``.../has_answer`` and ``.../no_answer``, over the
+        questions with and without a gold answer, and as ``.../majority``, what one gets that never answers; and
+        as ``.../<column>=<value>`` for each slice (:func:`~heedful.metrics.slices.slices_of`). ``abstention/<data>``,
+        the share of predictions that are no answer, likewise but without a majority.
+    """
+    base = select(rows, intervention=BASE)
+    names = {MetricName("exact_match", data): exact_match, MetricName("f1", data): f1}
+    names[MetricName(ABSTENTION, data)] = abstains
+    if not base.num_rows:
+        return {name: Measurement(None, 0, reason="no example was predicted") for name in names}
+    golds, answers = SPAN.parse_golds(strings(base, "gold")), strings(base, "y")
+    cluster, flags = cluster_of(base), majority_flags(base, seed)
+    has = np.array([bool(gold) for gold in golds])
+    kinds = [("has_answer", has), ("no_answer", ~has), *slices_of(base, slices)]
+    result: Numbers = {}
+    for name, rate in names.items():
+        values = np.array([rate(answer, gold) for answer, gold in zip(answers, golds, strict=True)])
+        result[name] = share(values, (seed, str(name)), cluster, few(base) if rate is abstains else flags)
+        for kind, kept in kinds:
+            full, of = name._replace(slice=kind), cluster[kept]
+            noted = few_among(base, of)
+            result[full] = share(values[kept], (seed, str(full)), of, noted, "there is no such question")
+        if rate is not abstains:
+            never = float(np.mean([rate(NO_ANSWER, gold) for gold in golds]))
+            result[name._replace(statistic="majority")] = Measurement(never, len(golds))
+    return result
+
+
+def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
+    """The flags of results: exact match is not above that of never answering (p < 0.05), there are few clusters."""
+    base = select(rows, intervention=BASE)
+    golds = SPAN.parse_golds(strings(base, "gold"))
+    right = np.array([exact_match(answer, gold) for answer, gold in zip(strings(base, "y"), golds, strict=True)])
+    never = np.array([exact_match(NO_ANSWER, gold) for gold in golds])
+    return majority_flag(right, never, cluster_of(base), (seed,)) + few(base)
+
+
+def score(rows: pa.Table, context: Context) -> Numbers:
+    """Exact match, F1, abstention and the noise floor."""
+    return reading_scores(rows, context.data, context.seed, context.slices) | noise(rows, context.data)
+
+
+def charts(context: Context) -> tuple[Chart, ...]:
+    """F1 and exact match, and the noise floor."""
+    curves = {"F1": MetricName("f1", context.data), "exact match": MetricName("exact_match", context.data)}
+    return Chart("F1 and exact match", curves, "attentiveness"), noise_chart(context.data)
+
+
+METRIC = Metric("answers", score, charts=charts)

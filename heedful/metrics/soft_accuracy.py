@@ -1,0 +1,63 @@
+"""Accuracy where several answers are right, each of its worth: gold labels are JSON objects of answer to worth.
+
+Source: Goyal et al. (2017), VQA 2.0; what an answer is worth comes with the data.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.metrics.metric import Numbers
+from heedful.metrics.slices import slices_of
+from heedful.metrics.statistics.bootstrap import share
+from heedful.metrics.statistics.clusters import few, few_among
+from heedful.metrics.statistics.majority import majority_flag
+from heedful.records import SOFT, Measurement, MetricName
+from heedful.records.rows import BASE, cluster_of, select, strings
+
+
+def _worth(base: pa.Table) -> np.ndarray:
+    """The worth of each answer: float64 [rows]."""
+    return SOFT.scores(strings(base, "y"), strings(base, "gold"))
+
+
+def soft_accuracy(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[str] = ()) -> Numbers:
+    """Mean worth of base predictions; intervals resample what examples share (``group``), or else examples.
+
+    Args:
+        rows: Rows; the base rows among them count.
+        data: Name of the data set, for the metric names.
+        seed: Keys the bootstrap.
+        slices: Meta columns by which there are numbers, too.
+
+    Returns:
+        ``accuracy/<data>``; ``accuracy/<data>/majority``, what one gets who always gives the answer that is worth most
+        in all; and ``accuracy/<data>/<column>=<value>`` for each slice (:func:`~heedful.metrics.slices.slices_of`).
+    """
+    base, full = select(rows, intervention=BASE), MetricName("accuracy", data)
+    if not base.num_rows:
+        return {full: Measurement(None, 0, reason="no example was predicted")}
+    values, cluster = _worth(base), cluster_of(base)
+    result = {full: share(values, (seed, str(full)), cluster, soft_flags(rows, seed))}
+    result[full._replace(statistic="majority")] = Measurement(float(_best_answer(base).mean()), len(values))
+    for text, kept in slices_of(base, slices):
+        part, of = full._replace(slice=text), cluster[kept]
+        result[part] = share(values[kept], (seed, str(part)), of, few_among(base, of))
+    return result
+
+
+def soft_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
+    """The flags of results: accuracy is not above that of the best single answer (p < 0.05), there are few clusters."""
+    base = select(rows, intervention=BASE)
+    return majority_flag(_worth(base), _best_answer(base), cluster_of(base), (seed,)) + few(base)
+
+
+def _best_answer(base: pa.Table) -> np.ndarray:
+    """The worth in each row of the answer that is worth most in all: float64 [rows]; of equals, the first by name."""
+    found, totals = SOFT.parse_golds(strings(base, "gold")), Counter()
+    for gold in found:
+        totals.update(gold)
+    best = min(totals, key=lambda answer: (-round(totals[answer], 9), answer), default="")
+    return np.array([gold.get(best, 0.0) for gold in found], dtype=np.float64)

@@ -1,0 +1,61 @@
+"""Tests of an accuracy against that of the best single answer."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import binomtest
+
+from heedful.metrics.statistics.bootstrap import RESAMPLES, Key, sums_of
+from heedful.metrics.statistics.clusters import are_single
+from heedful.records import generator
+
+NOT_ABOVE_MAJORITY = "not_above_majority"
+
+
+def above_majority(correct: int, n: int, majority_share: float) -> float:
+    """p value of the one-sided exact binomial test that accuracy is above the majority share of the evaluated split.
+
+    The paper marks models that are "not significantly better than random" without naming a test (CAT, table 4): this
+    rule is Heedful's own.
+    """
+    return float(binomtest(correct, n, majority_share, alternative="greater").pvalue)
+
+
+def majority_flag(worth: np.ndarray, best: np.ndarray, clusters: np.ndarray, key: Key) -> tuple[str, ...]:
+    """The flag of an accuracy that is not above that of the best single answer (p < 0.05), or nothing.
+
+    The test is :func:`above_majority` where answers are right or wrong and each example is alone; else that of
+    :func:`above_zero`, whose differences are those of whole clusters.
+
+    Args:
+        worth: What each prediction is worth, [examples]: 0 or 1, or something between.
+        best: What the best single answer is worth there, [examples].
+        clusters: The cluster of each example, int [examples].
+        key: What the test is for; keys the random numbers.
+    """
+    worth, best = np.asarray(worth, dtype=np.float64), np.asarray(best, dtype=np.float64)
+    if not len(worth):
+        return (NOT_ABOVE_MAJORITY,)
+    is_exact = are_single(clusters) and np.isin(worth, (0, 1)).all() and np.isin(best, (0, 1)).all()
+    if is_exact:
+        p = above_majority(int(worth.sum()), len(worth), float(best.mean()))
+    else:
+        p = above_zero(sums_of([worth - best], clusters)[:, 0], (*key, "majority"))
+    return () if p < 0.05 else (NOT_ABOVE_MAJORITY,)
+
+
+def above_zero(differences: Sequence[float] | np.ndarray, key: Key) -> float:
+    """p value of the one-sided randomisation test that differences are not as often against as for the first of two.
+
+    If it makes no difference which of the two is which, each difference has either sign with the same chance. The p
+    value is the share, among 10,000 random choices of all signs and the one that was seen, with at least that sum.
+    Equal differences are counted, so that the cost does not grow with their number.
+
+    Args:
+        differences: float64 [clusters], the sum of the differences within each.
+        key: What the test is for; keys the random numbers.
+    """
+    size, count = np.unique(np.round(np.abs(differences), 9), return_counts=True)
+    against = generator("signs", *key).binomial(count, 0.5, size=(RESAMPLES, len(count)))
+    sums = (count - 2 * against) @ size
+    return float((1 + (sums >= np.sum(differences) - 1e-6).sum()) / (1 + RESAMPLES))

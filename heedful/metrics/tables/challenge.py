@@ -1,0 +1,280 @@
+"""Challenge examples (Gupta et al. 2022, "Is My Model Using the Right Evidence?", tables 4, 7 and 8): accuracy where a
+change of hypothesis or table preserves the label, and where it flips it.
+
+A changed example carries its own gold label; if that is the label of the original, the change preserves it. Pairs whose
+original or changed label is neutral are left out. The models still have three classes: chance is not 50 %.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.interventions import DIRECTIONS
+from heedful.interventions.tables.allowed_transitions import LABELS
+from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.statistics.bootstrap import Key, difference, ratio
+from heedful.metrics.tables.by_table import by_table, tables_of
+from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown, generator
+from heedful.records.rows import BASE, of_split, same, select, strings, where
+
+CHALLENGE, ORIGINAL = "challenge", "original"
+KINDS = ("preserved", "flipped")
+HYPOTHESES, TITLES, TITLE = "hypotheses", "titles", "title"
+NEUTRAL = LABELS[1]
+FLIPPED = KINDS[1]
+FROM = {f"from_{label}": label for label in LABELS if label != NEUTRAL}  # statistics of what flips, by original label
+ONE_SIDED = "one_sided"  # all flips end in one label
+SUBSAMPLES = 100
+HALF_ERROR = "std_is_half_a_standard_error"
+Which = tuple[str, str, str, int]  # intervention, part, variant, draw
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An original example and its changed examples of one kind, one of which is scored.
+
+    Attributes:
+        uid: The original example.
+        table: Its table.
+        label: Its gold label.
+        original: Whether the prediction on the original is gold.
+        changed: Whether the prediction on each changed example is the gold label of that.
+        scored: The position of the one that is scored.
+        which: Which change that is.
+    """
+
+    uid: str
+    table: str
+    label: str
+    original: bool
+    changed: tuple[bool, ...]
+    scored: int
+    which: Which
+
+
+def _right(rows: pa.Table) -> Iterator[tuple[str, Which, str | None, bool]]:
+    """For each changed example: uid, which change it is, gold label, and whether the prediction on it is that."""
+    columns = [rows[name].to_pylist() for name in ("uid", "intervention", "part", "variant", "draw", "gold")]
+    for uid, intervention, part, variant, draw, gold, right in zip(
+        *columns, same(rows, "gold", "y2").tolist(), strict=True
+    ):
+        yield uid, (intervention, part, variant, draw), gold, right
+
+
+def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0) -> dict[str, list[Pair]]:
+    """Original examples with what became of them, by kind, in ascending order of uids.
+
+    An example may have been changed many times, or never. As in the paper, one changed example is sampled for each
+    original and kind; which one depends on the seed, the uid and the kind alone, so that it is the same for all models.
+
+    Args:
+        rows: Base rows, and rows of the interventions, whose ``gold`` is the label of the changed example.
+        interventions: Names of the interventions that make challenge examples.
+        seed: Keys the sample.
+
+    Returns:
+        "preserved" and "flipped" to their pairs.
+
+    Raises:
+        HeedfulError: An example has no gold label, or does not name its table.
+    """
+    base = select(rows, intervention=BASE)
+    rows = rows.filter(pa.array(np.any([where(rows, intervention=name) for name in interventions], axis=0)))
+    label = dict(zip(strings(base, "uid"), strings(base, "gold"), strict=True))
+    original = dict(zip(strings(base, "uid"), same(base, "gold", "y").tolist(), strict=True))
+    found: dict[str, dict[str, list[tuple[Which, bool]]]] = {kind: defaultdict(list) for kind in KINDS}
+    for uid, which, gold, right in _right(rows):
+        if gold is None or label[uid] is None:
+            raise HeedfulError(
+                f"{uid} or an example changed from it has no gold label: it cannot be a challenge example."
+            )
+        if NEUTRAL not in (gold, label[uid]):
+            found["preserved" if gold == label[uid] else "flipped"][uid].append((which, right))
+    uids = sorted(set().union(*found.values()))
+    table = dict(zip(uids, tables_of(pa.concat_tables([base, rows]), uids), strict=True))
+    pairs: dict[str, list[Pair]] = {}
+    for kind, of_uid in found.items():
+        pairs[kind] = []
+        for uid, changes in sorted(of_uid.items()):
+            changes.sort()
+            scored = int(generator(seed, "challenge", kind, uid).integers(len(changes)))
+            rights = tuple(right for _, right in changes)
+            which = changes[scored][0]
+            pairs[kind].append(Pair(uid, table[uid], label[uid], original[uid], rights, scored, which))
+    return pairs
+
+
+def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, int]:
+    """How many examples :func:`challenge` rests on, and how many base examples it leaves out.
+
+    Returns:
+        "originals", "tables"; "preserved", "flipped", originals with such a change, and of the flipped those
+        "flipped_from_entailment" and "flipped_from_contradiction"; "preserved_changes", "flipped_changes", the changes
+        they have, of which one each is scored; "neutral", base examples with that gold label; "unchanged", other base
+        examples without a challenge example.
+    """
+    pairs, base = challenge_pairs(rows, interventions), select(rows, intervention=BASE)
+    table = {pair.uid: pair.table for kind in KINDS for pair in pairs[kind]}
+    counts = {"originals": len(table), "tables": len(set(table.values()))}
+    counts |= {kind: len(pairs[kind]) for kind in KINDS}
+    labels = Counter(pair.label for pair in pairs[FLIPPED])
+    counts |= {f"{FLIPPED}_{statistic}": labels[label] for statistic, label in FROM.items()}
+    counts |= {f"{kind}_changes": sum(len(pair.changed) for pair in pairs[kind]) for kind in KINDS}
+    left_out = int(where(base, gold=NEUTRAL).sum())
+    return counts | {"neutral": left_out, "unchanged": base.num_rows - left_out - len(table)}
+
+
+def subsampled(hits: np.ndarray, key: Key, reason: str) -> Measurement:
+    """The paper's "average accuracy and standard deviation across 100 samplings, with 80% of the data selected".
+
+    Sampled without replacement, n of 0.8 n examples differ from all by half the standard error of n independent ones:
+    sqrt((1 - 0.8) / 0.8) = 1/2. This is no error of the accuracy, and sees no table; a flag says so.
+
+    Args:
+        hits: [examples], what is averaged.
+        key: Keys the samples.
+        reason: Why there is none, where there are no examples.
+
+    Returns:
+        Mean and sample standard deviation (ddof 1; the paper does not say) of 100 means over int(0.8 n) examples, at
+        least one. No interval.
+    """
+    n = len(hits)
+    if not n:
+        return Measurement(None, 0, flags=(HALF_ERROR,), reason=reason)
+    rng, size = generator("subsamples", *key), max(1, 4 * n // 5)
+    means = tuple(float(np.mean(hits[rng.permutation(n)[:size]])) for _ in range(SUBSAMPLES))
+    std = float(np.std(means, ddof=1))
+    return Measurement(float(np.mean(means)), n, SUBSAMPLES, std, per_draw=means, flags=(HALF_ERROR,))
+
+
+def challenge(
+    rows: pa.Table, of: MetricName, interventions: Sequence[str], seed: int = 0, kinds: Sequence[str] = KINDS
+) -> Numbers:
+    """Accuracy of one model on original, label-preserved and label-flipped examples (tables 4 and 7).
+
+    Args:
+        rows: Base rows and rows of the interventions, of a full or of a hypothesis-only model.
+        of: The names of the metrics but for the statistic.
+        interventions: Names of the interventions that make challenge examples.
+        seed: Keys the sample of changed examples (:func:`challenge_pairs`) and the bootstrap.
+        kinds: "preserved", "flipped", or both: where changed examples are measured.
+
+    Returns:
+        ``original``, accuracy on the originals of the others; ``preserved`` and ``flipped``, on one changed example of
+        each original that has one; ``<...>/subsamples``, for each of the three the paper's mean and standard deviation
+        over samples of 80 %, but of no slice; ``<preserved or flipped>/every``, the mean over originals of their
+        accuracy on all of their changed examples; ``<...>/drop``, accuracy on the originals of this kind less that on
+        the changed ones; ``flipped/from_entailment`` and ``flipped/from_contradiction``, that on the changed examples
+        of originals with this label. A flag is for flips that all end in one label, so that whoever always answers it
+        is right. Intervals resample tables.
+
+    Raises:
+        HeedfulError: As :func:`challenge_pairs`.
+    """
+    pairs, found = challenge_pairs(rows, interventions, seed), {}
+    one_sided = len({pair.label for pair in pairs[FLIPPED]}) == 1
+
+    def measure(
+        statistic: str,
+        values: Sequence[float],
+        chosen: Sequence[Pair],
+        reason: str,
+        minus: Sequence[float] | None = None,
+    ) -> None:
+        name, one, table = of._replace(statistic=statistic), np.ones(len(chosen)), [pair.table for pair in chosen]
+        columns, formula = ((values, one), ratio) if minus is None else ((values, one, minus, one), difference)
+        found[name] = by_table(columns, table, (seed, str(name)), len(chosen), reason, formula)
+        if one_sided and statistic in (FLIPPED, f"{FLIPPED}/every"):
+            found[name] = replace(found[name], flags=(*found[name].flags, ONE_SIDED))
+        if statistic in (ORIGINAL, *KINDS) and not of.slice:
+            hits = np.array(values, dtype=np.float64)
+            found[name._replace(statistic=f"{statistic}/subsamples")] = subsampled(hits, (seed, str(name)), reason)
+
+    originals = {pair.uid: pair for kind in KINDS for pair in pairs[kind]}
+    chosen = [originals[uid] for uid in sorted(originals)]
+    measure(ORIGINAL, [p.original for p in chosen], chosen, "no example has a challenge example")
+    for kind in kinds:
+        chosen, reason = pairs[kind], f"no example was changed with its label {kind}"
+        scored = [p.changed[p.scored] for p in chosen]
+        measure(kind, scored, chosen, reason)
+        measure(f"{kind}/every", [float(np.mean(p.changed)) for p in chosen], chosen, reason)
+        measure(f"{kind}/drop", [p.original for p in chosen], chosen, reason, scored)
+    for statistic, label in FROM.items() if FLIPPED in kinds else ():
+        chosen = [pair for pair in pairs[FLIPPED] if pair.label == label]
+        scored = [p.changed[p.scored] for p in chosen]
+        measure(f"{FLIPPED}/{statistic}", scored, chosen, f"no example was changed from {label} to the other label")
+    return found
+
+
+def challenge_lines(
+    numbers: Numbers, of: MetricName, kinds: Sequence[str] = (), splits: Sequence[str] = ()
+) -> list[Line]:
+    """Accuracy on originals, where labels are preserved, and where they flip; below each that of kinds and of splits.
+
+    Where labels flip both ways, each way stands below.
+
+    Args:
+        numbers: Those of :func:`challenge`, and others.
+        of: The names of the metrics but for statistic and slice.
+        kinds: Of changes.
+        splits: Names of the splits, where they are several.
+    """
+    lines, of_splits = [], {f"split={split}": split for split in sorted(splits)}
+    for statistic in (ORIGINAL, *KINDS):
+        total = of._replace(statistic=statistic)
+        lines.append(Line(str(total), f"{of.part or of.data}: {statistic}", beside=True))
+        of_kinds = {f"kind={kind}": kind for kind in sorted(kinds) if statistic != ORIGINAL}
+        lines += _both_ways(numbers, total, 1) if kinds else []
+        for slice_, label in (of_kinds | of_splits).items():
+            name = total._replace(slice=slice_)
+            lines += [Line(str(name), label.replace("_", " "), level=1), *_both_ways(numbers, name, 2)]
+    shown = {str(name) for name in numbers}
+    return [line for line in lines if line.metric in shown]
+
+
+def _both_ways(numbers: Numbers, flipped: MetricName, level: int) -> list[Line]:
+    """The lines below a number of flipped examples; none where these have one label, or for another number."""
+    names = {way: flipped._replace(statistic=f"{flipped.statistic}/{way}") for way in FROM}
+    if not all(name in numbers and numbers[name].n for name in names.values()):
+        return []
+    return [Line(str(name), way.replace("_", " "), level=level) for way, name in names.items()]
+
+
+def perturbations(kinds: Sequence[str]) -> list[str]:
+    """The names of the interventions that make changes of these kinds in hypotheses."""
+    return [f"perturb/{kind}/{way}" for kind in kinds for way in DIRECTIONS]
+
+
+def _score(rows: pa.Table, context: Context) -> Numbers:
+    """Accuracy by hypotheses and by titles: over all, in each of several splits, and for each kind of change."""
+    found, seed, changed = {}, context.seed, context.own["kinds"]
+    splits = {f"split={split}": of_split(rows, split) for split in context.splits}
+    hypotheses, titles = (MetricName(CHALLENGE, context.data, part) for part in (HYPOTHESES, TITLES))
+    for slice_, some in {"": rows, **splits}.items():  # each split as if it stood alone
+        alone: Numbers = challenge(some, hypotheses, perturbations(changed), seed) if changed else {}
+        if context.own["title"]:
+            alone |= challenge(some, titles, [TITLE], seed, KINDS[:1])  # no title flips a label
+        found |= {name._replace(slice=slice_): m for name, m in alone.items()}
+    for kind in changed:
+        found |= challenge(rows, hypotheses._replace(slice=f"kind={kind}"), perturbations([kind]), seed)
+    return found
+
+
+def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    hypotheses, titles = (MetricName(CHALLENGE, context.data, part) for part in (HYPOTHESES, TITLES))
+    lines = challenge_lines(numbers, hypotheses, context.own["kinds"], context.splits)
+    return Shown([*lines, *challenge_lines(numbers, titles, splits=context.splits)])
+
+
+def _charts(context: Context) -> tuple[Chart, ...]:
+    part, kinds = (HYPOTHESES, KINDS) if context.own["kinds"] else (TITLES, KINDS[:1])
+    curves = {f"{part}: {kind}": MetricName(CHALLENGE, context.data, part, kind) for kind in kinds}
+    return (Chart(part, curves, METRIC.name),)
+
+
+METRIC = Metric("challenge", _score, _show, _charts)

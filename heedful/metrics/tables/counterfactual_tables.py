@@ -1,0 +1,111 @@
+"""Counterfactual tables that people have made (Gupta et al. 2022, "Is My Model Using the Right Evidence?", tables 7 and
+8): accuracy on them and on what they were made of, and where a hypothesis-only model is right as well.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from heedful.interventions.base import Expectation
+from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.tables.by_table import by_table
+from heedful.metrics.tables.challenge import CHALLENGE, TITLE, challenge, challenge_lines, challenge_pairs
+from heedful.records import Chart, Context, HeedfulError, Line, MetricName, Shown
+
+ANNOTATED: dict[str, Expectation] = {"annotated/flipped": "change", "annotated/preserved": "stay"}  # interventions
+CELLS = tuple(product(("right", "wrong"), repeat=3))  # on the original, on the changed example; the hypothesis alone
+
+
+def set_data(name: str) -> str:
+    """The beginning of the uids of a set, and the data of its metrics."""
+    return f"counterfactuals-{name}"
+
+
+def set_changes(name: str) -> tuple[str, ...]:
+    """Names of the interventions that change the examples of a set."""
+    return *ANNOTATED, f"{TITLE}/{name}"
+
+
+def rows_of_set(rows: pa.Table, name: str) -> pa.Table:
+    """The rows of a set."""
+    return rows.filter(pc.starts_with(rows["uid"], f"{set_data(name)}/"))
+
+
+def _cell(of: MetricName, kind: str, cell: Sequence[str]) -> MetricName:
+    return of._replace(statistic=f"{kind}/cells/{'_'.join(cell)}")
+
+
+def eight_cells(
+    rows: pa.Table,
+    right_alone: Mapping[str, bool],
+    of: MetricName,
+    interventions: Sequence[str],
+    kind: Literal["preserved", "flipped"] = "flipped",
+    seed: int = 0,
+) -> Numbers:
+    """Pairs by who is right where (table 8; the paper prints the four cells in which the full model is right once).
+
+    The full model right on the original, wrong on the changed example, while a hypothesis-only model is wrong on the
+    original: the paper puts these errors down to what the language model knew beforehand (its second row).
+
+    Args:
+        rows: Rows of the full model, as for :func:`~heedful.metrics.tables.challenge.challenge`.
+        right_alone: uid of each original to whether a hypothesis-only model is right on it.
+        of: The names of the metrics but for the statistic.
+        interventions: Names of the interventions that make challenge examples.
+        kind: Which changed examples; the paper's are label-flipped counterfactual tables.
+        seed: Keys the sample of changed examples and the bootstrap.
+
+    Returns:
+        ``<kind>/cells/<a>_<b>_<c>``, each "right" or "wrong": a is the full model on the original, b the full model on
+        the changed example, c the hypothesis-only model on the original. All eight shares of pairs, which sum to 1.
+        Intervals resample tables.
+
+    Raises:
+        HeedfulError: As :func:`~heedful.metrics.tables.challenge.challenge_pairs`, or the hypothesis-only model did
+            not predict an original.
+    """
+    pairs, found = challenge_pairs(rows, interventions, seed)[kind], {}
+    if missing := next((pair.uid for pair in pairs if pair.uid not in right_alone), None):
+        raise HeedfulError(f"The hypothesis-only model did not predict {missing}: evaluate both on the same examples.")
+    sides = [(pair.original, pair.changed[pair.scored], right_alone[pair.uid]) for pair in pairs]
+    cells = [tuple("right" if side else "wrong" for side in of_pair) for of_pair in sides]
+    table, reason = [pair.table for pair in pairs], f"no example was changed with its label {kind}"
+    for cell in CELLS:
+        name, here = _cell(of, kind, cell), [other == cell for other in cells]
+        found[name] = by_table((here, np.ones(len(pairs))), table, (seed, str(name)), len(pairs), reason)
+    return found
+
+
+def _score(rows: pa.Table, context: Context) -> Numbers:
+    found: Numbers = {}
+    for name in context.own["sets"]:
+        of, mine = MetricName(CHALLENGE, set_data(name)), rows_of_set(rows, name)
+        found |= challenge(mine, of, set_changes(name), context.seed)
+        if context.own["hypothesis_only"] is not None:
+            found |= eight_cells(mine, context.own["hypothesis_only"], of, set_changes(name), seed=context.seed)
+    return found
+
+
+def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    lines = []
+    for name in sorted(context.own["sets"]):
+        of = MetricName(CHALLENGE, set_data(name))
+        lines += challenge_lines(numbers, of)
+        for original, changed, alone in CELLS:
+            cell = _cell(of, "flipped", (original, changed, alone))
+            if cell in numbers:
+                lines.append(Line(str(cell), f"{original}, {changed}; alone: {alone}", level=1))
+    return Shown(lines)
+
+
+def _charts(context: Context) -> tuple[Chart, ...]:
+    curves = {f"flipped: {name}": MetricName(CHALLENGE, set_data(name), "", "flipped") for name in context.own["sets"]}
+    return (Chart("flipped", curves, "table_rows"),)
+
+
+METRIC = Metric("counterfactual_tables", _score, _show, _charts)

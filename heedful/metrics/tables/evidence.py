@@ -1,0 +1,180 @@
+"""Evidence (Gupta et al. 2022, "Is My Model Using the Right Evidence?", section 5.3): does a model use the rows of a
+table that people find relevant?
+
+A row is relevant to a model if its single deletion flips the prediction, to whatever label. The pairs that count have a
+gold label other than neutral, and at least one row that people marked (footnote 9).
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.tables.by_table import by_table, tables_of
+from heedful.metrics.tables.challenge import CHALLENGE, KINDS, NEUTRAL, challenge, challenge_lines
+from heedful.metrics.tables.transitions import invalid_transitions, transition_lines
+from heedful.records import Chart, Context, HeedfulError, Line, MetricName, Shown
+from heedful.records.rows import BASE, same, select, strings
+
+EVIDENCE, DELETE, VALUES = "evidence", "delete", "values"
+SHARES = ("all", "partial", "none", "ignored")
+HEADLINES = ("precision", "recall", *SHARES, "correct")
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """The pairs that count, and how many do not.
+
+    Attributes:
+        table: The table of each pair.
+        hit: float64 [pairs], the rows that are relevant to people and to the model.
+        extra: float64 [pairs], those relevant to the model only.
+        missed: float64 [pairs], those relevant to people only.
+        correct: bool [pairs], whether the base prediction is gold.
+        left_out: Why a base example does not count, to how many.
+    """
+
+    table: list[str]
+    hit: np.ndarray
+    extra: np.ndarray
+    missed: np.ndarray
+    correct: np.ndarray
+    left_out: dict[str, int]
+
+
+def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pairs:
+    base, deletions = select(rows, intervention=BASE), select(rows, intervention=DELETE, part=part)
+    deleted, used = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    flips = ~same(deletions, "y", "y2")
+    for uid, key, flip in zip(strings(deletions, "uid"), strings(deletions, "variant"), flips, strict=True):
+        deleted[uid].add(key)
+        if flip:
+            used[uid].add(key)
+    left_out = dict.fromkeys(("neutral", "without_evidence", "without_deletions"), 0)
+    kept, found = [], []
+    for uid, gold, right in zip(strings(base, "uid"), strings(base, "gold"), same(base, "gold", "y"), strict=True):
+        marked = relevant.get(uid, frozenset())
+        if gold == NEUTRAL:
+            left_out["neutral"] += 1
+        elif not marked:
+            left_out["without_evidence"] += 1
+        elif uid not in deleted:
+            left_out["without_deletions"] += 1
+        elif marked - deleted[uid]:
+            raise HeedfulError(
+                f"The relevant row {min(marked - deleted[uid])!r} of {uid} was never deleted: evidence needs every row "
+                "of a table to be deleted once, and keys as they stand in the table."
+            )
+        else:
+            kept.append(uid)
+            found.append((len(marked & used[uid]), len(used[uid] - marked), len(marked - used[uid]), right))
+    hit, extra, missed, correct = np.array(found, dtype=np.float64).reshape(-1, 4).T
+    named = tables_of(pa.concat_tables([base, deletions]), kept)
+    return _Pairs(named, hit, extra, missed, correct.astype(bool), left_out)
+
+
+def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> dict[str, int]:
+    """How many pairs and tables count in :func:`evidence`, and how many base examples do not, for which reason.
+
+    Returns:
+        "pairs" and "tables" that count; then "neutral" (gold), "without_evidence" (no row is marked),
+        "without_deletions" (no row was deleted), and "not_predicted" (marked pairs that have no base row).
+    """
+    pairs, base = _pairs(rows, part, relevant), set(strings(select(rows, intervention=BASE), "uid"))
+    absent = sum(1 for uid, keys in relevant.items() if keys and uid not in base)
+    counted = {"pairs": len(pairs.table), "tables": len(set(pairs.table))}
+    return counted | pairs.left_out | {"not_predicted": absent}
+
+
+def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[str]], seed: int = 0) -> Numbers:
+    """Rows that are relevant to the model against those that are relevant to people, with intervals by table.
+
+    Of a pair, hit is the number of rows relevant to both, extra to the model only, missed to people only. Precision is
+    hit / (hit + extra), recall hit / (hit + missed). The paper says "average", and not which; nor what the precision of
+    a pair is where the model uses no row. Micro sums over pairs first, so that such a pair adds nothing to precision;
+    macro is the mean over pairs, of precision once over those where the model uses a row, and once with 0 for the rest.
+
+    Args:
+        rows: Base rows, and those of the intervention "delete": one for each pair and row of the table, ``variant`` the
+            key that was deleted. They name their table as :func:`heedful.metrics.tables.by_table.tables_of` says.
+        data: Name of the data set, for the metric names.
+        part: The part that is the table.
+        relevant: uid to the keys of the rows that people marked; pairs that are not there have none.
+        seed: Keys the bootstrap.
+
+    Returns:
+        Under ``evidence/<data>/``: ``precision``, ``recall`` (micro); ``macro_precision`` (over pairs where the model
+        uses a row), ``macro_precision_or_zero``, ``macro_recall``. Shares of pairs: ``all`` relevant rows used,
+        whatever else; ``partial``, some of them; ``none``, no row or others only; these sum to 1. ``exact``, all and
+        no other; ``ignored``, no deletion flips the prediction; ``ignored_of_none``, the same among the pairs of
+        ``none``. ``correct``, the base prediction is gold, and ``correct/<all, partial, none or ignored>``: both, as a
+        share of all pairs, so that the first three sum to ``correct`` (the paper's 21 + 12 + 37 = 70 %).
+        ``among_correct/<...>``: these as shares of the correct predictions. ``n`` is the number of pairs in the
+        denominator.
+
+    Raises:
+        HeedfulError: A row that people marked was not deleted, or a pair does not name its table.
+    """
+    pairs, found = _pairs(rows, part, relevant), {}
+    hit, used, marked = pairs.hit, pairs.hit + pairs.extra, pairs.hit + pairs.missed
+    every, correct = np.ones(len(hit)), pairs.correct.astype(np.float64)
+
+    def measure(statistic: str, total: np.ndarray, count: np.ndarray, reason: str = "") -> None:
+        name, n = MetricName(EVIDENCE, data, statistic=statistic), int((count > 0).sum())
+        if not len(count):
+            reason = "no pair that was predicted and changed has rows marked as relevant"
+        found[name] = by_table((total, count), pairs.table, (seed, str(name)), n, reason)
+
+    silent, uses = "no deletion of a row flips a prediction", (used > 0).astype(np.float64)
+    per_pair = np.divide(hit, used, out=np.zeros(len(hit)), where=used > 0)
+    measure("precision", hit, used, silent)
+    measure("recall", hit, marked)
+    measure("macro_precision", per_pair, uses, silent)
+    measure("macro_precision_or_zero", per_pair, every)
+    measure("macro_recall", np.divide(hit, marked, out=np.zeros(len(hit)), where=marked > 0), every)
+
+    none, whole = hit == 0, pairs.missed == 0
+    shares = dict(zip(SHARES, (whole, ~whole & ~none, none, used == 0), strict=True))
+    for name, share in shares.items():
+        measure(name, share, every)
+    measure("exact", whole & (pairs.extra == 0), every)
+    measure("ignored_of_none", used == 0, none, "every pair uses a relevant row")
+    measure("correct", correct, every)
+    for name, share in shares.items():
+        measure(f"correct/{name}", share * correct, every)
+        measure(f"among_correct/{name}", share * correct, correct, "no prediction is correct")
+    return found
+
+
+def _score(rows: pa.Table, context: Context) -> Numbers:
+    """Beside evidence, transitions by relevance, and accuracy where the relevant rows come from another table."""
+    of, relevant = context.own["of"], {uid: frozenset(keys) for uid, keys in context.own["relevant"].items()}
+    found = evidence(rows, of, context.own["table"], relevant, context.seed)
+    moved = invalid_transitions(rows, f"{of}-{EVIDENCE}", [DELETE], context.seed)
+    found |= {name: m for name, m in moved.items() if name.part != DELETE}  # where the relevance is known
+    return found | challenge(rows, _swapped(context), [VALUES], context.seed, KINDS[:1])  # which keeps the label
+
+
+def _swapped(context: Context) -> MetricName:
+    return MetricName(CHALLENGE, context.own["of"], VALUES)
+
+
+def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    of = MetricName(EVIDENCE, context.own["of"])
+    lines = [Line(str(of._replace(statistic=name)), f"evidence: {name}", beside=True) for name in HEADLINES]
+    for share in SHARES[:3]:
+        lines.append(Line(str(of._replace(statistic=f"correct/{share}")), f"evidence: correct, {share}"))
+    return Shown([*lines, *transition_lines(numbers), *challenge_lines(numbers, _swapped(context))])
+
+
+def _charts(context: Context) -> tuple[Chart, ...]:
+    of = MetricName(EVIDENCE, context.own["of"])
+    curves = {f"evidence: {name}": of._replace(statistic=name) for name in HEADLINES[:2]}
+    return (Chart("evidence", curves, "table_rows"),)
+
+
+METRIC = Metric("evidence", _score, _show, _charts)

@@ -1,0 +1,253 @@
+"""Transitions between predictions when a table is edited, and how many of them are not allowed.
+
+Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5 and appendix; figure 3, tables 5, 6, 13 to 17.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from heedful.interventions.tables.allowed_transitions import LABELS, RELEVANCE, Rule, allowed, key_of, transitions
+from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.statistics.bootstrap import Key, measured, ratio, resample
+from heedful.metrics.statistics.bootstrap import share as share_of
+from heedful.metrics.statistics.clusters import few_of
+from heedful.records import NO_LABEL, Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown
+from heedful.records.rows import SPLIT, codes, sliced, where
+
+TRANSITIONS = "transitions"
+INVALID, COMPOSED = "invalid", "invalid_composed"  # statistics
+TITLES = {INVALID: "invalid: {}", COMPOSED: "invalid: {} (composed)"}  # of an operation
+FROM = {f"{invalid}/from_{label}": f"from {label}" for invalid in TITLES for label in LABELS}
+
+
+def forbidden(key: str, rule: Rule = "union") -> np.ndarray:
+    """Whether each label must not become each label: bool [labels, labels], in the order of ``LABELS``."""
+    return np.array([[not allowed(key, before, after, rule) for after in LABELS] for before in LABELS])
+
+
+class Changes:
+    """The rows of one operation as numbers; those where the model gave no label, before or after, are left out.
+
+    Args:
+        rows: Rows, those of the operation among them.
+        operation: Name of the intervention.
+        splits: Names of the splits that the rows are of, where they are several.
+
+    Attributes:
+        before, after: Predictions as places in ``LABELS``: int [rows].
+        table: Number of the table, from 0 without gaps: int [rows].
+        split: Place in ``splits``, or 0: int [rows].
+        relevance: Of the deleted rows, as a place in ``RELEVANCE``, or -1: int [rows].
+        hypotheses: How many base examples there are.
+
+    Raises:
+        HeedfulError: A prediction is none of the three labels, or a row does not say of which of several splits it is.
+    """
+
+    def __init__(self, rows: pa.Table, operation: str, splits: Sequence[str] = ()) -> None:
+        columns = ["uid", "y", "y2", "allowed", "clusters", "slices"]
+        rows = rows.select(columns).filter(pa.array(where(rows, intervention=operation)))
+        self.hypotheses = pc.count_distinct(rows["uid"]).as_py()
+        rows = rows.filter(pa.array(~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)))
+        self.before, self.after = (_places(rows, name) for name in ("y", "y2"))
+        tables = pa.table({"table": pa.chunked_array([pc.list_element(rows["clusters"].combine_chunks(), 1)])})
+        self.table = codes(tables, "table")[0] if rows.num_rows else np.zeros(0, dtype=np.int32)
+        self.split = _splits(rows, splits) if splits and rows.num_rows else np.zeros(rows.num_rows, dtype=np.int64)
+        at, keys = codes(rows, "allowed")
+        known = {name: i for i, name in enumerate(RELEVANCE)}
+        self.relevance = np.array([known.get(key.rpartition("/")[2], -1) for key in keys], dtype=np.int64)[at]
+
+    def matrix(self) -> np.ndarray:
+        """How many edited examples of each prediction get each prediction: int64 [before, after]."""
+        n = len(LABELS)
+        return np.bincount(self.before * n + self.after, minlength=n * n).reshape(n, n)
+
+
+def _places(rows: pa.Table, name: str) -> np.ndarray:
+    at, labels = codes(rows, name)
+    unknown = [label for label in labels if label not in LABELS]
+    if unknown:
+        raise HeedfulError(f"Transitions are known between {', '.join(LABELS)}; a prediction is {unknown[0]!r}.")
+    return np.array([LABELS.index(label) for label in labels], dtype=np.int64)[at]
+
+
+def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
+    at, names = sliced(rows, SPLIT)
+    if unknown := [name for name in names if name not in splits]:
+        raise HeedfulError(f"A row is of the split {unknown[0]!r}, which is none of {', '.join(splits)}.")
+    return np.array([list(splits).index(name) for name in names], dtype=np.int64)[at]
+
+
+@dataclass(frozen=True)
+class _Share:
+    """A share of the edited examples that were predicted as a label, or its unweighted mean over the labels.
+
+    Attributes:
+        name: Of the metric.
+        label: The original prediction, or None for the mean over all of them.
+        here: The edited examples that it is of: bool [rows].
+        hit: Which of them count: bool [rows].
+    """
+
+    name: MetricName
+    label: str | None
+    here: np.ndarray
+    hit: np.ndarray
+
+    def key(self, seed: int) -> Key:
+        """Keys its random numbers: those of each of several splits, too, as if the split were evaluated alone."""
+        return seed, str(self.name)
+
+
+def _shares(changes: Changes, here: np.ndarray, key: str, name: MetricName) -> Iterator[_Share]:
+    """The shares of some of the rows of an operation: forbidden transitions, and each transition.
+
+    Args:
+        changes: The rows of an operation.
+        here: Which of them: bool [rows].
+        key: Into the table of allowed transitions.
+        name: Of the operation.
+    """
+    of_label = {label: here & (changes.before == b) for b, label in enumerate(LABELS)}
+    rules = {INVALID: "union"}
+    if transitions(key) != transitions(key, "composed"):
+        rules[COMPOSED] = "composed"
+    for invalid, rule in rules.items():
+        wrong = forbidden(key, rule)[changes.before, changes.after]
+        yield _Share(name._replace(statistic=invalid), None, here, wrong)
+        for label, mine in of_label.items():
+            yield _Share(name._replace(statistic=f"{invalid}/from_{label}"), label, mine, wrong)
+    for label, mine in of_label.items():
+        for a, after in enumerate(LABELS):
+            yield _Share(name._replace(statistic=f"from_{label}/to_{after}"), label, mine, changes.after == a)
+
+
+def _of_split(share: _Share, changes: Changes, split: int, seed: int) -> Measurement:
+    """A share within one split, with an interval that resamples tables."""
+    mine = share.here & (changes.split == split)
+    hit, before, table = share.hit[mine], changes.before[mine], changes.table[mine]
+    flags = few_of(len(np.unique(table))) if len(table) else ()
+    if share.label is not None:
+        return share_of(hit, share.key(seed), table, flags, _missing(share.label))
+    if not len(hit):
+        return Measurement(None, 0, reason="no table could be edited this way")
+    if missing := [label for b, label in enumerate(LABELS) if b not in before]:
+        return Measurement(None, len(hit), reason=_missing(missing[0]))
+    value = float(np.mean([hit[before == b].mean() for b in range(len(LABELS))]))
+    return measured(value, len(hit), _averages(hit, before, len(LABELS), table, share.key(seed)), flags)
+
+
+def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement], seed: int) -> Measurement:
+    """The unweighted mean of what a share is in each split, with an interval that resamples the tables of all splits.
+
+    Resamples without a value are left out; a flag says so where they are more than 2.5 %. Where all are, there is no
+    interval.
+    """
+    n = sum(m.n for m in of_split.values())
+    undefined = [f"{split}: {m.reason}" for split, m in of_split.items() if m.value is None]
+    if undefined:
+        return Measurement(None, n, reason=undefined[0])
+    value = float(np.mean([m.value for m in of_split.values()]))
+    labels = len(LABELS) if share.label is None else 1
+    cell = changes.split[share.here] * labels + (changes.before[share.here] if share.label is None else 0)
+    cells, table = len(of_split) * labels, changes.table[share.here]
+    averages = _averages(share.hit[share.here], cell, cells, table, share.key(seed))
+    return measured(value, n, averages, few_of(len(np.unique(table))))
+
+
+def _averages(hit: np.ndarray, cell: np.ndarray, cells: int, table: np.ndarray, key: Key) -> np.ndarray:
+    """The unweighted mean over cells (labels, splits, or both) of the share of hits: float64 [resamples].
+
+    Tables are resampled for all cells together, since one may have edited examples in several. A resample in which a
+    cell does not come up has no value (nan).
+    """
+    names, table = np.unique(table, return_inverse=True)
+    n, at = len(names), table * cells + cell
+    sums = [np.bincount(at, w, n * cells).reshape(n, cells) for w in (hit, np.ones_like(hit))]
+    resampled = resample(np.concatenate(sums, axis=1), key)
+    return ratio(resampled.reshape(-1, 2, cells).transpose(0, 2, 1)).mean(axis=1)
+
+
+def _missing(label: str) -> str:
+    return f"no edited example was predicted as {label!r}"
+
+
+def invalid_transitions(
+    rows: pa.Table, data: str, operations: Sequence[str], seed: int = 0, splits: Sequence[str] = ()
+) -> Numbers:
+    """Transitions between predictions, and how many of them are forbidden, for each operation on table rows.
+
+    A share is of the edited examples (one for each edited row) whose ORIGINAL prediction is a label; ``n`` is their
+    number. The average is over the three labels, unweighted; without any of them it is undefined. Of several splits,
+    each number is the unweighted mean of those of the splits, and undefined where one of these is. Intervals resample
+    tables, with all the hypotheses about them, in whatever split.
+
+    Args:
+        rows: Rows of :class:`~heedful.interventions.tables.row_edits.RowEdits`.
+        data: Name of the data set, for the metric names.
+        operations: Names of the interventions.
+        seed: Keys the bootstrap.
+        splits: Names of the splits, where several are evaluated together; the slice "split" of each row is one of them.
+
+    Returns:
+        With ``name`` = ``transitions/<data>/<operation>``: ``name/invalid``, the average share of forbidden
+        transitions; ``name/invalid/from_<label>``; ``name/from_<label>/to_<label>``, the share of each transition.
+        ``name/invalid_composed`` where the relational composition of several operations allows something else than the
+        union. These take no notice of which rows are relevant; where it is known of some, ``<operation>_relevant`` and
+        ``<operation>_irrelevant`` have them, judged accordingly. Of several splits, each of these stands once more
+        for every split, under its name with ``/split=<split>``: what it is when that split is evaluated alone.
+    """
+    found: Numbers = {}
+    for operation in operations:
+        changes = Changes(rows, operation, splits)
+        subsets = {operation: (np.ones(len(changes.before), dtype=bool), key_of(operation))}
+        if np.isin(changes.relevance, [RELEVANCE.index(known) for known in RELEVANCE[:2]]).any():
+            for known in RELEVANCE[:2]:
+                here = changes.relevance == RELEVANCE.index(known)
+                subsets[f"{operation}_{known}"] = here, key_of(operation, known)
+        for subset, (here, key) in subsets.items():
+            for share in _shares(changes, here, key, MetricName(TRANSITIONS, data, subset)):
+                of_split = [_of_split(share, changes, split, seed) for split in range(max(1, len(splits)))]
+                if splits:
+                    named = dict(zip(splits, of_split, strict=True))
+                    found[share.name] = _over_splits(share, changes, named, seed)
+                    found |= {share.name._replace(slice=f"split={split}"): m for split, m in named.items()}
+                else:
+                    (found[share.name],) = of_split
+    return found
+
+
+def transition_lines(numbers: Numbers) -> list[Line]:
+    """Forbidden transitions of each operation, of several splits in each, and from each label; in the order given."""
+    lines = []
+    for name in numbers:
+        if name.statistic in TITLES and name.slice:
+            lines.append(Line(str(name), name.slice, level=1))
+        elif name.statistic in TITLES:
+            title = TITLES[name.statistic].format(name.part.replace("_", ", "))
+            lines.append(Line(str(name), title, beside=True))
+        elif name.statistic in FROM and not name.slice:
+            lines.append(Line(str(name), FROM[name.statistic], level=1))
+    return lines
+
+
+def _score(rows: pa.Table, context: Context) -> Numbers:
+    return invalid_transitions(rows, context.data, context.own["operations"], context.seed, context.splits)
+
+
+def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+    return Shown(transition_lines(numbers))
+
+
+def _charts(context: Context) -> tuple[Chart, ...]:
+    first = context.own["operations"][0]
+    curve = MetricName(TRANSITIONS, context.data, first, INVALID)
+    return (Chart("invalid", {f"invalid: {first}": curve}, METRIC.name),)
+
+
+METRIC = Metric("table_rows", _score, _show, _charts)

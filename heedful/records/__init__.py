@@ -1,0 +1,86 @@
+"""The ground floor: what goes into a measurement (examples) and what comes out of it (rows, results)."""
+
+from heedful.records.composed import EMPTIED, Composed, column
+from heedful.records.errors import HeedfulError, ending_with_its_reader, printable, run_command, without_hub
+from heedful.records.example import Changed, Example, Part
+from heedful.records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder
+from heedful.records.labels import MANY, is_entailment, is_non_entailment, listing, percent, same_name
+from heedful.records.numbers.context import Context
+from heedful.records.numbers.display import Chart, Line, Section, Shown
+from heedful.records.numbers.measurement import Measurement
+from heedful.records.numbers.metric_name import MetricName
+from heedful.records.parts.picture import FORMATS, Picture
+from heedful.records.parts.table import Table, TableForm
+from heedful.records.parts.template import parts_of, plain_template, rename_parts
+from heedful.records.pool.contents import emptied, keys
+from heedful.records.randomness import generator, integers, random_key, words_of
+from heedful.records.storage.files import (
+    Spool,
+    atomic_path,
+    open_file,
+    read_json,
+    require_file,
+    spooling,
+    write_json,
+    writing,
+)
+from heedful.records.task import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, Task, TaskKind
+
+__all__ = [
+    "BATCH",
+    "CLASSIFICATION",
+    "CLUSTER",
+    "EMPTIED",
+    "FORMATS",
+    "KINDS",
+    "MANY",
+    "NO_LABEL",
+    "SOFT",
+    "SPAN",
+    "Changed",
+    "Chart",
+    "Composed",
+    "Context",
+    "Example",
+    "Examples",
+    "ExamplesBuilder",
+    "HeedfulError",
+    "Line",
+    "Measurement",
+    "MetricName",
+    "Part",
+    "Picture",
+    "Section",
+    "Shown",
+    "Spool",
+    "Table",
+    "TableForm",
+    "Task",
+    "TaskKind",
+    "atomic_path",
+    "column",
+    "emptied",
+    "ending_with_its_reader",
+    "generator",
+    "integers",
+    "is_entailment",
+    "is_non_entailment",
+    "keys",
+    "listing",
+    "open_file",
+    "parts_of",
+    "percent",
+    "plain_template",
+    "printable",
+    "random_key",
+    "read_json",
+    "rename_parts",
+    "require_file",
+    "run_command",
+    "same_name",
+    "spooling",
+    "without_hub",
+    "words_of",
+    "write_json",
+    "writing",
+]

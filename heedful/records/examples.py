@@ -1,0 +1,317 @@
+"""Examples of a pool as a memory-mapped Arrow table."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from heedful.records.errors import HeedfulError
+from heedful.records.example import Example, Part
+from heedful.records.parts.picture import Picture
+from heedful.records.pool.contents import KINDS, content_id, fingerprint, identities, keys, kinds_of
+from heedful.records.pool.groups import partners, related
+from heedful.records.pool.partners import Partners
+from heedful.records.pool.related import Related
+from heedful.records.storage.files import Spool
+
+BATCH = 4096  # examples that are Python objects at a time
+CLUSTER = "cluster"  # the column of what intervals resample as a whole, where that is not each example
+CHARACTERS = 2**24  # of these examples together; one Arrow column holds less than 2 GiB
+
+
+class ExamplesBuilder:
+    """Spool examples to an Arrow file on disk, batch by batch, and map it into memory.
+
+    Examples pass through; they are never all held at once.
+
+    Args:
+        parts: Names of the parts.
+        groups: Names of the groups that are no part's content.
+        meta: Names of the meta columns.
+        kinds: Name to kind (of :data:`KINDS`) of the parts that are no texts.
+        cluster: The group that intervals resample as a whole; by default the first one that is no part's content.
+    """
+
+    BATCH = BATCH
+
+    def __init__(
+        self,
+        parts: Sequence[str],
+        groups: Sequence[str] = (),
+        meta: Sequence[str] = (),
+        kinds: Mapping[str, str] = MappingProxyType({}),
+        cluster: str | None = None,
+    ) -> None:
+        self.parts, self.groups, self.meta = tuple(parts), (*parts, *groups), tuple(meta)
+        cluster = next(iter(groups), None) if cluster is None else cluster
+        self._cluster = None if cluster is None else self.groups.index(cluster)
+        columns = {"parts": parts, "groups": self.groups, "meta": meta}
+        names = [f"{kind}.{name}" for kind, several in columns.items() for name in several]
+        names += [CLUSTER] * (cluster is not None)
+        metadata = {f"parts.{part}": {b"heedful": kind.encode()} for part, kind in kinds.items()}
+        self.schema = pa.schema([pa.field(n, pa.string(), metadata=metadata.get(n)) for n in ["uid", "label", *names]])
+        self._rows: list[tuple[str | None, ...]] = []
+        self._characters = 0
+        self._spool = Spool(self.schema)
+
+    def add(
+        self,
+        uid: str,
+        parts: Sequence[Part],
+        label: str | None,
+        groups: Sequence[str] = (),
+        meta: Sequence[str] = (),
+    ) -> None:
+        """Append one example; values stand in the order of the names given to the builder."""
+        texts = [part if isinstance(part, str) else part.encode() for part in parts]
+        ids = [content_id(p if isinstance(p, Picture) else text) for p, text in zip(parts, texts, strict=True)]
+        grouped = (*ids, *groups)
+        if self._cluster is not None:
+            meta = (*meta, ids[self._cluster][:16] if self._cluster < len(ids) else grouped[self._cluster])
+        self._rows.append((uid, label, *texts, *grouped, *meta))
+        self._characters += sum(map(len, (*texts, *groups, *meta)))
+        if len(self._rows) == self.BATCH or self._characters > CHARACTERS:
+            self._flush()
+
+    def _flush(self) -> None:
+        columns = list(zip(*self._rows, strict=True)) or [()] * len(self.schema)
+        arrays = [pa.array(column, pa.string()) for column in columns]
+        self._spool.write(pa.record_batch(arrays, schema=self.schema))
+        self._rows.clear()
+        self._characters = 0
+
+    def finish(self) -> "Examples":
+        """Close the file and return what was added."""
+        self._flush()
+        return Examples(self._spool.finish())
+
+
+class Examples(Sequence[Example]):
+    """A pool of examples over an Arrow table; an Example is made when it is asked for.
+
+    Args:
+        table: Columns ``uid``, ``label``, ``parts.<name>``, ``groups.<name>``, ``meta.<name>`` and perhaps ``cluster``,
+            all strings; those of tables and pictures hold what their ``encode`` makes of them, and say so in their
+            metadata.
+
+    Attributes:
+        kinds: Name to kind (of :data:`KINDS`) of the parts that are no texts.
+        tables: The parts that are tables.
+        has_clusters: Whether intervals resample something larger than an example, such as all that share a premise.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self._made: dict[tuple[Any, ...], Any] = {}
+        columns = table.column_names
+        self.parts, self.groups, self.meta = (
+            tuple(c.removeprefix(kind) for c in columns if c.startswith(kind))
+            for kind in ("parts.", "groups.", "meta.")
+        )
+        self.kinds = {
+            field.name.removeprefix("parts."): field.metadata[b"heedful"].decode()
+            for field in table.schema
+            if b"heedful" in (field.metadata or {})
+        }
+        self.has_clusters = CLUSTER in columns
+        self.tables = tuple(part for part, kind in self.kinds.items() if kind == "table")
+
+    @classmethod
+    def of(cls, examples: Iterable[Example]) -> "Examples":
+        """Build a pool from examples in memory; content groups are computed, further groups are taken over."""
+        examples = list(examples)
+        if not examples:
+            raise HeedfulError("A pool of examples needs at least one example to know its parts.")
+        parts = tuple(examples[0].parts)
+        extra = tuple(g for g in examples[0].groups if g not in parts)
+        meta = tuple(examples[0].meta)
+        builder = ExamplesBuilder(parts, extra, meta, kinds_of(examples[0].parts))
+        for e in examples:
+            values = [e.parts[p] for p in parts]
+            builder.add(e.uid, values, e.label, [e.groups[g] for g in extra], [e.meta[m] for m in meta])
+        return builder.finish()
+
+    @classmethod
+    def concatenate(cls, pools: Sequence["Examples"]) -> "Examples":
+        """One pool of several that have the same parts, with the further groups and meta columns that all have."""
+        shared = set.intersection(*(set(pool.table.column_names) for pool in pools)) - {CLUSTER}
+        tables = [pool.table.select([n for n in pools[0].table.column_names if n in shared]) for pool in pools]
+        if any(pool.has_clusters for pool in pools):  # an example without one is alone
+            clusters = [pool.table[CLUSTER if pool.has_clusters else "uid"] for pool in pools]
+            tables = [table.append_column(CLUSTER, own) for table, own in zip(tables, clusters, strict=True)]
+        return cls(pa.concat_tables(tables))
+
+    def __len__(self) -> int:
+        return self.table.num_rows
+
+    def __getitem__(self, key: int | str) -> Example:
+        """The example at a position, or with a uid."""
+        i = self.position(key) if isinstance(key, str) else range(len(self))[key]
+        row = self._row(i)
+        return Example(
+            uid=row["uid"],
+            parts={p: self._part(f"parts.{p}", row[f"parts.{p}"]) for p in self.parts},
+            label=row["label"],
+            groups={g: row[f"groups.{g}"] for g in self.groups},
+            meta={m: row[f"meta.{m}"] for m in self.meta},
+        )
+
+    def __iter__(self) -> Iterator[Example]:
+        return (self[i] for i in range(len(self)))
+
+    def _decoder(self, name: str) -> Callable[[str], Part] | None:
+        """The function that reads the values of a table column, if they are not texts."""
+        kind = self.kinds.get(name.removeprefix("parts.")) if name.startswith("parts.") else None
+        return kind and KINDS[kind].decode
+
+    def _part(self, name: str, text: str | None) -> Part | None:
+        decode = self._decoder(name)
+        return decode(text) if decode else text
+
+    def _row(self, i: int) -> dict[str, str]:
+        batch, offset = self._place(i)
+        return {name: column[offset].as_py() for name, column in self._columns[batch].items()}
+
+    def _place(self, i: int) -> tuple[int, int]:
+        batch = bisect_right(self._starts, i) - 1
+        return batch, i - self._starts[batch]
+
+    @cached_property
+    def _batches(self) -> list[pa.RecordBatch]:
+        return [batch for batch in self.table.to_batches() if batch.num_rows]
+
+    @cached_property
+    def _columns(self) -> list[dict[str, pa.Array]]:
+        return [dict(zip(self.table.column_names, batch.columns, strict=True)) for batch in self._batches]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return np.cumsum([0] + [batch.num_rows for batch in self._batches]).tolist()
+
+    @cached_property
+    def uids(self) -> pa.Array:
+        """All uids in one piece, for a fast ``take``."""
+        return pa.concat_arrays(self.table["uid"].chunks) if len(self) else pa.array([], pa.string())
+
+    @cached_property
+    def uid_keys(self) -> np.ndarray:
+        """A 64-bit hash of each uid (:func:`keys`): uint64 [examples]."""
+        return keys(self.column("uid"))
+
+    @cached_property
+    def _positions(self) -> tuple[np.ndarray, np.ndarray]:
+        """Keys of all uids, sorted, and the position of each."""
+        order = np.argsort(self.uid_keys, kind="stable").astype(np.int32)
+        return self.uid_keys[order], order
+
+    def related(self, within: str | None = None) -> Related:
+        """Which examples share something; with ``within``, a meta column, those that differ in it are related, too."""
+        return self._once("related", within, make=lambda: related(self.table, within))
+
+    def partners(self, parts: Sequence[str], within: str | None = None) -> Partners:
+        """Which examples may lend some parts to which.
+
+        Args:
+            parts: The parts that are lent.
+            within: A meta column; partners have the same in it.
+        """
+        return self._once(
+            "partners", tuple(parts), within, make=lambda: partners(self.table, parts, self.related(within))
+        )
+
+    def _once(self, *key: Any, make: Callable[[], Any]) -> Any:
+        """What an evaluation asks for in every epoch."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+    @cached_property
+    def uid_order(self) -> np.ndarray:
+        """Positions by ascending uid: int64 [examples]."""
+        return pc.sort_indices(self.table["uid"]).to_numpy().astype(np.int64)
+
+    def with_clusters_of(self, others: "Examples") -> "Examples":
+        """The same examples with the clusters of others, which they stand for one by one."""
+        own = self.table.select([name for name in self.table.column_names if name != CLUSTER])
+        return Examples(own.append_column(CLUSTER, others.table[CLUSTER]) if others.has_clusters else own)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 over uids, labels and groups (which hold the content of every part)."""
+        return fingerprint(self.table, self.parts, ["uid", "label", *(f"groups.{group}" for group in self.groups)])
+
+    def contents(self, parts: Sequence[str]) -> pa.Array:
+        """Identity of each example's label and content: 16 hexadecimal digits, the same whatever else the pool holds.
+
+        Args:
+            parts: The parts that the data have, of which a pool with fewer still keeps the content.
+        """
+        names = tuple(sorted(part for part in parts if part in self.groups))
+        return self._once(
+            "contents", names, make=lambda: identities(self.table, ["label", *(f"groups.{n}" for n in names)])
+        )
+
+    def uid(self, i: int) -> str:
+        """The uid at a position."""
+        return self.value("uid", i)
+
+    def value(self, name: str, i: int) -> Part | None:
+        """The value of a table column at a position."""
+        batch, offset = self._place(int(i))
+        return self._part(name, self._columns[batch][name][offset].as_py())
+
+    def position(self, uid: str) -> int:
+        """Position of a uid. Raises KeyError where there is none."""
+        found, positions = self._positions
+        key = keys([uid])[0]
+        for k in range(int(np.searchsorted(found, key)), len(found)):
+            if found[k] != key:
+                break
+            if self.uid(positions[k]) == uid:
+                return int(positions[k])
+        raise KeyError(uid)
+
+    def texts(self, name: str, positions: np.ndarray) -> pa.Array:
+        """The values of a table column at some positions, as the table holds them: texts [positions]."""
+        return self.table[name].take(positions).combine_chunks()
+
+    def column(self, name: str) -> Iterator[Part | None]:
+        """Values of a table column (``uid``, ``label``, ``parts.<name>``, ...), in the order of positions."""
+        decode = self._decoder(name)
+        for batch in self.table.select([name]).to_batches(max_chunksize=BATCH):
+            values = batch[0].to_pylist()
+            yield from map(decode, values) if decode else values
+
+    def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
+        """The examples at these positions, in this order. Raises IndexError for one that is not there."""
+        positions = np.asarray(positions, dtype=np.int64)
+        if len(positions) and not 0 <= positions.min() <= positions.max() < len(self):
+            raise IndexError(f"The positions go from 0 to {len(self) - 1}.")
+        batch = np.searchsorted(self._starts, positions, side="right") - 1
+        spool = Spool(self.table.schema)
+        runs = np.split(positions, np.flatnonzero(np.diff(batch)) + 1) if len(positions) else []
+        for run in runs:
+            b, _ = self._place(int(run[0]))
+            spool.write(self._batches[b].take(pa.array(run - self._starts[b])))
+        return Examples(spool.finish())
+
+    def with_meta(self, name: str, value: str) -> "Examples":
+        """The same examples with one more meta column, which says the same of all of them."""
+        return Examples(self.table.append_column(f"meta.{name}", pa.repeat(value, len(self))))
+
+    def keep_parts(self, parts: Sequence[str]) -> "Examples":
+        """The same examples with these parts only, in this order; groups of the parts left out remain."""
+        others = [c for c in self.table.column_names if not c.startswith("parts.")]
+        return Examples(self.table.select(others[:2] + [f"parts.{p}" for p in parts] + others[2:]))
+
+    def rename_parts(self, names: Sequence[str]) -> "Examples":
+        """The same examples with other names for the parts, in their order; a further group of that name gives way."""
+        pairs = list(zip(self.parts, names, strict=True))
+        new = {f"{kind}.{old}": f"{kind}.{name}" for kind in ("parts", "groups") for old, name in pairs}
+        kept = [c for c in self.table.column_names if c in new or c not in new.values()]
+        return Examples(self.table.select(kept).rename_columns([new.get(c, c) for c in kept]))

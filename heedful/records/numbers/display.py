@@ -1,0 +1,90 @@
+"""How the numbers of an evaluation are shown, in a terminal, in TensorBoard, in figures: declared once, as data.
+
+An evaluation's metric says it beside its numbers (:class:`heedful.metrics.metric.Metric`); results.json carries the
+lines.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal
+
+from heedful.records.numbers.metric_name import MetricName
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a table: a metric and what it is called there.
+
+    Attributes:
+        metric: The metric, as a text.
+        label: What it is called.
+        level: How far it is indented: 0 for a headline, 1 for what belongs to it.
+        unit: "percent", or "ratio": a plain number.
+        beside: Whether it is shown, too, where runs stand side by side.
+        section: The heading that it stands under; "" for none.
+        text: Shown instead of the number.
+    """
+
+    metric: str
+    label: str
+    level: int = 0
+    unit: Literal["percent", "ratio"] = "percent"
+    beside: bool = False
+    section: str = ""
+    text: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it stands in results.json: without what has its default."""
+        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
+
+
+@dataclass(frozen=True)
+class Section:
+    """Lines that stand under one heading.
+
+    Attributes:
+        about: On which examples they rest, in words.
+        examples: Identifies these examples: runs in which it differs were measured on different ones.
+    """
+
+    about: tuple[str, ...] = ()
+    examples: str = ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The table of one evaluation.
+
+    Attributes:
+        lines: In the order of reading. Metrics without a line stand in results.json only.
+        asides: Kinds of numbers that stand in results.json only, and that a reader may look for: "naive intervals".
+        sections: By their headings.
+    """
+
+    lines: Sequence[Line] = ()
+    asides: Sequence[str] = ()
+    sections: Mapping[str, Section] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As it stands in results.json."""
+        return {
+            "lines": [line.as_dict() for line in self.lines],
+            "asides": list(self.asides),
+            "sections": {heading: asdict(section) for heading, section in self.sections.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Curves over the epochs of a run.
+
+    Attributes:
+        title: What they show.
+        curves: Name of each curve to its metric.
+        figure: The figure that draws them, too, ``figures/<figure>.png``; "" for TensorBoard alone. What has a figure
+            is what a reader looks at first: it also stands beside the progress bar and among the hyperparameters.
+    """
+
+    title: str
+    curves: Mapping[str, MetricName]
+    figure: str = ""

@@ -1,0 +1,160 @@
+"""From the bytes of a picture to its pixels: one rule for every format, and damage is refused where it can be seen.
+
+Pictures of 8 bits a channel are what Pillow makes RGB of: grey becomes three equal channels, of a palette the colours
+are looked up, CMYK is converted without a profile, and transparency is dropped, so that the colour below it shows.
+
+Grey pictures of more bits keep their 8 highest, as Pillow itself does with 16-bit colours; Pillow's own conversion
+would clip them, so that nearly all is white. Floats go from 0 (black) to 1 (white). Whatever such a picture does not
+say by itself is not guessed: it is refused if floats leave 0..1, if integers of 32 bits leave 0..65535, or if all of
+its values would become black, as when 8 bits are stored in 16.
+
+A file that ends too early is refused, and so is what contradicts a checksum (PNG, compressed TIFF) or the structure of
+a JPEG: its markers, the order of its restart markers, and whether its data last for all blocks. A bit that changed
+within the data of JPEG, WebP, GIF, BMP or PPM mostly shows other colours and cannot be told from another picture.
+"""
+
+import io
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageFile, ImageOps
+
+from heedful.records.errors import HeedfulError
+from heedful.records.parts.picture import FORMATS, Picture
+
+WHITE_IS_ZERO = 0  # of the TIFF tag that says what 0 stands for; Pillow inverts 8 bits itself
+BITS, PHOTOMETRIC = 258, 262  # tags of TIFF
+MARKER = re.compile(rb"\xff+([^\x00\xff])")
+RESTARTS, SCAN, END = range(0xD0, 0xD8), 0xDA, 0xD9  # markers of JPEG
+FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+PROGRESSIVE = 0xC2
+HUFFMAN = (
+    0xC0,
+    0xC1,
+    PROGRESSIVE,
+)  # frames whose data end with the last block; those of arithmetic coding may end earlier
+BETWEEN_SCANS = (0xC4, 0xCC, 0xDA, 0xDB, 0xDC, 0xDD, 0xFE, *range(0xE0, 0xF0))  # tables, scans, comments
+FILLER = bytes([0x35, 0xCA, 0x5A, 0xA6]) * 64
+
+
+def pixels(
+    picture: Picture,
+    shaped: Callable[[Image.Image], Image.Image],
+    prepare: Callable[[Image.Image], object] = lambda opened: None,
+) -> np.ndarray:
+    """A picture, upright: uint8 [height, width, 3].
+
+    Args:
+        picture: Where its bytes lie.
+        shaped: Makes of the RGB picture the one that is wanted, of another size, say.
+        prepare: Looks at the picture before it is decoded.
+
+    Raises:
+        HeedfulError: It is damaged, it has values that are not guessed at, its file has changed, or the memory is full;
+            the message names its row.
+    """
+    data = picture.read()
+    named = f"{picture.where}: the picture {picture.path}"
+    ImageFile.LOAD_TRUNCATED_IMAGES = False  # a library may have set it, and would have the rest of a picture grey
+    try:
+        with Image.open(io.BytesIO(data), formats=FORMATS) as opened:
+            prepare(opened)
+            tags = getattr(opened, "tag_v2", {})
+            found = np.asarray(shaped(rgb(ImageOps.exif_transpose(opened), tags)))
+        if data.startswith(b"\xff\xd8"):
+            _require_whole_jpeg(data)
+    except UnclearError as error:
+        raise HeedfulError(f"{named} cannot be shown: {error}.") from None
+    except MemoryError:
+        raise HeedfulError(f"{named} does not fit into the memory: free some, or leave it out.") from None
+    except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
+        if "memory" in str(error).lower():  # Pillow's decoders say so
+            raise HeedfulError(f"{named} does not fit into the memory ({error}): free some, or leave it out.") from None
+        raise HeedfulError(f"{named} is damaged ({error}).") from None
+    return found
+
+
+class UnclearError(ValueError):
+    """A picture does not say which of its values is white."""
+
+
+def rgb(picture: Image.Image, tags: Mapping[int, Any] = MappingProxyType({})) -> Image.Image:
+    """A picture as RGB of 8 bits, by the rule of this module.
+
+    Args:
+        picture: As Pillow opens it.
+        tags: Those of its TIFF file, if it comes from one.
+
+    Raises:
+        UnclearError: Its values are of more bits, and which of them is white is not clear.
+    """
+    if picture.mode != "F" and not picture.mode.startswith("I"):
+        return picture.convert("RGB")
+    values = np.asarray(picture)
+    scaled = _of_floats(values) if picture.mode == "F" else _of_integers(values, picture.mode, tags)
+    if tags.get(PHOTOMETRIC) == WHITE_IS_ZERO:
+        scaled = 255 - scaled
+    return Image.fromarray(scaled).convert("RGB")
+
+
+def _of_floats(values: np.ndarray) -> np.ndarray:
+    low, high = values.min(), values.max()  # NaN if any is
+    if not (low >= 0 and high <= 1):
+        raise UnclearError(f"its floats go from {low:g} to {high:g}, and should go from 0 to 1: save it with 8 bits")
+    return np.rint(values * 255).astype(np.uint8)
+
+
+def _of_integers(values: np.ndarray, mode: str, tags: Mapping[int, Any]) -> np.ndarray:
+    low, high = int(values.min()), int(values.max())
+    bits = 12 if mode != "I" and tags.get(BITS) in (12, (12,)) else 16
+    if not 0 <= low <= high < 2**bits:
+        raise UnclearError(f"its values go from {low} to {high}, and should go from 0 to 65535: save it with 8 bits")
+    if 0 < high < 2 ** (bits - 8):
+        raise UnclearError(f"its values of {bits} bits go only up to {high}, which is black: save it with 8 bits")
+    return (values >> (bits - 8)).astype(np.uint8)
+
+
+def _require_whole_jpeg(data: bytes) -> None:
+    """Look for damage that libjpeg passes over.
+
+    Raises:
+        ValueError: The markers are out of order, or the data end before the last block.
+    """
+    end, frame = _walk(data)
+    if frame not in HUFFMAN:
+        return
+    size = None if frame == PROGRESSIVE else (1, 1)  # an eighth of the size takes a fraction of the time
+    if _decoded(data, size) != _decoded(data[:end] + FILLER + data[end:], size):
+        raise ValueError("its data end before its last block")
+
+
+def _decoded(data: bytes, size: tuple[int, int] | None) -> bytes:
+    with Image.open(io.BytesIO(data), formats=("JPEG",)) as opened:
+        opened.draft(None, size)
+        return opened.tobytes()
+
+
+def _walk(data: bytes) -> tuple[int, int]:
+    """(Where the last marker stands, which kind of frame it is) of a JPEG.
+
+    Bytes between segments are passed over, as they are by whoever shows pictures.
+    """
+    place, frame, scanned, restart = 2, 0, False, 0
+    while found := MARKER.search(data, place):
+        marker = found[1][0]
+        if marker == END and scanned:
+            return found.start(), frame
+        if scanned and RESTARTS.start <= marker < RESTARTS.stop:
+            if marker != RESTARTS[restart]:
+                raise ValueError(f"a restart marker is missing before byte {found.start()}")
+            restart, place = (restart + 1) % len(RESTARTS), found.end()
+            continue
+        if scanned and marker not in BETWEEN_SCANS:
+            raise ValueError(f"the marker 0x{marker:02x} at byte {found.start()} does not belong there")
+        frame = marker if marker in FRAMES else frame
+        scanned, restart = scanned or marker == SCAN, 0
+        place = found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big")
+    raise ValueError("its end is missing")

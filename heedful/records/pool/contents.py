@@ -1,0 +1,83 @@
+"""Identities of contents, by which they are told apart."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.records.example import Part
+from heedful.records.parts.picture import Picture
+from heedful.records.parts.table import Table
+
+KINDS = {"table": Table, "picture": Picture}  # of parts that are no texts; a column's metadata names its kind
+DIGITS = np.full(256, 16, dtype=np.uint8)  # character to the value of a hexadecimal digit; 16 for others
+DIGITS[list(b"0123456789abcdef")] = range(16)
+
+
+def content_id(part: Part) -> str:
+    """Identity of a part's content: its sha256 as hexadecimal text. Raises UnicodeEncodeError on half a surrogate."""
+    if isinstance(part, Picture):
+        return part.key
+    text = part.encode() if isinstance(part, Table) else part
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def emptied(part: Part) -> Part:
+    """The content in place of a part that is taken away: the empty text, or a picture that shows nothing."""
+    return Picture() if isinstance(part, Picture) else ""
+
+
+def kinds_of(parts: Mapping[str, Part]) -> dict[str, str]:
+    """Name to kind of those parts that are no texts."""
+    return {name: kind for name, part in parts.items() for kind, made in KINDS.items() if isinstance(part, made)}
+
+
+def keys(texts: Iterable[str]) -> np.ndarray:
+    """A 64-bit hash of each text: uint64 [texts]; the same in every process.
+
+    Among a million texts, two that differ share a key with probability 3e-8.
+    """
+    digests = (hashlib.blake2b(t.encode("utf-8", "surrogatepass"), digest_size=8).digest() for t in texts)
+    joined = bytearray()  # a join would hold an object for each
+    for digest in digests:
+        joined += digest
+    return np.frombuffer(joined, dtype="<u8")
+
+
+def digest_keys(texts: pa.ChunkedArray) -> np.ndarray | None:
+    """The first 64 bits of each text that is a sha256 in hexadecimal: uint64 [texts]; None where one is not."""
+    try:
+        chunks = [chunk.cast(pa.binary()).cast(pa.binary(64)) for chunk in texts.chunks]
+    except pa.ArrowInvalid:
+        return None
+    characters = np.concatenate(
+        [np.frombuffer(chunk.buffers()[1], np.uint8)[: 64 * len(chunk)] for chunk in chunks] or [DIGITS[:0]]
+    )
+    digits = DIGITS[characters.reshape(-1, 64)[:, :16]]
+    if texts.null_count or (digits > 15).any():
+        return None
+    return (digits[:, ::2] << 4 | digits[:, 1::2]).view("<u8").ravel()
+
+
+def identities(table: pa.Table, columns: Sequence[str]) -> pa.Array:
+    """Identity of what each row of a table says in some columns: texts of 16 hexadecimal digits."""
+    values = (_values(table, name) for name in columns)  # never all of them in memory
+    digits = keys(map(repr, zip(*values, strict=True))).astype(">u8").tobytes().hex()
+    starts = pa.py_buffer(np.arange(0, len(digits) + 1, 16, dtype=np.int32))
+    return pa.StringArray.from_buffers(table.num_rows, starts, pa.py_buffer(digits.encode()))
+
+
+def fingerprint(table: pa.Table, parts: Sequence[str], columns: Sequence[str]) -> str:
+    """sha256 over the names of parts and some columns of a table."""
+    digest = hashlib.sha256(repr(tuple(parts)).encode())
+    for name in columns:
+        digest.update(name.encode())
+        for value in _values(table, name):
+            digest.update(repr(value).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def _values(table: pa.Table, name: str) -> Iterator[str | None]:
+    for batch in table.select([name]).to_batches(max_chunksize=4096):
+        yield from batch[0].to_pylist()

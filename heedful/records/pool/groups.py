@@ -1,0 +1,65 @@
+"""What examples share, read from the columns of a pool."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.records.pool.contents import digest_keys, keys
+from heedful.records.pool.partners import Partners
+from heedful.records.pool.related import ODD, Related
+
+
+def related(table: pa.Table, within: str | None = None) -> Related:
+    """Which examples share a group: all parts have one vocabulary of contents, and each further group has its own.
+
+    Args:
+        table: The table of a pool.
+        within: A meta column; examples that differ in it are related as well.
+    """
+    groups, parts = (_names(table, kind) for kind in ("groups", "parts"))
+    contents = [group for group in groups if group in parts]
+    further = [[group] for group in groups if group not in contents]
+    apart = None if within is None else numbered(table, [f"meta.{within}"])
+    return Related([_group_keys(table, names) for names in (contents, *further) if names], apart)
+
+
+def partners(table: pa.Table, parts: Sequence[str], among: Related) -> Partners:
+    """Which examples may lend some parts to which.
+
+    Args:
+        table: The table of a pool.
+        parts: The parts that are lent.
+        among: Which examples are related.
+    """
+    everything = _names(table, "parts")
+    kept = [part for part in everything if part not in parts] or everything  # all are lent: no pair comes of it
+    return Partners(among, *(numbered(table, [f"groups.{name}" for name in names]) for names in (kept, parts)))
+
+
+def _names(table: pa.Table, kind: str) -> list[str]:
+    """The names of the columns "kind.name"."""
+    return [name.partition(".")[2] for name in table.column_names if name.startswith(f"{kind}.")]
+
+
+def _group_keys(table: pa.Table, names: Sequence[str]) -> np.ndarray:
+    """Numbers that are equal for equal groups: uint64 [names, examples]."""
+    columns = [table[f"groups.{name}"] for name in names]
+    digits = [digest_keys(column) for column in columns]
+    if all(numbers is not None for numbers in digits):
+        return np.stack(digits)
+    return np.stack([_keys(column) for column in columns])
+
+
+def _keys(column: pa.ChunkedArray) -> np.ndarray:
+    """A 64-bit hash of each text: uint64 [texts]."""
+    return keys(text for chunk in column.chunks for text in chunk.to_pylist())
+
+
+def numbered(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
+    """Numbers from 0 that are equal where all of some columns are: int64 [examples]."""
+    joined = np.zeros(table.num_rows, dtype=np.uint64)
+    for name in columns:
+        digits = digest_keys(table[name])
+        joined = joined * ODD + (_keys(table[name]) if digits is None else digits)
+    return np.unique(joined, return_inverse=True)[1].astype(np.int64)

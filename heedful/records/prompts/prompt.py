@@ -1,0 +1,124 @@
+"""A prompt: what a model in context reads before and around an example, and how what it writes is understood."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from heedful.records.answers import NO_ANSWER, normalised
+from heedful.records.example import Example, Part
+from heedful.records.parts.template import PART
+from heedful.records.prompts.wording import NO_ANSWER_TEXT, STRAIGHT, Wording, bare, without_thoughts
+from heedful.records.task import NO_LABEL, SPAN, Task
+
+BETWEEN = "\n\n"  # instruction, demonstrations and the question
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """An instruction, demonstrations with their answers, and a place for the example that is asked about.
+
+    Attributes:
+        wording: The words, with the parts of the task.
+        task: The task: labels, parts, and how tables are put into words.
+        demonstrations: Examples with gold labels, in the order in which they are shown.
+        name: Names the wording in folders and tables.
+        seed: Which demonstrations were drawn: 0, 1, ... of several seeds.
+        tuples: How many tuples of one example of each label they come from.
+        kind: How the demonstrations were made: "plain", "counterfactual" or one of the controls.
+    """
+
+    wording: Wording
+    task: Task
+    demonstrations: tuple[Example, ...] = ()
+    name: str = ""
+    seed: int = 0
+    tuples: int = 0
+    kind: str = "plain"
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The text of each label, in the order of the labels; where answers are texts, that of no answer alone."""
+        if self.task.kind is SPAN:
+            return (self.wording.answers.get(NO_ANSWER, NO_ANSWER_TEXT),)
+        return tuple(self.wording.answers.get(label, label) for label in self.task.labels)
+
+    def question(self, parts: Sequence[Part]) -> str:
+        """The question about an example, up to where its answer begins.
+
+        Args:
+            parts: The parts, in the order of the task.
+        """
+        texts = [part for part in parts if isinstance(part, str)]
+        named = {
+            name: part if isinstance(part, str) else self.task.form.text(part, texts)
+            for name, part in zip(self.task.parts, parts, strict=True)
+        }
+        return PART.sub(lambda found: named[found[1]], self.wording.question)
+
+    def answer(self, example: Example) -> str:
+        """The text of an example's gold answer."""
+        if self.task.kind is SPAN:
+            golds = SPAN.parse_gold(example.label)
+            return golds[0] if golds else self.answers[0]
+        return self.wording.answers.get(example.label, example.label)
+
+    @property
+    def shown(self) -> list[tuple[str, str]]:
+        """The question and the answer of each demonstration."""
+        return [
+            (self.question([example.parts[part] for part in self.task.parts]), self.answer(example))
+            for example in self.demonstrations
+        ]
+
+    def text(self, question: str) -> str:
+        """The whole prompt as one text, up to where the answer begins; the answer follows after a space."""
+        blocks = [self.wording.instruction] if self.wording.instruction else []
+        blocks += [f"{asked} {answered}" for asked, answered in self.shown]
+        return BETWEEN.join([*blocks, question])
+
+    def messages(self, question: str) -> list[dict[str, str]]:
+        """The whole prompt as the turns of a chat: the instruction stands before the first question."""
+        turns, first = [], f"{self.wording.instruction}{BETWEEN}" if self.wording.instruction else ""
+        for asked, answered in self.shown:
+            turns += [{"role": "user", "content": f"{first}{asked}"}, {"role": "assistant", "content": answered}]
+            first = ""
+        return [*turns, {"role": "user", "content": f"{first}{question}"}]
+
+    def read(self, written: str) -> str:
+        """The answer that a written text means.
+
+        Only the first line that is more than quotes and marks counts, behind what a model thinks aloud. Of labels, it
+        is the one whose text begins that line, in upper or lower case, whatever quotes or marks stand around it; of
+        texts that begin alike, the longest. Where answers are texts, it is that line, or no answer where the line
+        begins with the words for none; a text without a word says neither.
+
+        Returns:
+            A label, :data:`~heedful.records.NO_LABEL`, or a text.
+        """
+        says = normalised if self.task.kind is SPAN else bare
+        line = next((line for line in without_thoughts(written).splitlines() if says(line)), "")
+        if self.task.kind is SPAN:
+            said, none = (normalised(text.translate(STRAIGHT)) for text in (line, self.answers[0]))
+            if not said:
+                return NO_LABEL
+            return NO_ANSWER if f"{said} ".startswith(f"{none} ") else line.strip()
+        return self._label(bare(line))
+
+    def _label(self, line: str) -> str:
+        by_length = sorted(zip(map(bare, self.answers), self.task.labels, strict=True), key=lambda pair: -len(pair[0]))
+        for text, label in by_length:
+            if re.match(rf"{re.escape(text)}(?!_*[^\W_])", line):  # the whole word; an underscore may be a mark
+                return label
+        return NO_LABEL
+
+    def as_dict(self) -> dict[str, object]:
+        """The prompt for a file: the words, and the uids of the demonstrations."""
+        about: Mapping[str, object] = {
+            "wording": self.name,
+            "seed": self.seed,
+            "tuples": self.tuples,
+            "kind": self.kind,
+            "demonstrations": [example.uid for example in self.demonstrations],
+        }
+        asked = {part: f"{{{part}}}" for part in self.task.parts}
+        return {**about, "text": self.text(self.question([asked[part] for part in self.task.parts]))}

@@ -1,0 +1,122 @@
+"""The words of a prompt, which belong to the data."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from heedful.records.answers import NO_ANSWER, normalised
+from heedful.records.errors import HeedfulError
+from heedful.records.parts.template import keep_parts, parts_of
+
+NO_ANSWER_TEXT = "I don't know"
+STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # curly quotes, which models write for straight ones
+AROUND = " \t\r\n\"'`*_.:,;!?()[]-\u2013\u2014\u2026\u00ab\u00bb"  # around an answer, and not part of it
+THOUGHTS = "<think>", "</think>"  # the first is often written by the server's template, and not by the model
+
+
+def bare(answer: str) -> str:
+    """An answer as it is compared with others: in lower case, without the quotes and marks that stand around it.
+
+    Example:
+        >>> bare("**Can\u2019t say!**")
+        "can't say"
+    """
+    return answer.translate(STRAIGHT).strip(AROUND).casefold()
+
+
+def without_thoughts(written: str) -> str:
+    """What a model wrote behind its thoughts, which end with a mark of their own; nothing where they do not end.
+
+    Example:
+        >>> [without_thoughts(text) for text in ("<think>Both are wet.</think> Yes", "<think>Both", "No")]
+        [' Yes', '', 'No']
+    """
+    _, end, behind = written.rpartition(THOUGHTS[1])
+    return behind if end or not written.lstrip().startswith(THOUGHTS[0]) else ""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The words around an example, for a model that is asked in context.
+
+    Attributes:
+        question: The template of an example up to where its answer begins, with each part as its name in braces.
+        instruction: The words before everything else; "" for none.
+        answers: Label name to the text that a model writes for it, where that is not the name; "" is the label of a
+            question without an answer.
+    """
+
+    question: str
+    instruction: str = ""
+    answers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def plain(cls, parts: Sequence[str], labels: Sequence[str]) -> "Wording":
+        """The words of data that bring none of their own.
+
+        Example:
+            >>> print(Wording.plain(["premise", "hypothesis"], ["yes", "no"]).question)
+            premise: {premise}
+            hypothesis: {hypothesis}
+            answer:
+        """
+        asked = f"one of: {', '.join(labels)}" if labels else f"words of the text, or with: {NO_ANSWER_TEXT}"
+        lines = [*(f"{part}: {{{part}}}" for part in parts), "answer:"]
+        return cls("\n".join(lines), f"Answer with {asked}.")
+
+    def keep_parts(self, parts: Sequence[str]) -> "Wording":
+        """The words of inputs that lack some parts: lines that name none of those that are left go.
+
+        Example:
+            >>> Wording("A: {a}\\nB: {b}\\nAnswer:").keep_parts(["b"]).question
+            'B: {b}\\nAnswer:'
+        """
+        lines = []
+        for line in self.question.split("\n"):
+            named = parts_of(line)
+            if not named or set(named) & set(parts):
+                lines.append(keep_parts(line, parts) if set(named) - set(parts) else line)
+        return replace(self, question="\n".join(lines))
+
+    def require(self, name: str, parts: Sequence[str], labels: Sequence[str]) -> None:
+        """Check the words against the data.
+
+        Args:
+            name: The name of the wording, for messages.
+            parts: Names of the parts.
+            labels: Names of the labels; none where answers are texts.
+
+        Raises:
+            HeedfulError: The name is not fit for a folder; the question does not name each part once, or ends with a
+                space; an answer belongs to no label, has no letters, or is like another but for case and marks.
+        """
+        if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name):
+            raise HeedfulError(
+                f"§data.prompts: {name!r} should be a text of letters, digits, '.', '_' and '-' only, for it names "
+                "folders; YAML reads numbers, yes and no as something else than text: put such a name in quotes."
+            )
+        if sorted(parts_of(self.question)) != sorted(parts):
+            raise HeedfulError(
+                f"§data.prompts {name}: the question {self.question!r} must name each of the parts {', '.join(parts)} "
+                "once, in braces."
+            )
+        if self.question != self.question.rstrip():
+            raise HeedfulError(
+                f"§data.prompts {name}: the question ends with a space or a new line: leave it out, for a space stands "
+                "before the answer anyway."
+            )
+        self._require_answers(name, labels)
+
+    def _require_answers(self, name: str, labels: Sequence[str]) -> None:
+        if unknown := [label for label in self.answers if label not in (labels or (NO_ANSWER,))]:
+            there = f"the labels are {', '.join(labels)}" if labels else "the one label is '', for no answer"
+            raise HeedfulError(f"§data.prompts {name} has an answer for {unknown[0]!r}, and {there}.")
+        if not labels and not normalised(none := self.answers.get(NO_ANSWER, NO_ANSWER_TEXT)):
+            raise HeedfulError(f"§data.prompts {name}: the text for no answer, {none!r}, needs a word beside articles.")
+        texts = [self.answers.get(label, label) for label in labels]
+        read = [bare(text) for text in texts]
+        if "" in read or len(set(read)) < len(read):
+            raise HeedfulError(
+                f"§data.prompts {name}: the answers {', '.join(map(repr, texts))} are not told apart by case, or by "
+                "quotes and marks around them: give each label an answer of its own under answers."
+            )

@@ -1,0 +1,243 @@
+"""Rows: one line per prediction, from which every metric is computed.
+
+A row says what was asked (uid, intervention, part, variant, draw), what the model answered before (``y``, ``p``) and
+after the change (``y2``, ``p2``), what its error is shared with (``clusters``), and by what a breakdown groups it
+(``slices``: "name=value" for each meta column of the base example). ``group`` is what intervals resample as a whole,
+such as the table or the premise of the base example; null where each example is alone. ``gold`` is the label of the
+example as changed. A
+base row has intervention "base", draw -1 and no ``y2``, and its ``content`` identifies the label and the parts of the
+example: rows of two runs are joined only where these are the same. The null control has draw -1 as well.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from heedful.records.errors import HeedfulError
+from heedful.records.storage.schema import ENTRY, SCHEMA, of_today, own_entry
+
+BASE = "base"
+SPLIT = "split"  # the meta column that several splits are told apart by
+NO_DRAW = -1
+MOST_DRAWS = 2**15 - 1  # a draw has 16 bits, one of them for its sign
+GROUP = 65_536  # rows of a Parquet row group
+KEY = ("uid", "intervention", "part", "variant", "draw")
+ABOUT = "uid", "group", "content"  # texts about the base example
+STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
+
+
+def probs_type(labels: int) -> pa.DataType:
+    """Of a column of probability vectors. Without labels all are null; Arrow's lists of length 0 end the process."""
+    return pa.list_(pa.float32(), max(1, labels))
+
+
+def schema(labels: int) -> pa.Schema:
+    """The columns of rows about a task with this many labels."""
+    probs = probs_type(labels)
+    return pa.schema(
+        [(name, pa.string()) for name in STRINGS]
+        + [("version", pa.int16()), ("draw", pa.int16()), ("p", probs), ("p2", probs)]
+        + [("clusters", pa.list_(pa.string())), ("slices", pa.list_(pa.string()))]
+    )
+
+
+def vectors(probs: np.ndarray | None, type_: pa.DataType, missing: np.ndarray) -> pa.Array:
+    """Probability vectors, float32 [rows, labels] or None, as an Arrow array; null where ``missing``, bool [rows]."""
+    if probs is None:
+        return pa.nulls(len(missing), type_)
+    flat = pa.array(np.where(missing[:, None], np.float32(0), probs).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, type=type_, mask=pa.array(missing))
+
+
+def lists_of(*columns: pa.Array) -> pa.ListArray:
+    """Rows of lists: the first of each column, the second of each, and so on.
+
+    Args:
+        columns: One or more arrays of texts [rows].
+
+    Example:
+        >>> lists_of(pa.array(["a", "b"]), pa.array(["c", "d"])).to_pylist()
+        [['a', 'c'], ['b', 'd']]
+    """
+    ends = np.arange(len(columns[0]) + 1, dtype=np.int32) * np.int32(len(columns))
+    places = np.arange(ends[-1]).reshape(len(columns), -1).T.ravel()
+    return pa.ListArray.from_arrays(pa.array(ends), pa.concat_arrays(columns).take(places))
+
+
+def where(rows: pa.Table, **equal: Any) -> np.ndarray:
+    """Which rows have the given value in each named column: bool [rows]."""
+    mask = np.ones(rows.num_rows, dtype=bool)
+    for name, value in equal.items():
+        here = pc.equal(rows[name], pa.scalar(value, rows.schema.field(name).type))
+        mask &= pc.fill_null(here, False).to_numpy()
+    return mask
+
+
+def select(rows: pa.Table, **equal: Any) -> pa.Table:
+    """The rows in which each named column has the given value; a copy, where :func:`where` is none.
+
+    Example:
+        >>> base = select(rows, intervention="base")  # doctest: +SKIP
+    """
+    return rows.filter(pa.array(where(rows, **equal))) if equal else rows
+
+
+def same(rows: pa.Table, first: str, second: str) -> np.ndarray:
+    """Whether two columns of text hold the same: bool [rows]; null is the same as nothing."""
+    return pc.fill_null(pc.equal(rows[first], rows[second]), False).to_numpy()
+
+
+def codes(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
+    """A column of few different texts as numbers: int32 [rows], and the text that each number stands for."""
+    names = pc.unique(rows[name])
+    found = [pc.index_in(chunk, value_set=names).to_numpy() for chunk in rows[name].chunks]
+    return np.concatenate([np.zeros(0, dtype=np.int32), *found]), names.to_pylist()
+
+
+def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
+    """A meta column of the base examples as numbers: int32 [rows], and the text that each number stands for.
+
+    Raises:
+        HeedfulError: A row has no slice of this name.
+    """
+    lists, prefix = rows["slices"].combine_chunks(), f"{name}="
+    values = pc.list_flatten(lists)
+    here = pc.starts_with(values, prefix)
+    found = pc.utf8_slice_codeunits(values.filter(here), len(prefix))
+    if len(found) != rows.num_rows or pc.count_distinct(pc.list_parent_indices(lists).filter(here)).as_py() != len(
+        found
+    ):
+        raise HeedfulError(f"The rows do not each say of which {name!r} they are.")
+    return codes(pa.table({name: found}), name)
+
+
+def of_split(rows: pa.Table, split: str) -> pa.Table:
+    """The rows of one of several splits, by the slice "split"."""
+    of, names = sliced(rows, SPLIT)
+    return rows.filter(pa.array(np.array([name == split for name in names], dtype=bool)[of]))
+
+
+def runs(rows: pa.Table, name: str) -> np.ndarray:
+    """The number of the run of equal values that each row stands in: int32 [rows].
+
+    In rows in their canonical order, which :func:`require_canonical` asks for, each uid is one run.
+    """
+    column, starts = rows[name], np.zeros(rows.num_rows, dtype=np.int32)
+    for start in range(1, rows.num_rows, GROUP):
+        here = column.slice(start, GROUP)
+        starts[start : start + GROUP] = pc.not_equal(here, column.slice(start - 1, len(here))).to_numpy()
+    return np.cumsum(starts, dtype=np.int32)
+
+
+def is_grouped(rows: pa.Table) -> bool:
+    """Whether the data name what intervals resample as a whole."""
+    return rows["group"].null_count < rows.num_rows
+
+
+def cluster_of(rows: pa.Table) -> np.ndarray:
+    """The number of what each row is resampled with, its group or else its uid: int [rows]."""
+    if not is_grouped(rows):
+        return runs(rows, "uid")
+    return codes(pa.table({"cluster": pc.coalesce(rows["group"], rows["uid"])}), "cluster")[0]
+
+
+def require_canonical(rows: pa.Table) -> None:
+    """Check that rows ascend by :data:`KEY`, and that no two have the same.
+
+    Raises:
+        HeedfulError: They are in another order, or one stands twice.
+    """
+    for start in range(0, rows.num_rows - 1, GROUP):
+        here = rows.select(KEY).slice(start, GROUP + 1)
+        first, second = here.slice(0, here.num_rows - 1), here.slice(1)
+        tied, wrong = np.ones(first.num_rows, dtype=bool), np.zeros(first.num_rows, dtype=bool)
+        for name in KEY:
+            wrong |= tied & pc.greater(first[name], second[name]).to_numpy()
+            tied &= pc.equal(first[name], second[name]).to_numpy()
+        if (wrong | tied).any():
+            uid = second["uid"][int((wrong | tied).argmax())].as_py()
+            raise HeedfulError(
+                f"The rows are not in their order from {uid} on, or stand there twice: sort them by {', '.join(KEY)}."
+            )
+
+
+def strings(rows: pa.Table, name: str) -> np.ndarray:
+    """A string column as a numpy object array; null becomes None."""
+    return rows[name].to_numpy(zero_copy_only=False)
+
+
+def probabilities(rows: pa.Table, name: str) -> np.ndarray:
+    """A probability column as float32 [rows, labels]; the column must have no null."""
+    column = rows[name].combine_chunks()
+    if column.null_count:
+        raise HeedfulError(f"The column {name!r} has {column.null_count} rows without probabilities.")
+    return column.flatten().to_numpy().reshape(len(column), column.type.list_size)
+
+
+def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
+    """Write rows to Parquet; ``metadata`` goes into the schema as JSON.
+
+    Returns:
+        The sha256 of the file.
+    """
+    entry = json.dumps({"schema": SCHEMA, "columns": rows.schema.names, **metadata}, sort_keys=True)
+    rows = rows.replace_schema_metadata({ENTRY: entry})
+    repeated = [name for name in (*STRINGS, "version", "draw") if name != "partner" and name in rows.schema.names]
+    repeated.append("slices.list.element")
+    pq.write_table(rows, path, compression="zstd", row_group_size=GROUP, use_dictionary=repeated)
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
+    """Read rows and their metadata.
+
+    Raises:
+        HeedfulError: The file is missing, damaged, or was not written by :func:`save_rows`.
+    """
+    try:
+        rows = pq.read_table(path, memory_map=True)
+    except FileNotFoundError:
+        raise HeedfulError(f"{path} does not exist.") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise HeedfulError(f"{path} is not a whole Parquet file: {error}.") from None
+    try:
+        entry = json.loads(own_entry(rows.schema.metadata) or b"{}")
+    except ValueError:
+        entry = None
+    entry = of_today(entry, str(path))
+    missing = [name for name in entry.pop("columns", schema(1).names) if name not in rows.schema.names]
+    if missing:
+        raise HeedfulError(f"{path} is damaged: it has no column {missing[0]!r}; evaluate again.")
+    return rows, entry
+
+
+def contents(rows: pa.Table) -> dict[str, str]:
+    """uid to content of the examples that base rows are about."""
+    base = select(rows, intervention=BASE)
+    return dict(zip(base["uid"].to_pylist(), base["content"].to_pylist(), strict=True))
+
+
+def difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | None:
+    """How the examples of two runs differ, in words that follow a colon; None where they are the same.
+
+    Whatever joins rows of two runs by uid asks here first.
+
+    Args:
+        first: uid to content, as of :func:`contents`.
+        second: The same of another run.
+    """
+    lone = sorted(first.keys() ^ second.keys())
+    if lone:
+        return f"{len(lone):,} are in one of them only, the first is {lone[0]}"
+    other = sorted(uid for uid, content in first.items() if content != second[uid])
+    if other:
+        return f"{len(other):,} of {len(first):,} have another text or label, the first is {other[0]}"
+    return None

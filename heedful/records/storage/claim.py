@@ -1,0 +1,116 @@
+"""A folder that one process at a time writes into."""
+
+import atexit
+import fcntl
+import os
+import platform
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from heedful.records.errors import HeedfulError, printable
+
+LOCK = ".lock"
+_held: dict[Path, tuple[int, Sequence[Path]]] = {}  # folder to the open lock, and to the folders made for it
+
+
+def missing(folder: Path) -> list[Path]:
+    """The folders that must be made for this one to exist, itself first."""
+    return [path for path in (folder, *folder.parents) if not path.exists()]
+
+
+def claim(folder: Path, named: str, made: Sequence[Path] = ()) -> None:
+    """Make a folder and keep other processes out of it for as long as this one lives; again has no effect.
+
+    The kernel frees the lock when the process ends, however it ends. Its children do not have it.
+
+    Args:
+        folder: The folder.
+        named: What the user wrote, such as "--output x"; the message begins with it.
+        made: Folders that were made for it, to be removed by :func:`release` if they are still empty.
+
+    Raises:
+        HeedfulError: Another process has claimed it, or it cannot be made or written to.
+    """
+    try:
+        folder = folder.resolve()
+        if _is_held(folder):
+            return
+        if file := next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None):
+            raise HeedfulError(f"{named}: {file} is a file, not a folder; name another folder.")
+        made = [*made, *missing(folder)]
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = _locked(folder / LOCK, named)
+    except (OSError, RuntimeError, HeedfulError) as error:
+        _remove(made)
+        if isinstance(error, HeedfulError):
+            raise
+        reason = getattr(error, "strerror", None) or error
+        raise HeedfulError(f"{named} cannot be written to: {reason}; name another folder.") from None
+    _held[folder] = handle, made
+
+
+def _is_held(folder: Path) -> bool:
+    if folder not in _held:
+        return False
+    with suppress(OSError):
+        if os.path.samestat(os.fstat(_held[folder][0]), os.stat(folder / LOCK)):
+            return True
+    os.close(_held.pop(folder)[0])  # the folder was removed meanwhile
+    return False
+
+
+def _locked(path: Path, named: str) -> int:
+    """The lock file, open and locked."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            owner = os.pread(handle, 200, 0).decode("utf-8", "replace") or "another process"
+            os.close(handle)
+            raise HeedfulError(
+                f"{named}: {owner} writes there; wait until it has ended, or name another folder."
+            ) from None
+        except OSError as error:
+            where = printable(str(path.parent))
+            print(f"{where}: no locks ({error.strerror}), so let no other process write there.", file=sys.stderr)
+            return handle
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), os.stat(path)):
+                break
+        os.close(handle)  # whoever had it has removed it
+    with suppress(OSError):  # on a full disk the owner has no name
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"process {os.getpid()} on {platform.node()}".encode(), 0)
+    return handle
+
+
+def release() -> None:
+    """Give up all that this process has claimed, and remove the folders that were made for it and are still empty."""
+    while _held:
+        folder, (handle, made) = _held.popitem()
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(handle), os.stat(folder / LOCK)):
+                (folder / LOCK).unlink()
+        os.close(handle)
+        _remove(made)
+
+
+def _remove(made: Sequence[Path]) -> None:
+    """Remove folders that are still empty, each before the one that holds it."""
+    with suppress(OSError):  # the first that is not empty
+        for path in made:
+            path.rmdir()
+
+
+def _forget() -> None:
+    """A child has the same open lock, which would outlive its parent."""
+    for handle, _ in _held.values():
+        os.close(handle)
+    _held.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
+atexit.register(release)

@@ -1,0 +1,225 @@
+"""Files that are either whole or absent, and tables that are spooled to disk."""
+
+import errno
+import json
+import mmap
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from heedful.records.errors import HeedfulError
+
+FAILED = {  # words of an exception that is no OSError: the reason
+    "No space left on device": "No space left on device",
+    "Disk quota exceeded": "Disk quota exceeded",
+    "File too large": "File too large",
+    "Read-only file system": "Read-only file system",
+    "Permission denied": "Permission denied",
+    "inline_container.cc": "the disk is full, or the file too large",  # where torch writes zip files
+}
+
+KINDS = {
+    stat.S_ISDIR: "is a folder",
+    stat.S_ISFIFO: "is a named pipe",
+    stat.S_ISSOCK: "is a socket",
+    stat.S_ISCHR: "is a device",
+    stat.S_ISBLK: "is a device",
+}
+
+
+def require_file(path: str | Path, named: str | None = None) -> Path:
+    """A path that leads to a regular file: to open a named pipe or a device could wait for ever.
+
+    Args:
+        path: The path.
+        named: What the message calls it, such as "--config x.yaml"; the path itself if not given.
+
+    Raises:
+        HeedfulError: Nothing is there, or something else than a file.
+    """
+    named = named or str(path)
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise HeedfulError(f"{named} does not exist.") from None
+    except (OSError, ValueError) as error:  # a name that is too long, or that holds a NUL
+        raise HeedfulError(f"{named} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    if not stat.S_ISREG(mode):
+        found = next((what for is_kind, what in KINDS.items() if is_kind(mode)), "is something else")
+        raise HeedfulError(f"{named} {found}, and should be a file.")
+    return Path(path)
+
+
+def open_file(path: str | Path, named: str | None = None) -> BinaryIO:
+    """Open a regular file to read its bytes; the arguments are as for :func:`require_file`.
+
+    Raises:
+        HeedfulError: Nothing is there, something else than a file, or a file that may not be read.
+    """
+    try:
+        return open(require_file(path, named), "rb")
+    except OSError as error:
+        raise HeedfulError(f"{named or path} cannot be read: {error.strerror or error}.") from None
+
+
+@contextmanager
+def atomic_path(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path in the folder of ``path``; on success it is flushed to disk and renamed to ``path``.
+
+    A reader therefore sees the old file or the new one, never a part. On an error the temporary file is removed.
+
+    Raises:
+        HeedfulError: The file cannot be written.
+    """
+    path = Path(path)
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+    temporary = Path(name)
+    try:
+        with writing(path):
+            yield temporary
+            flush_file(temporary)
+            share_file(temporary)  # mkstemp makes files that only their owner can read
+            temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def share_file(path: Path) -> None:
+    """Give a file the rights that new files have here."""
+    umask = os.umask(0)
+    os.umask(umask)
+    path.chmod(0o666 & ~umask)
+
+
+def flush_file(path: Path) -> None:
+    """Have the content of a file written to disk."""
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """Say in one sentence that a file or a folder cannot be written; what libraries raise differs.
+
+    Raises:
+        HeedfulError: The disk is full, the folder cannot be written to, or the like.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.filename is not None and not _concerns(Path(os.fsdecode(error.filename)), Path(path)):
+            raise
+        reason = os.strerror(error.errno) if error.errno else str(error)
+    except Exception as error:  # torch and safetensors have exceptions of their own
+        failed = next((words for words in FAILED if words in str(error)), None)
+        if failed is None:
+            raise
+        reason = FAILED[failed]
+    else:
+        return
+    raise HeedfulError(f"{Path(path)} cannot be written: {reason}.")
+
+
+def _concerns(named: Path, path: Path) -> bool:
+    """Whether an error about one path is about writing another: it lies beside or below it, or on the way to it."""
+    return named.is_relative_to(path.parent) or path.is_relative_to(named)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write strict JSON (no NaN, no Infinity) with sorted keys, atomically.
+
+    Raises:
+        ValueError: ``value`` holds a float that JSON cannot express.
+    """
+    text = as_json(value)
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace")  # a path may hold any bytes
+
+
+def as_json(value: Any) -> str:
+    """A value as :func:`write_json` writes it."""
+    return json.dumps(value, indent=2, sort_keys=True, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def read_json(path: str | Path) -> Any:
+    """Read a JSON file.
+
+    Raises:
+        HeedfulError: The file is missing, or is not strict JSON.
+    """
+
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not a number of JSON")
+
+    try:
+        with open_file(path) as file:
+            return json.loads(file.read().decode("utf-8"), parse_constant=refuse)
+    except OSError as error:
+        raise HeedfulError(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, RecursionError) as error:
+        raise HeedfulError(f"{path} is not valid JSON: {error}.") from None
+
+
+@contextmanager
+def spooling() -> Iterator[None]:
+    """Say in one sentence that a temporary file cannot be written.
+
+    Raises:
+        HeedfulError: The disk is full.
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or error
+        if error.errno == errno.ENOENT:  # there is no usable folder at all
+            raise HeedfulError(f"{reason}; let TMPDIR name a folder that can be written to.") from None
+        raise HeedfulError(f"{tempfile.gettempdir()}: {reason}; let TMPDIR name a folder with more room.") from None
+
+
+class Spool:
+    """Arrow record batches on disk, memory-mapped when the last is written: they take no memory of the process.
+
+    The file has no name, so a process that is killed leaves none.
+
+    Args:
+        schema: The columns.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        with spooling():
+            self._file = tempfile.TemporaryFile(prefix="heedful-")  # noqa: SIM115
+        self._writer = pa.ipc.new_file(self._file, schema)
+
+    def write(self, table: pa.Table | pa.RecordBatch) -> None:
+        """Append rows.
+
+        Raises:
+            HeedfulError: The disk is full.
+        """
+        with spooling():
+            self._writer.write(table)
+            self._file.flush()  # a forked process must not inherit what is still to be written
+
+    def finish(self) -> pa.Table:
+        """Close the file and map it.
+
+        Raises:
+            HeedfulError: The disk is full.
+        """
+        with spooling():
+            self._writer.close()
+            self._file.flush()
+        mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._file.close()  # the mapping keeps the content
+        return pa.ipc.open_file(pa.py_buffer(mapped)).read_all()

@@ -1,0 +1,210 @@
+"""results.json and the rows that it is computed from: written together, and checked together when they are read."""
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from heedful.records.errors import HeedfulError
+from heedful.records.numbers.display import Line
+from heedful.records.numbers.metric_name import MetricName
+from heedful.records.rows import read_rows, require_canonical, save_rows
+from heedful.records.storage.files import as_json, atomic_path, open_file, read_json
+from heedful.records.storage.schema import of_today
+
+RESULTS, RUN = "results.json", "run.json"
+TYPES = {"data": str, "split": str, "seed": int, "metrics": dict, "names": dict, "counts": dict, "display": dict}
+TYPES |= {"note": str | None, "rows": dict}
+DISPLAY = {"lines": list, "asides": list, "sections": dict}
+LINE = Line("accuracy/mnli", "accuracy")
+MEASURED = {"value": float, "n": int, "draws": int, "std": float, "ci95": list, "per_draw": list, "flags": list}
+
+
+def distinct(folders: Iterable[str]) -> list[str]:
+    """The folders as they are named, each once: "run" and "run/" are the same."""
+    found: dict[Path, str] = {}
+    for folder in folders:
+        found.setdefault(Path(folder).resolve(), folder)
+    return list(found.values())
+
+
+def rows_file(folder: str | Path, evaluation: str) -> Path:
+    """Where the rows of an evaluation are, in the folder of a run."""
+    return Path(folder) / "rows" / f"{evaluation}.parquet"
+
+
+def write_results(
+    folder: str | Path,
+    results: Mapping[str, Any],
+    rows: Mapping[str, tuple[pa.Table, Mapping[str, Any]]],
+    outdated: Iterable[Path] = (),
+) -> None:
+    """Write results.json and the rows of every evaluation, with the sha256 of each file of rows in results.json.
+
+    All files are written before the first takes its place, and results.json takes its place last: a full disk leaves
+    the old files, and after a kill in between results.json does not fit the rows, which :func:`read_results` sees. Rows
+    of evaluations that did not run this time are removed.
+
+    Args:
+        folder: The folder of a run.
+        results: What results.json says but for the hashes.
+        rows: Evaluation to its rows and their metadata.
+        outdated: Files that show the old results, to be removed as well.
+    """
+    with ExitStack() as stack:  # leaves the last that was entered first
+        file, hashes = stack.enter_context(atomic_path(Path(folder) / RESULTS)), {}
+        for name, (table, metadata) in rows.items():
+            hashes[name] = save_rows(stack.enter_context(atomic_path(rows_file(folder, name))), table, metadata)
+        file.write_text(results_text(results, hashes), encoding="utf-8", errors="backslashreplace")
+        for path in [*(Path(folder) / "rows").glob("*.parquet"), *outdated]:
+            if path.parent.name != "rows" or path.stem not in hashes:
+                path.unlink(missing_ok=True)
+
+
+def results_text(results: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
+    """The text of results.json.
+
+    Args:
+        results: What it says but for the hashes.
+        hashes: Evaluation to the sha256 of its rows file.
+    """
+    return as_json({**results, "rows": dict(hashes)})
+
+
+def read_results(folder: str | Path) -> dict[str, Any]:
+    """Read results.json of a run; its rows, where they are at hand, must be those that it was computed from.
+
+    Raises:
+        HeedfulError: It is missing, damaged, of a schema that is not read, or does not fit the rows beside it.
+    """
+    path = Path(folder) / RESULTS
+    if Path(folder).is_dir() and not path.exists():
+        raise HeedfulError(f"{path} does not exist: {folder} is not the folder of a run, or nothing was evaluated yet.")
+    found = of_today(read_json(path), str(path))
+    if wrong := _fault(found):
+        raise HeedfulError(f"{path} is damaged: {wrong}; evaluate again.")
+    for name, sha256 in found["rows"].items():
+        file = rows_file(folder, name)
+        if file.exists() and file_hash(file) != sha256:
+            raise HeedfulError(f"{file} is not the file that {path} was computed from: evaluate again.")
+    return found
+
+
+def read_run(folder: str | Path) -> dict[str, Any]:
+    """What run.json says about a run or an evaluation; nothing where there is none.
+
+    Raises:
+        HeedfulError: It is damaged, or of a schema that is not read.
+    """
+    path = Path(folder) / RUN
+    if not path.is_file():
+        return {}
+    about = read_json(path)
+    if not isinstance(about, dict):
+        raise HeedfulError(f"{path} is damaged: it should hold the description of a run.")
+    return of_today(about, str(path)) if "schema" in about else about  # schema 4 had no number here
+
+
+def named(results: Mapping[str, Any]) -> dict[MetricName, dict[str, Any]]:
+    """The measurements of a results.json by their names."""
+    return {MetricName(*results["names"][text]): measured for text, measured in results["metrics"].items()}
+
+
+def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict[str, Any]] | None:
+    """The rows of an evaluation and their metadata, checked as by :func:`read_results`; None where it did not run.
+
+    Raises:
+        HeedfulError: As :func:`read_results` and :func:`heedful.records.rows.read_rows`; or rows are not in their
+            canonical order, by which those of two runs are paired.
+    """
+    found, file = read_results(folder), rows_file(folder, evaluation)
+    if evaluation not in found["rows"]:
+        if file.exists():
+            raise HeedfulError(f"{file} is not among the rows that {Path(folder) / RESULTS} was computed from.")
+        return None
+    rows, metadata = read_rows(file)
+    for key in ("data", "seed", "manifest", "context"):
+        if key not in metadata:
+            raise HeedfulError(f"{file} is damaged: it does not say its {key!r}; evaluate again.")
+    try:
+        require_canonical(rows)
+    except HeedfulError as error:
+        raise HeedfulError(f"{file}: {error}") from None
+    return rows, metadata
+
+
+def file_hash(path: Path) -> str:
+    """The sha256 of a file."""
+    with open_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _is(value: Any, kind: Any) -> bool:
+    """Whether a value from JSON is of a kind; an int is a float, a bool is neither, and numbers are finite."""
+    if isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+        return False
+    return isinstance(value, int | float if kind is float else kind)
+
+
+def _fault(found: Mapping[str, Any]) -> str | None:
+    """The first fault in the content of results.json, or None."""
+    for key, kind in TYPES.items():
+        if key not in found:
+            return f"it has no {key!r}"
+        if not _is(found[key], kind):
+            return f"{key!r} is {json.dumps(found[key])[:40]}"
+    for name, sha256 in found["rows"].items():
+        if not isinstance(sha256, str) or "/" in name:
+            return f"'rows' has no hash of {name!r}"
+    for name, measured in found["metrics"].items():
+        fields = found["names"].get(name)
+        if not _texts(fields) or len(fields) != len(MetricName._fields) or str(MetricName(*fields)) != name:
+            return f"'names' has no fields of {name!r}"
+        if wrong := _wrong(measured):
+            return f"{wrong} of {name!r} is missing or of the wrong type"
+    return _fault_of_display(found["display"])
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def _fault_of_display(display: Mapping[str, Any]) -> str | None:
+    """The first fault in what says how the numbers are shown, or None."""
+    for key, kind in DISPLAY.items():
+        if not isinstance(display.get(key), kind):
+            return f"'display' has no {key!r}"
+    for line in display["lines"]:
+        try:
+            fits = all(isinstance(value, type(getattr(LINE, key))) for key, value in vars(Line(**line)).items())
+        except TypeError:
+            fits = False
+        if not fits:
+            return f"'display' has the line {json.dumps(line)[:40]}"
+    for heading, section in display["sections"].items():
+        about, examples = (section.get("about"), section.get("examples")) if isinstance(section, dict) else (None, None)
+        if not _texts(about) or not isinstance(examples, str):
+            return f"'display' has no section {heading!r}"
+    return None if _texts(display["asides"]) else "'asides' of 'display' are not texts"
+
+
+def _wrong(measured: Any) -> str | None:
+    """The field of a measurement that is not as ``Measurement.as_dict`` writes it, if there is one."""
+    if not isinstance(measured, dict):
+        return "the measurement"
+    empty = ("value", "draws", "std", "ci95")  # fields that may be null
+    for field, kind in MEASURED.items():
+        value = measured.get(field, measured)
+        if not _is(value, kind) and not (value is None and field in empty):
+            return repr(field)
+    if not isinstance(measured.get("reason"), str if measured["value"] is None else str | None):
+        return "'reason'"
+    numbers = [*measured["per_draw"], *(measured["ci95"] or ())]
+    if len(measured["ci95"] or (0, 0)) != 2 or not all(_is(x, float) for x in numbers):
+        return "'ci95' or 'per_draw'"
+    return None if all(isinstance(flag, str) for flag in measured["flags"]) else "'flags'"

@@ -1,0 +1,221 @@
+"""Tasks and their kinds: how gold labels are written, and when an answer is right."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from heedful.records.answers import NO_ANSWER, exact_match, normalised
+from heedful.records.errors import HeedfulError
+from heedful.records.labels import listing
+from heedful.records.parts.table import TableForm
+from heedful.records.parts.template import keep_parts, plain_template
+
+NO_LABEL = "(no label)"  # the answer of a model that wrote something else than a label
+
+
+class TaskKind(ABC):
+    """A kind of task; there is one object of each, in :data:`KINDS`.
+
+    A gold label is text wherever it is stored, as :meth:`write_gold` makes it, and :meth:`parse_gold` reads it.
+
+    Attributes:
+        name: The name in checkpoints and messages.
+        has_labels: Whether the answers are the labels of the task.
+        exclusive: Whether exactly one label is right.
+    """
+
+    name: str
+    has_labels = True
+    exclusive = False
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> str:  # a copy and an unpickled one are the same object
+        return self.name.upper()
+
+    def parse_gold(self, text: str) -> Any:
+        """A gold label as an object."""
+        return json.loads(text)
+
+    def write_gold(self, gold: Any) -> str:
+        """A gold label as text."""
+        return json.dumps(gold, sort_keys=True, ensure_ascii=False)
+
+    def parse_golds(self, texts: Iterable[str]) -> list[Any]:
+        """Gold labels as objects; equal texts give the same object."""
+        parsed: dict[str, Any] = {}
+        return [parsed[text] if text in parsed else parsed.setdefault(text, self.parse_gold(text)) for text in texts]
+
+    @abstractmethod
+    def score(self, answer: str, gold: Any) -> float:
+        """How right an answer is, from 0 to 1, given a gold label as an object."""
+
+    def scores(self, answers: Iterable[str], golds: Iterable[str]) -> np.ndarray:
+        """How right each answer is, given its gold label as text: float64 [answers]."""
+        pairs = zip(answers, self.parse_golds(golds), strict=True)
+        return np.array([self.score(answer, gold) for answer, gold in pairs], dtype=np.float64)
+
+    def alike(self, answer: str, other: str) -> bool:
+        """Whether two answers are the same."""
+        return answer == other
+
+    def default_answers(self, labels: Sequence[str]) -> Sequence[str]:
+        """The answers that may be the default label."""
+        return labels
+
+    @abstractmethod
+    def default_gold(self, label: str) -> str:
+        """The gold label, as text, of parts that have nothing to do with each other."""
+
+    def display_gold(self, text: str) -> str:
+        """A gold label for people."""
+        return text
+
+    def distribution(self, labels: tuple[str, ...]) -> tuple[str, ...]:
+        """The labels that the probabilities of a prediction are of; soft labels are thousands and not exclusive."""
+        return labels if self.exclusive else ()
+
+    def targets(self, golds: Sequence[str | None], labels: Mapping[str, int]) -> np.ndarray:
+        """The targets that a model is trained towards.
+
+        Args:
+            golds: Gold labels as text; None for none.
+            labels: The number of each label.
+
+        Returns:
+            int64 [examples], the number of the gold label, -1 for none; of soft labels, the worth of each label,
+            float32 [examples, labels].
+        """
+        return np.full(len(golds), -1, dtype=np.int64)
+
+
+class Classification(TaskKind):
+    """One label is right; gold is its name."""
+
+    name = "classification"
+    exclusive = True
+
+    def parse_gold(self, text: str) -> str:
+        return text
+
+    def write_gold(self, gold: str) -> str:
+        return gold
+
+    def score(self, answer: str, gold: str) -> float:
+        return float(answer == gold)
+
+    def default_gold(self, label: str) -> str:
+        return label
+
+    def targets(self, golds: Sequence[str | None], labels: Mapping[str, int]) -> np.ndarray:
+        return np.array([labels.get(gold, -1) for gold in golds], dtype=np.int64)
+
+
+class Soft(TaskKind):
+    """Several labels are right, each of its worth; gold is a JSON object of answer to worth, with sorted keys.
+
+    An answer that gold does not name is worth nothing. Gold may name answers that are not labels.
+    """
+
+    name = "soft"
+
+    def score(self, answer: str, gold: Mapping[str, float]) -> float:
+        return gold.get(answer, 0.0)
+
+    def default_gold(self, label: str) -> str:
+        return self.write_gold({label: 1.0})
+
+    def targets(self, golds: Sequence[str | None], labels: Mapping[str, int]) -> np.ndarray:
+        worth = np.zeros((len(golds), len(labels)), dtype=np.float32)
+        for row, gold in enumerate(golds):
+            for answer, value in ({} if gold is None else self.parse_gold(gold)).items():
+                if answer in labels:
+                    worth[row, labels[answer]] = value
+        return worth
+
+
+class Span(TaskKind):
+    """The answer is a piece of the first part, or "" for none; gold is a JSON list of right answers, [] for none."""
+
+    name = "span"
+    has_labels = False
+
+    def score(self, answer: str, gold: Sequence[str]) -> float:
+        return exact_match(answer, gold)
+
+    def alike(self, answer: str, other: str) -> bool:
+        return normalised(answer) == normalised(other)
+
+    def default_answers(self, labels: Sequence[str]) -> Sequence[str]:
+        return (NO_ANSWER,)
+
+    def default_gold(self, label: str) -> str:
+        return self.write_gold([])
+
+    def display_gold(self, text: str) -> str:
+        return " / ".join(self.parse_gold(text)) or "no answer"
+
+
+CLASSIFICATION, SOFT, SPAN = Classification(), Soft(), Span()
+KINDS: dict[str, TaskKind] = {kind.name: kind for kind in (CLASSIFICATION, SOFT, SPAN)}
+
+
+@dataclass(frozen=True)
+class Task:
+    """The question that is asked, and the parts that it is about.
+
+    Attributes:
+        kind: How answers and gold labels are written and compared.
+        parts: Names of the parts, in the order in which a model reads them.
+        labels: Names of the labels, in the order of a model's outputs; a span task has none.
+        default_label: The label of parts that have nothing to do with each other, or None; "" (no answer) for spans.
+        form: How tables among the parts are put into words.
+        template: The words around the parts, for a model that reads one text; it may name parts that are missing here.
+        verbalisers: What a model writes for a label, where that is not the label's name.
+        pictures: Which of the parts are pictures.
+    """
+
+    kind: TaskKind
+    parts: tuple[str, ...]
+    labels: tuple[str, ...]
+    default_label: str | None = None
+    form: TableForm = TableForm()
+    template: str | None = None
+    verbalisers: Mapping[str, str] = field(default_factory=dict)
+    pictures: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if NO_LABEL in self.labels:
+            raise HeedfulError(f"No label may be called {NO_LABEL!r}, which is kept for an answer that is none.")
+        known = self.kind.default_answers(self.labels)
+        if self.default_label is not None and self.default_label not in known:
+            raise HeedfulError(f"The default label {self.default_label!r} is none of the labels {listing(known)}.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The task as plain values, the kind by its name."""
+        return {**asdict(self), "kind": self.kind.name}
+
+    @property
+    def default_gold(self) -> str | None:
+        """The gold label of parts that have nothing to do with each other."""
+        return None if self.default_label is None else self.kind.default_gold(self.default_label)
+
+    @property
+    def distribution(self) -> tuple[str, ...]:
+        """The labels that the probabilities of a prediction are of; empty where there are no probabilities."""
+        return self.kind.distribution(self.labels)
+
+    @property
+    def wording(self) -> str:
+        """The template with the parts of this task alone."""
+        return keep_parts(self.template or plain_template(self.parts), self.parts)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The text that a model writes for each label, in the order of the labels."""
+        return tuple(self.verbalisers.get(label, label) for label in self.labels)

@@ -1,0 +1,66 @@
+"""The examples that a run was evaluated on, read again as its configuration says."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from jsonargparse import ArgumentError, ArgumentParser
+
+from heedful.datamodules import PairedData
+from heedful.records import HeedfulError
+from heedful.records.rows import contents, difference
+from heedful.records.storage.schema import ROOMS
+from heedful.reports.runs import CONFIG, settings
+
+ROOM = f"{ROOMS['data']}."  # of the classes that a configuration may name here
+
+
+def data_of(folder: str | Path, seed: int) -> PairedData:
+    """The data module of a run or of an evaluation, set up.
+
+    Args:
+        folder: Its folder, which holds config.yaml. Paths in it are relative to where the command runs.
+        seed: The run's seed, which decides about samples.
+
+    Raises:
+        HeedfulError: The folder has no configuration, it names a class of something else than data, or the data are not
+            there.
+    """
+    found = settings(Path(folder)).get("data")
+    path = Path(folder) / CONFIG
+    if not found:
+        raise HeedfulError(f"{path} does not exist, which says where the examples come from.")
+    class_path = str(found.pop("class_path"))
+    if not class_path.startswith(ROOM) or _names_a_class(found):
+        raise HeedfulError(f"{path} names another class than one of Heedful's data modules: {class_path}.")
+    parser = ArgumentParser(exit_on_error=False)
+    parser.add_subclass_arguments(PairedData, "data", required=True)
+    try:
+        config = parser.parse_object({"data": {"class_path": class_path, "init_args": found | {"seed": seed}}})
+        data = parser.instantiate_classes(config).data
+    except (ArgumentError, ValueError) as error:
+        raise HeedfulError(
+            f"{path} is damaged, or of another version of Heedful: {str(error).splitlines()[0]}"
+        ) from None
+    data.setup("validate")
+    return data
+
+
+def _names_a_class(value: Any) -> bool:
+    """Whether something within a setting would be made an object."""
+    if isinstance(value, Mapping):
+        return "class_path" in value or any(map(_names_a_class, value.values()))
+    return isinstance(value, list | tuple) and any(map(_names_a_class, value))
+
+
+def require_examples(data: PairedData, rows: pa.Table, folder: str) -> None:
+    """Refuse data that are not what the rows are about.
+
+    Raises:
+        HeedfulError: An example is missing, or has another content.
+    """
+    uids, pool_contents = data.pool.uids.to_pylist(), data.pool.contents(data.full_task.parts).to_pylist()
+    known, evaluated = dict(zip(uids, pool_contents, strict=True)), contents(rows)
+    if differ := difference(evaluated, {uid: known[uid] for uid in evaluated if uid in known}):
+        raise HeedfulError(f"The examples of {folder} and those that {CONFIG} names are not the same: {differ}.")

@@ -1,0 +1,94 @@
+"""How often people say that a swap makes the predicted label wrong (CAT, §4.2 and table 2)."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.records import SPAN, Context, HeedfulError, Measurement
+from heedful.records.answers import NO_ANSWER
+from heedful.records.rows import same, strings, where
+from heedful.reports.annotation.choice import DRAW
+from heedful.reports.annotation.files import ANSWER, LABEL, PART, UID
+
+Line = Mapping[str, str]
+
+
+def wilson(hits: int, n: int, reason: str) -> Measurement:
+    """A share with Wilson's 95 % interval.
+
+    Example:
+        >>> wilson(49, 50, "").ci95
+        (0.8950..., 0.9964...)
+    """
+    from scipy.stats import binomtest
+
+    if not n:
+        return Measurement(None, 0, reason=reason)
+    found = binomtest(hits, n).proportion_ci(method="wilson")
+    return Measurement(hits / n, n, ci95=(float(found.low), float(found.high)))
+
+
+def kappa(first: Sequence[str], second: Sequence[str]) -> float | None:
+    """Cohen's kappa of two annotators; None where chance alone would have them agree, or where nothing was answered.
+
+    Example:
+        >>> kappa(["yes", "yes", "no", "no"], ["yes", "no", "no", "no"])
+        0.5
+    """
+    if not first:
+        return None
+    agreed = np.mean([a == b for a, b in zip(first, second, strict=True)])
+    chance = (
+        sum(list(first).count(answer) * list(second).count(answer) for answer in {*first, *second}) / len(first) ** 2
+    )
+    return None if chance == 1 else float((agreed - chance) / (1 - chance))
+
+
+def answers_of(lines: Sequence[Line]) -> dict[tuple[str, str], str]:
+    """(uid, swapped part) to "yes" or "no", of those cases that were answered."""
+    return {(line[UID], line[PART]): line[ANSWER] for line in lines if line[ANSWER]}
+
+
+def require_same_sheet(first: Sequence[Line], second: Sequence[Line], named: Sequence[str]) -> None:
+    """Refuse the answers of two annotators to different cases.
+
+    Raises:
+        HeedfulError: The cases differ.
+    """
+    if {(line[UID], line[PART], line[LABEL]) for line in first} != {(s[UID], s[PART], s[LABEL]) for s in second}:
+        raise HeedfulError(f"{named[0]} and {named[1]} are not two copies of one sheet: their cases differ.")
+
+
+def share_wrong(answers: Mapping[tuple[str, str], str]) -> Measurement:
+    """The share of cases in which the label is now wrong."""
+    return wilson(sum(said == "yes" for said in answers.values()), len(answers), "no case was answered")
+
+
+def attentive_among(
+    rows: pa.Table, context: Context, lines: Sequence[Line], wrong: set[tuple[str, str]], named: str
+) -> Measurement:
+    """Attentiveness in the cases of a sheet whose label is now wrong: the share in which the model predicts another.
+
+    Args:
+        rows: The rows that the sheet was made of.
+        context: Their context.
+        lines: The lines of the sheet.
+        wrong: (uid, swapped part) of these cases.
+        named: What to call the rows in an error.
+
+    Raises:
+        HeedfulError: A case is not among the rows, or its label is not what was predicted.
+    """
+    swapped = where(rows, intervention="swap", draw=DRAW)
+    changed = where(rows, y2=NO_ANSWER) if context.kind is SPAN else ~same(rows, "y", "y2")
+    mine = rows.select(["uid", "part", "y"]).filter(pa.array(swapped))
+    keys = zip(strings(mine, "uid"), strings(mine, "part"), strict=True)
+    found = dict(zip(keys, zip(strings(mine, "y"), changed[swapped].tolist(), strict=True), strict=True))
+    for line in lines:
+        if found.get((line[UID], line[PART]), ("", False))[0] != line[LABEL]:
+            raise HeedfulError(
+                f"The sheet was not made of {named}: {line[UID]} is not predicted as {line[LABEL]!r} there."
+            )
+    hits = [found[key][1] for key in wrong]
+    return wilson(sum(hits), len(hits), "in no case is the label now wrong")

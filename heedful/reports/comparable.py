@@ -1,0 +1,280 @@
+"""Models on equal terms: ``python -m heedful.reports.comparable RUN RUN [RUN ...]`` (CAT, appendix D and table 16).
+
+Attentiveness rests on the examples that a model does not predict as the default label, so that each model has its own.
+Here all models are scored on U, the examples on which their base predictions agree. Rows are enough for that. Runs on
+several data sets are compared within each.
+"""
+
+from argparse import ArgumentParser
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
+
+from heedful.metrics.statistics.bootstrap import Key, difference, estimate
+from heedful.metrics.statistics.clusters import few_among
+from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
+from heedful.records import (
+    MANY,
+    NO_LABEL,
+    SPAN,
+    Context,
+    HeedfulError,
+    Measurement,
+    MetricName,
+    percent,
+    printable,
+    run_command,
+)
+from heedful.records.answers import NO_ANSWER, normalised
+from heedful.records.rows import BASE, cluster_of, contents, runs, same, strings, where
+from heedful.records.rows import difference as other_examples
+from heedful.records.storage.results import distinct, named, read_evaluation, read_results
+from heedful.reports.tables import FORMATS, table_text
+from heedful.reports.terminal.table import FLAGS
+
+ATTENTIVENESS = "attentiveness"
+HEADER = ("run", "on U", "n", "own score", "n", "on U - own")
+
+
+class Run(NamedTuple):
+    """The attentiveness test of one run.
+
+    Attributes:
+        folder: As it was named.
+        rows: Its rows.
+        context: Of the rows.
+        manifest: Identity of the swapped examples.
+        split: The examples that were evaluated.
+        flagged: The parts whose score is marked, since accuracy is not above the majority share.
+    """
+
+    folder: str
+    rows: pa.Table
+    context: Context
+    manifest: str
+    split: str
+    flagged: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Swaps:
+    """The swaps of one part in one run, by base example.
+
+    Attributes:
+        answers: Texts [examples], the base predictions; of spans normalised.
+        eligible: bool [examples], whether the example was swapped and its answer counts.
+        changed: float64 [examples], how many of its swaps change the prediction.
+        swaps: float64 [examples], how many there are.
+        example: int [rows], the number of the example that each row is about.
+    """
+
+    answers: np.ndarray
+    eligible: np.ndarray
+    changed: np.ndarray
+    swaps: np.ndarray
+    example: np.ndarray
+
+    @classmethod
+    def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
+        """Count them in rows in their canonical order."""
+        base, swap = where(rows, intervention=BASE), where(rows, intervention="swap", part=part)
+        answers, example = strings(rows.filter(pa.array(base)), "y"), runs(rows, "uid")
+        if context.kind is SPAN:  # an answer counts, and should become none
+            default, hit = NO_ANSWER, where(rows, y2=NO_ANSWER)
+        else:
+            default, hit = context.default_label, ~same(rows, "y", "y2")
+        swaps, changed = (np.bincount(example[mask], minlength=len(answers)) for mask in (swap, swap & hit))
+        eligible = (swaps > 0) & (answers != NO_LABEL) & (answers != default)
+        if context.kind is SPAN:
+            answers = np.array([normalised(answer) for answer in answers], dtype=object)
+        return cls(answers, eligible, changed.astype(np.float64), swaps.astype(np.float64), example)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs on the examples on which their base predictions agree, for one part.
+
+    Attributes:
+        labels: The agreed prediction to how many examples of U have it.
+        examples: How many were predicted.
+        on_u: The score of each run on U.
+        own: The score of each on all that it may be scored on.
+        less: The first less the second.
+        pairs: (i, j) to the score of run j less that of run i, on U.
+    """
+
+    labels: Mapping[str, int]
+    examples: int
+    on_u: Sequence[Measurement]
+    own: Sequence[Measurement]
+    less: Sequence[Measurement]
+    pairs: Mapping[tuple[int, int], Measurement]
+
+
+def read_run(folder: str) -> Run:
+    """Read the rows of the attentiveness test.
+
+    Raises:
+        HeedfulError: There are none, or no part was swapped.
+    """
+    evaluated, results = read_evaluation(folder, ATTENTIVENESS), read_results(folder)
+    if evaluated is None:
+        raise HeedfulError(f"{folder} has no rows of {ATTENTIVENESS}: evaluate it with that among --evaluations.")
+    rows, metadata = evaluated
+    context = Context.of(metadata["context"])
+    if not context.own["swap"]:
+        raise HeedfulError(f"{folder}: no part was swapped, as for a model of one part alone, so leave it out.")
+    measured = named(results)
+    names = [MetricName(ATTENTIVENESS, context.data, part) for part in context.own["swap"]]
+    flagged = tuple(n.part for n in names if NOT_ABOVE_MAJORITY in measured.get(n, {"flags": ()})["flags"])
+    return Run(folder, rows, context, metadata["manifest"], results["split"], flagged)
+
+
+def require_alike(together: Sequence[Run]) -> None:
+    """Refuse runs that were not given the same examples and the same swaps.
+
+    Raises:
+        HeedfulError: The content of the examples, the seed or the swaps differ; the message names two of the runs.
+    """
+    first, *others = together
+    for run in others:
+        both = f"{first.folder} and {run.folder}"
+        if first.context.seed != run.context.seed:
+            seeds = f"{first.context.seed} and {run.context.seed}"
+            raise HeedfulError(f"{both} were evaluated with the seeds {seeds}, so their swaps differ: use one.")
+        if differ := other_examples(contents(first.rows), contents(run.rows)):
+            raise HeedfulError(f"{both} were evaluated on different examples: {differ}.")
+        if first.manifest != run.manifest:
+            raise HeedfulError(
+                f"The swaps in {both} were not made alike (their manifests differ): evaluate both with the same "
+                "--data.swap, --attentiveness.draws, --attentiveness.max_examples, groups and version of Heedful."
+            )
+
+
+def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Comparison:
+    """Score runs on the examples that were swapped in all, and on which they predict the same, not the default label.
+
+    Intervals resample clusters of examples; those of differences resample the same ones for both.
+
+    Args:
+        tables: The rows of each run, of the same swaps of the same examples.
+        context: The context of the rows of any.
+        part: The part that was swapped.
+    """
+    of_runs = [Swaps.of(rows, part, context) for rows in tables]
+    clusters = cluster_of(tables[0])[where(tables[0], intervention=BASE)]
+    in_u = np.logical_and.reduce([s.eligible & (s.answers == of_runs[0].answers) for s in of_runs])
+    agreed = of_runs[0].answers[in_u]
+    found, count = np.unique(agreed.astype(str), return_counts=True)
+    none = "these models agree on no prediction" + (" but the default label" if context.default_label else "")
+    alone = "no prediction of this model counts"
+    key: Key = (context.seed, "comparable", context.data, part)
+
+    def scored(columns: Sequence[np.ndarray], mask: np.ndarray, reason: str, n: int, **how) -> Measurement:
+        of = clusters[mask]
+        flags = few_among(tables[0], of)
+        return estimate([column[mask] for column in columns], of, key, n, reason, flags=flags, **how)
+
+    n = int(in_u.sum())
+    return Comparison(
+        labels=dict(zip(found.tolist(), count.tolist(), strict=True)),
+        examples=len(in_u),
+        on_u=[scored((s.changed, s.swaps), in_u, none, n) for s in of_runs],
+        own=[scored((s.changed, s.swaps), s.eligible, alone, int(s.eligible.sum())) for s in of_runs],
+        less=[
+            scored((s.changed * in_u, s.swaps * in_u, s.changed, s.swaps), s.eligible, none, n, formula=difference)
+            for s in of_runs
+        ],
+        pairs={
+            (i, j): scored((of_runs[j].changed - of_runs[i].changed, of_runs[i].swaps), in_u, none, n)
+            for i, j in combinations(range(len(of_runs)), 2)
+        },
+    )
+
+
+def shown(m: Measurement, sign: str = "") -> str:
+    """A number in percent with its interval."""
+    if m.value is None:
+        return "undefined"
+    text = f"{100 * m.value:{sign}z.1f}"
+    return text if m.ci95 is None else f"{text} [{100 * m.ci95[0]:{sign}z.1f}, {100 * m.ci95[1]:{sign}z.1f}]"
+
+
+def cells(found: Comparison, names: Sequence[str]) -> list[list[str]]:
+    """The rows of the table, below :data:`HEADER`."""
+    columns = zip(names, found.on_u, found.own, found.less, strict=True)
+    return [[name, shown(u), str(u.n), shown(own), str(own.n), shown(less, "+")] for name, u, own, less in columns]
+
+
+def _print(found: Comparison, heading: str, names: Sequence[str], console: Console) -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for title in HEADER:
+        table.add_column(title, overflow="fold")  # never cut
+    for row in cells(found, names):
+        table.add_row(*row)
+    u = sum(found.labels.values())
+    by_label = ", ".join(f"{label} {count:,}" for label, count in found.labels.items())
+    console.print(f"\n{printable(heading)}", style="bold", markup=False)
+    told = f"U: {u:,} of {found.examples:,} examples ({percent(u / max(1, found.examples))})"
+    many = f"{len(found.labels):,} labels" if len(found.labels) > MANY else by_label
+    console.print(printable(f"{told}{': ' if u else ''}{many}"), markup=False, highlight=False)
+    console.print(table)
+    if not u:
+        console.print(f"Undefined: {found.on_u[0].reason}.", markup=False, highlight=False)
+    for flag in dict.fromkeys(flag for m in (*found.on_u, *found.own, *found.less) for flag in m.flags):
+        console.print(f"Note: {FLAGS[flag][1]}.", markup=False, highlight=False)
+    for (i, j), m in found.pairs.items() if u else ():
+        console.print(f"on U, {names[j]} - {names[i]}: {shown(m, '+')}", markup=False, highlight=False)
+
+
+def by_data(loaded: Sequence[Run]) -> Iterator[list[Run]]:
+    """The runs on each data set and split."""
+    keys = [(run.context.data, run.split) for run in loaded]
+    for key in dict.fromkeys(keys):
+        yield [run for run, of in zip(loaded, keys, strict=True) if of == key]
+
+
+def main(arguments: list[str]) -> None:
+    """Print the comparison of the runs on each data set, for each part that was swapped."""
+    parser = ArgumentParser("python -m heedful.reports.comparable", description=__doc__.partition("\n\n")[2])
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation")
+    parser.add_argument("--all", action="store_true", help="with models that are not above the majority share")
+    parser.add_argument("--format", choices=list(FORMATS), help="print the tables in this format, and nothing else")
+    options = parser.parse_args(arguments)
+    folders = distinct(options.runs)
+    if len(folders) < 2:
+        raise HeedfulError("name the folders of two runs or more")
+    names = {folder: f"({i})" for i, folder in enumerate(folders, 1)}
+    console = Console()
+    for together in by_data([read_run(folder) for folder in folders]):
+        require_alike(together)
+        context = together[0].context
+        for part in context.own["swap"]:
+            included = [run for run in together if options.all or part not in run.flagged]
+            heading = f"{context.data}, {together[0].split}: {part} swapped"
+            numbers = [names[run.folder] for run in included]
+            if len(included) < 2:
+                console.print(f"\n{heading}: fewer than two models to compare.", markup=False)
+                continue
+            found = comparison([run.rows for run in included], context, part)
+            if options.format:
+                paths = [run.folder for run in included]
+                print(table_text((heading, *HEADER[1:]), cells(found, paths), options.format), end="")
+            else:
+                _print(found, heading, numbers, console)
+                for run in together:
+                    if run not in included:
+                        console.print(f"{names[run.folder]} -: accuracy not above the majority share (see --all)")
+    if not options.format:
+        for folder, name in names.items():
+            console.print(printable(f"{name} {folder}"), soft_wrap=True, highlight=False, markup=False)
+
+
+if __name__ == "__main__":
+    run_command("comparable", main)

@@ -1,0 +1,136 @@
+"""TCE against DCE, as in figures 3 and 4: ``python -m heedful.reports.figures.causal_effects RUN [RUN ...]``."""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from heedful.metrics.natural_logic.causal_effects import NATURAL_LOGIC
+from heedful.records import HeedfulError, MetricName, atomic_path, printable, run_command
+from heedful.records.storage.results import distinct, named, read_results
+from heedful.reports.terminal.table import different_examples
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito (2008) with Tol's wine for their yellow: told apart without colour vision, and by the markers, too
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
+MARKERS = "osD^v<>hPX"
+PANELS = {"context": "changed contexts", "insertion": "changed word pairs"}
+FORMATS = (".png", ".pdf", ".svg")
+Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE, as they stand in results.json
+
+
+def points(results: Mapping[str, Any]) -> dict[str, dict[str, Point]]:
+    """For each data set of a results.json, and each kind of change, the DCE and the TCE; without undefined ones."""
+    numbers, found = named(results), {}
+    for data in dict.fromkeys(name.data for name in numbers if name.family == NATURAL_LOGIC):
+        pairs = {
+            kind: tuple(numbers.get(MetricName(NATURAL_LOGIC, data, kind, e)) for e in ("dce", "tce"))
+            for kind in PANELS
+        }
+        found[data] = {kind: pair for kind, pair in pairs.items() if all(m and m["value"] is not None for m in pair)}
+    return found
+
+
+def short_names(folders: Sequence[str]) -> list[str]:
+    """Folders by the parts of their paths that are not the same in all, from the first that differs to the last.
+
+    Example:
+        >>> short_names(["runs/nlixy/bert/plain", "runs/nlixy/roberta/plain"])
+        ['bert', 'roberta']
+    """
+    paths = [Path(folder).resolve().parts for folder in folders]
+    start = len(os.path.commonprefix(paths))
+    end = min(len(os.path.commonprefix([path[::-1] for path in paths])), min(map(len, paths)) - start)
+    names = ["/".join(path[start : len(path) - end]) or path[-1] for path in paths]
+    return names if len(set(names)) == len(set(paths)) else list(folders)
+
+
+def collect(folders: Sequence[str]) -> dict[str, dict[str, Point]]:
+    """Short name of each run, with its data set where one run has several, to its points.
+
+    Raises:
+        HeedfulError: A folder has no results, or no causal effects are among them.
+    """
+    found: dict[str, dict[str, Point]] = {}
+    for folder, name in zip(folders, short_names(folders), strict=True):
+        of_run = points(read_results(folder))
+        if not any(of_run.values()):
+            raise HeedfulError(
+                f"{folder}/results.json holds no causal effects: evaluate the run on natural logic first."
+            )
+        for data, by_kind in of_run.items():
+            found[f"{name} ({data})" if len(of_run) > 1 else name] = by_kind
+    return found
+
+
+def _bars(m: Mapping[str, Any]) -> list[list[float]]:
+    """How far an interval reaches below and above its value, in percent; 0 where there is none."""
+    low, high = m["ci95"] or (m["value"], m["value"])
+    return [[max(0.0, 100 * (m["value"] - low))], [max(0.0, 100 * (high - m["value"]))]]
+
+
+def _frame(axes: "Axes", title: str) -> None:
+    """Axes from 0 to 100 %, the line of no difference, and where it is better."""
+    axes.plot([0, 100], [0, 100], color="0.55", linewidth=1, linestyle="--", zorder=1)
+    axes.text(97, 93, "TCE = DCE", color="0.4", ha="right", va="top", rotation=45, rotation_mode="anchor", fontsize=9)
+    axes.set(xlim=(-2, 102), ylim=(-2, 102), aspect="equal")
+    axes.set_title(title)
+    axes.set_title("\N{NORTH WEST ARROW} better", loc="left", color="0.4", fontsize=10)  # where no marker can be
+    axes.set_xlabel("DCE: changes though the label stays, %")
+    axes.set_ylabel("TCE: changes where the label does, %")
+    axes.grid(alpha=0.25)
+
+
+def figure(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
+    """DCE and TCE with 95 % intervals, a panel for each kind of change and a marker for each run."""
+    from matplotlib.figure import Figure
+
+    drawn = Figure(figsize=(9.5, 5 + 0.22 * ((len(runs) + 2) // 3)), layout="constrained")
+    for axes, (kind, title) in zip(drawn.subplots(1, len(PANELS)), PANELS.items(), strict=True):
+        _frame(axes, title)
+        for i, (name, by_kind) in enumerate(runs.items()):
+            color, marker = COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
+            dce, tce = by_kind.get(kind, ({"value": float("nan"), "ci95": None},) * 2)  # in the legend all the same
+            x, y = [100 * dce["value"]], [100 * tce["value"]]
+            axes.errorbar(x, y, xerr=_bars(dce), yerr=_bars(tce), fmt="none", ecolor=color, elinewidth=1.3, zorder=2)
+            axes.scatter(x, y, s=75, color=color, marker=marker, edgecolor="white", alpha=0.9, label=name, zorder=3)
+    drawn.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=min(3, len(runs)), frameon=False)
+    return drawn
+
+
+def require_format(output: str) -> None:
+    """Refuse a file name whose format cannot be written."""
+    if Path(output).suffix.lower() not in FORMATS:
+        raise HeedfulError(f"--output {output} must end in one of {', '.join(FORMATS)}.")
+
+
+def write(drawn: "Figure", output: str) -> None:
+    """Write a figure in the format that its name ends in, and say where."""
+    with atomic_path(output) as path:
+        drawn.savefig(path, dpi=150, format=Path(output).suffix.lower()[1:])
+    print(printable(output))
+
+
+def main(arguments: list[str]) -> None:
+    """Draw the causal effects of runs into a file."""
+    parser = argparse.ArgumentParser(
+        "python -m heedful.reports.figures.causal_effects", description="TCE against DCE of runs."
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder with a results.json")
+    parser.add_argument("--output", default="causal_effects.png", metavar="FILE.png", help="default: %(default)s")
+    chosen = parser.parse_args(arguments)
+    require_format(chosen.output)
+    runs = distinct(chosen.runs)
+    drawn = figure(collect(runs))
+    for note in different_examples([read_results(run) for run in runs]):
+        print(f"Note: {note}", file=sys.stderr)
+    write(drawn, chosen.output)
+
+
+if __name__ == "__main__":
+    run_command("causal_effects", main)

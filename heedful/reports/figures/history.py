@@ -1,0 +1,42 @@
+"""Headlines over the epochs of a run."""
+
+from typing import TYPE_CHECKING
+
+from heedful.records import Measurement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+COLORS = ("#1f4e79", "#c2571a", "#4b8b3b", "#7b4b94")
+
+
+def history_figure(history: list[tuple[int, dict[str, Measurement]]], title: str) -> "Figure":
+    """Headlines over epochs, with 95 % intervals; readable at thumbnail size.
+
+    Args:
+        history: (epoch, name of the curve -> measurement); undefined values leave a gap.
+        title: Title of the figure.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(5, 3.6), layout="constrained")
+    axes = figure.add_subplot()
+    names = list(dict.fromkeys(name for _, found in history for name in found))
+    for i, (name, color) in enumerate(zip(names, COLORS * len(names), strict=False)):
+        shift = 0.06 * (i - (len(names) - 1) / 2)  # keeps intervals of equal epochs apart
+        points = [(epoch + shift, found[name]) for epoch, found in history if name in found]
+        points = [(x, m) for x, m in points if m.value is not None]
+        xs, ys = [x for x, _ in points], [100 * m.value for _, m in points]
+        bars = [m.ci95 or (m.value, m.value) for _, m in points]
+        low = [max(0.0, y - 100 * b[0]) for y, b in zip(ys, bars, strict=True)]
+        high = [max(0.0, 100 * b[1] - y) for y, b in zip(ys, bars, strict=True)]
+        axes.errorbar(xs, ys, yerr=[low, high], label=name, color=color, marker="o", capsize=4, linewidth=2.5)
+    axes.set(ylim=(-4, 104), xlabel="epoch", ylabel="%")
+    axes.set_xlim(history[0][0] - 0.4, history[-1][0] + 0.4)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_title(title, fontsize=13)
+    axes.tick_params(labelsize=12)
+    axes.grid(axis="y", alpha=0.3)
+    axes.legend(loc="best", fontsize=12)
+    return figure

@@ -1,0 +1,82 @@
+"""Pairwise accuracies of rankers: how they are spread, and those of factors against those of ACC (figures 4 to 6)."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from heedful.reports.figures.causal_effects import COLORS, MARKERS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ACROSS = 4  # panels of a row
+BINS = np.linspace(0, 100, 11)
+Panels = Mapping[str, Mapping[str, Sequence[float]]]  # ranker to set to the pairwise accuracy of each pair
+
+
+def histograms(pairwise: Panels, title: str) -> "Figure":
+    """Figure 4: how many pairs of models have which pairwise accuracy, in a panel for each ranker; sets are stacked.
+
+    Args:
+        pairwise: Shares from 0 to 1.
+        title: Above the figure.
+    """
+    drawn, panels, sets = _grid(pairwise, title, 1.9)
+    for axes, (ranker, of_sets) in zip(panels, pairwise.items(), strict=True):
+        columns = [100 * np.asarray(of_sets.get(name, ())) for name in sets]
+        axes.hist(columns, bins=BINS, stacked=True, color=[_color(k) for k in range(len(sets))], label=sets)
+        axes.set_title(ranker, fontsize=10, parse_math=False)
+        axes.set_xlim(0, 100)
+        axes.yaxis.get_major_locator().set_params(integer=True)
+    drawn.supxlabel("pairwise accuracy, %", fontsize=10)
+    drawn.supylabel("pairs of models", fontsize=10)
+    return _with_legend(drawn, panels[0], len(sets))
+
+
+def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) -> "Figure":
+    """Figures 5 and 6: a point for each pair of models; above the diagonal the factor orders it better than ACC does.
+
+    Args:
+        pairwise: Of each factor, shares from 0 to 1.
+        acc: Set to the pairwise accuracy of ACC for the same pairs.
+        title: Above the figure.
+    """
+    drawn, panels, sets = _grid(pairwise, title, 2.3)
+    for axes, (factor, of_sets) in zip(panels, pairwise.items(), strict=True):
+        axes.plot([0, 100], [0, 100], color="#b22222", linewidth=1, zorder=0)
+        for k, name in enumerate(sets):
+            x, y = (100 * np.asarray(values) for values in (acc[name], of_sets.get(name, ())))
+            x = x if len(y) else y
+            axes.plot(x, y, MARKERS[k % len(MARKERS)], color=_color(k), markersize=5, alpha=0.75, label=name)
+        axes.set(xlim=(-4, 104), ylim=(-4, 104), aspect="equal")
+        axes.set_title(factor, fontsize=10, parse_math=False)
+        axes.grid(alpha=0.25)
+    drawn.supxlabel("pairwise accuracy of ACC, %", fontsize=10)
+    drawn.supylabel("pairwise accuracy of the factor, %", fontsize=10)
+    return _with_legend(drawn, panels[0], len(sets))
+
+
+def _grid(pairwise: Panels, title: str, height: float) -> tuple["Figure", list, list[str]]:
+    from matplotlib.figure import Figure
+
+    across = min(ACROSS, len(pairwise))
+    down = -(-len(pairwise) // across)
+    drawn = Figure(figsize=(max(4.5, 2.3 * across), height * down + 1), layout="constrained")
+    panels = list(drawn.subplots(down, across, squeeze=False, sharex=True, sharey=True).flat)
+    for axes in panels[len(pairwise) :]:
+        axes.set_visible(False)
+    for axes in panels:
+        axes.tick_params(labelsize=8, labelbottom=True, labelleft=True)
+    drawn.suptitle(title, fontsize=11, parse_math=False)
+    return drawn, panels[: len(pairwise)], list(dict.fromkeys(name for of in pairwise.values() for name in of))
+
+
+def _color(k: int) -> str:
+    return COLORS[k % len(COLORS)]
+
+
+def _with_legend(drawn: "Figure", axes: object, sets: int) -> "Figure":
+    handles, labels = axes.get_legend_handles_labels()
+    drawn.legend(handles, labels, loc="outside lower right", fontsize=9, frameon=False, ncols=min(sets, 4))
+    return drawn

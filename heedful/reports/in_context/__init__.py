@@ -1,0 +1,1 @@
+"""What ``python -m heedful.reports.in_context`` reads, computes and prints."""

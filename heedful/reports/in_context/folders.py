@@ -1,0 +1,218 @@
+"""Folders of evaluations in context: which prompt of which model each holds, and whether they belong together."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from heedful.metrics.in_context.answers import Answers, answers, scored
+from heedful.metrics.in_context.swaps import ATTENTIVENESS, Swaps, swaps
+from heedful.records import SOFT, SPAN, Context, HeedfulError
+from heedful.records.rows import BASE, contents, difference, where
+from heedful.records.storage.results import RESULTS, RUN, distinct, read_evaluation, read_run
+from heedful.reports.runs import PLAIN, Measured, measured, settings
+
+PROMPT = "prompt"
+HOW = {"cache", "concurrency", "max_requests", "prices", "share_prefix", "timeout"}  # settings that change no answer
+FIELDS = {"wording": str, "kind": str, "tuples": int, "seed": int}  # of a prompt
+
+
+class Key(NamedTuple):
+    """What is measured with several choices of demonstrations.
+
+    Attributes:
+        model: What the model is called.
+        data: Name of the data set.
+        split: The examples that were evaluated.
+        wording: The name of the words.
+        kind: How demonstrations were made: "plain", "counterfactual" or a control.
+        tuples: How many tuples of demonstrations.
+    """
+
+    model: str
+    data: str
+    split: str
+    wording: str
+    kind: str
+    tuples: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The results with one prompt.
+
+    Attributes:
+        folder: As it was named, or found.
+        key: What it belongs to.
+        seed: Which demonstrations were drawn.
+        writes: Whether the model writes its answer; else it is the most probable label.
+        context: Of the rows.
+        contents: uid to content of the examples.
+        manifest: Identity of the swapped examples; "" where none were swapped.
+        answers: The base predictions.
+        written: Part to the swaps of it, by number, of the answers as they were written.
+        scored: The same of the most probable labels; empty where there are no probabilities.
+    """
+
+    folder: str
+    key: Key
+    seed: int
+    writes: bool
+    context: Context
+    contents: Mapping[str, str]
+    manifest: str
+    answers: Answers
+    written: Mapping[str, Mapping[str, Swaps]]
+    scored: Mapping[str, Mapping[str, Swaps]]
+
+
+class Below(NamedTuple):
+    """The folders of results that are meant.
+
+    Attributes:
+        named: A folder as it was named to those with the results of a prompt in it, or to itself.
+        others: Results of models that were asked without a prompt, in a folder that holds several.
+        unfinished: Folders there whose evaluation has not ended.
+    """
+
+    named: Mapping[str, list[str]]
+    others: list[str]
+    unfinished: list[str]
+
+    @property
+    def folders(self) -> list[str]:
+        """All with the results of a prompt, each once."""
+        return distinct(folder for below in self.named.values() for folder in below)
+
+
+def folders_of(named: Sequence[str]) -> Below:
+    """The folders themselves, and those below them that hold the results of a prompt, each once.
+
+    Raises:
+        HeedfulError: A folder does not exist, has results without a prompt, or holds none with one.
+    """
+    found: dict[str, list[str]] = {}
+    others, unfinished = [], []
+    for folder in distinct(named):
+        if (Path(folder) / RESULTS).exists():
+            if _prompt(folder) is None:
+                raise HeedfulError(f"{folder} was not asked in context: its {RUN} has no {PROMPT!r}; leave it out.")
+            found[folder] = [folder]
+            continue
+        if not Path(folder).is_dir():
+            raise HeedfulError(f"{folder} does not exist, or is not a folder.")
+        inside = [str(path.parent) for path in sorted(Path(folder).rglob(RUN))]
+        ended = [one for one in inside if (Path(one) / RESULTS).exists()]
+        unfinished += [one for one in inside if one not in ended and _prompt(one) is not None]
+        prompted = [one for one in ended if _prompt(one) is not None]
+        others += [one for one in ended if one not in prompted]
+        if not prompted:
+            raise HeedfulError(
+                f"{folder} holds no results of a model that was asked in context: name folders that evaluate.py wrote."
+            )
+        found[folder] = prompted
+    return Below(found, distinct(others), distinct(unfinished))
+
+
+def read(folders: Sequence[str]) -> list[Asked]:
+    """Read results with prompts.
+
+    Raises:
+        HeedfulError: There are no rows, the examples or the swaps on one data set are not the same, or two folders hold
+            the same prompt.
+    """
+    runs = measured(folders)
+    found = [_read(run, model) for run, model in zip(runs, _models(runs), strict=True)]
+    first: dict[tuple[str, str], Asked] = {}
+    prompts: dict[tuple[Key, int], Asked] = {}
+    for asked in found:
+        _require_alike(first.setdefault((asked.key.data, asked.key.split), asked), asked)
+        other = prompts.setdefault((asked.key, asked.seed), asked)
+        if other is not asked:
+            raise HeedfulError(
+                f"{other.folder} and {asked.folder} hold results of the same model with the same prompt: name one."
+            )
+    return found
+
+
+def _prompt(folder: str) -> Mapping[str, Any] | None:
+    """The prompt in run.json; None where there is none."""
+    prompt = read_run(folder).get(PROMPT)
+    if prompt is None:
+        return None
+    for name, kind in FIELDS.items():
+        if not isinstance(prompt, dict) or not isinstance(prompt.get(name), kind):
+            raise HeedfulError(
+                f"{Path(folder) / RUN} is damaged: its {PROMPT!r} does not say its {name!r}; evaluate again."
+            )
+    return prompt
+
+
+def _models(runs: Sequence[Measured]) -> list[str]:
+    """What each model is called; of those with one name, also the settings in which they differ."""
+    names = [_name(run) for run in runs]
+    own = [settings(Path(run.folder)).get("model", {}) for run in runs]
+    called = []
+    for name, one in zip(names, own, strict=True):
+        alike = [other for other_name, other in zip(names, own, strict=True) if other_name == name]
+        keys = sorted({key for other in alike for key in other} - HOW)
+        differ = [key for key in keys if any(other.get(key) != alike[0].get(key) for other in alike)]
+        called.append(", ".join([name, *(f"{key} {one.get(key)}" for key in differ)]))
+    return called
+
+
+def _name(run: Measured) -> str:
+    named = run.model if run.partial or run.regime == PLAIN else f"{run.model} {run.regime}"
+    return f"{named}, {run.partial} alone" if run.partial else named
+
+
+def _read(run: Measured, model: str) -> Asked:
+    """Read the rows of one prompt."""
+    prompt = _prompt(run.folder)
+    evaluated = {name: read_evaluation(run.folder, name) for name in ("accuracy", "answers", ATTENTIVENESS)}
+    evaluated = {name: found for name, found in evaluated.items() if found is not None}
+    if not evaluated:
+        raise HeedfulError(f"{run.folder} has no rows of accuracy: evaluate it with accuracy among --evaluations.")
+    rows, metadata = next(iter(evaluated.values()))
+    context = Context.of(metadata["context"])
+    if context.kind is SOFT:
+        raise HeedfulError(f"{run.folder}: {context.data} has soft labels, of which there is no report in context.")
+    if not where(rows, intervention=BASE).any():
+        raise HeedfulError(f"{run.folder}: no example was predicted; evaluate again.")
+    swapped, about = evaluated.get(ATTENTIVENESS, (None, {}))
+    asked = _by_part(swapped, Context.of(about["context"])) if swapped is not None else ({}, {})
+    key = Key(model, run.data, run.split, prompt["wording"], prompt["kind"], prompt["tuples"])
+    manifest = about.get("manifest", "")
+    own = settings(Path(run.folder)).get("model", {})
+    scores = own.get("decoding", "greedy") != "greedy" or own.get("read", "written") != "written"
+    writes = context.kind is SPAN or not scores
+    return Asked(
+        run.folder, key, prompt["seed"], writes, context, contents(rows), manifest, answers(rows, context), *asked
+    )
+
+
+def _by_part(rows: pa.Table, context: Context) -> tuple[dict[str, dict[str, Swaps]], dict[str, dict[str, Swaps]]]:
+    """Part to its swaps, of the answers as they were written and of the most probable labels."""
+    likely = None if context.kind is SPAN else scored(rows, context.labels)
+    parts = [*context.own["swap"], *context.own.get("distractors", ())]
+    written = {part: swaps(rows, part, context) for part in parts}
+    return written, {part: swaps(likely, part, context) for part in written} if likely is not None else {}
+
+
+def _require_alike(first: Asked, other: Asked) -> None:
+    both = f"{first.folder} and {other.folder}"
+    if first.context.seed != other.context.seed:
+        seeds = f"{first.context.seed} and {other.context.seed}"
+        raise HeedfulError(f"{both} were evaluated with --seed_everything {seeds}, so their swaps differ: use one.")
+    if differ := difference(first.contents, other.contents):
+        raise HeedfulError(f"{both} were evaluated on different examples: {differ}.")
+    if bool(first.manifest) != bool(other.manifest):
+        lacking = other.folder if first.manifest else first.folder
+        raise HeedfulError(f"{lacking} has no rows of {ATTENTIVENESS}: evaluate {both} with the same --evaluations.")
+    if first.manifest != other.manifest:
+        raise HeedfulError(
+            f"The swaps in {both} were not made alike (their manifests differ): evaluate both with the same draws and "
+            "version of Heedful."
+        )

@@ -1,0 +1,161 @@
+"""Numbers of each prompt over the seeds of its demonstrations, and differences between kinds of demonstrations."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from heedful.metrics.in_context.answers import ABOVE, AGREEMENT, INVALID, SCORED, SCORED_ABOVE, WORTH
+from heedful.metrics.in_context.swaps import ATTENTIVENESS, KEPT, TO_DEFAULT, WITH_INVALID, Swaps
+from heedful.metrics.statistics.bootstrap import difference
+from heedful.metrics.statistics.clusters import few_of
+from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
+from heedful.metrics.statistics.over_seeds import OverSeeds, is_above_zero, over_seeds
+from heedful.records import SPAN, MetricName
+from heedful.reports.in_context.folders import Asked, Key
+
+BESIDE = INVALID, AGREEMENT, WITH_INVALID, TO_DEFAULT  # are shown without an interval
+NO_SWAPS = "no example that was swapped is predicted as another label than the default one"
+
+
+@dataclass(frozen=True)
+class Group:
+    """The results of one model with one kind of prompt, over seeds.
+
+    Attributes:
+        key: What it is.
+        asked: The results of each seed, in the order of seeds.
+        answers: Number to its measurement, of base predictions.
+        written: Part to number to its measurement, of swaps.
+        scored: The same of the most probable labels.
+        majority: What the best single answer is worth.
+    """
+
+    key: Key
+    asked: tuple[Asked, ...]
+    answers: dict[str, OverSeeds]
+    written: dict[str, dict[str, OverSeeds]]
+    scored: dict[str, dict[str, OverSeeds]]
+    majority: float
+
+    @property
+    def writes(self) -> bool:
+        """Whether the model writes its answers; else they are the most probable labels."""
+        return self.asked[0].writes
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of the demonstrations."""
+        return tuple(asked.seed for asked in self.asked)
+
+
+def groups_of(results: Sequence[Asked]) -> list[Group]:
+    """Measure each kind of prompt of each model on each data set, over the seeds that there are."""
+    keys = dict.fromkeys(asked.key for asked in results)
+    of = {key: [asked for asked in results if asked.key == key] for key in keys}
+    return [_group(key, tuple(sorted(asked, key=lambda one: one.seed))) for key, asked in of.items()]
+
+
+def _group(key: Key, asked: tuple[Asked, ...]) -> Group:
+    names = [name for name in (WORTH, INVALID, SCORED, AGREEMENT) if all(name in one.answers.sums for one in asked)]
+    answers = {name: _of_answers(asked, name) for name in names}
+    for name, above in ((WORTH, ABOVE), (SCORED, SCORED_ABOVE)):
+        if name in answers and _at_chance(asked, name, above):
+            answers[name] = _flagged(answers[name])
+    written, likely = (
+        _of_swaps([getattr(one, name) for one in asked], asked, worth in answers and _is_flagged(answers[worth]))
+        for name, worth in (("written", WORTH), ("scored", SCORED))
+    )
+    return Group(key, asked, answers, written, likely, asked[0].answers.majority)
+
+
+def _of_answers(asked: Sequence[Asked], name: str) -> OverSeeds:
+    sums = np.stack([one.answers.sums[name] for one in asked])
+    metric = "exact_match" if asked[0].context.kind is SPAN else "accuracy"
+    key = None if name in BESIDE else _key(asked, MetricName(metric, asked[0].key.data), name, WORTH)
+    measured = over_seeds(sums, [one.answers.n for one in asked], key)
+    return _few(measured, asked, sums)
+
+
+def _key(asked: Sequence[Asked], metric: MetricName, name: str, *named: str) -> tuple[str | int, ...]:
+    """Keys the interval of a number; of one that an evaluation gives too, as there, so that one seed has the same."""
+    return asked[0].context.seed, str(metric), *(() if name in named else (name,))
+
+
+def _at_chance(asked: Sequence[Asked], name: str, above: str) -> bool:
+    """Whether what answers are worth is not above the best single answer (p < 0.05).
+
+    With one seed it is the test of :mod:`heedful.metrics.statistics.majority`, which is that of every model. With
+    several the mean over seeds must be above it, by the resamples that cross examples and seeds.
+    """
+    if len(asked) == 1:
+        return asked[0].answers.at_chance[name]
+    sums = np.stack([one.answers.sums[above] for one in asked])
+    return not is_above_zero(sums, (asked[0].context.seed, asked[0].key.data, above))
+
+
+def _of_swaps(
+    parts: Sequence[dict[str, dict[str, Swaps]]], asked: Sequence[Asked], at_chance: bool
+) -> dict[str, dict[str, OverSeeds]]:
+    """Part to number to its measurement; nothing where a seed has none."""
+    measured: dict[str, dict[str, OverSeeds]] = {}
+    for part in parts[0] if all(parts) else ():
+        measured[part] = {}
+        for name in parts[0][part]:
+            of = [one[part][name] for one in parts]
+            sums, n, draws = np.stack([one.sums for one in of]), [one.n for one in of], [one.std for one in of]
+            full = MetricName(ATTENTIVENESS, asked[0].key.data, part, KEPT if name == KEPT else "")
+            key = None if name in BESIDE else _key(asked, full, name, ATTENTIVENESS, KEPT)
+            found = _few(over_seeds(sums, n, key, draws=draws, reason=NO_SWAPS), asked, sums)
+            measured[part][name] = _flagged(found) if at_chance else found
+    return measured
+
+
+def _few(measured: OverSeeds, asked: Sequence[Asked], sums: np.ndarray) -> OverSeeds:
+    """The measurement, with the flag of few groups where the data name groups."""
+    clusters = int((sums[..., 1].sum(axis=0) > 0).sum())
+    is_grouped = sums.shape[1] < len(asked[0].contents)
+    flags = few_of(clusters) if is_grouped and measured.value is not None else ()
+    return replace(measured, flags=(*measured.flags, *flags))
+
+
+def _flagged(measured: OverSeeds) -> OverSeeds:
+    return replace(measured, flags=(NOT_ABOVE_MAJORITY, *measured.flags))
+
+
+def _is_flagged(measured: OverSeeds) -> bool:
+    return NOT_ABOVE_MAJORITY in measured.flags
+
+
+def headline(numbers: Mapping[str, OverSeeds]) -> OverSeeds:
+    """The main number of a part: attentiveness, or how often answers stay where it must not matter."""
+    return next(iter(numbers.values()))
+
+
+def less(first: Group, other: Group, sums_of: Callable[[Asked], np.ndarray], name: str) -> OverSeeds:
+    """A number of the first group less that of the other, over the examples and the seeds that both have.
+
+    Args:
+        first: A group.
+        other: Another one, of the same model, data, wording and number of tuples.
+        sums_of: From the results of a seed to the sums of the number, float64 [clusters, 2].
+        name: Keys the interval.
+    """
+    of_first, of_other = ({asked.seed: asked for asked in group.asked} for group in (first, other))
+    seeds = [seed for seed in of_first if seed in of_other]
+    if not seeds:
+        return OverSeeds(None, 0.0, reason="they have no seed of demonstrations in common")
+    sums = np.stack([np.concatenate([sums_of(of_first[s]), sums_of(of_other[s])], axis=1) for s in seeds])
+    key = (first.asked[0].context.seed, first.key.data, "less", name)
+    n = [of_first[seed].answers.n for seed in seeds]
+    return _few(over_seeds(sums, n, key, difference, bounds=(-1.0, 1.0), reason=NO_SWAPS), first.asked, sums)
+
+
+def worth_of(asked: Asked) -> np.ndarray:
+    """The sums of what written answers are worth."""
+    return asked.answers.sums[WORTH]
+
+
+def attentiveness_of(part: str) -> Callable[[Asked], np.ndarray]:
+    """The sums of attentiveness to a part."""
+    return lambda asked: asked.written[part][ATTENTIVENESS].sums

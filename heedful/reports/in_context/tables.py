@@ -1,0 +1,269 @@
+"""The tables of the report in context, as texts: details of each prompt, and tables 6, 7, 9 and 11 of CAT in form."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from heedful.metrics.in_context.answers import AGREEMENT, INVALID, SCORED, WORTH
+from heedful.metrics.in_context.swaps import ATTENTIVENESS, KEPT, TO_DEFAULT, WITH_INVALID
+from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
+from heedful.metrics.statistics.over_seeds import OverSeeds
+from heedful.records import SPAN
+from heedful.reports.in_context.groups import Group, attentiveness_of, headline, less, worth_of
+from heedful.reports.terminal.cells import Cells
+from heedful.reports.terminal.table import FLAGS
+
+AUGMENTED, PLAIN = "counterfactual", "plain"
+KINDS = {PLAIN: "plain", "extra_tuple": "+1 tuple", "matched_labels": "matched", AUGMENTED: "augmented"}
+CONTROLS = {
+    "extra_tuple": "one more demonstration of each label (the paper's control)",
+    "matched_labels": "real demonstrations, as many of each label as augmented ones",
+    AUGMENTED: "with counterfactual copies of the demonstrations",
+}
+HIDDEN = "-"  # at chance, as in the paper
+ANSWERS = ["prompt", "seeds", "{}", "± seeds", "[95 %]"]
+SWAPPED = ["prompt", "answer", "value", "± draws", "± seeds", "[95 %]", "n"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """How numbers are written.
+
+    Attributes:
+        all: Whether attentiveness is shown where accuracy is not above the majority share, with a mark.
+        names: Whether marks are written out, for there are no footnotes.
+    """
+
+    all: bool = False
+    names: bool = False
+
+    def number(self, measured: OverSeeds | None, sign: str = "") -> str:
+        """A share in percent with its marks; "" where there is none."""
+        if measured is None:
+            return ""
+        if measured.value is None:
+            return "undefined"
+        marks = "".join(f" ({flag if self.names else FLAGS[flag][0]})" for flag in measured.flags)
+        return f"{100 * measured.value:{sign}z.1f}{marks}"
+
+    def attentive(self, measured: OverSeeds | None, text: Callable[[OverSeeds], str]) -> str:
+        """A text about attentiveness; "-" where accuracy is not above the majority share, unless all are shown."""
+        if measured is None:
+            return ""
+        return HIDDEN if NOT_ABOVE_MAJORITY in measured.flags and not self.all else text(measured)
+
+
+def spread(std: float | None) -> str:
+    """A standard deviation in percent; "" where there is none."""
+    return "" if std is None else f"{100 * std:.1f}"
+
+
+def bounds(measured: OverSeeds, sign: str = "") -> str:
+    """The interval in percent; "" where there is none."""
+    if measured.ci95 is None:
+        return ""
+    low, high = (f"{100 * bound:{sign}z.1f}" for bound in measured.ci95)
+    return f"[{low}, {high}]"
+
+
+def label(group: Group, groups: Sequence[Group]) -> str:
+    """What a prompt is called among others of its model and data: "k=2 augmented", with the wording if several."""
+    kind = f" {KINDS.get(group.key.kind, group.key.kind)}" if group.key.kind != PLAIN else ""
+    several = len({other.key.wording for other in groups}) > 1
+    return f"k={group.key.tuples}{kind}{f' {group.key.wording}' if several and group.key.wording else ''}"
+
+
+def ordered(groups: Sequence[Group]) -> list[Group]:
+    """Groups by model, data and wording in the order in which they were named, then by tuples and kind."""
+    kinds = list(KINDS)
+    first = {group.key[:4]: k for k, group in reversed(list(enumerate(groups)))}
+    place = {kind: k for k, kind in enumerate(kinds)}
+    return sorted(groups, key=lambda g: (first[g.key[:4]], g.key.tuples, place.get(g.key.kind, len(kinds))))
+
+
+def by_model(groups: Sequence[Group]) -> list[list[Group]]:
+    """The groups of each model on each data set and split."""
+    keys = dict.fromkeys(group.key[:3] for group in groups)
+    return [[group for group in ordered(groups) if group.key[:3] == key] for key in keys]
+
+
+def title(group: Group) -> str:
+    """The model and the data of a group."""
+    return f"{group.key.model}, {group.key.data} {group.key.split}"
+
+
+def answers(groups: Sequence[Group], form: Form) -> Cells:
+    """How good the answers of one model on one data set are, as written and by probabilities; a row for each prompt."""
+    is_span = groups[0].asked[0].context.kind is SPAN
+    more = {"no answer" if is_span else "invalid": INVALID}
+    if not is_span and any(group.writes for group in groups):
+        more |= {"scored": SCORED, "agree": AGREEMENT}
+    rows = []
+    for group in groups:
+        worth = group.answers[WORTH]
+        about = [form.number(worth), spread(worth.std_seeds), bounds(worth)]
+        shown = {name: group.answers.get(name) for name in more.values() if group.writes or name == INVALID}
+        others = [form.number(shown.get(n)) if n == SCORED else _plain(shown.get(n)) for n in more.values()]
+        rows.append([label(group, groups), str(len(group.seeds)), *about, *others])
+    never = "never answering" if is_span else "majority"
+    rows.append([never, "", f"{100 * groups[0].majority:.1f}", *[""] * (2 + len(more))])
+    header = [name.format("match" if is_span else "accuracy") for name in ANSWERS]
+    n = groups[0].asked[0].answers.n
+    return Cells(f"{title(groups[0])}: {n:,} examples, %", [*header, *more], rows)
+
+
+def _plain(measured: OverSeeds | None) -> str:
+    return "" if measured is None else f"{100 * measured.value:z.1f}"
+
+
+def attentiveness(groups: Sequence[Group], part: str, form: Form) -> Cells:
+    """Attentiveness of one model on one data set to a part, with both standard deviations; a row for each answer.
+
+    "scored" is that of the most probable labels, which of a model that writes nothing are its answers.
+
+    Of a part that must not matter, it is how often answers stay.
+    """
+    rows, is_span = [], groups[0].asked[0].context.kind is SPAN
+    for group in groups:
+        several = {"written": group.written, "scored": group.scored} if group.writes else {"scored": group.written}
+        for answer, of in several.items():
+            if part not in of:
+                continue
+            measured, beside = headline(of[part]), of[part].get(WITH_INVALID)
+            shown = [
+                form.attentive(measured, text)
+                for text in (form.number, lambda m: spread(m.std_draws), lambda m: spread(m.std_seeds), bounds)
+            ]
+            row = [label(group, groups), answer, *shown, f"{measured.n:,.0f}"]
+            with_invalid = form.attentive(beside, lambda m: f"{100 * m.value:z.1f}" if m.value is not None else "")
+            rows.append(row if is_span else [*row, with_invalid if of is group.written else ""])
+    header = SWAPPED if is_span else [*SWAPPED, "+invalid"]
+    of_part = next(group.written[part] for group in groups if part in group.written)
+    what = "answers that stay" if KEPT in of_part else ATTENTIVENESS
+    return Cells(f"{title(groups[0])}: {what}, {part} swapped, %", header, rows)
+
+
+def wordings(groups: Sequence[Group], form: Form) -> Cells | None:
+    """The least and the largest number over wordings; None where no prompt has several."""
+    keys = dict.fromkeys((group.key.tuples, group.key.kind) for group in groups)
+    parts, rows = list(dict.fromkeys(part for group in groups for part in group.written)), []
+    for tuples, kind in keys:
+        alike = [group for group in groups if (group.key.tuples, group.key.kind) == (tuples, kind)]
+        if len(alike) > 1:
+            of_parts = [_attentive_spread([group.written.get(part) for group in alike], form) for part in parts]
+            row = [label(alike[0], alike[:1]), str(len(alike)), _range([group.answers[WORTH] for group in alike])]
+            rows.append([*row, *of_parts])
+    heading = f"{title(groups[0])}: least and largest over wordings, %"
+    header = ["prompt", "wordings", "accuracy", *(f"{part} swapped" for part in parts)]
+    return Cells(heading, header, rows) if rows else None
+
+
+def _attentive_spread(measured: Sequence[dict[str, OverSeeds] | None], form: Form) -> str:
+    """The spread over the wordings whose attentiveness is shown."""
+    shown = [headline(numbers) for numbers in measured if numbers is not None]
+    return _range([m for m in shown if form.attentive(m, form.number) != HIDDEN])
+
+
+def _range(measured: Sequence[OverSeeds]) -> str:
+    values = [m.value for m in measured if m.value is not None]
+    return f"{100 * min(values):.1f} to {100 * max(values):.1f}" if values else HIDDEN
+
+
+def augmentation(groups: Sequence[Group], part: str, form: Form) -> Iterator[Cells]:
+    """Table 7: demonstrations with counterfactuals beside plain ones and both controls, and their differences.
+
+    "+1 tuple" is the paper's control: plain demonstrations, one more of each label. "Matched" is the exact one: real
+    examples, as many of each label as the augmented demonstrations have.
+    """
+    for alike in _augmented(groups):
+        rows = []
+        for group in alike:
+            worth, measured = group.answers[WORTH], group.written.get(part, {}).get(ATTENTIVENESS)
+            shown = [form.attentive(measured, lambda m: spread(m.std_draws)),
+                     form.attentive(measured, lambda m: spread(m.std_seeds))]  # fmt: skip
+            cells = [form.number(worth), spread(worth.std_seeds), form.attentive(measured, form.number), *shown]
+            rows.append([KINDS.get(group.key.kind, group.key.kind), *cells])
+        about = f"{title(alike[0])}, {_words(alike[0], groups)}"
+        header = ["demonstrations", "accuracy", "± seeds", "attentiveness", "± draws", "± seeds"]
+        yield Cells(f"Augmentation (table 7): {about}, {part} swapped, %", header, rows)
+        yield _differences(alike, part, about, form)
+
+
+def _words(group: Group, groups: Sequence[Group]) -> str:
+    several = len({other.key.wording for other in groups}) > 1
+    return f"k={group.key.tuples}{f' {group.key.wording}' if several else ''}"
+
+
+def _augmented(groups: Sequence[Group]) -> Iterator[list[Group]]:
+    """The groups that differ in the kind of demonstrations alone, where one is augmented and another is not."""
+    for key in dict.fromkeys((group.key.wording, group.key.tuples) for group in groups):
+        alike = [group for group in groups if (group.key.wording, group.key.tuples) == key]
+        if len(alike) > 1 and any(group.key.kind == AUGMENTED for group in alike):
+            yield alike
+
+
+def _differences(alike: Sequence[Group], part: str, about: str, form: Form) -> Cells:
+    """The augmented group less each other, over the same examples and the same seeds; "-" where one is at chance."""
+    first, rows = next(group for group in alike if group.key.kind == AUGMENTED), []
+    for other in alike:
+        if other is first:
+            continue
+        worth, attentive = less(first, other, worth_of, WORTH), ["", ""]
+        if part in first.written and part in other.written:
+            numbers = [group.written[part][ATTENTIVENESS] for group in (first, other)]
+            hidden = any(form.attentive(measured, form.number) == HIDDEN for measured in numbers)
+            change = less(first, other, attentiveness_of(part), part)
+            attentive = [HIDDEN, HIDDEN] if hidden else [form.number(change, "+"), bounds(change, "+")]
+        seeds = str(len(set(first.seeds) & set(other.seeds)))
+        name = f"less {KINDS.get(other.key.kind, other.key.kind)}"
+        rows.append([name, seeds, form.number(worth, "+"), bounds(worth, "+"), *attentive])
+    header = ["augmented", "seeds", "accuracy", "[95 %]", "attentiveness", "[95 %]"]
+    return Cells(f"Augmented less others: {about}, {part} swapped, points", header, rows)
+
+
+def across(groups: Sequence[Group], form: Form) -> Iterator[Cells]:
+    """Tables 6, 9 and 11: models and numbers of tuples by data sets, with plain demonstrations."""
+    plain = [group for group in ordered(groups) if group.key.kind == PLAIN]
+    swapped = [(group, part) for group in plain for part in group.written]
+    about = {
+        f"Attentiveness ± std over draws (table 6), {'all' if form.all else '- is at chance'}, %": ATTENTIVENESS,
+        "Changed examples answered with the default label ± std over draws (table 11), %": TO_DEFAULT,
+    }
+    for k, (heading, name) in enumerate(about.items()):
+        cells = {
+            (_row(group, plain), _column(group, part, plain)): form.attentive(
+                group.written[part][name], lambda m: _with_std(m, form)
+            )
+            for group, part in swapped
+            if name in group.written[part]
+        }
+        if cells:
+            yield _by_data(heading, cells)
+        if not k and plain:
+            best = {("majority", _column(group, "", plain)): f"{100 * group.majority:.1f}" for group in plain}
+            own = {
+                (_row(group, plain), _column(group, "", plain)): form.number(group.answers[WORTH]) for group in plain
+            }
+            yield _by_data("Accuracy (table 9), %", best | own)
+
+
+def _with_std(measured: OverSeeds, form: Form) -> str:
+    std = "" if measured.std_draws is None else f" ± {spread(measured.std_draws)}"
+    return f"{form.number(measured)}{std}"
+
+
+def _row(group: Group, groups: Sequence[Group]) -> str:
+    return f"{group.key.model} {_words(group, groups)}"
+
+
+def _column(group: Group, part: str, groups: Sequence[Group]) -> str:
+    """The data, with the split and the part where there are several."""
+    splits = {other.key.split for other in groups if other.key.data == group.key.data}
+    several = len(group.written) > 1 and part
+    return " ".join([group.key.data, *[group.key.split] * (len(splits) > 1), *[part] * bool(several)])
+
+
+def _by_data(heading: str, cells: dict[tuple[str, str], str]) -> Cells:
+    rows, columns = (list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1))
+    return Cells(
+        heading, ["model, tuples", *columns], [[row, *(cells.get((row, c), "") for c in columns)] for row in rows]
+    )

@@ -1,0 +1,183 @@
+"""The effect of inoculation: ``python -m heedful.reports.inoculation BEFORE AFTER [AFTER ...]``.
+
+Each is a folder that evaluate.py wrote: of the model before inoculation, and of models after it, on the same data with
+the same settings. The original test is these data; a challenge test is what one kind of change made of them
+(:mod:`heedful.metrics.tables.challenge`), or a set of its own. Of several splits each is a test of its own; a set is
+compared with the split of its name, and with all of them where there is none.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from heedful.metrics.metric import Numbers
+from heedful.metrics.tables.challenge import KINDS, TITLE, challenge_pairs, perturbations
+from heedful.metrics.tables.counterfactual_tables import set_changes, set_data
+from heedful.metrics.tables.inoculation import INOCULATION, inoculation, inoculation_outcome
+from heedful.records import Context, HeedfulError, Measurement, MetricName, printable, run_command
+from heedful.records.rows import contents, difference, of_split
+from heedful.records.storage.results import RESULTS, read_evaluation, read_results
+
+ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
+TIMES = ("before", "after", "change")
+ROWS = {"original": "original", "not_neutral": "  not neutral", "challenge": "challenge"}  # as they are printed
+Families = dict[str, tuple[str, ...]]  # kinds of changes to their interventions
+
+
+class Test(NamedTuple):
+    """A challenge test.
+
+    Attributes:
+        evaluation: The evaluation whose rows hold it.
+        source: What its uids begin with; "" for all.
+        family: What kind of change made its examples: "perturb", "title" or "annotated".
+        interventions: The interventions that did.
+        kind: "preserved" or "flipped".
+        split: The split that it is of, where there are several; "" for all.
+    """
+
+    evaluation: str
+    source: str
+    family: str
+    interventions: tuple[str, ...]
+    kind: str
+    split: str = ""
+
+    def __str__(self) -> str:
+        of = f", {self.split}" if self.split and not self.source else ""
+        return f"{self.source or self.evaluation}{of}, {self.family}, label {self.kind}"
+
+    def of(self, rows: pa.Table) -> pa.Table:
+        """Its rows among those of its evaluation."""
+        return rows.filter(pc.starts_with(rows["uid"], f"{self.source}/")) if self.source else _in(rows, self.split)
+
+
+def _in(rows: pa.Table, split: str) -> pa.Table:
+    return of_split(rows, split) if split else rows
+
+
+def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[tuple[str, str, Families]]:
+    """The beginning of uids, the split and the families of interventions of each challenge set."""
+    if evaluation == SETS:
+        for name in context.own["sets"]:
+            source, (*annotated, title) = set_data(name), set_changes(name)
+            split = next((split for split in splits if source.endswith(f"-{split}")), "")
+            yield source, split, {"annotated": tuple(annotated), "title": (title,)}
+        return
+    perturbed = tuple(perturbations(context.own["kinds"]))
+    for split in splits or ("",):
+        yield "", split, {"perturb": perturbed, "title": (TITLE,) * context.own["title"]}
+
+
+def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: Sequence[str] = ()) -> Iterator[Test]:
+    """The challenge tests in the rows of an evaluation.
+
+    Args:
+        rows: The rows.
+        evaluation: Its name.
+        context: The context of the rows.
+        splits: The splits of the evaluated data, where there are several.
+    """
+    for source, split, families in _sets(evaluation, context, splits):
+        for family, names in families.items():
+            test = Test(evaluation, source, family, names, "", split)
+            pairs = challenge_pairs(test.of(rows), names) if names else {}
+            yield from (test._replace(kind=kind) for kind in KINDS if pairs.get(kind))
+
+
+def compare(before: Path, after: Path) -> dict[Test, Numbers]:
+    """:func:`heedful.metrics.tables.inoculation.inoculation` for each challenge test of two evaluations.
+
+    Raises:
+        HeedfulError: One of them has no rows of the original test, or they have no challenge test in common, or the
+            examples or the seeds are not the same.
+    """
+    if before.resolve() == after.resolve():
+        raise HeedfulError(f"{after} is the evaluation before inoculation itself: name one of another model.")
+    found = [read_evaluation(folder, ORIGINAL) for folder in (before, after)]
+    for folder, rows in zip((before, after), found, strict=True):
+        if rows is None:
+            raise HeedfulError(
+                f"{folder} has no rows/{ORIGINAL}.parquet: name folders that evaluate.py wrote, without --evaluations "
+                f"or with {ORIGINAL} among them."
+            )
+    original, seeds = tuple(rows for rows, _ in found), [metadata["seed"] for _, metadata in found]
+    splits = Context.of(found[0][1]["context"]).splits
+    if len(set(seeds)) > 1:
+        raise HeedfulError(f"{before} was evaluated with the seed {seeds[0]} and {after} with {seeds[1]}: use one.")
+    if differ := difference(*map(contents, original)):
+        raise HeedfulError(f"{before} and {after} were evaluated on different examples: {differ}.")
+    compared = {}
+    for evaluation in (MADE, SETS):
+        runs = [read_evaluation(folder, evaluation) for folder in (before, after)]
+        if None in runs:
+            continue
+        if runs[0][1]["manifest"] != runs[1][1]["manifest"]:
+            raise HeedfulError(
+                f"The examples of {evaluation} in {before} and in {after} were not made alike (their manifests "
+                "differ): evaluate both on the same data, with the same settings and version of Heedful."
+            )
+        for test in challenge_tests(runs[0][0], evaluation, Context.of(runs[0][1]["context"]), splits):
+            first = tuple(_in(rows, test.split) for rows in original)
+            both = tuple(test.of(rows) for rows, _ in runs)
+            chosen = str(test), test.interventions, test.kind
+            compared[test] = inoculation(first, both, *chosen, seeds[0])
+    if not compared:
+        raise HeedfulError(f"{before} and {after} have no rows of {MADE} or {SETS} in common.")
+    return compared
+
+
+def _points(m: Measurement, sign: str = "") -> str:
+    if m.value is None:
+        return f"undefined: {m.reason}"
+    low, high = (100 * x for x in m.ci95)
+    return f"{100 * m.value:{sign}.1f} [{low:{sign}.1f}, {high:{sign}.1f}]"
+
+
+def _chosen_by(folder: Path) -> str:
+    """The accuracy by which the best epoch of the run was chosen, where the folder lies in that of its run."""
+    run = folder.absolute().parent.parent
+    results = read_results(run) if (run / RESULTS).is_file() else {"metrics": {}, "data": ""}
+    value = results["metrics"].get(str(MetricName(ORIGINAL, results["data"])), {"value": None})["value"]
+    return "" if value is None else f"accuracy on {results['split']}, when it was trained: {100 * value:.1f}"
+
+
+def print_comparison(before: Path, after: Path) -> None:
+    """Print the effect of inoculation on one model, in percent, for each challenge test."""
+    print(f"\nafter: {printable(str(after))}")
+    if said := _chosen_by(after):
+        print(said)
+    for test, found in compare(before, after).items():
+        print(f"\n  challenge: {test}")
+        print(f"  {'':13} {TIMES[0]:>18} {TIMES[1]:>18} {TIMES[2]:>20}")
+        for row, label in ROWS.items():
+            measured = [found[MetricName(INOCULATION, str(test), row, time)] for time in TIMES]
+            cells = [_points(m, sign) for m, sign in zip(measured, ("", "", "+"), strict=True)]
+            print(f"  {label:13} {cells[0]:>18} {cells[1]:>18} {cells[2]:>20}")
+        outcome = inoculation_outcome(found, str(test))
+        print(fill(f"outcome {outcome}", 80, initial_indent="  ", subsequent_indent="    "))
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Print the comparison of the first folder with each of the others."""
+    about = "Say what inoculation did to a model: on the original test, and on challenge examples."
+    parser = argparse.ArgumentParser("python -m heedful.reports.inoculation", description=about)
+    parser.add_argument("evaluations", nargs="*", metavar="EVALUATION", help="folder: the one before, then those after")
+    chosen = parser.parse_args(arguments)
+    if len(chosen.evaluations) < 2:
+        raise HeedfulError("name the evaluation before inoculation, and one or more after it")
+    before, *others = map(Path, chosen.evaluations)
+    if missing := next((folder for folder in (before, *others) if not folder.is_dir()), None):
+        raise HeedfulError(f"{missing} is no folder.")
+    print(f"before: {printable(str(before))}")
+    for after in others:
+        print_comparison(before, after)
+
+
+if __name__ == "__main__":
+    run_command("inoculation", main)

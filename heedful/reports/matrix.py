@@ -1,0 +1,136 @@
+"""Models by data sets: ``python -m heedful.reports.matrix RUN [RUN ...]`` (CAT, tables 4, 5, 12, 13 and 15).
+
+Prints attentiveness, mean ± standard deviation over draws, "-" for models whose accuracy is not above the majority
+share; the scores of models that were trained on one part alone; and, where it was measured, how models of all parts do
+on one of them. Every number is in percent.
+"""
+
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from heedful.records import HeedfulError, MetricName, printable, run_command
+from heedful.reports.runs import Measured, columns, is_above_majority, measured
+from heedful.reports.tables import FORMATS, table_text
+
+MODEL, MAJORITY = "model", "majority"
+Cells = dict[tuple[str, str], str]  # (row, column) to text
+
+
+def number(m: Mapping[str, Any] | None) -> str:
+    """A measurement in percent; "" where there is none."""
+    if m is None:
+        return ""
+    if m["value"] is None:
+        return "undefined"
+    return f"{100 * m['value']:.1f}" + ("" if m["std"] is None else f" ± {100 * m['std']:.1f}")
+
+
+def attentiveness(runs: Sequence[Measured]) -> Cells:
+    """Attentiveness to each part that was swapped."""
+    names = columns(runs)
+    return {
+        (run.label, f"{names[run.data, run.split]} {part}"): number(m) if is_above_majority(m) else "-"
+        for run in runs
+        for part, m in run.attentiveness().items()
+    }
+
+
+def whole(runs: Sequence[Measured]) -> Cells:
+    """Scores of the models of all parts, and that of the best single answer."""
+    return _scores([run for run in runs if run.partial is None], columns(runs))
+
+
+def partial(runs: Sequence[Measured]) -> Cells:
+    """Scores of the models that were trained on one part, and that of the best single answer."""
+    return _scores([run for run in runs if run.partial is not None], columns(runs))
+
+
+def _scores(runs: Sequence[Measured], names: Mapping[tuple[str, str], str]) -> Cells:
+    majority: Cells = {}
+    cells: Cells = {}
+    for run in runs:
+        column = " ".join([names[run.data, run.split], *([f"{run.partial} alone"] if run.partial else [])])
+        if run.score is not None:
+            majority.setdefault((MAJORITY, column), number(run.majority))
+            cells[run.label, column] = number(run.score)
+    return majority | cells
+
+
+def naive(runs: Sequence[Measured]) -> Cells:
+    """Scores of the models of all parts on one alone, and how often the prediction is the one on all."""
+    names, cells = columns(runs), {}
+    for run in runs:
+        for name, m in run.numbers.items():
+            if name == MetricName("naive_partial", run.data, name.part):
+                column = f"{names[run.data, run.split]} {name.part} alone"
+                cells[run.label, f"{column}: score"] = number(run.numbers.get(name._replace(statistic="accuracy")))
+                cells[run.label, f"{column}: agreement"] = number(m)
+    return cells
+
+
+def notes(runs: Sequence[Measured]) -> list[str]:
+    """Which data sets were measured on different examples, as far as their number and the best single answer tell."""
+    names, kinds = columns(runs), {}
+    for run in runs:
+        if run.score is not None:
+            kinds.setdefault((run.data, run.split), {}).setdefault((run.score["n"], number(run.majority)), run.folder)
+    return [
+        f"{names[key]}: not all runs were measured on the same examples: {' '.join(of.values())} have "
+        f"{', '.join(f'{n:,}' for n, _ in of)} of them. The majority is that of the first."
+        for key, of in kinds.items()
+        if len(of) > 1
+    ]
+
+
+TABLES = {
+    "score of the whole input": whole,
+    "attentiveness": attentiveness,
+    "score of a model of one part": partial,
+    "one part for a model of all": naive,
+}
+
+
+def table(cells: Cells) -> tuple[list[str], list[list[str]]]:
+    """The header and the rows of a table; an empty cell where nothing was measured."""
+    rows, across = (list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1))
+    return [MODEL, *across], [[row, *(cells.get((row, column), "") for column in across)] for row in rows]
+
+
+def _print(heading: str, cells: Cells, console: Console) -> None:
+    header, rows = table(cells)
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    for k, name in enumerate(header):
+        shown.add_column(Text(printable(name)), justify="right" if k else "left", overflow="fold")
+    for row in rows:
+        shown.add_row(*(Text(printable(cell)) for cell in row))
+    console.print(f"\n{heading}, %", style="bold", markup=False)
+    console.print(shown)
+
+
+def main(arguments: list[str]) -> None:
+    """Print a table for each kind of number that these runs have."""
+    parser = ArgumentParser("python -m heedful.reports.matrix", description=__doc__.partition("\n\n")[2])
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation")
+    parser.add_argument("--format", choices=list(FORMATS), help="print the tables in this format")
+    options = parser.parse_args(arguments)
+    runs, console = measured(options.runs), Console()
+    made = {heading: cells for heading, make in TABLES.items() if (cells := make(runs))}
+    if not made:
+        raise HeedfulError("These folders hold no accuracy, no attentiveness and no scores of one part alone.")
+    for k, (heading, cells) in enumerate(made.items()):
+        if options.format:
+            (_, *across), rows = table(cells)
+            print("\n" * bool(k) + table_text([f"{heading}, %", *across], rows, options.format), end="")
+        else:
+            _print(heading, cells, console)
+    for note in notes(runs):
+        Console(stderr=bool(options.format)).print(printable(note), markup=False, highlight=False)
+
+
+if __name__ == "__main__":
+    run_command("matrix", main)

@@ -1,0 +1,119 @@
+"""What one part alone can do, and attentiveness: ``python -m heedful.reports.partial_figure RUN [RUN ...]``.
+
+Draws figure 2 of the paper (CAT, §5.2). A model of all parts is matched with the run of the same model that was
+trained on the parts that are not swapped (--partial). Rank correlations are of the models whose accuracy is above the
+majority share: over all of them, and within data sets, since clusters of data sets can make the former by themselves.
+"""
+
+from argparse import ArgumentParser
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from heedful.records import Context, HeedfulError, Measurement, atomic_path, printable, run_command
+from heedful.records.storage.results import read_evaluation
+from heedful.reports.comparable import shown
+from heedful.reports.figures.partial_inputs import ALL, WITHIN, Point, figure, spearman, spearman_within
+from heedful.reports.runs import Measured, columns, is_above_majority, measured
+
+SUFFIXES = ("pdf", "png", "svg")
+
+
+def other_parts(run: Measured, part: str) -> str | None:
+    """The parts of the data that stay when a part is swapped, joined by "+"; None where there are no rows."""
+    evaluated = read_evaluation(run.folder, "attentiveness")
+    if evaluated is None:
+        return None
+    parts = Context.of(evaluated[1]["context"]).parts
+    return "+".join(name for name in parts if name not in part.split("+"))
+
+
+def partial_of(run: Measured, part: str, runs: Sequence[Measured]) -> Measured | None:
+    """The run that was trained on the other parts alone: of the same model and data, with the same seed if there is."""
+    kept = other_parts(run, part)
+    same = (run.data, run.split, run.model)
+    fitting = [r for r in runs if r.partial and (r.data, r.split, r.model) == same and r.score is not None]
+    fitting = [r for r in fitting if set(r.partial.split("+")) == set((kept or "").split("+"))]
+    return min(fitting, key=lambda r: (r.seed != run.seed, r.seed), default=None)
+
+
+def less(score: Mapping[str, Any], majority: float) -> Measurement:
+    """A score less the majority share, which is known exactly for the examples that were evaluated."""
+    ci95 = score["ci95"] and tuple(bound - majority for bound in score["ci95"])
+    return Measurement(score["value"] - majority, score["n"], ci95=ci95)
+
+
+def points_of(runs: Sequence[Measured]) -> tuple[list[Point], list[str]]:
+    """A point for each model of all parts and each part that was swapped; and why others have none, a sentence each."""
+    points, without, names = [], [], columns(runs)
+    for run in runs:
+        for part, m in run.attentiveness().items():
+            alone = partial_of(run, part, runs)
+            if m["value"] is None:
+                without.append(f"{run.folder}: attentiveness to {part} is undefined: {m['reason']}.")
+            elif alone is None:
+                kept = other_parts(run, part)
+                wanted = f"trained with --partial {kept}" if kept else "of the other parts alone"
+                without.append(f"{run.folder}: no run of {run.model} on {run.data} {wanted}, with the same split.")
+            elif alone.score["value"] is None or alone.majority is None:
+                without.append(f"{alone.folder}: its score is undefined.")
+            else:
+                gain = less(alone.score, alone.majority["value"])
+                attention = Measurement(m["value"], m["n"], ci95=m["ci95"] and tuple(m["ci95"]))
+                data = f"{names[run.data, run.split]}: {part}"
+                points.append(Point(data, run.label, gain, attention, is_above_majority(m)))
+    return points, without
+
+
+def correlations(points: Sequence[Point]) -> dict[str, str]:
+    """Spearman's rho of the models above the majority share: over all, within data sets, and in each."""
+    above = [point for point in points if point.is_above]
+    of_data = {data: [p for p in above if p.data == data] for data in dict.fromkeys(p.data for p in above)}
+    found = {ALL: (spearman(above), len(above))}
+    if len(of_data) > 1:
+        found[WITHIN] = spearman_within(above), len(above)
+        found |= {data: (spearman(some), len(some)) for data, some in of_data.items() if len(some) > 2}
+    return {name: f"{'undefined' if rho is None else format(rho, '+.2f')} (n={n})" for name, (rho, n) in found.items()}
+
+
+def _print(points: Sequence[Point]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("data: part swapped", "model", "others alone - majority", "attentiveness", ""):
+        table.add_column(title)
+    for p in points:
+        numbers = shown(p.gain, "+"), shown(p.attentiveness)
+        table.add_row(printable(p.data), printable(p.model), *numbers, "" if p.is_above else "-")
+    Console().print(table)
+
+
+def main(arguments: list[str]) -> None:
+    """Draw the figure, and print what is in it."""
+    parser = ArgumentParser("python -m heedful.reports.partial_figure", description=__doc__.partition("\n\n")[2])
+    parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation")
+    parser.add_argument(
+        "--output", default="partial_inputs.png", metavar="FILE", help="a .png, .pdf or .svg (default: %(default)s)"
+    )
+    options = parser.parse_args(arguments)
+    path = Path(options.output)
+    if path.suffix.lstrip(".") not in SUFFIXES:
+        raise HeedfulError(f"--output {path}: the name should end with one of {', '.join(f'.{s}' for s in SUFFIXES)}.")
+    points, without = points_of(measured(options.runs))
+    if not points:
+        raise HeedfulError(" ".join(["There is nothing to draw.", *(without or ["No run holds attentiveness."])]))
+    told = correlations(points)
+    drawn = figure(points, told)
+    with atomic_path(path) as temporary:
+        drawn.savefig(temporary, dpi=160, format=path.suffix.lstrip("."))
+    _print(points)
+    for name, text in told.items():
+        print(f"Spearman {printable(name)}: {text}")
+    for sentence in without:
+        print(printable(sentence))
+    print(printable(f"in {path}"))
+
+
+if __name__ == "__main__":
+    run_command("partial_figure", main)

@@ -1,0 +1,198 @@
+"""Do ten examples tell which model will hold? ``python -m heedful.reports.ranking [RUN ...] [--set NAME=RUN,RUN,...]``.
+
+Ranks the models of a suite by their attributions on a few out-of-distribution examples, and holds that against their
+accuracy on all of them ("Assessing Out-of-Domain Language Model Performance from Few Examples", tables 1 to 9, figures
+4 to 6). RUN is the folder of an evaluation with accuracy and attributions, or a folder that holds those of one set:
+then the set is called as the folder is. Evaluations that are named one by one are grouped by their data and split.
+"""
+
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from heedful.metrics.attributions.attribution import Attribution, normalised
+from heedful.metrics.attributions.choice import factors_named
+from heedful.metrics.attributions.factors import FACTORS, Factor
+from heedful.metrics.ranking.baselines import ACC
+from heedful.metrics.ranking.ranked import FEWEST, ranked
+from heedful.records import HeedfulError, atomic_path, printable, run_command
+from heedful.reports.figures import rankings as figures
+from heedful.reports.rankings import tables
+from heedful.reports.rankings.folders import sets_of, unexplained
+from heedful.reports.rankings.suite import SWAPS, Population, Suite, read_suite
+from heedful.reports.rankings.tables import Results
+from heedful.reports.tables import FORMATS, table_text
+from heedful.reports.terminal.cells import Cells, print_cells
+from heedful.reports.terminal.table import FLAGS
+
+USUAL = 10  # examples of a sample, of which all tables are made where it is among the sizes
+
+
+def computed(suites: Sequence[Suite], sizes: Sequence[int], samples: int, seed: int) -> Results:
+    """Rank the models of each set by each method that explains them, and each size of samples."""
+    return {
+        (suite.name, method, n): ranked(of.values, of.factors, suite.truth, of.clusters, n, samples, seed)
+        for suite in suites
+        for method, of in suite.populations.items()
+        for n in sizes
+    }
+
+
+def all_tables(suites: Sequence[Suite], sizes: Sequence[int], samples: int, results: Results) -> Iterator[Cells]:
+    """The tables in the order of reading: what models are worth, few-shot accuracy, tests, and single pairs."""
+    main = USUAL if USUAL in sizes else sizes[0]
+    methods = list(dict.fromkeys(method for suite in suites for method in suite.populations))
+    explained = {method: [suite for suite in suites if method in suite.populations] for method in methods}
+    yield tables.sizes(suites, sizes, samples)
+    yield tables.accuracies(suites)
+    for method, of in explained.items():
+        for n in sizes:
+            yield tables.few_shot(of, method, n, results)
+    for suite in suites:
+        if len(suite.populations) > 1:
+            yield tables.by_method(suite, list(suite.populations), main, results)
+    for make in (tables.tests, tables.rankings, tables.pairs):
+        for suite in suites:
+            for method in suite.populations:
+                yield make(suite, method, main, results)
+    for method, of in explained.items():
+        yield tables.pooled(of, method, main, results)
+
+
+def notes(suites: Sequence[Suite], results: Results) -> Iterator[str]:
+    """What a reader must know of these tables, a sentence or two each."""
+    yield (
+        f"{tables.BY_SAMPLES} better than ACC by the paper's bootstrap (p < 0.05), which takes samples as data and so "
+        f"finds too much. {tables.BY_MODELS} better by Heedful's test, which resamples examples and models (p < 0.05 "
+        "after Holm's correction). Intervals are those of Heedful's test; p values are two-sided."
+    )
+    yield f"{tables.NEAR} near pair: the gap in accuracy is less than two standard errors. Ties count one half."
+    for suite in suites:
+        by_text: dict[str, list[str]] = {}
+        for method, of in suite.populations.items():
+            for text in _left_out(of):
+                by_text.setdefault(text, []).append(method)
+        yield from (f"{suite.name}, {', '.join(methods)}: {text}" for text, methods in by_text.items())
+        if (models := len(set(suite.truth.tolist()))) < FEWEST:
+            yield (
+                f"{suite.name}: {models} models that differ in accuracy are too few to say anything of others (our "
+                f"test needs {FEWEST}), so its intervals are of these models alone, and too narrow."
+            )
+    flags = {flag for each in results.values() for m in each.few_shot.values() for flag in m.flags}
+    yield from (f"Note: {FLAGS[flag][1]}." for flag in FLAGS if flag in flags)
+
+
+def _left_out(of: Population) -> Iterator[str]:
+    """Which factors are not defined, for some examples or for all, or say nothing of their own."""
+    total = len(of.clusters)
+    for why in dict.fromkeys(of.left_out.values()):
+        yield f"{why}, and left out: {', '.join(name for name in of.left_out if of.left_out[name] == why)}."
+    for name, count in of.undefined.items():
+        if count:
+            yield f"{name} is not defined for {count:,} of {total:,} examples, which do not count."
+    if of.without_swap and any(name in of.factors for name in SWAPS):
+        yield f"{of.without_swap:,} of {total:,} examples have no swapped words: SWAP factors are 0."
+
+
+def draw(folder: Path, suites: Sequence[Suite], n: int, results: Results) -> list[Path]:
+    """Write figure 4, and figures 5 and 6, for each method; returns the files."""
+    files = []
+    for method in dict.fromkeys(method for suite in suites for method in suite.populations):
+        of = {s.name: results[s.name, method, n] for s in suites if method in s.populations}
+        pairwise = {
+            name: {key: each.rankings[name].pairwise for key, each in of.items() if name in each.rankings}
+            for name in tables.rankers(list(of.values()))
+        }
+        factors = {name: pairwise[name] for name in pairwise if any(name in each.tests for each in of.values())}
+        about = f"{method}, n = {n}"
+        drawn = {"pairwise": figures.histograms(pairwise, f"pairwise accuracy, {about}")}
+        if factors:
+            acc = {key: each.rankings[ACC].pairwise for key, each in of.items()}
+            drawn["against-acc"] = figures.against(factors, acc, f"factors against ACC, {about}")
+        for name, figure in drawn.items():
+            files.append(folder / f"ranking-{method}-{name}.png")
+            with atomic_path(files[-1]) as temporary:
+                figure.savefig(temporary, dpi=160, format="png")
+    return files
+
+
+def of_normalised(factor: Factor, of: Attribution) -> float | None:
+    """A factor of an example whose phi are divided by the sum of their sizes."""
+    return factor(normalised(of))
+
+
+def _numbers(text: str) -> list[int]:
+    numbers = text.split(",")
+    if not all(number.strip().isdecimal() and int(number) > 0 for number in numbers):
+        raise HeedfulError(f"--n {text}: write the numbers of examples, such as 5,10,20.")
+    return list(dict.fromkeys(map(int, numbers)))
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser("python -m heedful.reports.ranking", description=__doc__.partition("\n\n")[2])
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of an evaluation, or a folder of these")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=RUN,RUN", help="evaluations on one set")
+    parser.add_argument("--method", default="", help="methods of attribution, such as shap,lime; by default all")
+    parser.add_argument("--n", default=str(USUAL), help="examples of a sample: one number or several, such as 5,10,20")
+    parser.add_argument("--samples", type=int, default=500, help="how many samples; 500 by default")
+    parser.add_argument("--factors", default="", help="names of factors, or module:function; by default all")
+    parser.add_argument("--l1", action="store_true", help="divide the phi of an example by the sum of their sizes")
+    parser.add_argument("--seed", type=int, default=0, help="of the samples")
+    parser.add_argument("--figures", metavar="FOLDER", help="write the figures there, as PNG")
+    help_format = "print the tables alone, in this format; notes go to standard error"
+    parser.add_argument("--format", choices=list(FORMATS), help=help_format)
+    return parser
+
+
+def main(arguments: list[str]) -> None:
+    """Print the tables, and draw the figures if there is a folder for them."""
+    options = _parser().parse_intermixed_args(arguments)
+    if not options.runs and not options.set:
+        raise HeedfulError("name the folders of two evaluations or more, or a folder that holds them")
+    if options.samples < 1:
+        raise HeedfulError(f"--samples {options.samples}: there should be one sample or more.")
+    sizes, names = _numbers(options.n), [name for name in options.factors.split(",") if name] or list(FACTORS)
+    methods = [name for name in options.method.split(",") if name]
+    try:
+        factors = factors_named(names)
+    except HeedfulError as error:
+        error.name_settings(r"--\1")
+        raise
+    if options.l1:
+        factors = {name: partial(of_normalised, factor) for name, factor in factors.items()}
+    sets = sets_of(options.runs, options.set)
+    suites = [read_suite(name, folders, factors, methods) for name, folders in sets.items()]
+    if options.l1:
+        suites = [replace(s, populations={f"{method}-l1": of for method, of in s.populations.items()}) for s in suites]
+    results = computed(suites, sizes, options.samples, options.seed)
+    console = Console()
+    for k, cells in enumerate(all_tables(suites, sizes, options.samples, results)):
+        if options.format:
+            (_, *across), rows = cells.header, cells.rows
+            print("\n" * bool(k) + table_text([cells.heading, *across], rows, options.format), end="")
+        else:
+            print_cells(cells, console)
+    files = (
+        draw(Path(options.figures), suites, USUAL if USUAL in sizes else sizes[0], results) if options.figures else []
+    )
+    console = Console(stderr=bool(options.format))
+    console.print()
+    for note in notes(suites, results):
+        console.print(printable(note), markup=False, highlight=False)
+    for folder in unexplained(options.runs, sets):
+        console.print(
+            printable(f"{folder} holds no attributions: left out"), soft_wrap=True, markup=False, highlight=False
+        )
+    for suite in suites:
+        for name, folder in zip(suite.models, suite.folders, strict=True):
+            console.print(printable(f"{suite.name} {name}: {folder}"), soft_wrap=True, markup=False, highlight=False)
+    for file in files:
+        console.print(printable(f"in {file}"), soft_wrap=True, markup=False, highlight=False)
+
+
+if __name__ == "__main__":
+    run_command("ranking", main)

@@ -1,0 +1,1 @@
+"""What ``python -m heedful.reports.ranking`` reads, computes and prints."""

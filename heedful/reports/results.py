@@ -1,0 +1,70 @@
+"""results.json from rows files alone: the engine makes it of what it has just predicted, and ``rescore`` of files."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from heedful.metrics import METRICS, Metric
+from heedful.metrics.metric import Numbers
+from heedful.records import Context, HeedfulError, Section, Shown
+from heedful.records.storage.schema import SCHEMA
+
+Evaluated = tuple[pa.Table, Mapping[str, Any]]  # the rows of an evaluation, and their metadata
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The numbers of several evaluations, and results.json but for the hashes of the rows files."""
+
+    numbers: Numbers
+    results: dict[str, Any]
+
+
+def score(
+    run: Mapping[str, Any], evaluated: Mapping[str, Evaluated], metrics: Mapping[str, Metric] = METRICS
+) -> Scored:
+    """Everything that results.json says, from the rows and their metadata.
+
+    Args:
+        run: What was evaluated: "data", "split", "seed", "note", and "counts" of the examples.
+        evaluated: Evaluation to its rows and their metadata, of which "context" and "counts" are read.
+        metrics: Evaluation to its metric. Tables show them in this order.
+
+    Raises:
+        HeedfulError: Two evaluations yield the same metric, or an evaluation is not among the metrics.
+    """
+    if unknown := sorted(evaluated.keys() - metrics.keys()):
+        raise HeedfulError(f"The evaluation {unknown[0]} is unknown; known are {', '.join(metrics)}.")
+    numbers: Numbers = {}
+    named: dict[str, str] = {}
+    counts, shown = dict(run["counts"]), []
+    for evaluation in (name for name in metrics if name in evaluated):
+        rows, metadata = evaluated[evaluation]
+        context, metric = Context.of(metadata["context"]), metrics[evaluation]
+        found = metric.score(rows, context)
+        for name in found:
+            if named.setdefault(str(name), evaluation) != evaluation:
+                raise HeedfulError(f"{evaluation} and {named[str(name)]} both yield the metric {name}.")
+        numbers |= found
+        counts |= {f"{evaluation}/{key}": count for key, count in metadata["counts"].items()}
+        shown.append(metric.show(found, context, metadata["counts"]))
+    results = {
+        "schema": SCHEMA,
+        **{key: run[key] for key in ("data", "split", "seed", "note")},
+        "metrics": {str(name): measurement.as_dict() for name, measurement in numbers.items()},
+        "names": {str(name): list(name) for name in numbers},
+        "counts": counts,
+        "display": _together(shown).as_dict(),
+    }
+    return Scored(numbers, results)
+
+
+def _together(shown: list[Shown]) -> Shown:
+    """Join what several evaluations show, one after the other."""
+    sections: dict[str, Section] = {}
+    for each in shown:
+        sections |= each.sections
+    asides = tuple(dict.fromkeys(aside for each in shown for aside in each.asides))
+    return Shown([line for each in shown for line in each.lines], asides, sections)

@@ -1,0 +1,213 @@
+"""Results in a terminal 80 columns wide: of one run, or of several side by side.
+
+The lines, their labels and their order stand in results.json (:mod:`heedful.records.numbers.display`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
+from heedful.metrics.statistics.over_seeds import ONE_SEED
+from heedful.records import Line, MetricName, printable
+
+FLAGS = {  # flag: mark in the table, explanation
+    NOT_ABOVE_MAJORITY: ("a", "accuracy not above the majority share: one-sided test, p >= 0.05"),
+    "interval_without_width": ("b", "every resample gave the same value, so the interval has no width"),
+    "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
+    "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
+    "interval_unbounded": ("e", "the DCE is 0 in 2.5 % of resamples or more, so the ratio has no upper bound"),
+    "few_clusters": ("f", "fewer than 30 groups (tables, articles) to resample: the interval is too narrow"),
+    "resamples_left_out": ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
+    "one_sided": ("h", "all flips end in one label, so that a constant answer is right"),
+    ONE_SEED: ("i", "defined for one seed of demonstrations alone: the interval says nothing of others"),
+}
+WARNING = " Do not read attentiveness here."  # where it is flagged so
+TERMS = {  # how the label of a line ends, or begins where dots follow: what it means
+    "to_default": "changes to the default label",
+    "eligible": "share not predicted as the default label",
+    "kept": "share of answers that stay, wanted where the part should not matter",
+    "max_change": "largest change of a probability",
+    "default label ...": "of predictions of the default label, the share that stays",
+    "total_variation": "how far all probabilities move",
+    "default_probability": "how far that of the default label moves",
+    "siblings": "share that changes where the example becomes a sibling of another label",
+    "siblings_gold": "share that becomes the label of the sibling",
+    "default label eligible": "share predicted as the default label",
+}
+TITLE = "% ± std over draws [95 %]"
+Results = Mapping[str, Any]  # the content of a results.json
+
+
+def lines_of(run: Results) -> list[Line]:
+    """The lines of a run."""
+    return [Line(**entry) for entry in run["display"]["lines"]]
+
+
+def merged(runs: Sequence[Results]) -> list[Line]:
+    """The lines of all runs, each once: what only a later run has stands beside its neighbours there."""
+    lines: list[Line] = []
+    keys: list[tuple[str, str]] = []  # of the lines
+    for run in map(lines_of, runs):
+        own = {(line.metric, line.label): line for line in run}
+        place = next((i for i, key in enumerate(keys) if key in own), len(keys))
+        for key, line in own.items():
+            if key not in keys:
+                lines.insert(place, line)
+                keys.insert(place, key)
+            place = keys.index(key) + 1
+    return lines
+
+
+def _labels(runs: Sequence[Results], lines: Sequence[Line]) -> list[str]:
+    """The label of each line; where the lines are about several data sets, with the name of its own."""
+    names = {text: MetricName(*fields) for run in runs for text, fields in run["names"].items()}
+    data = [names[line.metric].data if line.metric in names else "" for line in lines]
+    several = len(runs) > 1 and len(set(data) - {""}) > 1
+    return [
+        f"{line.label} {own}" if several and own and own not in line.label.split() else line.label
+        for line, own in zip(lines, data, strict=True)
+    ]
+
+
+def table_cells(results: Mapping[str, Results], title: str = TITLE) -> tuple[list[str], list[list[str]]]:
+    """The table of :func:`print_table` as texts: its header and its rows, with a column for each run.
+
+    Flags have their names, for there are no footnotes; what is indented in a terminal has the label above it in front.
+
+    Args:
+        results: Folder to content of its results.json.
+        title: Above the labels of the lines.
+    """
+    runs, above, rows = list(results.values()), "", []
+    lines = _shown(runs)
+    for line, label in zip(lines, _labels(runs, lines), strict=True):
+        above = above if line.level else label
+        cells = (_cell(run["metrics"].get(line.metric), line, " ", with_names=True) for run in runs)
+        rows.append([f"{above} {label}" if line.level else label, *cells])
+    return [title, *map(printable, results)], rows
+
+
+def _shown(runs: Sequence[Results]) -> list[Line]:
+    """All lines of one run, or the headlines of several."""
+    return [line for line in merged(runs) if line.beside] if len(runs) > 1 else lines_of(runs[0])
+
+
+def _cell(m: Mapping[str, Any] | None, line: Line, separator: str, with_names: bool = False) -> str:
+    """A measurement as text; the separator stands before its interval. Flags are marks, or have their names."""
+    if line.text or m is None:
+        return line.text
+    marks = "".join(f" ({FLAGS[flag][0] if flag in FLAGS and not with_names else flag})" for flag in m["flags"])
+    if m["value"] is None:
+        return f"undefined: {m['reason']}{marks}"
+    scale, digits = (1, 2) if line.unit == "ratio" else (100, 1)
+    tiny = 0 < abs(scale * m["value"]) < 1e-2  # the noise floor
+    text = f"{scale * m['value']:.0e}" if tiny else f"{scale * m['value']:z.2f}"
+    text += "" if m["std"] is None else f" ± {scale * m['std']:.2f}"
+    if m["ci95"] is not None:
+        text += f"{separator}[{scale * m['ci95'][0]:.{digits}f}, {scale * m['ci95'][1]:.{digits}f}]"
+    return text + f" n={m['n']}" + marks
+
+
+def _table(runs: Sequence[Results], lines: Sequence[Line], title: str) -> Table:
+    """The lines, with a column for each run."""
+    several = len(runs) > 1
+    separator, heading = "\n" if several else " ", ""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(title, no_wrap=True)
+    for i in range(len(runs)):
+        table.add_column(f"({i + 1})" if several else "")
+    for line, label in zip(lines, _labels(runs, lines), strict=True):
+        if line.section not in ("", heading):
+            heading = line.section
+            sections = [run["display"]["sections"].get(heading, {"about": ()}) for run in runs]
+            texts = [printable(heading), *(separator.join(map(printable, section["about"])) for section in sections)]
+            table.add_row(*(Text(text, "bold") for text in texts))
+        cells = (_cell(run["metrics"].get(line.metric), line, separator) for run in runs)
+        table.add_row(Text(printable("  " * line.level + label)), *map(Text, cells))
+    return table
+
+
+def _raised(runs: Sequence[Results], lines: Sequence[Line]) -> list[str]:
+    """The known flags of what is shown, in the order of their marks."""
+    measured = (run["metrics"].get(line.metric, {"flags": ()}) for run in runs for line in lines)
+    flags = {flag for m in measured for flag in m["flags"]}
+    return sorted(flags & FLAGS.keys(), key=lambda flag: FLAGS[flag][0])
+
+
+def _is_attentiveness(lines: Sequence[Line]) -> bool:
+    """Whether one of these lines shows attentiveness."""
+    return any(line.metric.startswith("attentiveness/") for line in lines)
+
+
+def _terms(lines: Sequence[Line]) -> str:
+    """Explains the labels that do not explain themselves, in one line."""
+    of_lines = {term for line in lines for term in _terms_of(line.label)}
+    terms = [term for term in TERMS if term in of_lines]
+    return "; ".join(f"{term}: {TERMS[term]}" for term in terms) + "." * bool(terms)
+
+
+def _terms_of(label: str) -> list[str]:
+    """The terms in the label of a line: the longest one that it ends with, and the one that it begins with."""
+    ends = sorted((term for term in TERMS if f" {label}".endswith(f" {term}")), key=len)
+    begins = [term for term in TERMS if "..." in term and label.startswith(term.removesuffix("..."))]
+    return ends[-1:] + begins
+
+
+def _data(runs: Sequence[Results]) -> str:
+    """The data sets of which examples were predicted, and their splits; "" where only other data were predicted."""
+    data = dict.fromkeys(run["data"] for run in runs if run["counts"].get("examples", 1))
+    splits = dict.fromkeys(run["split"] for run in runs)
+    return f"{', '.join(data)}, {', '.join(splits)}" if data else ""
+
+
+def _asides(run: Results) -> str:
+    """Names the kinds of numbers that stand in results.json only."""
+    *words, last = dict.fromkeys(run["display"]["asides"])
+    text = f"{', '.join(words)} and {last}" if words else last
+    return f"{text[0].upper()}{text[1:]}: results.json"
+
+
+def different_examples(runs: Sequence[Results]) -> list[str]:
+    """A note for each section whose numbers rest on different examples in these runs."""
+    examples: dict[str, set[str]] = {}
+    for run in runs:
+        for heading, section in run["display"]["sections"].items():
+            examples.setdefault(heading, set()).update([section["examples"]] * bool(section["examples"]))
+    return [
+        f"The numbers below '{heading}' rest on different examples in these runs."
+        for heading, distinct in examples.items()
+        if len(distinct) > 1
+    ]
+
+
+def print_table(results: Mapping[str, Results], console: Console | None = None, title: str = TITLE) -> None:
+    """Print the numbers of one run, or the headlines of several side by side; in percent, but for ratios.
+
+    Args:
+        results: Folder to content of its results.json.
+        console: Where to print; the terminal by default.
+        title: Above the labels of the lines.
+    """
+    console, runs, several = console or Console(), list(results.values()), len(results) > 1
+    lines = _shown(runs)
+    console.print()
+    if data := _data(runs):
+        console.print(printable(data), style="bold", markup=False)
+    console.print(_table(runs, lines, title))
+    if terms := _terms(lines):
+        console.print(terms, highlight=False, markup=False)
+    for flag in _raised(runs, lines):
+        warning = WARNING if flag == NOT_ABOVE_MAJORITY and _is_attentiveness(lines) else ""
+        console.print(f"({FLAGS[flag][0]}) {FLAGS[flag][1]}.{warning}")
+    if not several and runs[0]["display"]["asides"]:
+        console.print(_asides(runs[0]), highlight=False, markup=False)
+    for note in dict.fromkeys([*different_examples(runs), *(run.get("note") for run in runs)]):
+        if note:
+            console.print(printable(f"Note: {note}"), markup=False)
+    for i, folder in enumerate(results, 1):
+        shown = printable(f"({i}) {folder}" if several else f"in {folder}")
+        console.print(shown, soft_wrap=True, highlight=False, markup=False)

@@ -1,0 +1,34 @@
+"""Where the four folders of the top level are: callbacks/, datamodules/, lightning_modules/ and configs/.
+
+In a clone, links in this folder lead to them; in an installed package they are here. Where git wrote small files in
+place of links, as on Windows, a finder leads to them.
+"""
+
+import sys
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+HERE = Path(__file__).parent
+LINKED = ("callbacks", "datamodules", "lightning_modules")  # and configs, which is no package
+
+
+def folder(name: str) -> Path:
+    """The folder of a room, such as "configs"."""
+    return (HERE.parent / name if (HERE / name).is_file() else HERE / name).resolve()
+
+
+class Finder:
+    """Finds ``heedful.callbacks`` and its like where a file holds what the link should be."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        package, _, room = name.partition(".")
+        if package != __package__ or room not in LINKED or not (HERE / room).is_file():
+            return None
+        return spec_from_file_location(name, folder(room) / "__init__.py")
+
+
+sys.meta_path.append(Finder)

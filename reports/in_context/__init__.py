@@ -1,1 +1,0 @@
-"""What ``python -m reports.in_context`` reads, computes and prints."""

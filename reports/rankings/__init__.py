@@ -1,1 +1,0 @@
-"""What ``python -m reports.ranking`` reads, computes and prints."""
