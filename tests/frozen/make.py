@@ -27,7 +27,7 @@ from transformers import BertConfig, BertForSequenceClassification, BertModel, B
 HELPERS = Path(__file__).parents[1] / "helpers"
 sys.path.insert(0, str(HELPERS))
 
-from fake_server import FakeServer, question_of, share_of  # noqa: E402
+from fake_server import FakeServer, answer_or_refusal  # noqa: E402
 
 QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
 LEARN = ["--model.backbone", "models/bert", "--model.max_length", "64", "--model.learning_rate", "0.003"]
@@ -83,16 +83,10 @@ def write_nlixy(folder: Path) -> None:
     (folder / "insertions.tsv").write_text("x_grammar\tx\ty\ty_grammar\tinsertion_rel\n" + "".join(rows))
 
 
-def answer(body: dict, n: int = 0) -> str:
-    """The text of the server: a label, or now and then a refusal, by the hash of the question."""
-    share = share_of(question_of(body))
-    return "I cannot say." if share > 0.9 else ("neutral" if share < 0.3 else "entailment")
-
-
 @contextmanager
 def answering() -> Iterator[dict[str, str]]:
     """The environment of a command that asks the server."""
-    with FakeServer(answer) as fake:
+    with FakeServer(answer_or_refusal) as fake:
         yield {"OPENAI_BASE_URL": fake.url, "OPENAI_API_KEY": "none"}
 
 

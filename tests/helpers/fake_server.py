@@ -39,6 +39,12 @@ def share_of(text: str) -> float:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
 
 
+def answer_or_refusal(body: Mapping[str, Any], n: int = 0) -> str:
+    """A rule: a label, or now and then a refusal, by the hash of the question. The frozen runs were made with it."""
+    share = share_of(question_of(body))
+    return "I cannot say." if share > 0.9 else ("neutral" if share < 0.3 else "entailment")
+
+
 class FakeServer:
     """Answers each request as ``rule(body, n)`` says, where n counts equal requests from 0.
 

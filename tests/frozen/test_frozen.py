@@ -1,0 +1,206 @@
+"""Runs that earlier versions wrote are loaded, scored again, resumed, compared and evaluated: README.md beside this."""
+
+import hashlib
+import json
+import re
+import shutil
+import sqlite3
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from transformers import AutoModelForSequenceClassification
+
+from heedful.cli import evaluation, training
+from heedful.lightning_modules import Encoder
+from heedful.records import HeedfulError
+from heedful.records.rows import read_rows, strings
+from heedful.records.storage.results import read_evaluation, read_results, read_run
+from heedful.records.storage.schema import SCHEMA
+from heedful.reports import compare, rescore
+from heedful.reports.runs import measured, settings
+
+from fake_server import FakeServer, answer_or_refusal
+
+HERE = Path(__file__).parent
+QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
+WRITTEN = ("plain", "counterfactual", "tables", "natural_logic", "endpoint", "whole")  # folders with results
+UNLIKE = ("schema", "format")  # names of the number of the schema
+NEAR = 1e-3  # between machines; on one kind of machine, with the versions that README.md names, the bits are the same
+
+
+@pytest.fixture(params=sorted(path.name for path in HERE.glob("schema_*")))
+def frozen(request, tmp_path, monkeypatch) -> Path:
+    """A copy of the folders of one schema, which is the working folder."""
+    folder = tmp_path / request.param
+    shutil.copytree(HERE / request.param, folder)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def run(main: Callable[[], None], *argv: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["heedful.py", *argv, *QUIET])
+        main()
+
+
+def column(rows: pa.Table, name: str) -> np.ndarray:
+    """Probabilities, or texts."""
+    if pa.types.is_string(rows.schema.field(name).type) or pa.types.is_dictionary(rows.schema.field(name).type):
+        return strings(rows, name)
+    return np.array([np.nan if p is None else max(p) for p in rows[name].to_pylist()])
+
+
+def assert_same_predictions(folder: Path, other: Path, evaluation: str) -> None:
+    """The rows are of the same examples, and a prediction differs at most where its probability was near another's."""
+    rows, others = (read_rows(path / "rows" / f"{evaluation}.parquet")[0] for path in (folder, other))
+    assert rows.num_rows == others.num_rows > 30
+    for name in ("uid", "intervention", "part", "variant", "draw", "gold", "partner", "content"):
+        assert rows[name].to_pylist() == others[name].to_pylist(), name
+    for name in ("p", "p2"):
+        np.testing.assert_allclose(column(rows, name), column(others, name), atol=NEAR)
+    for name, by in (("y", "p"), ("y2", "p2")):
+        differ = [a != b for a, b in zip(rows[name].to_pylist(), others[name].to_pylist(), strict=True)]
+        two = np.array([sorted(p)[-2:] if p else [0, 1] for p in rows[by].to_pylist()])
+        assert not np.any(np.array(differ) & (two[:, 1] - two[:, 0] > NEAR)), name
+
+
+def content(folder: str | Path) -> dict[str, Any]:
+    """results.json but for the number of its schema, which had another name."""
+    return {k: v for k, v in json.loads((Path(folder) / "results.json").read_text()).items() if k not in UNLIKE}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_results_rows_and_settings_are_read(frozen, name):
+    folder = Path("runs", name)
+    results = read_results(folder)
+    assert results["schema"] == SCHEMA
+    assert {k: v for k, v in results.items() if k != "schema"} == content(folder)
+    for evaluation_ in results["rows"]:
+        rows, metadata = read_evaluation(folder, evaluation_)
+        assert rows.num_rows
+        assert metadata["run"]["data"] == results["data"]
+    assert settings(folder)["model"]["class_path"].startswith("heedful.lightning_modules.")
+    assert settings(folder)["data"]["class_path"].startswith("heedful.datamodules.")
+    assert read_run(folder)["packages"]["torch"]
+    (one,) = measured([str(folder)])
+    assert one.data == results["data"]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_rows_give_the_same_results_again(frozen, name):
+    before = content(Path("runs", name))
+    text = rescore.rescored(Path("runs", name))
+    assert json.loads(text)["schema"] == SCHEMA
+    assert {k: v for k, v in json.loads(text).items() if k not in UNLIKE} == before
+    rescore.main([f"runs/{name}"])
+    assert content(Path("runs", name)) == before
+    assert rescore.rescored(Path("runs", name)) == text
+
+
+def test_two_runs_are_compared(frozen, capsys):
+    difference = compare.paired_difference("runs/plain", "runs/counterfactual")
+    shares = [content(f"runs/{name}")["metrics"]["accuracy/planted"]["value"] for name in ("plain", "counterfactual")]
+    assert difference.value == pytest.approx(shares[1] - shares[0])
+    compare.main(["runs/plain", "runs/counterfactual"])
+    told = capsys.readouterr().out
+    assert "counterfactual" in told
+    assert f"{100 * shares[0]:.2f}" in told
+
+
+def test_a_checkpoint_and_an_export_are_loaded(frozen):
+    folder = "runs/plain/checkpoints"
+    model = Encoder.load_from_checkpoint(f"{folder}/best.ckpt", backbone=f"{folder}/backbone", weights_only=True)
+    exported = AutoModelForSequenceClassification.from_pretrained(f"{folder}/backbone")
+    assert model.learned_parts == ("premise", "hypothesis")
+    weights = torch.load(f"{folder}/best.ckpt", weights_only=True)["state_dict"]
+    kept = {name.removeprefix("network."): value for name, value in weights.items()}
+    assert all(torch.equal(value, kept[name]) for name, value in exported.state_dict().items() if name in kept)
+    assert {"classifier.weight", "bert.embeddings.word_embeddings.weight"} <= kept.keys() & exported.state_dict().keys()
+
+
+def test_a_checkpoint_is_evaluated_as_before_and_in_the_same_folder(frozen):
+    (folder,) = Path("runs/plain/evaluations").iterdir()
+    kept = shutil.copytree(folder, frozen / "kept")
+    run(evaluation.main, "--checkpoint", "runs/plain", "--attentiveness.draws", "2")
+    assert [path.name for path in Path("runs/plain/evaluations").iterdir()] == [folder.name]
+    assert_same_predictions(kept, folder, "attentiveness")
+    assert content(folder)["counts"] == content(kept)["counts"]
+
+
+@pytest.mark.parametrize(("name", "evaluation_"), [("tables", "table_rows"), ("natural_logic", "natural_logic")])
+def test_an_evaluation_is_repeated_by_its_configuration(frozen, name, evaluation_):
+    run(evaluation.main, "--config", f"runs/{name}/config.yaml", "--output", "again")
+    assert_same_predictions(Path("runs", name), Path("again"), evaluation_)
+
+
+def test_a_training_run_is_repeated_by_its_configuration(frozen):
+    run(training.main, "--config", "runs/plain/config.yaml", "--output", "again")
+    assert_same_predictions(Path("runs/plain"), Path("again"), "attentiveness")
+
+
+def move_answers(cache: Path, url: str) -> None:
+    """Let the answers be those of the server at an address."""
+    with sqlite3.connect(cache) as file:
+        for (text,) in file.execute("SELECT request FROM answers").fetchall():
+            moved = re.sub(r"http://127.0.0.1:\d+/v1", url, text)
+            key = hashlib.sha256(moved.encode()).hexdigest()
+            file.execute("UPDATE answers SET request = ?, key = ? WHERE request = ?", (moved, key, text))
+    file.close()
+
+
+def test_answers_of_a_server_are_found_in_the_cache(frozen, monkeypatch):
+    pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
+    with FakeServer(answer_or_refusal) as fake:
+        move_answers(Path("answers.sqlite"), fake.url)
+        monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
+        run(evaluation.main, "--config", "runs/endpoint/config.yaml", "--output", "again")
+        assert len(fake.requests) == 1  # a run asks its first question anew
+    for evaluation_ in ("accuracy", "attentiveness"):
+        assert read_rows(f"again/rows/{evaluation_}.parquet")[0].equals(
+            read_rows(f"runs/endpoint/rows/{evaluation_}.parquet")[0]
+        )
+
+
+def test_a_run_that_was_killed_goes_on_to_the_end_of_the_one_that_was_not(frozen):
+    run(training.main, "--resume", "runs/killed")
+    assert_same_predictions(Path("runs/killed"), Path("runs/whole"), "attentiveness")
+    assert content("runs/killed")["metrics"].keys() == content("runs/whole")["metrics"].keys()
+    assert read_run("runs/killed")["finished"]
+
+
+def test_a_finished_run_is_shown_and_stays_as_it_is(frozen, capsys):
+    before = {path: path.read_bytes() for path in Path("runs/plain").rglob("*") if path.is_file()}
+    with pytest.raises(SystemExit) as ended:
+        run(training.main, "--resume", "runs/plain")
+    assert ended.value.code == 0
+    assert "runs/plain is finished" in capsys.readouterr().out
+    assert before == {path: path.read_bytes() for path in before}
+
+
+def test_a_model_goes_on_learning(frozen):
+    run(
+        training.main,
+        "--init_from",
+        "runs/plain",
+        "--data.n_train",
+        "32",
+        "--data.n_validation",
+        "16",
+        "--output",
+        "on",
+    )
+    assert (frozen / "on" / "results.json").is_file()
+
+
+@pytest.mark.parametrize("file", ["results.json", "run.json"])
+def test_a_later_schema_is_refused_by_name(frozen, file):
+    path = Path("runs/plain") / file
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": SCHEMA + 1}))
+    with pytest.raises(HeedfulError, match=f"{file} has the schema {SCHEMA + 1}.*install the version that wrote it"):
+        (read_results if file == "results.json" else read_run)("runs/plain")
