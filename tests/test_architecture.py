@@ -170,6 +170,19 @@ def test_the_ground_floors_know_no_lightning_and_no_torch(name):
     assert not used & {"pytorch_lightning", "lightning", "torch", "transformers"}
 
 
+def test_libraries_that_few_runs_need_are_imported_by_the_functions_that_need_them():
+    few = {"timm", "matplotlib", "datasets", "shap", "openai", "captum", "lime", "peft", "spacy", "gguf"}
+    early = {
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in FILES
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for module in ([alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module])
+        if package(module) in few
+    }
+    assert not early
+
+
 def test_data_modules_know_no_tokenizer():
     used = {package(f.module) for path in FILES if package(module_of(path)) == "datamodules" for f in imports(path)}
     assert "transformers" not in used

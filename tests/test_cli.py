@@ -65,6 +65,27 @@ def test_a_saved_config_with_short_forms_on_top(monkeypatch, tmp_path):
     assert (other.datamodule.name, other.model_name) == ("mnli", "bert")
 
 
+@pytest.mark.parametrize("room", ["", "heedful.datamodules.", "datamodules."])  # in short, in full, as once written
+def test_a_class_is_named_in_short_in_full_or_as_earlier_versions_did(monkeypatch, tmp_path, room):
+    (tmp_path / "mine.yaml").write_text(f"class_path: {room}Planted\ninit_args: {{n_train: 7, n_validation: 5}}\n")
+    for argv in (["--data", str(tmp_path / "mine.yaml")], ["--data", f"{room}Planted", "--data.n_train", "7"]):
+        made = parse(monkeypatch, argv)
+        assert made.config.data.class_path == "heedful.datamodules.Planted"
+        assert made.datamodule.sizes["train"] == 7
+    (tmp_path / "whole.yaml").write_text(f"data: {{class_path: {room}Planted, init_args: {{n_train: 7}}}}\n")
+    assert parse(monkeypatch, ["--config", str(tmp_path / "whole.yaml")]).datamodule.sizes["train"] == 7
+
+
+def test_a_name_may_be_of_a_file_in_the_working_folder(monkeypatch, tmp_path):
+    (tmp_path / "configs" / "data").mkdir(parents=True)
+    (tmp_path / "configs" / "data" / "mine.yaml").write_text("class_path: Planted\ninit_args: {n_train: 7}\n")
+    monkeypatch.chdir(tmp_path)
+    assert parse(monkeypatch, ["--data", "mine"]).datamodule.sizes["train"] == 7
+    assert "mine" in names("data")
+    with pytest.raises(HeedfulError, match="--data mines: unknown; known are .*mine, mnli"):
+        parse(monkeypatch, ["--data", "mines"])
+
+
 def test_a_config_may_change_settings_of_what_a_short_form_names(monkeypatch, tmp_path):
     (tmp_path / "small.yaml").write_text("data: {init_args: {batch_size: 8}}\n")
     made = parse(

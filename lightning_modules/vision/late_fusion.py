@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import timm
 import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
@@ -32,8 +31,15 @@ def _are_channels(value: Any, least: float) -> bool:
     return len(value) == 3 and all(type(v) in (int, float) and least < v < math.inf for v in value)
 
 
+def _is_architecture(value: Any) -> bool:
+    """Whether timm knows a backbone of that name."""
+    import timm
+
+    return timm.is_model(value)
+
+
 SOUND: dict[str, Callable[[Any], bool]] = {  # what that file says, and when it can be
-    "architecture": timm.is_model,
+    "architecture": _is_architecture,
     "image_size": lambda value: len(value) == 2 and all(map(is_size, value)),
     "interpolation": lambda value: value.upper() in Image.Resampling.__members__,
     "mean": lambda value: _are_channels(value, -math.inf),
@@ -145,11 +151,13 @@ class LateFusion(PictureClassifier):
             return found
         self.vision = self.vision or VISION
         name = _architecture(self.vision)
-        if not timm.is_model(name):
+        if not _is_architecture(name):
             raise HeedfulError(
                 f"§model.vision {self.vision}: neither {', '.join(PACKAGED)} nor a name that timm knows."
             )
-        known = timm.get_pretrained_cfg(name)
+        from timm import get_pretrained_cfg
+
+        known = get_pretrained_cfg(name)
         return {
             "architecture": name,
             "image_size": list(self.image_size or known.input_size[1:]),
@@ -196,6 +204,8 @@ class LateFusion(PictureClassifier):
         return network
 
     def _vision(self, new: bool) -> nn.Module:
+        import timm
+
         name, packaged = self.settings["architecture"], PACKAGED.get(self.vision)
         from_hub = new and packaged is None
         try:

@@ -1,0 +1,27 @@
+"""Which file a short name stands for."""
+
+import pytest
+
+from heedful.records.storage.named_configs import named_configs
+from heedful.rooms import folder
+
+
+@pytest.mark.parametrize("kind", ["data", "model", "experiment", "suite"])
+def test_the_package_has_its_own(monkeypatch, tmp_path, kind):
+    monkeypatch.chdir(tmp_path)
+    files = named_configs(kind)
+    assert list(files) == sorted(path.stem for path in (folder("configs") / kind).iterdir())
+    assert all(path.is_file() for path in files.values())
+
+
+def test_a_file_of_the_working_folder_comes_first(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "configs" / "data").mkdir(parents=True)
+    for name in ("mnli", "mine"):
+        (tmp_path / "configs" / "data" / f"{name}.yaml").write_text("class_path: PairedText\n")
+    files = named_configs("data")
+    assert {name: files[name].resolve() for name in ("mnli", "mine")} == {
+        name: tmp_path / "configs" / "data" / f"{name}.yaml" for name in ("mnli", "mine")
+    }
+    assert files["rte"] == folder("configs") / "data" / "rte.yaml"
+    assert list(named_configs("model")) == sorted(path.stem for path in (folder("configs") / "model").iterdir())

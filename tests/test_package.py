@@ -1,0 +1,111 @@
+"""The package as users import it: lazy, with names that stay what they are, and found by tools that only read it."""
+
+import json
+import os
+import pkgutil
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import jedi
+import pytest
+
+import heedful
+from heedful import rooms
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("torch", "pytorch_lightning", "transformers", "timm", "matplotlib", "datasets", "PIL", "shap", "openai")
+LIGHT = (
+    "heedful.records",
+    "heedful.interventions",
+    "heedful.metrics",
+    "heedful.reports.compare",
+    "heedful.reports.rescore",
+)
+FUNCTIONS = ("measure", "train", "evaluate")  # of the public interface, there or to come
+
+
+def fresh(code: str, folder: Path = ROOT) -> str:
+    """What a new interpreter prints, which finds the package in a folder."""
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+@pytest.mark.parametrize("module", ["heedful", *LIGHT])
+def test_importing_it_loads_nothing_heavy(module):
+    code = f"import sys, json, {module}; print(json.dumps(sorted(set({HEAVY}) & set(sys.modules))))"
+    assert json.loads(fresh(code)) == []
+
+
+def test_importing_it_loads_no_room():
+    code = "import sys, heedful; print(*sorted(name for name in sys.modules if name.startswith('heedful')))"
+    assert fresh(code).split() == ["heedful", "heedful.rooms", "heedful.torchvision_fix"]
+
+
+def modules() -> Iterator[str]:
+    """All modules of the package but for those that are commands."""
+    for found in pkgutil.walk_packages(heedful.__path__, "heedful."):
+        if not found.name.endswith("__main__"):
+            yield found.name
+
+
+def test_public_names_stay_what_they_are_after_every_module_was_imported():
+    before = {name: getattr(heedful, name) for name in heedful.__all__}
+    names = list(modules())
+    assert len(names) > 200
+    for name in names:
+        import_module(name)
+    assert {name: getattr(heedful, name) for name in heedful.__all__} == before
+    assert not [name for name, value in before.items() if isinstance(value, ModuleType)]
+    assert not [name for name in FUNCTIONS if f"heedful.{name}" in sys.modules]
+    assert set(heedful.__all__) <= set(dir(heedful))
+
+
+def test_a_name_that_is_not_there_is_named():
+    with pytest.raises(AttributeError, match="'heedful' has no attribute 'measures'"):
+        heedful.measures  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("line", "file"),
+    [
+        ("from heedful import read_rows", "heedful/records/rows.py"),
+        ("from heedful.records import Task", "heedful/records/task.py"),
+        ("from heedful.interventions import Swap", "heedful/interventions/swap.py"),
+        ("from heedful.metrics.attentiveness import METRIC", "heedful/metrics/attentiveness.py"),
+        ("from heedful.reports.compare import averaged", "heedful/reports/compare.py"),
+        ("from heedful.cli.short_forms import expand", "heedful/cli/short_forms.py"),
+        ("from heedful.datamodules import PairedText", "datamodules/text.py"),
+        ("from heedful.lightning_modules import Encoder", "lightning_modules/text/encoder.py"),
+        ("from heedful.callbacks import Engine", "callbacks/engine/engine.py"),
+        ("from heedful.callbacks.outputs.board import Board", "callbacks/outputs/board.py"),
+    ],
+)
+def test_an_editor_goes_to_the_definition(line, file):
+    script = jedi.Script(
+        line, path=ROOT / "tests" / "some.py", project=jedi.Project(ROOT, load_unsafe_extensions=False)
+    )
+    (found,) = script.goto(1, len(line), follow_imports=True)
+    assert found.module_path.resolve() == ROOT / file
+    assert found.line > 1
+
+
+def test_a_checkout_without_links_finds_its_rooms(tmp_path):
+    """As git makes it where there are none: files that hold what the link would."""
+    (tmp_path / "heedful").mkdir()
+    for name in ("rooms.py", "torchvision_fix.py", "__init__.py"):
+        shutil.copy(ROOT / "heedful" / name, tmp_path / "heedful" / name)
+    for name in (*rooms.LINKED, "configs"):
+        (tmp_path / "heedful" / name).write_text(f"../{name}")
+        (tmp_path / name).mkdir()
+    (tmp_path / "callbacks" / "__init__.py").write_text("from heedful.callbacks.board import NAME")
+    (tmp_path / "callbacks" / "board.py").write_text("NAME = __name__")
+    code = "from heedful import callbacks, rooms; print(callbacks.NAME, rooms.folder('configs'), callbacks.__file__)"
+    expected = ["heedful.callbacks.board", str(tmp_path / "configs"), str(tmp_path / "callbacks" / "__init__.py")]
+    assert fresh(code, tmp_path).split() == expected
