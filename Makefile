@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := runs/demo
 DATA ?= data
 
-.PHONY: help install demo test suite-msgs suite-hans suite-paws lint format clean
+.PHONY: help install demo test types installed suite-msgs suite-hans suite-paws lint format clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -28,6 +28,12 @@ demo: install  ## Train MiniLM twice on the embedded data, plainly and with coun
 
 test: install  ## Run the tests
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+types: install  ## Check types
+	$(BIN)/mypy
+
+installed: install  ## Test the package as it is installed: a wheel, and editable
+	$(BIN)/python -m pytest -m slow tests/slow/test_installed.py
 
 suite-msgs:  ## Train, attribute and rank models of MSGS: make suite-msgs DATA=DIR; a stopped one goes on
 suite-hans:  ## The same of HANS
