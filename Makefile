@@ -39,7 +39,7 @@ suite-msgs:  ## Train, attribute and rank models of MSGS: make suite-msgs DATA=D
 suite-hans:  ## The same of HANS
 suite-paws:  ## The same of PAWS
 suite-msgs suite-hans suite-paws: install
-	$(BIN)/python -m heedful.cli.suite configs/suite/$(@:suite-%=%).yaml --data_path $(DATA)
+	$(BIN)/python -m heedful.cli.suite $(@:suite-%=%) --data_path $(DATA)
 
 lint: install  ## Check style
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """What the engine costs beside the model: a whole evaluation with a network that costs nothing, by stage.
 
-python -m benchmarks.engine --data DIR/mnli --sizes 20000 200000 --before b7ea1a0
+python -m benchmarks.engine --data DIR/mnli --sizes 20000 200000 --before cea0841
 
 The evaluation is the exhaustive one of evaluate.py: base predictions, null control of all pairs, five draws, rows,
 metrics with intervals, files. Every run is a group of new processes, each with one thread. "before" is the code of an
@@ -26,7 +26,7 @@ from benchmarks.measure import Spread, arguments, machine_line, parse, progress,
 from heedful.records import read_json
 
 ROOT = Path(__file__).parents[1]
-BEFORE = "b7ea1a0"  # each changed example was a Python object
+BEFORE = "cea0841"  # the first commit that has the names that engine_worker.py takes
 SAME = ("accuracy/", "null/")  # metrics that depend on no draw begin so
 Ranks = list[dict[str, Any]]  # what the processes of one run found
 

@@ -57,21 +57,11 @@ STAGES = {  # stage: what belongs to it in this checkout, as module:name
     ),
     "metrics": ("heedful.reports.results:score",),
     "files": ("heedful.records.storage.results:write_results",),
-    "engine, else": ("callbacks:Engine.on_validation_epoch_end", "callbacks:Engine.on_validation_batch_end"),
+    "engine, else": (
+        "heedful.callbacks:Engine.on_validation_epoch_end",
+        "heedful.callbacks:Engine.on_validation_batch_end",
+    ),
     "base loop": ("pytorch_lightning:Trainer.validate",),
-}
-EARLIER = {  # and in the commit that it is compared with, where that differs
-    "draw": ("heedful.callbacks.engine.experiment:Experiment._blocks",),
-    "assemble": ("heedful.datamodules.base.collate:Collate.__call__",),
-    "rows": (
-        "heedful.callbacks.engine.experiment:Experiment._rows",
-        "heedful.callbacks.engine.experiment:Experiment._base_rows",
-        "heedful.records.rows:sort_rows",
-    ),
-    "gather": (
-        "heedful.callbacks.engine.experiment:gather_rows",
-        "heedful.callbacks.engine.experiment:gather_predictions",
-    ),
 }
 
 
@@ -106,7 +96,7 @@ class Stages:
     a function returns belongs to the stage of the function. Each thread has stages of its own, whose times are added.
 
     Args:
-        *named: Each: stage to what belongs to it.
+        named: Stage to what belongs to it, as module:name.
         clock: Says how much wall and CPU time has passed.
 
     Attributes:
@@ -114,17 +104,16 @@ class Stages:
         seconds: Stage to seconds: [wall, CPU].
     """
 
-    def __init__(self, *named: dict[str, tuple[str, ...]], clock: Callable[[], tuple[float, float]] = passed) -> None:
+    def __init__(self, named: dict[str, tuple[str, ...]], clock: Callable[[], tuple[float, float]] = passed) -> None:
         self.named, self.clock, self.missing = named, clock, []
-        self.seconds = {stage: [0.0, 0.0] for names in named for stage in names}
+        self.seconds = {stage: [0.0, 0.0] for stage in named}
         self._of_thread = threading.local()
         self._undo = contextlib.ExitStack()
 
     def __enter__(self) -> "Stages":
-        for stages in self.named:
-            for stage, names in stages.items():
-                for name in names:
-                    self._wrap(stage, name)
+        for stage, names in self.named.items():
+            for name in names:
+                self._wrap(stage, name)
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -208,7 +197,7 @@ def evaluate(folder: str, draws: int, processes: int = 1) -> dict[str, Any]:
     module.processor.lengths(data.pool)
     found = {"pairs": len(data.pool), "reading": read - start, "tokenising": time.perf_counter() - read}
     settings = {"devices": processes, "strategy": "ddp"} if processes > 1 else {}
-    with tempfile.TemporaryDirectory() as runs, Stages(STAGES, EARLIER) as stages:
+    with tempfile.TemporaryDirectory() as runs, Stages(STAGES) as stages:
         run = Path(runs, "run")
         if processes > 1:
             meet(processes)  # whoever is ready first does not wait within the time

@@ -1,7 +1,7 @@
 """Train, measure and rank the models of a suite; what is finished is not done again.
 
-python -m heedful.cli.suite configs/suite/msgs.yaml --data_path DIR              DIR: the folder of all data
-python -m heedful.cli.suite configs/suite/msgs.yaml --data_path DIR --only train,morph
+python -m heedful.cli.suite msgs --data_path DIR              DIR: the folder of all data
+python -m heedful.cli.suite msgs --data_path DIR --only train,morph
 python -m heedful.cli.suite FILE --data_path DIR --output runs/suites/msgs --evaluations accuracy
 """
 
@@ -13,13 +13,14 @@ from heedful.cli.suite.plan import EVALUATIONS, Suite
 from heedful.cli.suite.running import run
 from heedful.records import HeedfulError, run_command, stopping
 from heedful.records.storage.claim import claim
+from heedful.records.storage.named_configs import named_configs
 
 NAME = "suite"
 
 
 def main(argv: list[str]) -> None:
     options = _parser().parse_args(argv)
-    suite = Suite(Path(options.suite), options.data_path)
+    suite = Suite(named_configs("suite").get(options.suite, Path(options.suite)), options.data_path)
     output = Path(options.output or Path("runs", "suites", suite.name))
     every = suite.steps(output, options.evaluations)
     steps = every
@@ -42,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("suite", help="the YAML file of the suite")
+    parser.add_argument("suite", help=f"the YAML file of the suite, or one of {', '.join(named_configs('suite'))}")
     parser.add_argument("--data_path", help="folder of all data, $DATA in the file")
     parser.add_argument("--output", help="folder of the suite; by default runs/suites/NAME")
     parser.add_argument("--only", help="some steps: train, evaluate, rank, or names of sets and models, with commas")

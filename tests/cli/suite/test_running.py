@@ -198,6 +198,19 @@ def test_the_ranking_reads_all_sets(lab, tmp_path, capfd):
     assert (out / "ranking.txt").read_text() == ranked
 
 
+def test_a_suite_may_be_named(lab, tmp_path, monkeypatch):
+    lab()
+    (tmp_path / "configs" / "suite").mkdir(parents=True)
+    (tmp_path / "own.yaml").rename(tmp_path / "configs" / "suite" / "mine.yaml")
+    (tmp_path / "calls").write_text("")
+    monkeypatch.chdir(tmp_path)
+    command.main(["mine", "--evaluations", "accuracy"])
+    assert (tmp_path / "calls").read_text().splitlines() == ALL
+    assert (tmp_path / "runs" / "suites" / "mine" / "one" / "base" / "run.json").is_file()
+    with pytest.raises(HeedfulError, match="mines"):
+        command.main(["mines"])
+
+
 def test_help_names_the_command(capsys):
     with pytest.raises(SystemExit) as stopped:
         command.main(["--help"])
