@@ -4,14 +4,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.records.errors import HeedfulError
-from heedful.records.example import Example, Part
+from heedful.records.example import Example, Part, as_text
 from heedful.records.parts.picture import Picture
 from heedful.records.pool.contents import KINDS, content_id, fingerprint, identities, keys, kinds_of
 from heedful.records.pool.groups import partners, related
@@ -149,8 +149,16 @@ class Examples(Sequence[Example]):
     def __len__(self) -> int:
         return self.table.num_rows
 
-    def __getitem__(self, key: int | str) -> Example:
-        """The example at a position, or with a uid."""
+    @overload
+    def __getitem__(self, key: int | str) -> Example: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> "Examples": ...
+
+    def __getitem__(self, key: int | str | slice) -> "Example | Examples":
+        """The example at a position, or with a uid; the examples of a slice."""
+        if isinstance(key, slice):
+            return self.take(range(len(self))[key])
         i = self.position(key) if isinstance(key, str) else range(len(self))[key]
         row = self._row(i)
         return Example(
@@ -167,9 +175,9 @@ class Examples(Sequence[Example]):
     def _decoder(self, name: str) -> Callable[[str], Part] | None:
         """The function that reads the values of a table column, if they are not texts."""
         kind = self.kinds.get(name.removeprefix("parts.")) if name.startswith("parts.") else None
-        return kind and KINDS[kind].decode
+        return KINDS[kind].decode if kind else None
 
-    def _part(self, name: str, text: str | None) -> Part | None:
+    def _part(self, name: str, text: str) -> Part:
         decode = self._decoder(name)
         return decode(text) if decode else text
 
@@ -201,7 +209,7 @@ class Examples(Sequence[Example]):
     @cached_property
     def uid_keys(self) -> np.ndarray:
         """A 64-bit hash of each uid (:func:`keys`): uint64 [examples]."""
-        return keys(self.column("uid"))
+        return keys(self._texts("uid"))
 
     @cached_property
     def _positions(self) -> tuple[np.ndarray, np.ndarray]:
@@ -258,7 +266,13 @@ class Examples(Sequence[Example]):
 
     def uid(self, i: int) -> str:
         """The uid at a position."""
-        return self.value("uid", i)
+        return as_text(self.value("uid", i))
+
+    def part(self, name: str, i: int) -> Part:
+        """The content of a part at a position."""
+        batch, offset = self._place(int(i))
+        column = f"parts.{name}"
+        return self._part(column, self._columns[batch][column][offset].as_py())
 
     def value(self, name: str, i: int) -> Part | None:
         """The value of a table column at a position."""
@@ -283,9 +297,12 @@ class Examples(Sequence[Example]):
     def column(self, name: str) -> Iterator[Part | None]:
         """Values of a table column (``uid``, ``label``, ``parts.<name>``, ...), in the order of positions."""
         decode = self._decoder(name)
+        texts = self._texts(name)
+        return map(decode, texts) if decode else texts
+
+    def _texts(self, name: str) -> Iterator[str]:
         for batch in self.table.select([name]).to_batches(max_chunksize=BATCH):
-            values = batch[0].to_pylist()
-            yield from map(decode, values) if decode else values
+            yield from batch[0].to_pylist()
 
     def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
         """The examples at these positions, in this order. Raises IndexError for one that is not there."""

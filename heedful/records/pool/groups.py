@@ -45,8 +45,8 @@ def _names(table: pa.Table, kind: str) -> list[str]:
 def _group_keys(table: pa.Table, names: Sequence[str]) -> np.ndarray:
     """Numbers that are equal for equal groups: uint64 [names, examples]."""
     columns = [table[f"groups.{name}"] for name in names]
-    digits = [digest_keys(column) for column in columns]
-    if all(numbers is not None for numbers in digits):
+    digits = [numbers for column in columns if (numbers := digest_keys(column)) is not None]
+    if len(digits) == len(columns):
         return np.stack(digits)
     return np.stack([_keys(column) for column in columns])
 

@@ -35,7 +35,9 @@ class Related:
 
     def share(self, i: np.ndarray | int, j: np.ndarray | slice) -> np.ndarray:
         """Whether positions ``i`` share a value with positions ``j``: bool [positions]."""
-        shared = False if self._within is None else self._within[i] != self._within[j]
+        shared: np.ndarray = np.zeros((), dtype=bool)
+        if self._within is not None:
+            shared = self._within[i] != self._within[j]
         for rows in self._rows:
             first, second = ([self.codes[row][positions] for row in rows] for positions in (i, j))
             for a in first:
@@ -77,4 +79,5 @@ def _with_one_more(
         owners = positions[chosen]
         numbers = sets[chosen] * np.int64(codes.max() + 1) + codes[row].take(owners)
         larger.append((np.full(len(owners), row), owners, numbers))
-    return tuple(np.concatenate(columns) for columns in zip(*larger, strict=True))
+    all_last, all_positions, all_sets = (np.concatenate(columns) for columns in zip(*larger, strict=True))
+    return all_last, all_positions, all_sets

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,15 @@ from heedful.records.storage.files import as_json, atomic_path, open_file, read_
 from heedful.records.storage.schema import of_today
 
 RESULTS, RUN = "results.json", "run.json"
-TYPES = {"data": str, "split": str, "seed": int, "metrics": dict, "names": dict, "counts": dict, "display": dict}
+TYPES: dict[str, type | UnionType] = {
+    "data": str,
+    "split": str,
+    "seed": int,
+    "metrics": dict,
+    "names": dict,
+    "counts": dict,
+    "display": dict,
+}
 TYPES |= {"note": str | None, "rows": dict}
 DISPLAY = {"lines": list, "asides": list, "sections": dict}
 LINE = Line("accuracy/mnli", "accuracy")
