@@ -64,7 +64,7 @@ class Changes:
         if chosen.all():
             return self
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("lenders", "examples")}
-        kept = {
+        kept: dict[str, Any] = {
             name: value
             if isinstance(value, str)
             else value.filter(chosen)

@@ -46,8 +46,8 @@ class Design:
                 f"Natural-logic examples need the column {missing[0]!r}; there are {', '.join(pool.meta)}."
             )
         self.pool = pool
-        columns = {name: list(pool.column(f"meta.{name}")) for name in VARIABLES[:4]}
-        columns["gold"] = list(pool.column("label"))
+        columns = {name: pool.table[f"meta.{name}"].to_pylist() for name in VARIABLES[:4]}
+        columns["gold"] = pool.table["label"].to_pylist()
         self.codes = np.stack([_codes(columns[name]) for name in VARIABLES])
         neither = ~np.isin(columns["monotonicity"], MONOTONE)
         unknown = ~neither & ~np.isin(columns["relation"], RELATED)

@@ -33,7 +33,7 @@ class Families:
         shared = part.split("+")
         self.others = tuple(name for name in pool.parts if name not in shared)
         self._content = numbered(pool.table, [f"groups.{name}" for name in self.others])
-        golds = list(pool.column("label"))
+        golds: list[str | None] = pool.table["label"].to_pylist()
         asks_for_another = [
             gold is not None and (default is None or not kind.score(default, kind.parse_gold(gold))) for gold in golds
         ]

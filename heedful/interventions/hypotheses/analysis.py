@@ -128,8 +128,11 @@ class Analyser(Protocol):
         knows_entities: Whether it finds entities.
     """
 
-    name: str
-    knows_entities: bool
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def knows_entities(self) -> bool: ...
 
     def analyse(self, text: str) -> Analysis:
         """Analyse a text."""
@@ -207,7 +210,7 @@ def _dates(text: str) -> tuple[Date, ...]:
 def _is_name(left: str) -> bool:
     """Whether a year belongs to a name, as in "the War of 1812"."""
     found = re.search(r"([A-Z]\w+) of $", left)
-    return bool(found) and found[1] not in MONTHS and found[1].lower() not in SEASONS
+    return found is not None and found[1] not in MONTHS and found[1].lower() not in SEASONS
 
 
 def _numbers(text: str, dates: tuple[Date, ...]) -> tuple[Number, ...]:

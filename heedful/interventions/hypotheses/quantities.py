@@ -191,7 +191,7 @@ def directly(text: str, start: int) -> bool:
 def _half_and_double(value: Decimal) -> list[Decimal]:
     """Half where that is above 1 and has no more decimals, and double."""
     half = value / 2
-    exact = half == half.quantize(value) if value.as_tuple().exponent < 0 else half == half.to_integral_value()
+    exact = half == half.quantize(value) if int(value.as_tuple().exponent) < 0 else half == half.to_integral_value()
     return ([half] if exact and half > 1 else []) + [value * 2]
 
 

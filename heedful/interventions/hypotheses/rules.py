@@ -41,7 +41,8 @@ def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
     Preserved: "was not" becomes "wasn't", or the other way round.
     """
-    text, negations, changes = claim.text, claim.found.negations, []
+    text, negations = claim.text, claim.found.negations
+    changes: list[Edits] = []
     if not flip:
         for m in NEGATED.finditer(text):
             new = m[1] + ("n't" if m[2] == " not" else " not")
@@ -66,7 +67,7 @@ def quantifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edit
     if flip and len(claim.found.quantifiers) > 1:  # "some nations sent several athletes"
         return []
     scale = NONE if flip else WEAKER if claim.entailed else STRONGER
-    changes = []
+    changes: list[Edits] = []
     for start, end, word in claim.found.quantifiers:
         new = scale.get(word)
         if new and claim.free(start, end) and _quantifies(claim.text, start, end, word):
@@ -87,8 +88,9 @@ RULES: dict[str, Rule] = {
 
 def _quantifies(text: str, start: int, end: int, word: str) -> bool:
     """Whether these words stand for how many, and not in "of all time", "as many as", "the most awards"."""
-    previous, following = before(text, start), re.match(r"\s+([\w-]+)", text[end:])
-    following = following[1].lower() if following else ""
+    previous = before(text, start)
+    next_word = re.match(r"\s+([\w-]+)", text[end:])
+    following = next_word[1].lower() if next_word else ""
     if previous in NO_COUNT or TIME.fullmatch(following) or (word == "most" and previous):
         return False
     if word in PLURAL:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heedful.records import Examples, HeedfulError, Table
+from heedful.records.example import as_table, as_text
 from heedful.records.parts.table import Row
 
 WORD = re.compile(r"\w+")
@@ -129,13 +130,13 @@ class Donors:
         if part not in pool.tables:
             raise HeedfulError(f"The part {part} is no table.")
         self._name = table_column(pool, part)
-        ids = list(pool.column(self._name))
-        kinds = list(pool.column("meta.category")) if "category" in pool.meta else [None] * len(ids)
+        ids = pool.table[self._name].to_pylist()
+        kinds = pool.table["meta.category"].to_pylist() if "category" in pool.meta else [None] * len(ids)
         first: dict[str, int] = {}
         for i in pool.uid_order.tolist():
             first.setdefault(ids[i], i)
         self._kind = {table: kinds[i] or None for table, i in first.items()}  # None: not known
-        self._own = {table: pool.value(f"parts.{part}", i) for table, i in first.items()}
+        self._own = {table: as_table(pool.part(part, i)) for table, i in first.items()}
         uids, everyone = {table: pool.uid(i) for table, i in first.items()}, None in self._kind.values()
         rows, values = [], []
         for table in first:  # in the order of uids
@@ -148,7 +149,7 @@ class Donors:
 
     def table_id(self, pool: Examples, i: int) -> str:
         """Which table the example at a position has."""
-        return pool.value(self._name, i)
+        return as_text(pool.value(self._name, i))
 
     def row(self, table: str, keys: Collection[str], rng: np.random.Generator) -> Loan | None:
         """A row of another table of the same category (of any, where it is not known), uniformly over their rows.

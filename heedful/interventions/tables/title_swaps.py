@@ -13,6 +13,7 @@ from heedful.interventions.hypotheses.perturb import Source
 from heedful.interventions.tables.statements import SCORED, Statement, alike, move_title, why_not
 from heedful.interventions.tables.title_expressions import title_forms
 from heedful.records import Changed, Examples, Table, generator
+from heedful.records.example import as_table, as_text
 from heedful.records.pool.contents import content_id
 
 
@@ -67,6 +68,7 @@ class SwapTitle(EachExample):
         lenders = self._lenders(statement.table)
         lender = lenders[int(generator(seed, self.name, self.version, uid, draw).integers(len(lenders)))]
         moved = move_title(statement, lender.table)
+        assert moved is not None, "there is no reason against any of the lenders"
         new = {self.source.table: moved.statement.table, self.source.hypothesis: moved.statement.hypothesis}
         example = replace(
             base,
@@ -78,13 +80,14 @@ class SwapTitle(EachExample):
 
     def _statement(self, uid: str) -> Statement:
         example = self.source.pool[uid]
-        return Statement(uid, example.parts[self.source.table], example.parts[self.source.hypothesis], example.label)
+        table = as_table(example.parts[self.source.table])
+        return Statement(uid, table, as_text(example.parts[self.source.hypothesis]), example.label)
 
     @cached_property
     def _tables(self) -> list[Lender]:
         """The different tables of the pool by ascending uid."""
         pool, column = self.source.pool, f"parts.{self.source.table}"
-        tables = list(pool.column(column))
+        tables = [as_table(table) for table in pool.column(column)]
         first: dict[Table, str] = {}
         for i in pool.uid_order.tolist():
             first.setdefault(tables[i], pool.uid(i))
