@@ -118,15 +118,19 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation")
     parser.add_argument("--format", choices=list(FORMATS), help="print the tables in this format")
     options = parser.parse_args(arguments)
-    runs, console = measured(options.runs), Console()
+    runs = measured(options.runs)
+    console = Console()
     made = {heading: cells for heading, make in TABLES.items() if (cells := make(runs))}
     if not made:
         raise HeedfulError("These folders hold no accuracy, no attentiveness and no scores of one part alone.")
-    for k, (heading, cells) in enumerate(made.items()):
-        if options.format:
-            (_, *across), rows = table(cells)
-            print("\n" * bool(k) + table_text([f"{heading}, %", *across], rows, options.format), end="")
-        else:
+    if options.format:
+        texts = []
+        for heading, cells in made.items():
+            header, rows = table(cells)
+            texts.append(table_text([f"{heading}, %", *header[1:]], rows, options.format))
+        print("\n".join(texts), end="")
+    else:
+        for heading, cells in made.items():
             _print(heading, cells, console)
     for note in notes(runs):
         Console(stderr=bool(options.format)).print(printable(note), markup=False, highlight=False)

@@ -150,6 +150,16 @@ def _points(m: Measurement) -> str:
     return f"{value:+.1f} points ({low:+.1f} to {high:+.1f})"
 
 
+def _unusable(measurements: Mapping[str, Measurement]) -> str | None:
+    """Why the first interval that decides nothing does not, if there is one."""
+    for name, m in measurements.items():
+        if m.ci95 is None:
+            return m.reason
+        if {NO_WIDTH, FEW_CLUSTERS} <= set(m.flags):
+            return f"the interval of {name} over few tables has no width"
+    return None
+
+
 def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, margin: float = MARGIN) -> Outcome:
     """Which of the three outcomes the intervals of :func:`inoculation` show; the rule is Heedful's own.
 
@@ -170,19 +180,12 @@ def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, marg
         data: The name of the data set that they were given.
         margin: The change of accuracy that counts as none, as a fraction.
     """
-    fields = ("original", "change"), ("gap", "before"), ("challenge", "change"), ("gap", "narrowed")
-    original, gap, challenge, narrowed = (found[MetricName(INOCULATION, data, *two)] for two in fields)
-    small, silent = f"{100 * margin:g} points", "the interval of {} over few tables has no width"
-
-    def unusable(*measurements: tuple[str, Measurement]) -> str | None:
-        for name, m in measurements:
-            if m.ci95 is None:
-                return m.reason
-            if {NO_WIDTH, FEW_CLUSTERS} <= set(m.flags):
-                return silent.format(name)
-        return None
-
-    if why := unusable(("the original test", original)):
+    original = found[MetricName(INOCULATION, data, "original", "change")]
+    gap = found[MetricName(INOCULATION, data, "gap", "before")]
+    challenge = found[MetricName(INOCULATION, data, "challenge", "change")]
+    narrowed = found[MetricName(INOCULATION, data, "gap", "narrowed")]
+    small = f"{100 * margin:g} points"
+    if why := _unusable({"the original test": original}):
         return Outcome(None, why)
     said = f"the original test changes by {_points(original)}"
     if original.ci95[1] < -margin:
@@ -190,7 +193,7 @@ def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, marg
         return Outcome(3, f"{said}, a loss of more than {small}{also}")
     if original.ci95[0] <= -margin:
         return Outcome(None, f"{said}, which may or may not be a loss of more than {small}")
-    if why := unusable(("the gap", gap), ("the challenge test", challenge), ("what the gap narrows by", narrowed)):
+    if why := _unusable({"the gap": gap, "the challenge test": challenge, "what the gap narrows by": narrowed}):
         return Outcome(None, why)
     if gap.ci95[0] <= 0:
         return Outcome(None, f"{said}; there may have been no gap to close: {_points(gap)}")
