@@ -117,14 +117,26 @@ class PairedData(pl.LightningDataModule):
         for flag, n in (sizes | {"max_train": max_train, "max_validation": max_validation}).items():
             if n is not None and n < (least := int(flag != "num_workers")):
                 raise HeedfulError(f"§data.{flag} {n} must be at least {least}.")
-        self.name, self.default_label, self.partial, self.augment = name, default_label, partial, augment
-        self.inoculation, self.resample_counterfactuals = inoculation, resample_counterfactuals
-        self.folds, self.fold, self.max_train, self.max_validation = folds, fold, max_train, max_validation
+        self.name = name
+        self.default_label = default_label
+        self.partial = partial
+        self.augment = augment
+        self.inoculation = inoculation
+        self.resample_counterfactuals = resample_counterfactuals
+        self.folds = folds
+        self.fold = fold
+        self.max_train = max_train
+        self.max_validation = max_validation
         self.slices = tuple(dict.fromkeys(slices))
-        self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
-        self.seed, self.note, self.prompts = seed, note, dict(prompts or {})
+        self.batch_size = batch_size
+        self.eval_batch_size = eval_batch_size
+        self.num_workers = num_workers
+        self.seed = seed
+        self.note = note
+        self.prompts = dict(prompts or {})
         require_names(parts, labels)
-        self._parts, self._words = tuple(parts), checked_words(name, template, verbalisers, parts, labels)
+        self._parts = tuple(parts)
+        self._words = checked_words(name, template, verbalisers, parts, labels)
         self.settle_labels(labels, default_label)
         swap = list(parts[:1] if len(parts) > 1 else ()) if swap is None else swap
         require_regime(name, parts, swap, partial, augment, folds, fold)

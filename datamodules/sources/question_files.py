@@ -125,7 +125,8 @@ def to_questions(
     builder = ExamplesBuilder(tuple(columns.parts), further, (STARTS, *columns.meta), cluster=cluster)
     wanted = [*columns.parts.values(), columns.label, *further, *columns.meta]
     wanted += [name for name in (columns.uid, no_answer) if name is not None]
-    found, kept = Found(), []  # the rows that became examples
+    found = Found()
+    kept = []  # the rows that became examples
     for number, (row, values) in enumerate(questions(rows, where), 1):
         require_columns(wanted, values, where, row, columns.slices)
         parts = [text_of(values[column], where, row, column) for column in columns.parts.values()]

@@ -113,7 +113,9 @@ def is_gz(path: Path) -> bool:
 
 def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
     """Lines that end in a line feed and in nothing else, decoded one by one, so that a broken row is known."""
-    number, unpacked, most = 0, 0, most_unpacked(path)
+    number = 0
+    unpacked = 0
+    most = most_unpacked(path)
     longest = min(LONGEST_LINE, most_unpacked(path, UNPACKED_WHOLE))
     while line := file.readline(longest + 1):
         number += 1
@@ -146,7 +148,8 @@ def _json(file: IO[bytes], path: Path, header: Sequence[str]) -> Iterator[tuple[
     if len(content) > most:
         raise too_large(path, most, "unpack it if it is sound")
     text = content.decode("utf-8-sig")
-    rows, nul = _parsed(text, f"{path} is"), ESCAPED_NUL in text
+    rows = _parsed(text, f"{path} is")
+    nul = ESCAPED_NUL in text
     del content, text
     if isinstance(rows, dict):  # beside a version, as in SQuAD; else an object is a row
         rows = rows["data"] if isinstance(rows.get("data"), list) else [rows]
@@ -280,7 +283,9 @@ class _Style:
     """
 
     def __init__(self, path: Path, delimiter: str, hint: str) -> None:
-        self.path, self.delimiter, self.hint = path, delimiter, hint
+        self.path = path
+        self.delimiter = delimiter
+        self.hint = hint
         field = rf'(?:"(?:[^"]++|"")*+"|[^"{delimiter}\r\n]*+)'
         self.quoted = re.compile(rf"{field}(?:{delimiter}{field})*+[\r\n]*+")
         self.plain: int | None = None

@@ -32,7 +32,8 @@ QUOTES = 'YAML reads yes, no, on and off as true and false, so write such a text
 def shown(record: logging.LogRecord) -> bool:
     """Whether a line for the user is shown; what comes from data in it is made fit for a terminal."""
     message = SETTING.sub(FLAG, record.getMessage())
-    record.msg, record.args = "\n".join(map(printable, message.split("\n"))), ()
+    record.msg = "\n".join(map(printable, message.split("\n")))
+    record.args = ()
     return "Tip:" not in record.msg
 
 

@@ -147,7 +147,8 @@ class EachExample(ABC):
         return np.array([self.covers(uid) for uid in pool.uids.take(positions).to_pylist()], dtype=bool)
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
-        uids, draws = pool.uids.take(positions).to_pylist(), range(self.draws) or [NO_DRAW]
+        uids = pool.uids.take(positions).to_pylist()
+        draws = range(self.draws) or [NO_DRAW]
         made = [
             (position, draw, changed)
             for position, uid in zip(positions.tolist(), uids, strict=True)

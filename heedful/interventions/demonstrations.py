@@ -57,7 +57,8 @@ def demonstrations(
     counts = dict.fromkeys(by_label, n)
     if kind == "matched_labels":
         counts[task.default_gold] = n * len(by_label)
-    key, nothing = random_key(seed, "demonstrations", draw), np.zeros(0, dtype=np.int64)
+    key = random_key(seed, "demonstrations", draw)
+    nothing = np.zeros(0, dtype=np.int64)
     ranked = {label: _ranked(examples, by_label.get(label, nothing), key) for label in counts}
     chosen = np.concatenate([_first(ranked[label], k, label, task) for label, k in counts.items()])
     order = generator(seed, "demonstrations", draw, kind == "matched_labels", n).permutation(len(chosen))
@@ -102,7 +103,8 @@ def _with_copies(
 
     Who may lend is as for :class:`~heedful.interventions.Swap`; who of them lends depends on their uids alone.
     """
-    lenders, shown = examples.partners(parts), []
+    lenders = examples.partners(parts)
+    shown = []
     for position in positions.tolist():
         example = examples[position]
         shown.append(example)

@@ -76,7 +76,8 @@ def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
         before, first = relations.setdefault((x, y), (relation, row))
         if before != relation:
             raise HeedfulError(f"{at}: {x!r} and {y!r} have the relation {relation}, and in row {first} {before}.")
-        pair, slots = ids.setdefault(frozenset((x, y)), f"{x}/{y}"), frozenset(SLOTS[g] for g in grammars)
+        pair = ids.setdefault(frozenset((x, y)), f"{x}/{y}")
+        slots = frozenset(SLOTS[g] for g in grammars)
         found += [Words(x, y, relation, pair, slots), Words(y, x, REVERSED[relation], pair, slots)]
     return found
 
@@ -102,7 +103,8 @@ def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> I
         HeedfulError: What :func:`word_pairs` refuses; and a context without x or with several, with an unknown
             monotonicity or mark, or with another monotonicity than before. The message names the file and the row.
     """
-    words, first = word_pairs(pairs, where), {}
+    words = word_pairs(pairs, where)
+    first = {}
     for row, values in contexts:
         at = f"{where}{CONTEXTS}, row {row}"
         names = ("context", "monotonicity", "operator", *SLOTS.values())

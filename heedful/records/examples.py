@@ -47,7 +47,9 @@ class ExamplesBuilder:
         kinds: Mapping[str, str] = MappingProxyType({}),
         cluster: str | None = None,
     ) -> None:
-        self.parts, self.groups, self.meta = tuple(parts), (*parts, *groups), tuple(meta)
+        self.parts = tuple(parts)
+        self.groups = (*parts, *groups)
+        self.meta = tuple(meta)
         cluster = next(iter(groups), None) if cluster is None else cluster
         self._cluster = None if cluster is None else self.groups.index(cluster)
         columns = {"parts": parts, "groups": self.groups, "meta": meta}

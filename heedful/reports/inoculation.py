@@ -65,7 +65,8 @@ def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[
     """The beginning of uids, the split and the families of interventions of each challenge set."""
     if evaluation == SETS:
         for name in context.own["sets"]:
-            source, (*annotated, title) = set_data(name), set_changes(name)
+            source = set_data(name)
+            *annotated, title = set_changes(name)
             split = next((split for split in splits if source.endswith(f"-{split}")), "")
             yield source, split, {"annotated": tuple(annotated), "title": (title,)}
         return
@@ -99,7 +100,8 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
     """
     if before.resolve() == after.resolve():
         raise HeedfulError(f"{after} is the evaluation before inoculation itself: name one of another model.")
-    (rows_before, about_before), (rows_after, about_after) = _original(before), _original(after)
+    rows_before, about_before = _original(before)
+    rows_after, about_after = _original(after)
     seed = about_before["seed"]
     if about_after["seed"] != seed:
         raise HeedfulError(

@@ -63,7 +63,8 @@ def _scores(runs: Sequence[Measured], names: Mapping[tuple[str, str], str]) -> C
 
 def naive(runs: Sequence[Measured]) -> Cells:
     """Scores of the models of all parts on one alone, and how often the prediction is the one on all."""
-    names, cells = columns(runs), {}
+    names = columns(runs)
+    cells = {}
     for run in runs:
         for name, m in run.numbers.items():
             if name == MetricName("naive_partial", run.data, name.part):
@@ -75,7 +76,8 @@ def naive(runs: Sequence[Measured]) -> Cells:
 
 def notes(runs: Sequence[Measured]) -> list[str]:
     """Which data sets were measured on different examples, as far as their number and the best single answer tell."""
-    names, kinds = columns(runs), {}
+    names = columns(runs)
+    kinds = {}
     for run in runs:
         if run.score is not None:
             kinds.setdefault((run.data, run.split), {}).setdefault((run.score["n"], number(run.majority)), run.folder)

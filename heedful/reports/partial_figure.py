@@ -48,7 +48,9 @@ def less(score: Mapping[str, Any], majority: float) -> Measurement:
 
 def points_of(runs: Sequence[Measured]) -> tuple[list[Point], list[str]]:
     """A point for each model of all parts and each part that was swapped; and why others have none, a sentence each."""
-    points, without, names = [], [], columns(runs)
+    points = []
+    without = []
+    names = columns(runs)
     for run in runs:
         for part, m in run.attentiveness().items():
             alone = partial_of(run, part, runs)

@@ -87,7 +87,8 @@ class Challenge(Evaluation):
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         """How many examples were changed, by kind; how many could not be, and why."""
-        kinds, counts = context.own["kinds"], {}
+        kinds = context.own["kinds"]
+        counts = {}
         for kind in kinds:
             ways = zip(DIRECTIONS, perturbations([kind]), strict=True)
             counts[kind] = {way: int(where(rows, intervention=name).sum()) for way, name in ways}

@@ -82,7 +82,8 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
 
 def _flipping(claim: Claim, number: Number) -> list[Decimal]:
     """Half and double of a number; of a governed one, that which says more than before."""
-    left, right = claim.text[: number.start], claim.text[number.end :]
+    left = claim.text[: number.start]
+    right = claim.text[number.end :]
     if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(right) or AND_MORE.match(right):
         return []
     if not number.governor and BOUNDED.search(left):
@@ -155,7 +156,8 @@ def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
     for first, last, short in SPAN.findall(content):
         end = int(last or first[:2] + short) if last or short else LATEST
         tabled.update(range(int(first), end + 1))
-    length, once = (10 if date.unit == "decade" else 1), ONCE.search(claim.text)
+    length = 10 if date.unit == "decade" else 1
+    once = ONCE.search(claim.text)
     near = range(date.value - FARTHEST, date.value + FARTHEST + 1, length)
     return [
         year

@@ -41,7 +41,9 @@ def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
     Preserved: "was not" becomes "wasn't", or the other way round.
     """
-    text, negations, changes = claim.text, claim.found.negations, []
+    text = claim.text
+    negations = claim.found.negations
+    changes = []
     if not flip:
         for m in NEGATED.finditer(text):
             new = m[1] + ("n't" if m[2] == " not" else " not")
@@ -87,7 +89,8 @@ RULES: dict[str, Rule] = {
 
 def _quantifies(text: str, start: int, end: int, word: str) -> bool:
     """Whether these words stand for how many, and not in "of all time", "as many as", "the most awards"."""
-    previous, following = before(text, start), re.match(r"\s+([\w-]+)", text[end:])
+    previous = before(text, start)
+    following = re.match(r"\s+([\w-]+)", text[end:])
     following = following[1].lower() if following else ""
     if previous in NO_COUNT or TIME.fullmatch(following) or (word == "most" and previous):
         return False

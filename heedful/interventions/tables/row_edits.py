@@ -104,7 +104,8 @@ class RowEdits(EachExample):
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         i = pool.position(uid)
-        example, table_id = pool[i], self.donors.table_id(pool, i)
+        example = pool[i]
+        table_id = self.donors.table_id(pool, i)
         changed = []
         for edited in self._edits(example.parts[self.part], table_id, (seed, uid, draw)):
             table = edited.table

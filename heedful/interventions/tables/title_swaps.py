@@ -63,7 +63,8 @@ class SwapTitle(EachExample):
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         if self.why_not(uid):
             return []
-        statement, base = self._statement(uid), pool[uid]
+        statement = self._statement(uid)
+        base = pool[uid]
         lenders = self._lenders(statement.table)
         lender = lenders[int(generator(seed, self.name, self.version, uid, draw).integers(len(lenders)))]
         moved = move_title(statement, lender.table)
@@ -83,7 +84,8 @@ class SwapTitle(EachExample):
     @cached_property
     def _tables(self) -> list[Lender]:
         """The different tables of the pool by ascending uid."""
-        pool, column = self.source.pool, f"parts.{self.source.table}"
+        pool = self.source.pool
+        column = f"parts.{self.source.table}"
         tables = list(pool.column(column))
         first: dict[Table, str] = {}
         for i in pool.uid_order.tolist():

@@ -70,7 +70,8 @@ class SwapValues(EachExample):
         return Statement(uid, table, base.parts[self.hypothesis], base.label, keys)
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
-        base, statement = pool[uid], self._statement(pool, uid)
+        base = pool[uid]
+        statement = self._statement(pool, uid)
         possible = [lender for lender in self._tables if not why_not(statement, lender[1], "values")]
         if not possible:
             return []

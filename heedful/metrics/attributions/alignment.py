@@ -35,7 +35,8 @@ def _aligned(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[tuple[int, int], .
     while i < len(a) and j < len(b):
         if a[i] == b[j]:
             pairs.append((i, j))
-            i, j = i + 1, j + 1
+            i += 1
+            j += 1
         elif longest[i + 1][j] >= longest[i][j + 1]:
             i += 1
         else:

@@ -89,7 +89,8 @@ def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
         places.setdefault(key, []).append(row)
     for (uid, method, variant), several in places.items():
         of = np.array(several)
-        first, segments = several[0], {part: of[columns["part"][of] == part] for part in (*context.parts, SEPARATOR)}
+        first = several[0]
+        segments = {part: of[columns["part"][of] == part] for part in (*context.parts, SEPARATOR)}
         between = segments[SEPARATOR]
         yield Attribution(
             uid,

@@ -105,7 +105,8 @@ def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
     kind = CONTROL["subcases"].get(subcase)
     if kind is None:
         return None
-    lower, table = [word.lower() for word in premise], CONTROL["kinds"][kind]
+    lower = [word.lower() for word in premise]
+    table = CONTROL["kinds"][kind]
     starts = range(1 if table["place"] == "start" else len(lower))
     for expression in sorted((text.split() for text in table["words"]), key=len, reverse=True):
         for start in starts:
@@ -212,7 +213,8 @@ def around_target(of: Attribution, feature: str) -> float | None:
     data = of.uid.partition("/")[0]
     if feature not in data and any(other in data for other in FEATURES):
         return None
-    text, phi = of.meta.get(TARGET, ""), next(iter(of.phi.values()))
+    text = of.meta.get(TARGET, "")
+    phi = next(iter(of.phi.values()))
     if not text.isdecimal() or int(text) >= len(phi):
         return None
     target = int(text)

@@ -18,7 +18,8 @@ def holm(p: Sequence[float]) -> list[float]:
         >>> [round(x, 2) for x in holm([0.04, 0.01, 0.03])]
         [0.06, 0.03, 0.06]
     """
-    adjusted, largest = [0.0] * len(p), 0.0
+    adjusted = [0.0] * len(p)
+    largest = 0.0
     for rank, k in enumerate(sorted(range(len(p)), key=lambda k: p[k])):
         largest = max(largest, min(1.0, (len(p) - rank) * p[k]))
         adjusted[k] = largest
@@ -84,9 +85,11 @@ def over_examples_and_models(
     Returns:
         Ranker to float64 [resamples]; nan where all models that were drawn are the same one, or have the same truth.
     """
-    stacked, pairs = np.stack(list(values.values())), ordered_pairs(truth)
+    stacked = np.stack(list(values.values()))
+    pairs = ordered_pairs(truth)
     members = [np.flatnonzero(clusters == cluster) for cluster in np.unique(clusters)]
-    rng, found = generator("examples and models", *key), np.empty((resamples, len(stacked)))
+    rng = generator("examples and models", *key)
+    found = np.empty((resamples, len(stacked)))
     for r in range(resamples):
         of_clusters = rng.integers(len(members), size=len(members))
         population = np.concatenate([members[cluster] for cluster in of_clusters])

@@ -101,7 +101,8 @@ def over_seeds(
     undefined = int((~defined).sum())
     if not defined.any():
         return OverSeeds(None, 0.0, undefined=undefined, reason=reason)
-    numbers, n = numbers[defined], float(np.mean(np.asarray(examples)[defined]))
+    numbers = numbers[defined]
+    n = float(np.mean(np.asarray(examples)[defined]))
     stds = [std for std, counts in zip(draws, defined, strict=False) if counts and std is not None]
     ci95, flags = _interval(crossed(sums[defined], key, formula), bounds) if key is not None else (None, ())
     flags = (*flags, ONE_SEED) if undefined and len(numbers) == 1 else flags

@@ -114,12 +114,14 @@ def inoculation(
     Raises:
         HeedfulError: The examples are not the same before and after, or do not name their tables.
     """
-    (right, decided, table), (other, others) = _originals(original), _challenges(challenge, interventions, kind, seed)
+    right, decided, table = _originals(original)
+    other, others = _challenges(challenge, interventions, kind, seed)
     columns = np.zeros((len(right) + len(other), 9))  # of each test: right before, right after, 1
     columns[: len(right), :3] = np.column_stack([right, np.ones(len(right))])
     columns[: len(right), 3:6] = columns[: len(right), :3] * decided[:, None]
     columns[len(right) :, 6:] = np.column_stack([other, np.ones(len(other))])
-    tables, found = np.array(table + others, dtype=str), {}
+    tables = np.array(table + others, dtype=str)
+    found = {}
     n = {"original": len(right), "not_neutral": int(decided.sum()), "challenge": len(other)}
     reasons = {
         "original": "no example was predicted",
@@ -129,7 +131,8 @@ def inoculation(
     reason = next((why for test, why in reasons.items() if not n[test]), "")
 
     def measure(part: str, statistic: str, chosen: Sequence[int], n: int, formula: Formula) -> None:
-        name, here = MetricName(INOCULATION, data, part, statistic), columns[:, chosen]
+        name = MetricName(INOCULATION, data, part, statistic)
+        here = columns[:, chosen]
         kept = here.any(axis=1)  # the examples of the tests in question; their tables are resampled
         found[name] = by_table(here[kept].T, tables[kept].tolist(), (seed, str(name)), n, reason, formula)
 

@@ -78,7 +78,8 @@ class Prompt:
 
     def messages(self, question: str) -> list[dict[str, str]]:
         """The whole prompt as the turns of a chat: the instruction stands before the first question."""
-        turns, first = [], f"{self.wording.instruction}{BETWEEN}" if self.wording.instruction else ""
+        turns = []
+        first = f"{self.wording.instruction}{BETWEEN}" if self.wording.instruction else ""
         for asked, answered in self.shown:
             turns += [{"role": "user", "content": f"{first}{asked}"}, {"role": "assistant", "content": answered}]
             first = ""

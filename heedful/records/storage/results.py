@@ -57,7 +57,8 @@ def write_results(
         outdated: Files that show the old results, to be removed as well.
     """
     with ExitStack() as stack:  # leaves the last that was entered first
-        file, hashes = stack.enter_context(atomic_path(Path(folder) / RESULTS)), {}
+        file = stack.enter_context(atomic_path(Path(folder) / RESULTS))
+        hashes = {}
         for name, (table, metadata) in rows.items():
             hashes[name] = save_rows(stack.enter_context(atomic_path(rows_file(folder, name))), table, metadata)
         file.write_text(results_text(results, hashes), encoding="utf-8", errors="backslashreplace")
@@ -122,7 +123,8 @@ def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict
         HeedfulError: As :func:`read_results` and :func:`heedful.records.rows.read_rows`; or rows are not in their
             canonical order, by which those of two runs are paired.
     """
-    found, file = read_results(folder), rows_file(folder, evaluation)
+    found = read_results(folder)
+    file = rows_file(folder, evaluation)
     if evaluation not in found["rows"]:
         if file.exists():
             raise HeedfulError(f"{file} is not among the rows that {Path(folder) / RESULTS} was computed from.")

@@ -103,7 +103,9 @@ def _of_swaps(
         measured[part] = {}
         for name in parts[0][part]:
             of = [one[part][name] for one in parts]
-            sums, n, draws = np.stack([one.sums for one in of]), [one.n for one in of], [one.std for one in of]
+            sums = np.stack([one.sums for one in of])
+            n = [one.n for one in of]
+            draws = [one.std for one in of]
             full = MetricName(ATTENTIVENESS, asked[0].key.data, part, KEPT if name == KEPT else "")
             key = None if name in BESIDE else _key(asked, full, name, ATTENTIVENESS, KEPT)
             found = _few(over_seeds(sums, n, key, draws=draws, reason=NO_SWAPS), asked, sums)

@@ -96,7 +96,8 @@ def about_folders(below: Below) -> Iterator[str]:
 
 def print_report(groups: Sequence[Group], below: Below, form: Form, is_short: bool) -> None:
     """Print tables and notes, in the width of the terminal."""
-    console, shown = Console(), list((short if is_short else whole)(groups, form))
+    console = Console()
+    shown = list((short if is_short else whole)(groups, form))
     for cells in shown:
         print_cells(cells, console, between=1)
     console.print()

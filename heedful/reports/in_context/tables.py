@@ -122,13 +122,15 @@ def attentiveness(groups: Sequence[Group], part: str, form: Form) -> Cells:
 
     Of a part that must not matter, it is how often answers stay.
     """
-    rows, is_span = [], groups[0].asked[0].context.kind is SPAN
+    rows = []
+    is_span = groups[0].asked[0].context.kind is SPAN
     for group in groups:
         several = {"written": group.written, "scored": group.scored} if group.writes else {"scored": group.written}
         for answer, of in several.items():
             if part not in of:
                 continue
-            measured, beside = headline(of[part]), of[part].get(WITH_INVALID)
+            measured = headline(of[part])
+            beside = of[part].get(WITH_INVALID)
             shown = [
                 form.attentive(measured, text)
                 for text in (form.number, lambda m: spread(m.std_draws), lambda m: spread(m.std_seeds), bounds)
@@ -145,7 +147,8 @@ def attentiveness(groups: Sequence[Group], part: str, form: Form) -> Cells:
 def wordings(groups: Sequence[Group], form: Form) -> Cells | None:
     """The least and the largest number over wordings; None where no prompt has several."""
     keys = dict.fromkeys((group.key.tuples, group.key.kind) for group in groups)
-    parts, rows = list(dict.fromkeys(part for group in groups for part in group.written)), []
+    parts = list(dict.fromkeys(part for group in groups for part in group.written))
+    rows = []
     for tuples, kind in keys:
         alike = [group for group in groups if (group.key.tuples, group.key.kind) == (tuples, kind)]
         if len(alike) > 1:
@@ -177,7 +180,8 @@ def augmentation(groups: Sequence[Group], part: str, form: Form) -> Iterator[Cel
     for alike in _augmented(groups):
         rows = []
         for group in alike:
-            worth, measured = group.answers[WORTH], group.written.get(part, {}).get(ATTENTIVENESS)
+            worth = group.answers[WORTH]
+            measured = group.written.get(part, {}).get(ATTENTIVENESS)
             shown = [form.attentive(measured, lambda m: spread(m.std_draws)),
                      form.attentive(measured, lambda m: spread(m.std_seeds))]  # fmt: skip
             cells = [form.number(worth), spread(worth.std_seeds), form.attentive(measured, form.number), *shown]
@@ -203,11 +207,13 @@ def _augmented(groups: Sequence[Group]) -> Iterator[list[Group]]:
 
 def _differences(alike: Sequence[Group], part: str, about: str, form: Form) -> Cells:
     """The augmented group less each other, over the same examples and the same seeds; "-" where one is at chance."""
-    first, rows = next(group for group in alike if group.key.kind == AUGMENTED), []
+    first = next(group for group in alike if group.key.kind == AUGMENTED)
+    rows = []
     for other in alike:
         if other is first:
             continue
-        worth, attentive = less(first, other, worth_of, WORTH), ["", ""]
+        worth = less(first, other, worth_of, WORTH)
+        attentive = ["", ""]
         if part in first.written and part in other.written:
             numbers = [group.written[part][ATTENTIVENESS] for group in (first, other)]
             hidden = any(form.attentive(measured, form.number) == HIDDEN for measured in numbers)

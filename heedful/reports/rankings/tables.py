@@ -43,7 +43,8 @@ def sizes(suites: Sequence[Suite], ns: Sequence[int], samples: int) -> Cells:
     """Table 9: how many examples and models there are."""
     rows = []
     for suite in suites:
-        pairs, explained = ordered_pairs(suite.truth), len(next(iter(suite.populations.values())).clusters)
+        pairs = ordered_pairs(suite.truth)
+        explained = len(next(iter(suite.populations.values())).clusters)
         numbers = suite.correct.shape[1], explained, len(suite.models), len(pairs), len(near(suite))
         rows.append([suite.name, *(f"{number:,}" for number in numbers)])
     heading = f"Sizes (table 9); {samples:,} samples of {', '.join(map(str, ns))}"
@@ -114,7 +115,8 @@ def near(suite: Suite) -> set[tuple[int, int]]:
 
 def pairs(suite: Suite, method: str, n: int, results: Results) -> Cells:
     """Table 4: pairwise accuracy of each ranker, by pairs of models, the better one first."""
-    found, close = results[suite.name, method, n], near(suite)
+    found = results[suite.name, method, n]
+    close = near(suite)
     of = {name: found.rankings[name] for name in rankers([found])}
     header = [
         f"{suite.models[better]} > {suite.models[worse]}{NEAR * ((better, worse) in close)}"

@@ -122,11 +122,17 @@ class Server:
         except ValueError:
             raise Unusable(f"{self.url}{path} sent something else than JSON") from None
         except self._openai.APIStatusError as error:
-            said, status, times = self._said(error), error.status_code, _times(error)
+            said = self._said(error)
+            status = error.status_code
+            times = _times(error)
         except self._openai.APITimeoutError as error:
-            said, status, times = f" ({self.timeout:g} s)", 0, _times(error)
+            said = f" ({self.timeout:g} s)"
+            status = 0
+            times = _times(error)
         except self._openai.APIConnectionError as error:
-            said, status, times = self._cause(error), -1, ""
+            said = self._cause(error)
+            status = -1
+            times = ""
         except Exception as error:  # whose text may quote what was sent
             raise HeedfulError(f"{self.url}{path}: {type(error).__name__}. {KEPT}") from None
         if status in ONE:
