@@ -110,8 +110,8 @@ def listed(answers: str, path: str | None) -> list[str]:
     """
     file = _answers_file(answers, path)
     listing = _listing(file)
-    if isinstance(listing, dict):
-        listing = listing.get("id2label", listing)
+    if isinstance(listing, dict) and "id2label" in listing:
+        listing = listing["id2label"]
     if isinstance(listing, dict):
         listing = _in_order(listing, file)
     if not isinstance(listing, list):

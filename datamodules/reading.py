@@ -184,5 +184,10 @@ def inserted(answer: str, text: str, rng: np.random.Generator) -> tuple[str, int
     """
     places = [match.start() for match in re.finditer(r"\S+", text)]
     k = int(rng.integers(len(places) + 1))
-    before, after = (text[: places[k]], f" {text[places[k] :]}") if k < len(places) else (f"{text.rstrip()} ", "")
+    if k < len(places):
+        before = text[: places[k]]
+        after = f" {text[places[k] :]}"
+    else:
+        before = f"{text.rstrip()} "
+        after = ""
     return f"{before}{answer}{after}", len(before)

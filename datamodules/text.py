@@ -178,7 +178,8 @@ class PairedText(PairedData):
         if self._halves is None:
             self._halves = hold_out(self._read("train"), self.hold_out, seed=0)  # the same in every run
             self.counts.take_over()
-        return self._halves[split == "validation"]
+        train, validation = self._halves
+        return validation if split == "validation" else train
 
     @property
     def challenges(self) -> Challenges:

@@ -84,7 +84,8 @@ class Ask:
         batches = experiment.snug_batches(words.lengths(examples, nothing), max(1, most // steps), steps)
 
         def make(several: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-            whole, hidden = (words.inputs(examples, which, several) for which in (nothing, ~nothing))
+            whole = words.inputs(examples, nothing, several)
+            hidden = words.inputs(examples, ~nothing, several)
             for batch, inputs, baseline in zip(several, whole, hidden, strict=True):
                 yield {"inputs": inputs, "from": baseline["input_ids"], "labels": torch.from_numpy(labels[batch])}
 

@@ -43,8 +43,12 @@ class NaturalLogic(Evaluation):
 
     @property
     def title(self) -> str:
-        unusual = [str(self.seeds)] * (self.seeds != SEEDS) + ["paired"] * self.paired
-        return "-".join([self.name, self.split, *unusual])
+        title = f"{self.name}-{self.split}"
+        if self.seeds != SEEDS:
+            title += f"-{self.seeds}"
+        if self.paired:
+            title += "-paired"
+        return title
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data

@@ -61,7 +61,8 @@ def pair_of(row: Mapping[str, Any], data: PairedData) -> Pair:
     """The examples and predictions that a sheet shows for a row of the attentiveness test."""
     swap = Swap(row["part"], data.default_label)
     task = data.task
-    position, lender = (np.array([data.pool.position(row[name])]) for name in ("uid", "partner"))
+    position = np.array([data.pool.position(row["uid"])])
+    lender = np.array([data.pool.position(row["partner"])])
     base = data.pool[int(position[0])]
     partner = data.pool[int(lender[0])]
     (changed,) = Composed(data.pool, position, dict.fromkeys(swap.parts, lender))

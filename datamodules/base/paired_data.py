@@ -115,7 +115,8 @@ class PairedData(pl.LightningDataModule):
             raise HeedfulError(f"§data.name {name!r}: letters, digits, '.', '_' and '-' only, for it names folders.")
         sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size, "num_workers": num_workers}
         for flag, n in (sizes | {"max_train": max_train, "max_validation": max_validation}).items():
-            if n is not None and n < (least := int(flag != "num_workers")):
+            least = 0 if flag == "num_workers" else 1
+            if n is not None and n < least:
                 raise HeedfulError(f"§data.{flag} {n} must be at least {least}.")
         self.name = name
         self.default_label = default_label
@@ -242,7 +243,8 @@ class PairedData(pl.LightningDataModule):
         if self._folded is None:
             self._folded = fold_out(self.load("train"), self.folds, self.fold)
             self.counts.take_over()
-        return self._folded[split == "validation"]
+        train, validation = self._folded
+        return validation if split == "validation" else train
 
     def training_pool(self) -> Examples:
         """The training examples as the model reads them, without those that are evaluated as well; it counts these."""

@@ -168,7 +168,11 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
         HeedfulError: It is something else.
     """
     named = f"{where}, row {row}: the column {column!r}"
-    texts, starts = (value.get("text"), value.get("answer_start")) if isinstance(value, Mapping) else (value, None)
+    texts = value
+    starts = None
+    if isinstance(value, Mapping):
+        texts = value.get("text")
+        starts = value.get("answer_start")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise HeedfulError(f"{named} should be a list of texts, or texts with answer_start, and is {brief(value)}.")
     starts = [None] * len(texts) if starts is None else starts

@@ -133,7 +133,9 @@ def _alternatives(tried: list[str], message: str, value: str) -> str:
     allowed = [f"{name}, as in '{forms[name]}'" if name in forms else name for name in types]
     allowed += [f"one of [{', '.join(literals)}]"] if literals else []
     allowed += ["the name of a class (spelt as in Python)", "its settings in braces"] if is_class else []
-    return " or ".join([", ".join(allowed[:-1])] * (len(allowed) > 1) + allowed[-1:])
+    if len(allowed) > 1:
+        return f"{', '.join(allowed[:-1])} or {allowed[-1]}"
+    return "".join(allowed)
 
 
 def user_mistake(error: BaseException | None) -> HeedfulError | None:

@@ -113,10 +113,8 @@ class Counterparts:
         known = np.concatenate([positions[:0], *matches])
         (part,) = self.parts
         uids = pool.uids.take(known)
-        kept, changed = (
-            pc.binary_join_element_wise(name, pool.texts(IDS[name], of), " ")
-            for name, of in ((KEPT[part], bases), (part, known))
-        )
+        kept = pc.binary_join_element_wise(KEPT[part], pool.texts(IDS[KEPT[part]], bases), " ")
+        changed = pc.binary_join_element_wise(part, pool.texts(IDS[part], known), " ")
         clusters = lists_of(pool.uids.take(bases), kept, changed)
         draws = np.full(len(known), NO_DRAW, dtype=np.int16)
         variant = pool.texts(f"meta.{part}", known)

@@ -39,7 +39,10 @@ class Families:
         ]
         self._gold = np.array(golds, dtype=object)
         self._is_other = np.array(asks_for_another, dtype=bool)
-        of = numbered(pool.table, [f"groups.{name}" for name in shared] + [f"meta.{within}"] * (within is not None))
+        columns = [f"groups.{name}" for name in shared]
+        if within is not None:
+            columns.append(f"meta.{within}")
+        of = numbered(pool.table, columns)
         order = np.argsort(of, kind="stable")
         self._of = of
         self._members = np.split(order, np.flatnonzero(np.diff(of[order])) + 1)

@@ -149,7 +149,8 @@ def noise(rows: pa.Table, data: str) -> Numbers:
         here = rows.select(["p", "p2"]).slice(start, GROUP).filter(pa.array(null[start : start + GROUP]))
         if here["p"].null_count or here["p2"].null_count:
             return found
-        p, p2 = (probabilities(here, name).astype(np.float64) for name in ("p", "p2"))
+        p = probabilities(here, "p").astype(np.float64)
+        p2 = probabilities(here, "p2").astype(np.float64)
         change = max(change, float(np.abs(p2 - p).max(initial=0.0)))
     return found | {MetricName("null", data, statistic="max_change"): Measurement(change, n)}
 
@@ -166,7 +167,7 @@ def score(rows: pa.Table, context: Context) -> Numbers:
         return found | noise(rows, context.data)
     about = (rows, context.data)
     labels = context.labels
-    columns = dict.fromkeys([SPLIT] * bool(context.splits) + list(context.slices))
+    columns = dict.fromkeys([SPLIT, *context.slices] if context.splits else context.slices)
     found = accuracy(*about, context.seed) | label_scores(*about, labels, context.default_label, context.seed)
     return found | accuracy_by_slice(*about, tuple(columns), context.seed) | loss(*about, labels) | noise(*about)
 

@@ -122,9 +122,9 @@ def attentiveness(
 
     none = "no example has a partner"
     if eligible == 0 and base.any():
-        none = f"every prediction is the default label {default_label!r}" + ", or not a label" * bool(
-            (base & ~is_label).any()
-        )
+        none = f"every prediction is the default label {default_label!r}"
+        if (base & ~is_label).any():
+            none += ", or not a label"
     result: Numbers = {}
     measure(name, changed, none, valid)
     if default_label is not None:

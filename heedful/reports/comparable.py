@@ -93,7 +93,8 @@ class Swaps:
         else:
             default = context.default_label
             hit = ~same(rows, "y", "y2")
-        swaps, changed = (np.bincount(example[mask], minlength=len(answers)) for mask in (swap, swap & hit))
+        swaps = np.bincount(example[swap], minlength=len(answers))
+        changed = np.bincount(example[swap & hit], minlength=len(answers))
         eligible = (swaps > 0) & (answers != NO_LABEL) & (answers != default)
         if context.kind is SPAN:
             answers = np.array([normalised(answer) for answer in answers], dtype=object)

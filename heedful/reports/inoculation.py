@@ -71,8 +71,9 @@ def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[
             yield source, split, {"annotated": tuple(annotated), "title": (title,)}
         return
     perturbed = tuple(perturbations(context.own["kinds"]))
+    titles = (TITLE,) if context.own["title"] else ()
     for split in splits or ("",):
-        yield "", split, {"perturb": perturbed, "title": (TITLE,) * context.own["title"]}
+        yield "", split, {"perturb": perturbed, "title": titles}
 
 
 def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: Sequence[str] = ()) -> Iterator[Test]:

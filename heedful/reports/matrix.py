@@ -99,7 +99,8 @@ TABLES = {
 
 def table(cells: Cells) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of a table; an empty cell where nothing was measured."""
-    rows, across = (list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1))
+    rows = list(dict.fromkeys(key[0] for key in cells))
+    across = list(dict.fromkeys(key[1] for key in cells))
     return [MODEL, *across], [[row, *(cells.get((row, column), "") for column in across)] for row in rows]
 
 

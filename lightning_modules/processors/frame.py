@@ -78,9 +78,10 @@ class Frame:
         for pieces, padding in ((ids, pad_id), (types, 0), (behind, -1), (mask, 0)):
             pieces.insert(self._padding, padding)
         self._part_pieces = [piece + pads_left for piece in self._part_pieces]
-        self.around, self._types, self.behind, self._mask = (
-            np.array(pieces, np.int64) for pieces in (ids, types, behind, mask)
-        )
+        self.around = np.array(ids, np.int64)
+        self._types = np.array(types, np.int64)
+        self.behind = np.array(behind, np.int64)
+        self._mask = np.array(mask, np.int64)
 
     def batches(
         self,
@@ -141,8 +142,11 @@ class Frame:
         pieces[:, self._padding] = width - lengths
         ends = np.cumsum(pieces).reshape(pieces.shape)
         around = np.tile(self.around, len(rows)) if around is None else around[rows].ravel()
-        types, mask = (np.tile(values, len(rows)) for values in (self._types, self._mask))
-        ids, types, mask = (np.repeat(values, pieces.ravel()) for values in (around, types, mask))
+        types = np.tile(self._types, len(rows))
+        mask = np.tile(self._mask, len(rows))
+        ids = np.repeat(around, pieces.ravel())
+        types = np.repeat(types, pieces.ravel())
+        mask = np.repeat(mask, pieces.ravel())
         places = (ends - pieces)[:, self._part_pieces].ravel()
         counts = counts.ravel()
         ids[ranges(places, counts)] = tokens[ranges(starts.ravel(), counts)]

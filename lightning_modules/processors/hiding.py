@@ -74,10 +74,9 @@ class HiddenWords:
         frame = processor.frame
         decode = processor.tokenizer.decode
         order = np.argsort(self._segment).tolist()
-        self.words = [
-            [[several[q][start:end] for start, end in of[q].tolist()] for q in order]
-            for several, of in zip(texts, spans, strict=True)
-        ]
+        self.words = []
+        for several, of in zip(texts, spans, strict=True):
+            self.words.append([[several[q][start:end] for start, end in of[q].tolist()] for q in order])
         self.separators = [decode(frame.around[frame.behind == q].tolist()).strip() for q in order]
         # the first feature of each part of each example, then how many there are: int64 [parts + 1, examples]
         sizes = np.array([[len(own) + 1 for own in of] for of in self.words], dtype=np.int64).reshape(-1, len(order)).T

@@ -135,7 +135,8 @@ class PromptStore(TokenStore):
 
 def _special_behind(tokenizer: PreTrainedTokenizerBase) -> int:
     """How many special tokens the tokenizer puts behind a text."""
-    text, whole = (tokenizer("a", add_special_tokens=adds)["input_ids"] for adds in (False, True))
+    text = tokenizer("a", add_special_tokens=False)["input_ids"]
+    whole = tokenizer("a", add_special_tokens=True)["input_ids"]
     return next((k for k in range(len(whole)) if whole[: len(whole) - k][-len(text) :] == text), 0)
 
 

@@ -200,7 +200,8 @@ class Seq2Seq(PretrainedClassifier):
         """
         seen: dict[int, str] = {}
         for name, parameter in list(self.network.named_parameters(remove_duplicate=False)):
-            first, second = (f"network.{n}" for n in (seen.setdefault(id(parameter), name), name))
+            first = f"network.{seen.setdefault(id(parameter), name)}"
+            second = f"network.{name}"
             if {first, second} <= weights.keys() and not torch.equal(weights[first], weights[second]):
                 owner, _, leaf = name.rpartition(".")
                 setattr(self.network.get_submodule(owner), leaf, torch.nn.Parameter(parameter.detach().clone()))
@@ -240,7 +241,7 @@ class Seq2Seq(PretrainedClassifier):
         hidden = self._encoded(inputs)
         mask = inputs["attention_mask"]
         probs = self.of_labels(self._scores(hidden, mask)).softmax(dim=-1)
-        longest = self.prompt and max(LONGEST, self.written.shape[1])
+        longest = None if self.prompt is None else max(LONGEST, self.written.shape[1])
         answers = [self._number(text) for text in self._generated(hidden, mask, longest)]
         return Outputs(probs, torch.tensor(answers, device=probs.device))
 

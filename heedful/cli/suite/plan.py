@@ -174,7 +174,7 @@ class Suite:
         model = self.models[name]
         called = f"{of_set}-{name}" if own else name
         run = output / MODELS / called
-        before = model.begins_from and self._trained(steps, output, of_set, model.begins_from)
+        before = self._trained(steps, output, of_set, model.begins_from) if model.begins_from else None
         settings = (*self.common[TRAIN], *own, *model.settings, *QUIET)
         tags = frozenset({TRAIN, name, *([of_set] if own else [])})
         step = Step(TRAIN, called, tags, settings, run, before)

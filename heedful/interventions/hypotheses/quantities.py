@@ -139,7 +139,9 @@ def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.rand
     if date.unit == "season":
         old = claim.text[date.start : date.end]
         new = SEASONS[old.lower()]
-        return (new.capitalize() if old[0].isupper() else new) if flip else None
+        if not flip:
+            return None
+        return new.capitalize() if old[0].isupper() else new
     if date.unit == "month":
         tabled = _months(content)
         others = sorted(set(range(12)) - tabled - _months(claim.text))
@@ -168,7 +170,9 @@ def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
 
 
 def _as_date(value: int, date: Date) -> str | None:
-    return None if value <= 1000 else f"{value}s" if date.unit == "decade" else str(value)
+    if value <= 1000:
+        return None
+    return f"{value}s" if date.unit == "decade" else str(value)
 
 
 def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
@@ -202,7 +206,10 @@ def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal 
     exponent = int(value.normalize().as_tuple().exponent)
     step = Decimal(1).scaleb(min(exponent, value.adjusted() - 1) if value.adjusted() > 0 or exponent < 0 else exponent)
     count = int(value / step)
-    low, high = (-(-count // 2), count - 1) if direction == DECREASE else (count + 1, 2 * count)
+    if direction == DECREASE:
+        low, high = -(-count // 2), count - 1
+    else:
+        low, high = count + 1, 2 * count
     low = max(low, 1 if exponent < 0 else int(-(-2 // step)))
     return int(rng.integers(low, high + 1)) * step if low <= high else None
 

@@ -175,7 +175,8 @@ class RowEdits(EachExample):
             else:
                 keys = [target] if k == main else rng.permutation(np.array(edited.untouched, dtype=object)).tolist()
                 step = _delete if operation == "delete" else self._update
-                edited = next((e for key in keys if (e := step(edited, table_id, key, rng)) is not None), None)
+                tried = (step(edited, table_id, key, rng) for key in keys)
+                edited = next((one for one in tried if one is not None), None)
             if edited is None:
                 return None
         return edited

@@ -70,7 +70,8 @@ def normalised(of: Attribution) -> Attribution:
     total = sum(float(np.abs(phi).sum()) for phi in (*of.phi.values(), of.separator_phi))
     if not total:
         return of
-    phi, errors = ({part: own / total for part, own in numbers.items()} for numbers in (of.phi, of.errors))
+    phi = {part: own / total for part, own in of.phi.items()}
+    errors = {part: own / total for part, own in of.errors.items()}
     return replace(of, phi=phi, errors=errors, separator_phi=of.separator_phi / total)
 
 

@@ -124,9 +124,12 @@ def const(of: Attribution) -> float | None:
         ...                     subcase="cn_embedded_under_if")), 6)
         0.3
     """
-    if (both := sides(of)) is None or (places := control_words(both[0][0], of.meta.get(SUBCASE, ""))) is None:
+    both = sides(of)
+    if both is None:
         return None
-    return float(both[0][1][places].mean())
+    (words, phi), _ = both
+    places = control_words(words, of.meta.get(SUBCASE, ""))
+    return None if places is None else float(phi[places].mean())
 
 
 def has_swapped_words(of: Attribution) -> bool | None:
@@ -163,7 +166,9 @@ def swap_max_diff(of: Attribution) -> float | None:
     if (both := sides(of)) is None:
         return None
     (a, phi_a), (b, phi_b) = both
-    of_a, of_b = (phi[places] for phi, places in zip((phi_a, phi_b), swapped(a, b), strict=True))
+    in_a, in_b = swapped(a, b)
+    of_a = phi_a[in_a]
+    of_b = phi_b[in_b]
     return float(of_a[np.abs(of_a).argmax()] - of_b[np.abs(of_b).argmax()]) if len(of_a) else 0.0
 
 

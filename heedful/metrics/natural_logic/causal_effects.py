@@ -130,8 +130,10 @@ def _compared(sets: dict[str, Crossed], resampled: dict[str, dict[str, np.ndarra
     if empty:
         undefined = Measurement(None, n, reason="without pairs there is no " + " and no ".join(map(str.upper, empty)))
         return {"delta": undefined, "ratio": undefined}
-    tce, dce = (float(sets[effect].values[""].mean()) for effect in ("tce", "dce"))
-    tces, dces = (resampled[effect][""] for effect in ("tce", "dce"))
+    tce = float(sets["tce"].values[""].mean())
+    dce = float(sets["dce"].values[""].mean())
+    tces = resampled["tce"][""]
+    dces = resampled["dce"][""]
     either = np.isnan(tces) | np.isnan(dces)
     ratios = np.divide(tces, dces, out=np.where(either, np.nan, np.inf), where=dces > 0)
     flags = tuple(dict.fromkeys(flag for pairs in sets.values() for flag in _few(pairs)))
@@ -179,7 +181,8 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], name: MetricName, seed: int
     right = (entailed(rows, labels) == gold).astype(np.float64)
     most = gold == (gold.mean() >= 0.5)
     if all(_has_slice(rows, by) for by in ("context", "pair")):
-        context, pair = (_numbers(pa.chunked_array([_slice_texts(rows, by)])) for by in ("context", "pair"))
+        context = _numbers(pa.chunked_array([_slice_texts(rows, "context")]))
+        pair = _numbers(pa.chunked_array([_slice_texts(rows, "pair")]))
         flags = majority_flag(right, most, context, (seed,))
         (resampled,) = resample([Crossed(context, context, pair, {"": right})], key)
         found = measured(float(right.mean()), n, resampled[""], flags)
@@ -244,9 +247,12 @@ def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Show
             lines.append(Line(str(name), label, unit=unit, beside=True, section=heading))
         elif name.statistic in BELOW:
             lines.append(Line(str(name), BELOW[name.statistic], level=1, section=heading))
+    asides = ["other rules", "naive intervals"]
     by = sorted(title for by, title in BREAKDOWNS.items() if any(name.by[0] == by for name in numbers))
-    listed = " and ".join(filter(None, [", ".join(by[:-1]), *by[-1:]]))
-    asides = [f"by {listed}"] * bool(by) + ["other rules", "naive intervals"]
+    if len(by) > 1:
+        asides.insert(0, f"by {', '.join(by[:-1])} and {by[-1]}")
+    elif by:
+        asides.insert(0, f"by {by[0]}")
     return Shown(lines, asides, {heading: _section(counts)})
 
 

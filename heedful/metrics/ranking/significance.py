@@ -32,7 +32,8 @@ def two_sided(resampled: np.ndarray) -> float:
     Twice the smaller share of resamples on either side of 0, the difference itself counted with them.
     """
     values = resampled[~np.isnan(resampled)]
-    below, above = ((1 + side.sum()) / (1 + len(values)) for side in (values <= 0, values >= 0))
+    below = (1 + (values <= 0).sum()) / (1 + len(values))
+    above = (1 + (values >= 0).sum()) / (1 + len(values))
     return float(min(1.0, 2 * min(below, above)))
 
 

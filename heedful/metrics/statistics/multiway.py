@@ -88,7 +88,8 @@ def resample(sets: Sequence[Crossed], key: Key, resamples: int = RESAMPLES) -> l
         and ``PER_BASE`` (mean over bases of the mean of their own pairs; bases without a drawn pair are left out).
     """
     tables = [_Tables(s) if len(s.base) else None for s in sets]
-    held, partners = (1 + max(int(getattr(s, side).max(initial=-1)) for s in sets) for side in ("held", "partner"))
+    held = 1 + max(int(s.held.max(initial=-1)) for s in sets)
+    partners = 1 + max(int(s.partner.max(initial=-1)) for s in sets)
     if not held:
         return [{} for _ in sets]
     found: list[list[np.ndarray]] = [[] for _ in sets]

@@ -192,7 +192,8 @@ def challenge(
         name = of._replace(statistic=statistic)
         one = np.ones(len(chosen))
         table = [pair.table for pair in chosen]
-        columns, formula = ((values, one), ratio) if minus is None else ((values, one, minus, one), difference)
+        columns = (values, one) if minus is None else (values, one, minus, one)
+        formula = ratio if minus is None else difference
         found[name] = by_table(columns, table, (seed, str(name)), len(chosen), reason, formula)
         if one_sided and statistic in (FLIPPED, f"{FLIPPED}/every"):
             found[name] = replace(found[name], flags=(*found[name].flags, ONE_SIDED))
@@ -263,7 +264,8 @@ def _score(rows: pa.Table, context: Context) -> Numbers:
     seed = context.seed
     changed = context.own["kinds"]
     splits = {f"split={split}": of_split(rows, split) for split in context.splits}
-    hypotheses, titles = (MetricName(CHALLENGE, context.data, part) for part in (HYPOTHESES, TITLES))
+    hypotheses = MetricName(CHALLENGE, context.data, HYPOTHESES)
+    titles = MetricName(CHALLENGE, context.data, TITLES)
     for slice_, some in {"": rows, **splits}.items():  # each split as if it stood alone
         alone: Numbers = challenge(some, hypotheses, perturbations(changed), seed) if changed else {}
         if context.own["title"]:
@@ -275,7 +277,8 @@ def _score(rows: pa.Table, context: Context) -> Numbers:
 
 
 def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
-    hypotheses, titles = (MetricName(CHALLENGE, context.data, part) for part in (HYPOTHESES, TITLES))
+    hypotheses = MetricName(CHALLENGE, context.data, HYPOTHESES)
+    titles = MetricName(CHALLENGE, context.data, TITLES)
     lines = challenge_lines(numbers, hypotheses, context.own["kinds"], context.splits)
     return Shown([*lines, *challenge_lines(numbers, titles, splits=context.splits)])
 

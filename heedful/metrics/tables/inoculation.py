@@ -64,7 +64,8 @@ def _originals(runs: Runs) -> tuple[np.ndarray, np.ndarray, list[str]]:
 def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) -> tuple[np.ndarray, list[str]]:
     """The same of the challenge test."""
     before, after = (challenge_pairs(rows, interventions, seed)[kind] for rows in runs)
-    first, second = ([(pair.uid, pair.which, len(pair.changed)) for pair in pairs] for pairs in (before, after))
+    first = [(pair.uid, pair.which, len(pair.changed)) for pair in before]
+    second = [(pair.uid, pair.which, len(pair.changed)) for pair in after]
     if differ := difference_of(*map(contents, runs)):
         raise _different("challenge", differ)
     if first != second:
@@ -76,7 +77,8 @@ def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) 
 
 def _narrowed(sums: np.ndarray) -> np.ndarray:
     """How much the gap between original and challenge test has become smaller, from all columns."""
-    gap_before, gap_after = (difference(sums[..., [i, 2, i + 3, 5]]) for i in (0, 1))
+    gap_before = difference(sums[..., [0, 2, 3, 5]])
+    gap_after = difference(sums[..., [1, 2, 4, 5]])
     return gap_before - gap_after
 
 

@@ -38,7 +38,8 @@ class Related:
         """Whether positions ``i`` share a value with positions ``j``: bool [positions]."""
         shared = False if self._within is None else self._within[i] != self._within[j]
         for rows in self._rows:
-            first, second = ([self.codes[row][positions] for row in rows] for positions in (i, j))
+            first = [self.codes[row][i] for row in rows]
+            second = [self.codes[row][j] for row in rows]
             for a in first:
                 for b in second:
                     shared = shared | (a == b)

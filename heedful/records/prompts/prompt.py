@@ -99,7 +99,8 @@ class Prompt:
         says = normalised if self.task.kind is SPAN else bare
         line = next((line for line in without_thoughts(written).splitlines() if says(line)), "")
         if self.task.kind is SPAN:
-            said, none = (normalised(text.translate(STRAIGHT)) for text in (line, self.answers[0]))
+            said = normalised(line.translate(STRAIGHT))
+            none = normalised(self.answers[0].translate(STRAIGHT))
             if not said:
                 return NO_LABEL
             return NO_ANSWER if f"{said} ".startswith(f"{none} ") else line.strip()

@@ -189,8 +189,8 @@ def _fault_of_display(display: Mapping[str, Any]) -> str | None:
         if not fits:
             return f"'display' has the line {json.dumps(line)[:40]}"
     for heading, section in display["sections"].items():
-        about, examples = (section.get("about"), section.get("examples")) if isinstance(section, dict) else (None, None)
-        if not _texts(about) or not isinstance(examples, str):
+        fits = isinstance(section, dict) and _texts(section.get("about")) and isinstance(section.get("examples"), str)
+        if not fits:
             return f"'display' has no section {heading!r}"
     return None if _texts(display["asides"]) else "'asides' of 'display' are not texts"
 
@@ -201,7 +201,9 @@ def _wrong(measured: Any) -> str | None:
         return "the measurement"
     empty = ("value", "draws", "std", "ci95")  # fields that may be null
     for field, kind in MEASURED.items():
-        value = measured.get(field, measured)
+        if field not in measured:
+            return repr(field)
+        value = measured[field]
         if not _is(value, kind) and not (value is None and field in empty):
             return repr(field)
     if not isinstance(measured.get("reason"), str if measured["value"] is None else str | None):

@@ -96,5 +96,8 @@ def read_tsv(path: str | Path) -> list[dict[str, str]]:
         said = (line[ANSWER] or "").strip().lower()
         if said and said not in YES | NO:
             raise HeedfulError(f"{path}, row {k}: {ANSWER} is {said!r}, and should be yes or no.")
-        line[ANSWER] = "yes" if said in YES else "no" if said else ""
+        if said:
+            line[ANSWER] = "yes" if said in YES else "no"
+        else:
+            line[ANSWER] = ""
     return lines

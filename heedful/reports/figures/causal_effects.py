@@ -97,7 +97,8 @@ def figure(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
         for i, (name, by_kind) in enumerate(runs.items()):
             color = COLORS[i % len(COLORS)]
             marker = MARKERS[i % len(MARKERS)]
-            dce, tce = by_kind.get(kind, ({"value": float("nan"), "ci95": None},) * 2)  # in the legend all the same
+            nothing = {"value": float("nan"), "ci95": None}
+            dce, tce = by_kind.get(kind, (nothing, nothing))  # in the legend all the same
             x = [100 * dce["value"]]
             y = [100 * tce["value"]]
             axes.errorbar(x, y, xerr=_bars(dce), yerr=_bars(tce), fmt="none", ecolor=color, elinewidth=1.3, zorder=2)

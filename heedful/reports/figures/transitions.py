@@ -58,7 +58,8 @@ def collect(folders: Sequence[str], operation: str) -> dict[str, Edges]:
     found: dict[str, Edges] = {}
     for folder, name in zip(folders, short_names(folders), strict=True):
         results = read_results(folder)
-        of_run = (len(folders) == 1 and edges(results, operation, splits=True)) or edges(results, operation)
+        of_splits = edges(results, operation, splits=True) if len(folders) == 1 else {}
+        of_run = of_splits or edges(results, operation)
         if not of_run:
             operations = dict.fromkeys(name.part for name in named(results) if name.family == TRANSITIONS)
             known = ", ".join(operations) or "none"

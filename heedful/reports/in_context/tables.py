@@ -264,12 +264,17 @@ def _row(group: Group, groups: Sequence[Group]) -> str:
 def _column(group: Group, part: str, groups: Sequence[Group]) -> str:
     """The data, with the split and the part where there are several."""
     splits = {other.key.split for other in groups if other.key.data == group.key.data}
-    several = len(group.written) > 1 and part
-    return " ".join([group.key.data, *[group.key.split] * (len(splits) > 1), *[part] * bool(several)])
+    words = [group.key.data]
+    if len(splits) > 1:
+        words.append(group.key.split)
+    if len(group.written) > 1 and part:
+        words.append(part)
+    return " ".join(words)
 
 
 def _by_data(heading: str, cells: dict[tuple[str, str], str]) -> Cells:
-    rows, columns = (list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1))
+    rows = list(dict.fromkeys(key[0] for key in cells))
+    columns = list(dict.fromkeys(key[1] for key in cells))
     return Cells(
         heading, ["model, tuples", *columns], [[row, *(cells.get((row, c), "") for c in columns)] for row in rows]
     )

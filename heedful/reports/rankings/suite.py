@@ -191,6 +191,8 @@ def _population(models: Sequence[Model], method: str, factors: Mapping[str, Fact
 def _baselines(model: Model, places: np.ndarray) -> dict[str, np.ndarray]:
     base = model.base.take(pa.array(places))
     number = {label: k for k, label in enumerate(model.context.labels)}
-    y, gold = (np.array([number.get(text, -1) for text in strings(base, name)]) for name in ("y", "gold"))
-    has_p = not base["p"].null_count and model.context.labels
-    return baselines(probabilities(base, "p") if has_p else np.zeros((len(y), 0)), y, gold)
+    y = np.array([number.get(text, -1) for text in strings(base, "y")])
+    gold = np.array([number.get(text, -1) for text in strings(base, "gold")])
+    has_p = model.context.labels and not base["p"].null_count
+    p = probabilities(base, "p") if has_p else np.zeros((len(y), 0))
+    return baselines(p, y, gold)

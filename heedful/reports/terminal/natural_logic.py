@@ -48,7 +48,10 @@ def categories(measured: Sequence[Interval | None]) -> list[str]:
 
 def _interval(m: Mapping[str, Any] | None) -> Interval | None:
     """A metric with its interval; with one of no width where it has none."""
-    return None if m is None or m["value"] is None else (m["value"], *(m["ci95"] or (m["value"],) * 2))
+    if m is None or m["value"] is None:
+        return None
+    low, high = m["ci95"] or (m["value"], m["value"])
+    return m["value"], low, high
 
 
 def print_categories(runs: Sequence[Mapping[str, Any]], console: Console | None = None) -> None:

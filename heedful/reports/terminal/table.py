@@ -150,7 +150,7 @@ def _terms(lines: Sequence[Line]) -> str:
     """Explains the labels that do not explain themselves, in one line."""
     of_lines = {term for line in lines for term in _terms_of(line.label)}
     terms = [term for term in TERMS if term in of_lines]
-    return "; ".join(f"{term}: {TERMS[term]}" for term in terms) + "." * bool(terms)
+    return "; ".join(f"{term}: {TERMS[term]}" for term in terms) + "." if terms else ""
 
 
 def _terms_of(label: str) -> list[str]:
@@ -179,7 +179,8 @@ def different_examples(runs: Sequence[Results]) -> list[str]:
     examples: dict[str, set[str]] = {}
     for run in runs:
         for heading, section in run["display"]["sections"].items():
-            examples.setdefault(heading, set()).update([section["examples"]] * bool(section["examples"]))
+            if section["examples"]:
+                examples.setdefault(heading, set()).add(section["examples"])
     return [
         f"The numbers below '{heading}' rest on different examples in these runs."
         for heading, distinct in examples.items()

@@ -148,7 +148,8 @@ class Server:
         try:
             told = json.loads(error.response.text)
             for name in ("error", "message", "detail"):
-                told = told.get(name, told) if isinstance(told, Mapping) else told
+                if isinstance(told, Mapping) and name in told:
+                    told = told[name]
             told = self.secrets.hide_inside(told)
             text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
         except ValueError:
