@@ -115,16 +115,29 @@ class PairedData(pl.LightningDataModule):
             raise HeedfulError(f"§data.name {name!r}: letters, digits, '.', '_' and '-' only, for it names folders.")
         sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size, "num_workers": num_workers}
         for flag, n in (sizes | {"max_train": max_train, "max_validation": max_validation}).items():
-            if n is not None and n < (least := int(flag != "num_workers")):
+            least = 0 if flag == "num_workers" else 1
+            if n is not None and n < least:
                 raise HeedfulError(f"§data.{flag} {n} must be at least {least}.")
-        self.name, self.default_label, self.partial, self.augment = name, default_label, partial, augment
-        self.inoculation, self.resample_counterfactuals = inoculation, resample_counterfactuals
-        self.folds, self.fold, self.max_train, self.max_validation = folds, fold, max_train, max_validation
+        self.name = name
+        self.default_label = default_label
+        self.partial = partial
+        self.augment = augment
+        self.inoculation = inoculation
+        self.resample_counterfactuals = resample_counterfactuals
+        self.folds = folds
+        self.fold = fold
+        self.max_train = max_train
+        self.max_validation = max_validation
         self.slices = tuple(dict.fromkeys(slices))
-        self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
-        self.seed, self.note, self.prompts = seed, note, dict(prompts or {})
+        self.batch_size = batch_size
+        self.eval_batch_size = eval_batch_size
+        self.num_workers = num_workers
+        self.seed = seed
+        self.note = note
+        self.prompts = dict(prompts or {})
         require_names(parts, labels)
-        self._parts, self._words = tuple(parts), checked_words(name, template, verbalisers, parts, labels)
+        self._parts = tuple(parts)
+        self._words = checked_words(name, template, verbalisers, parts, labels)
         self.settle_labels(labels, default_label)
         swap = list(parts[:1] if len(parts) > 1 else ()) if swap is None else swap
         require_regime(name, parts, swap, partial, augment, folds, fold)
@@ -230,7 +243,8 @@ class PairedData(pl.LightningDataModule):
         if self._folded is None:
             self._folded = fold_out(self.load("train"), self.folds, self.fold)
             self.counts.take_over()
-        return self._folded[split == "validation"]
+        train, validation = self._folded
+        return validation if split == "validation" else train
 
     def training_pool(self) -> Examples:
         """The training examples as the model reads them, without those that are evaluated as well; it counts these."""

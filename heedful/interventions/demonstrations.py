@@ -52,7 +52,8 @@ def demonstrations(
     counts = dict.fromkeys(by_label, n)
     if kind == "matched_labels":
         counts[default] = n * len(by_label)
-    key, nothing = random_key(seed, "demonstrations", draw), np.zeros(0, dtype=np.int64)
+    key = random_key(seed, "demonstrations", draw)
+    nothing = np.zeros(0, dtype=np.int64)
     ranked = {label: _ranked(examples, by_label.get(label, nothing), key) for label in counts}
     chosen = np.concatenate([_first(ranked[label], k, label, task) for label, k in counts.items()])
     order = generator(seed, "demonstrations", draw, kind == "matched_labels", n).permutation(len(chosen))
@@ -63,7 +64,7 @@ def demonstrations(
 
 
 def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[str], str]:
-    """The parts that copies swap, and their gold label; nothing where there are neither copies nor what matches them."""
+    """The parts that copies swap, and their gold label; nothing where there are no copies and nothing to match them."""
     if kind not in ("counterfactual", "matched_labels"):
         return (), ""
     if task.default_gold is None or swap is None:
@@ -109,7 +110,8 @@ def _with_copies(
 
     Who may lend is as for :class:`~heedful.interventions.Swap`; who of them lends depends on their uids alone.
     """
-    lenders, shown = examples.partners(parts), []
+    lenders = examples.partners(parts)
+    shown = []
     for position in positions.tolist():
         example = examples[position]
         shown.append(example)

@@ -78,7 +78,8 @@ def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
         before, first = relations.setdefault((x, y), (relation, row))
         if before != relation:
             raise HeedfulError(f"{at}: {x!r} and {y!r} have the relation {relation}, and in row {first} {before}.")
-        pair, slots = ids.setdefault(frozenset((x, y)), f"{x}/{y}"), frozenset(SLOTS[g] for g in grammars)
+        pair = ids.setdefault(frozenset((x, y)), f"{x}/{y}")
+        slots = frozenset(SLOTS[g] for g in grammars)
         found += [Words(x, y, relation, pair, slots), Words(y, x, REVERSED[relation], pair, slots)]
     return found
 

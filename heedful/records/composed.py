@@ -41,8 +41,12 @@ class Composed(Sequence[Example]):
         label: str | None = None,
         again: bool = False,
     ) -> None:
-        self.pool, self.positions, self.lenders = pool, positions, lenders
-        self.others, self.label, self.again = others, label, again
+        self.pool = pool
+        self.positions = positions
+        self.lenders = lenders
+        self.others = others
+        self.label = label
+        self.again = again
 
     @classmethod
     def whole(cls, pool: Examples) -> "Composed":
@@ -68,7 +72,8 @@ class Composed(Sequence[Example]):
         lent = {part: int(lenders[i]) for part, lenders in self.lenders.items() if lenders[i] != position}
         if not lent:
             return base
-        parts, groups = dict(base.parts), dict(base.groups)
+        parts = dict(base.parts)
+        groups = dict(base.groups)
         for part, lender in lent.items():
             parts[part] = emptied(base.parts[part]) if lender == EMPTIED else self.pool.part(part, lender)
             groups[part] = content_id(parts[part])

@@ -47,12 +47,15 @@ class ExamplesBuilder:
         kinds: Mapping[str, str] = MappingProxyType({}),
         cluster: str | None = None,
     ) -> None:
-        self.parts, self.groups, self.meta = tuple(parts), (*parts, *groups), tuple(meta)
+        self.parts = tuple(parts)
+        self.groups = (*parts, *groups)
+        self.meta = tuple(meta)
         cluster = next(iter(groups), None) if cluster is None else cluster
         self._cluster = None if cluster is None else self.groups.index(cluster)
         columns = {"parts": parts, "groups": self.groups, "meta": meta}
         names = [f"{kind}.{name}" for kind, several in columns.items() for name in several]
-        names += [CLUSTER] * (cluster is not None)
+        if cluster is not None:
+            names.append(CLUSTER)
         metadata = {f"parts.{part}": {b"heedful": kind.encode()} for part, kind in kinds.items()}
         self.schema = pa.schema([pa.field(n, pa.string(), metadata=metadata.get(n)) for n in ["uid", "label", *names]])
         self._rows: list[tuple[str | None, ...]] = []
@@ -109,10 +112,9 @@ class Examples(Sequence[Example]):
         self.table = table
         self._made: dict[tuple[Any, ...], Any] = {}
         columns = table.column_names
-        self.parts, self.groups, self.meta = (
-            tuple(c.removeprefix(kind) for c in columns if c.startswith(kind))
-            for kind in ("parts.", "groups.", "meta.")
-        )
+        self.parts = tuple(c.removeprefix("parts.") for c in columns if c.startswith("parts."))
+        self.groups = tuple(c.removeprefix("groups.") for c in columns if c.startswith("groups."))
+        self.meta = tuple(c.removeprefix("meta.") for c in columns if c.startswith("meta."))
         self.kinds = {
             field.name.removeprefix("parts."): field.metadata[b"heedful"].decode()
             for field in table.schema

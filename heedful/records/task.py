@@ -161,7 +161,9 @@ class Span(TaskKind):
         return " / ".join(self.parse_gold(text)) or "no answer"
 
 
-CLASSIFICATION, SOFT, SPAN = Classification(), Soft(), Span()
+CLASSIFICATION = Classification()
+SOFT = Soft()
+SPAN = Span()
 KINDS: dict[str, TaskKind] = {kind.name: kind for kind in (CLASSIFICATION, SOFT, SPAN)}
 
 

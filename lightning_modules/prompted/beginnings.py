@@ -70,7 +70,8 @@ def cut(rows: Sequence[np.ndarray]) -> Cut:
     whole = Cut.nowhere(len(rows))
     if len(rows) < 2:
         return whole
-    found, tokens = shared(rows), np.array([len(row) for row in rows])
+    found = shared(rows)
+    tokens = np.array([len(row) for row in rows])
     several = np.bincount(found.of) > 1
     if not several.any():
         return whole

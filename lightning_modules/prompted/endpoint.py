@@ -83,9 +83,18 @@ class Endpoint(Classifier):
             raise HeedfulError(
                 "§model.prices are two: US dollars for a million tokens read, and for a million written."
             )
-        self.name, self.read, self.chat, self.concurrency = name, read, chat, concurrency
-        self.max_requests, self.temperature, self.seed, self.max_tokens = max_requests, temperature, seed, max_tokens
-        self.prices, self.cache, self.timeout, self.extra = prices, cache, timeout, dict(extra or {})
+        self.name = name
+        self.read = read
+        self.chat = chat
+        self.concurrency = concurrency
+        self.max_requests = max_requests
+        self.temperature = temperature
+        self.seed = seed
+        self.max_tokens = max_tokens
+        self.prices = prices
+        self.cache = cache
+        self.timeout = timeout
+        self.extra = dict(extra or {})
         self.prompt: Prompt | None = None
         self.run = secrets.token_hex(8)  # the same for all processes once they are connected
         self.counts: Counter[str] = Counter()
@@ -98,14 +107,17 @@ class Endpoint(Classifier):
             raise HeedfulError("§model.name must name the model at the server.")
         if not task.labels and task.kind is not SPAN:
             raise HeedfulError(f"§model {type(self).__name__} needs labels to choose from, and the data have none.")
-        self.task, self.has_learned = task, True
+        self.task = task
+        self.has_learned = True
 
     def configure_model(self) -> None:
         """There is no network here."""
 
     def prompt_with(self, prompt: Prompt) -> None:
         self.way.require(prompt, self.task)
-        self.prompt, self.processor, self._is_probed = prompt, QuestionProcessor(prompt), False
+        self.prompt = prompt
+        self.processor = QuestionProcessor(prompt)
+        self._is_probed = False
         self.counts.clear()
 
     def require_weights(self) -> None:
@@ -178,7 +190,9 @@ class Endpoint(Classifier):
             HeedfulError: The server fails or ignores what it is asked for, or refuses too much or leaves too many texts
                 empty.
         """
-        asker, way, task = self._ask(), self.way, self.task
+        asker = self._ask()
+        way = self.way
+        task = self.task
         pairs = zip(inputs["questions"], inputs["repeats"], strict=True)
         requests = [self._request(question, repeat) for question, repeat in pairs]
         if not self._is_probed and not asker.has_all(requests):
@@ -219,7 +233,9 @@ class Endpoint(Classifier):
     def on_validation_end(self) -> None:
         """Say what it took."""
         if self._asker is not None and self.trainer.state.fn == "validate":
-            reused, empty, refused = self._asker.reused, self.counts["empty"], self.counts["refused"]
+            reused = self._asker.reused
+            empty = self.counts["empty"]
+            refused = self.counts["refused"]
             aside = f" {empty:,} answers were empty, which are not labels." if empty and self.task.labels else ""
             aside = f" {empty:,} texts were empty, and count as wrong." if empty and not self.task.labels else aside
             aside += f" {refused:,} requests were refused, and count as wrong." if refused else ""

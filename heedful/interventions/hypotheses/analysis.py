@@ -57,7 +57,8 @@ _YEAR = re.compile(r"(?<![\w.,:/$£€–-])(1[0-9]\d\d|20\d\d)(['’]?s)?(?![\w
 _YEAR_WORDS = frozenset(WORDS["before_years"]) | {month.lower() for month in MONTHS}
 _MONTH = re.compile(rf"\b({'|'.join(MONTHS)})\b")
 _SEASON = re.compile(rf"\b(?:in|of|during) (?:the )?({'|'.join(SEASONS)})(?:time)?\b", re.IGNORECASE)
-_NAMING, _CAPITALS = frozenset(WORDS["naming"]), frozenset(WORDS["not_names"])
+_NAMING = frozenset(WORDS["naming"])
+_CAPITALS = frozenset(WORDS["not_names"])
 
 
 class Number(NamedTuple):

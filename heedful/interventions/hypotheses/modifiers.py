@@ -35,7 +35,8 @@ def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]
     known = known_words(claim)
     changes: list[Edits] = []
     for key, row in table.rows:
-        own, several = readable(row), len(row) > 1
+        own = readable(row)
+        several = len(row) > 1
         if not own or (flip and several):
             continue
         choices = own

@@ -64,7 +64,11 @@ class Source:
         table: str = "premise",
         labels: tuple[str, str] = ("entailment", "contradiction"),
     ) -> None:
-        self.pool, self.analyser, self.hypothesis, self.table, self.labels = pool, analyser, hypothesis, table, labels
+        self.pool = pool
+        self.analyser = analyser
+        self.hypothesis = hypothesis
+        self.table = table
+        self.labels = labels
         self._claim: tuple[str, Claim | None] = "", None  # the last one: each kind of change asks for it again
         if hypothesis not in pool.parts or table not in pool.tables:
             raise HeedfulError(
@@ -209,7 +213,8 @@ class PerturbHypothesis(EachExample):
         edits = self.edits(uid, draw, seed)
         if not edits:
             return []
-        base, part = pool[uid], self.source.hypothesis
+        base = pool[uid]
+        part = self.source.hypothesis
         text = apply_edits(as_text(base.parts[part]), edits)
         example = replace(
             base,

@@ -30,7 +30,9 @@ WORDS = word_lists(__file__)
 WEAKER: dict[str, str] = WORDS["weaker"]
 STRONGER: dict[str, str] = WORDS["stronger"]
 NONE: dict[str, str] = WORDS["none"]
-NO_COUNT, PLURAL, NO_PLURAL = (frozenset(WORDS[name]) for name in ("no_count", "plural", "no_plural"))
+NO_COUNT = frozenset(WORDS["no_count"])
+PLURAL = frozenset(WORDS["plural"])
+NO_PLURAL = frozenset(WORDS["no_plural"])
 TIME = re.compile(r"(?:year|month|week|day|decade|century|centurie|hour|minute|time)s?")
 
 Rule = Callable[[Claim, bool, np.random.Generator], list[Edits]]
@@ -41,7 +43,8 @@ def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
     Preserved: "was not" becomes "wasn't", or the other way round.
     """
-    text, negations = claim.text, claim.found.negations
+    text = claim.text
+    negations = claim.found.negations
     changes: list[Edits] = []
     if not flip:
         for m in NEGATED.finditer(text):
@@ -66,7 +69,8 @@ def quantifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edit
         return []
     if flip and len(claim.found.quantifiers) > 1:  # "some nations sent several athletes"
         return []
-    scale = NONE if flip else WEAKER if claim.entailed else STRONGER
+    kept = WEAKER if claim.entailed else STRONGER
+    scale = NONE if flip else kept
     changes: list[Edits] = []
     for start, end, word in claim.found.quantifiers:
         new = scale.get(word)

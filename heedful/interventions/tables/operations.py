@@ -85,14 +85,16 @@ class _Lots:
         self._items: dict[Hashable, list[Any]] = {}
         self._ranges: dict[Hashable, dict[str, tuple[int, int]]] = {}
         for group, by_name in groups.items():
-            flat, ranges = self._items.setdefault(group, []), self._ranges.setdefault(group, {})
+            flat = self._items.setdefault(group, [])
+            ranges = self._ranges.setdefault(group, {})
             for name in sorted(by_name):
                 ranges[name] = len(flat), len(flat) + len(by_name[name])
                 flat += by_name[name]
 
     def draw(self, group: Hashable, taken: Iterable[str], rng: np.random.Generator) -> Any | None:
         """An item, or None where all names are taken."""
-        items, ranges = self._items.get(group, []), self._ranges.get(group, {})
+        items = self._items.get(group, [])
+        ranges = self._ranges.get(group, {})
         skipped = sorted(ranges[name] for name in set(taken) if name in ranges)
         left = len(items) - sum(stop - start for start, stop in skipped)
         if not left:
@@ -137,15 +139,18 @@ class Donors:
             first.setdefault(ids[i], i)
         self._kind = {table: kinds[i] or None for table, i in first.items()}  # None: not known
         self._own = {table: as_table(pool.part(part, i)) for table, i in first.items()}
-        uids, everyone = {table: pool.uid(i) for table, i in first.items()}, None in self._kind.values()
+        uids = {table: pool.uid(i) for table, i in first.items()}
+        everyone = None in self._kind.values()
         rows, values = [], []
         for table in first:  # in the order of uids
             for row in self._own[table].rows:
-                key, loan = same_key(row[0]), Loan(row, uids[table])
+                key = same_key(row[0])
+                loan = Loan(row, uids[table])
                 groups = {self._kind[table]} | ({None} if everyone else set())
                 rows += [(group, key, loan) for group in groups]
                 values += [(key, same_value(v), Loan(v, uids[table])) for v in dict.fromkeys(row[1]) if v.strip()]
-        self._rows, self._values = _Lots(rows), _Lots(values)
+        self._rows = _Lots(rows)
+        self._values = _Lots(values)
 
     def table_id(self, pool: Examples, i: int) -> str:
         """Which table the example at a position has."""

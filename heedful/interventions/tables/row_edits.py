@@ -105,7 +105,8 @@ class RowEdits(EachExample):
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         i = pool.position(uid)
-        example, table_id = pool[i], self.donors.table_id(pool, i)
+        example = pool[i]
+        table_id = self.donors.table_id(pool, i)
         changed = []
         for edited in self._edits(as_table(example.parts[self.part]), table_id, (seed, uid, draw)):
             table = edited.table
@@ -175,7 +176,8 @@ class RowEdits(EachExample):
             else:
                 keys = [target] if k == main else rng.permutation(np.array(edited.untouched, dtype=object)).tolist()
                 step = _delete if operation == "delete" else self._update
-                after = next((e for key in keys if (e := step(edited, table_id, key, rng)) is not None), None)
+                tried = (step(edited, table_id, key, rng) for key in keys)
+                after = next((one for one in tried if one is not None), None)
             if after is None:
                 return None
             edited = after

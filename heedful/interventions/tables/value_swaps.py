@@ -11,7 +11,7 @@ from heedful.interventions.base import EachExample, Expectation
 from heedful.interventions.tables.operations import table_column
 from heedful.interventions.tables.statements import Statement, move_values, why_not
 from heedful.records import Changed, Examples, Table, generator
-from heedful.records.example import as_table, as_text
+from heedful.records.example import Part, as_table, as_text
 from heedful.records.pool.contents import content_id
 
 
@@ -71,14 +71,15 @@ class SwapValues(EachExample):
         return Statement(uid, table, as_text(base.parts[self.hypothesis]), base.label, keys)
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
-        base, statement = pool[uid], self._statement(pool, uid)
+        base = pool[uid]
+        statement = self._statement(pool, uid)
         possible = [lender for lender in self._tables if not why_not(statement, lender[1], "values")]
         if not possible:
             return []
         partner, other = possible[int(generator(seed, self.name, self.version, uid, draw).integers(len(possible)))]
         moved = move_values(statement, other)
         assert moved is not None, "there is no reason against those that are possible"
-        new = {self.part: moved.statement.table, self.hypothesis: moved.statement.hypothesis}
+        new: dict[str, Part] = {self.part: moved.statement.table, self.hypothesis: moved.statement.hypothesis}
         groups = {**base.groups, **{part: content_id(value) for part, value in new.items()}}
         cluster = f"table {pool.value(table_column(pool, self.part), pool.position(uid))}"
         example = replace(base, parts={**base.parts, **new}, groups=groups)

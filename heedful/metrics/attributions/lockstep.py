@@ -51,7 +51,9 @@ class _Running:
     """A method at work on one game."""
 
     def __init__(self, game: int, rounds: Rounds) -> None:
-        self.game, self.rounds, self.asked = game, rounds, 0
+        self.game = game
+        self.rounds = rounds
+        self.asked = 0
         self.solution: Solution | None = None
         self.masks = np.zeros((0, 0), dtype=bool)
         self.go_on(None)

@@ -76,9 +76,11 @@ def _means(
     summed = []
     for statistic, column in columns.items():
         summed += [np.where(defined[statistic], column, 0.0), defined[statistic].astype(np.float64)]
-    resampled, numbers = resample(sums_of(summed, clusters), key), {}
+    resampled = resample(sums_of(summed, clusters), key)
+    numbers = {}
     for k, (statistic, column) in enumerate(columns.items()):
-        of, here = ratio(resampled[:, 2 * k : 2 * k + 2]), defined[statistic]
+        of = ratio(resampled[:, 2 * k : 2 * k + 2])
+        here = defined[statistic]
         full = name._replace(statistic=statistic)
         numbers[full] = measured(float(column[here].mean()), int(here.sum()), of, flags)
     return numbers

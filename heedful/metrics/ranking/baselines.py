@@ -23,7 +23,8 @@ def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.nd
     acc = {ACC: (y == gold).astype(np.float64)}
     if not p.shape[1]:
         return acc
-    of_y, of_gold = (np.where(label < 0, np.nan, p.astype(np.float64)[np.arange(len(p)), label]) for label in (y, gold))
+    of_y = np.where(y < 0, np.nan, p.astype(np.float64)[np.arange(len(p)), y])
+    of_gold = np.where(gold < 0, np.nan, p.astype(np.float64)[np.arange(len(p)), gold])
     return acc | {CONF: of_y, CONF_GT: of_gold, REVERSED: -of_gold}
 
 

@@ -86,7 +86,8 @@ def ranked(
         seed: Keys the samples and the resamples.
         resamples: How many of both examples and models.
     """
-    choices, population = uniforms(n, samples, seed), len(clusters)
+    choices = uniforms(n, samples, seed)
+    population = len(clusters)
     scores = sample_means(np.stack(list(values.values())), drawn(choices, population))
     of_rankers = dict(zip(values, scores, strict=True)) | {RANDOM: random_scores(len(truth), samples, seed)}
     rankings = {name: Ranking.of(each, truth) for name, each in of_rankers.items()}
@@ -105,7 +106,8 @@ def ranked(
 def _tests(
     rankings: Mapping[str, Ranking], again: Mapping[str, np.ndarray], factors: Collection[str], seed: int
 ) -> dict[str, Test]:
-    acc, tests = rankings[ACC], []
+    acc = rankings[ACC]
+    tests = []
     for name in factors:
         by_samples, p_samples = over_samples(rankings[name].success, acc.success, (seed, name))
         less = again[name] - again[ACC]

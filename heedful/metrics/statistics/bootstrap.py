@@ -58,7 +58,8 @@ def resample(sums: np.ndarray, key: Key, resamples: int = RESAMPLES) -> np.ndarr
         float64 [resamples, columns].
     """
     kinds, frequency = distinct(sums)
-    rng, step = generator("bootstrap", *key), max(1, BLOCK // len(kinds))
+    rng = generator("bootstrap", *key)
+    step = max(1, BLOCK // len(kinds))
     sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
     return np.concatenate([rng.multinomial(len(sums), frequency / len(sums), size=n) @ kinds for n in sizes])
 

@@ -64,7 +64,8 @@ def _originals(runs: Runs) -> tuple[np.ndarray, np.ndarray, list[str]]:
 def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) -> tuple[np.ndarray, list[str]]:
     """The same of the challenge test."""
     before, after = (challenge_pairs(rows, interventions, seed)[kind] for rows in runs)
-    first, second = ([(pair.uid, pair.which, len(pair.changed)) for pair in pairs] for pairs in (before, after))
+    first = [(pair.uid, pair.which, len(pair.changed)) for pair in before]
+    second = [(pair.uid, pair.which, len(pair.changed)) for pair in after]
     if differ := difference_of(*map(contents, runs)):
         raise _different("challenge", differ)
     if first != second:
@@ -76,7 +77,8 @@ def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) 
 
 def _narrowed(sums: np.ndarray) -> np.ndarray:
     """How much the gap between original and challenge test has become smaller, from all columns."""
-    gap_before, gap_after = (difference(sums[..., [i, 2, i + 3, 5]]) for i in (0, 1))
+    gap_before = difference(sums[..., [0, 2, 3, 5]])
+    gap_after = difference(sums[..., [1, 2, 4, 5]])
     return gap_before - gap_after
 
 
@@ -114,12 +116,14 @@ def inoculation(
     Raises:
         HeedfulError: The examples are not the same before and after, or do not name their tables.
     """
-    (right, decided, table), (other, others) = _originals(original), _challenges(challenge, interventions, kind, seed)
+    right, decided, table = _originals(original)
+    other, others = _challenges(challenge, interventions, kind, seed)
     columns = np.zeros((len(right) + len(other), 9))  # of each test: right before, right after, 1
     columns[: len(right), :3] = np.column_stack([right, np.ones(len(right))])
     columns[: len(right), 3:6] = columns[: len(right), :3] * decided[:, None]
     columns[len(right) :, 6:] = np.column_stack([other, np.ones(len(other))])
-    tables, found = np.array(table + others, dtype=str), {}
+    tables = np.array(table + others, dtype=str)
+    found = {}
     n = {"original": len(right), "not_neutral": int(decided.sum()), "challenge": len(other)}
     reasons = {
         "original": "no example was predicted",
@@ -129,7 +133,8 @@ def inoculation(
     reason = next((why for test, why in reasons.items() if not n[test]), "")
 
     def measure(part: str, statistic: str, chosen: Sequence[int], n: int, formula: Formula) -> None:
-        name, here = MetricName(INOCULATION, data, part, statistic), columns[:, chosen]
+        name = MetricName(INOCULATION, data, part, statistic)
+        here = columns[:, chosen]
         kept = here.any(axis=1)  # the examples of the tests in question; their tables are resampled
         found[name] = by_table(here[kept].T, tables[kept].tolist(), (seed, str(name)), n, reason, formula)
 
@@ -148,6 +153,16 @@ def inoculation(
 def _points(m: Measurement) -> str:
     value, low, high = (100 * x for x in (m.value, *m.ci95))
     return f"{value:+.1f} points ({low:+.1f} to {high:+.1f})"
+
+
+def _unusable(measurements: Mapping[str, Measurement]) -> str | None:
+    """Why the first interval that decides nothing does not, if there is one."""
+    for name, m in measurements.items():
+        if m.ci95 is None:
+            return m.reason
+        if {NO_WIDTH, FEW_CLUSTERS} <= set(m.flags):
+            return f"the interval of {name} over few tables has no width"
+    return None
 
 
 def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, margin: float = MARGIN) -> Outcome:
@@ -170,19 +185,12 @@ def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, marg
         data: The name of the data set that they were given.
         margin: The change of accuracy that counts as none, as a fraction.
     """
-    fields = ("original", "change"), ("gap", "before"), ("challenge", "change"), ("gap", "narrowed")
-    original, gap, challenge, narrowed = (found[MetricName(INOCULATION, data, *two)] for two in fields)
-    small, silent = f"{100 * margin:g} points", "the interval of {} over few tables has no width"
-
-    def unusable(*measurements: tuple[str, Measurement]) -> str | None:
-        for name, m in measurements:
-            if m.ci95 is None:
-                return m.reason
-            if {NO_WIDTH, FEW_CLUSTERS} <= set(m.flags):
-                return silent.format(name)
-        return None
-
-    if why := unusable(("the original test", original)):
+    original = found[MetricName(INOCULATION, data, "original", "change")]
+    gap = found[MetricName(INOCULATION, data, "gap", "before")]
+    challenge = found[MetricName(INOCULATION, data, "challenge", "change")]
+    narrowed = found[MetricName(INOCULATION, data, "gap", "narrowed")]
+    small = f"{100 * margin:g} points"
+    if why := _unusable({"the original test": original}):
         return Outcome(None, why)
     said = f"the original test changes by {_points(original)}"
     if original.ci95[1] < -margin:
@@ -190,7 +198,7 @@ def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, marg
         return Outcome(3, f"{said}, a loss of more than {small}{also}")
     if original.ci95[0] <= -margin:
         return Outcome(None, f"{said}, which may or may not be a loss of more than {small}")
-    if why := unusable(("the gap", gap), ("the challenge test", challenge), ("what the gap narrows by", narrowed)):
+    if why := _unusable({"the gap": gap, "the challenge test": challenge, "what the gap narrows by": narrowed}):
         return Outcome(None, why)
     if gap.ci95[0] <= 0:
         return Outcome(None, f"{said}; there may have been no gap to close: {_points(gap)}")

@@ -54,7 +54,8 @@ class Changes:
         rows = rows.select(columns).filter(pa.array(where(rows, intervention=operation)))
         self.hypotheses = pc.count_distinct(rows["uid"]).as_py()
         rows = rows.filter(pa.array(~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)))
-        self.before, self.after = (_places(rows, name) for name in ("y", "y2"))
+        self.before = _places(rows, "y")
+        self.after = _places(rows, "y2")
         tables = pa.table({"table": pa.chunked_array([pc.list_element(rows["clusters"].combine_chunks(), 1)])})
         self.table = codes(tables, "table")[0] if rows.num_rows else np.zeros(0, dtype=np.int32)
         self.split = _splits(rows, splits) if splits and rows.num_rows else np.zeros(rows.num_rows, dtype=np.int64)
@@ -130,7 +131,9 @@ def _shares(changes: Changes, here: np.ndarray, key: str, name: MetricName) -> I
 def _of_split(share: _Share, changes: Changes, split: int, seed: int) -> Measurement:
     """A share within one split, with an interval that resamples tables."""
     mine = share.here & (changes.split == split)
-    hit, before, table = share.hit[mine], changes.before[mine], changes.table[mine]
+    hit = share.hit[mine]
+    before = changes.before[mine]
+    table = changes.table[mine]
     flags = few_of(len(np.unique(table))) if len(table) else ()
     if share.label is not None:
         return share_of(hit, share.key(seed), table, flags, _missing(share.label))
@@ -155,7 +158,8 @@ def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measuremen
     value = float(np.mean([m.value for m in of_split.values()]))
     labels = len(LABELS) if share.label is None else 1
     cell = changes.split[share.here] * labels + (changes.before[share.here] if share.label is None else 0)
-    cells, table = len(of_split) * labels, changes.table[share.here]
+    cells = len(of_split) * labels
+    table = changes.table[share.here]
     averages = _averages(share.hit[share.here], cell, cells, table, share.key(seed))
     return measured(value, n, averages, few_of(len(np.unique(table))))
 
@@ -167,7 +171,8 @@ def _averages(hit: np.ndarray, cell: np.ndarray, cells: int, table: np.ndarray, 
     cell does not come up has no value (nan).
     """
     names, table = np.unique(table, return_inverse=True)
-    n, at = len(names), table * cells + cell
+    n = len(names)
+    at = table * cells + cell
     sums = [np.bincount(at, w, n * cells).reshape(n, cells) for w in (hit, np.ones_like(hit))]
     resampled = resample(np.concatenate(sums, axis=1), key)
     return ratio(resampled.reshape(-1, 2, cells).transpose(0, 2, 1)).mean(axis=1)

@@ -35,7 +35,7 @@ class Line:
 
     def as_dict(self) -> dict[str, Any]:
         """As it stands in results.json: without what has its default."""
-        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
 
 
 @dataclass(frozen=True)

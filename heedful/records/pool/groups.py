@@ -17,7 +17,8 @@ def related(table: pa.Table, within: str | None = None) -> Related:
         table: The table of a pool.
         within: A meta column; examples that differ in it are related as well.
     """
-    groups, parts = (_names(table, kind) for kind in ("groups", "parts"))
+    groups = _names(table, "groups")
+    parts = _names(table, "parts")
     contents = [group for group in groups if group in parts]
     further = [[group] for group in groups if group not in contents]
     apart = None if within is None else numbered(table, [f"meta.{within}"])

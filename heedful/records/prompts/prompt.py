@@ -78,7 +78,8 @@ class Prompt:
 
     def messages(self, question: str) -> list[dict[str, str]]:
         """The whole prompt as the turns of a chat: the instruction stands before the first question."""
-        turns, first = [], f"{self.wording.instruction}{BETWEEN}" if self.wording.instruction else ""
+        turns = []
+        first = f"{self.wording.instruction}{BETWEEN}" if self.wording.instruction else ""
         for asked, answered in self.shown:
             turns += [{"role": "user", "content": f"{first}{asked}"}, {"role": "assistant", "content": answered}]
             first = ""
@@ -98,7 +99,8 @@ class Prompt:
         says = normalised if self.task.kind is SPAN else bare
         line = next((line for line in without_thoughts(written).splitlines() if says(line)), "")
         if self.task.kind is SPAN:
-            said, none = (normalised(text.translate(STRAIGHT)) for text in (line, self.answers[0]))
+            said = normalised(line.translate(STRAIGHT))
+            none = normalised(self.answers[0].translate(STRAIGHT))
             if not said:
                 return NO_LABEL
             return NO_ANSWER if f"{said} ".startswith(f"{none} ") else line.strip()

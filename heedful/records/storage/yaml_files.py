@@ -111,6 +111,7 @@ def read_yaml(path: str, named: str) -> Any:
 
 def _first(error: Exception) -> str:
     """The fault and its line, without the lines of the file that a YAMLError quotes."""
-    problem, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None)
+    mark = getattr(error, "problem_mark", None)
     said = problem or (str(error).splitlines() or [type(error).__name__])[0]
     return f"{said} (line {mark.line + 1})" if mark is not None else said
