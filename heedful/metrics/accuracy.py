@@ -25,7 +25,7 @@ def _base(rows: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray
     """Which base rows are correct, which have each gold label, and the cluster of each."""
     base = where(rows, intervention=BASE)
     gold, names = codes(rows, "gold")
-    of_label = {name: (gold == i)[base] for i, name in enumerate(names)}
+    of_label = {name: (gold == i)[base] for i, name in enumerate(names) if name is not None}
     of_label = {name: here for name, here in of_label.items() if here.any()}
     return same(rows, "gold", "y")[base], of_label, cluster_of(rows)[base]
 

@@ -3,7 +3,6 @@
 Source: Goyal et al. (2017), VQA 2.0; what an answer is worth comes with the data.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -60,8 +59,9 @@ def soft_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
 def _best_answer(base: pa.Table) -> np.ndarray:
     """The worth in each row of the answer that is worth most in all: float64 [rows]; of equals, the first by name."""
     found = SOFT.parse_golds(strings(base, "gold"))
-    totals = Counter()
+    totals: dict[str, float] = {}
     for gold in found:
-        totals.update(gold)
+        for answer, worth in gold.items():
+            totals[answer] = totals.get(answer, 0.0) + worth
     best = min(totals, key=lambda answer: (-round(totals[answer], 9), answer), default="")
     return np.array([gold.get(best, 0.0) for gold in found], dtype=np.float64)

@@ -104,6 +104,8 @@ def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
             {part: numbers["error"][segments[part]] for part in context.parts},
             columns["word"][between].tolist(),
             numbers["phi"][between],
-            *(float(numbers[name][first]) for name in ("full", "nothing", "delta")),
+            float(numbers["full"][first]),
+            float(numbers["nothing"][first]),
+            float(numbers["delta"][first]),
             dict(text.split("=", 1) for text in slices[first].as_py()),
         )

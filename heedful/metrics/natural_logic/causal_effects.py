@@ -20,6 +20,7 @@ from heedful.metrics.statistics.clusters import few_of
 from heedful.metrics.statistics.majority import majority_flag
 from heedful.metrics.statistics.multiway import PER_BASE, Crossed, resample
 from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Section, Shown
+from heedful.records.numbers.display import Unit
 from heedful.records.rows import BASE, select, sliced, where
 
 NATURAL_LOGIC, ACCURACY, MAJORITY = "natural_logic", "accuracy", "accuracy/majority"
@@ -243,7 +244,7 @@ def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Show
     for name in numbers:
         if name.statistic in HEADLINES and not name.slice:
             label = HEADLINES[name.statistic].format(name.part)
-            unit = "ratio" if name.statistic == "ratio" else "percent"
+            unit: Unit = "ratio" if name.statistic == "ratio" else "percent"
             lines.append(Line(str(name), label, unit=unit, beside=True, section=heading))
         elif name.statistic in BELOW:
             lines.append(Line(str(name), BELOW[name.statistic], level=1, section=heading))

@@ -56,7 +56,7 @@ def _sums(columns: np.ndarray, samples: np.ndarray) -> np.ndarray:
     return total
 
 
-def ordered_pairs(truth: Sequence[float]) -> np.ndarray:
+def ordered_pairs(truth: Sequence[float] | np.ndarray) -> np.ndarray:
     """The pairs of models whose truth differs, the better one first: int64 [pairs, 2], by the numbers of both.
 
     Example:

@@ -105,7 +105,7 @@ def over_seeds(
     n = float(np.mean(np.asarray(examples)[defined]))
     stds = [std for std, counts in zip(draws, defined, strict=False) if counts and std is not None]
     ci95 = None
-    flags = ()
+    flags: tuple[str, ...] = ()
     if key is not None:
         ci95, flags = _interval(crossed(sums[defined], key, formula), bounds)
     if undefined and len(numbers) == 1:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import ArrayLike
 
 from heedful.interventions import DIRECTIONS
 from heedful.interventions.tables.allowed_transitions import LABELS
@@ -179,7 +180,7 @@ def challenge(
         HeedfulError: As :func:`challenge_pairs`.
     """
     pairs = challenge_pairs(rows, interventions, seed)
-    found = {}
+    found: Numbers = {}
     one_sided = len({pair.label for pair in pairs[FLIPPED]}) == 1
 
     def measure(
@@ -192,7 +193,7 @@ def challenge(
         name = of._replace(statistic=statistic)
         one = np.ones(len(chosen))
         table = [pair.table for pair in chosen]
-        columns = (values, one) if minus is None else (values, one, minus, one)
+        columns: list[ArrayLike] = [values, one] if minus is None else [values, one, minus, one]
         formula = ratio if minus is None else difference
         found[name] = by_table(columns, table, (seed, str(name)), len(chosen), reason, formula)
         if one_sided and statistic in (FLIPPED, f"{FLIPPED}/every"):
@@ -260,7 +261,7 @@ def perturbations(kinds: Sequence[str]) -> list[str]:
 
 def _score(rows: pa.Table, context: Context) -> Numbers:
     """Accuracy by hypotheses and by titles: over all, in each of several splits, and for each kind of change."""
-    found = {}
+    found: Numbers = {}
     seed = context.seed
     changed = context.own["kinds"]
     splits = {f"split={split}": of_split(rows, split) for split in context.splits}

@@ -61,7 +61,7 @@ class Changes:
         self.split = _splits(rows, splits) if splits and rows.num_rows else np.zeros(rows.num_rows, dtype=np.int64)
         at, keys = codes(rows, "allowed")
         known = {name: i for i, name in enumerate(RELEVANCE)}
-        self.relevance = np.array([known.get(key.rpartition("/")[2], -1) for key in keys], dtype=np.int64)[at]
+        self.relevance = np.array([known.get((key or "").rpartition("/")[2], -1) for key in keys], dtype=np.int64)[at]
 
     def matrix(self) -> np.ndarray:
         """How many edited examples of each prediction get each prediction: int64 [before, after]."""
@@ -71,17 +71,22 @@ class Changes:
 
 def _places(rows: pa.Table, name: str) -> np.ndarray:
     at, labels = codes(rows, name)
-    unknown = [label for label in labels if label not in LABELS]
-    if unknown:
-        raise HeedfulError(f"Transitions are known between {', '.join(LABELS)}; a prediction is {unknown[0]!r}.")
-    return np.array([LABELS.index(label) for label in labels], dtype=np.int64)[at]
+    places = []
+    for label in labels:
+        if label not in LABELS:
+            raise HeedfulError(f"Transitions are known between {', '.join(LABELS)}; a prediction is {label!r}.")
+        places.append(LABELS.index(label))
+    return np.array(places, dtype=np.int64)[at]
 
 
 def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
     at, names = sliced(rows, SPLIT)
-    if unknown := [name for name in names if name not in splits]:
-        raise HeedfulError(f"A row is of the split {unknown[0]!r}, which is none of {', '.join(splits)}.")
-    return np.array([list(splits).index(name) for name in names], dtype=np.int64)[at]
+    places = []
+    for name in names:
+        if name not in splits:
+            raise HeedfulError(f"A row is of the split {name!r}, which is none of {', '.join(splits)}.")
+        places.append(splits.index(name))
+    return np.array(places, dtype=np.int64)[at]
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,7 @@ def _shares(changes: Changes, here: np.ndarray, key: str, name: MetricName) -> I
         name: Of the operation.
     """
     of_label = {label: here & (changes.before == b) for b, label in enumerate(LABELS)}
-    rules = {INVALID: "union"}
+    rules: dict[str, Rule] = {INVALID: "union"}
     if transitions(key) != transitions(key, "composed"):
         rules[COMPOSED] = "composed"
     for invalid, rule in rules.items():

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from heedful.records.numbers.metric_name import MetricName
 
+Unit = Literal["percent", "ratio"]
+
 
 @dataclass(frozen=True)
 class Line:
@@ -28,7 +30,7 @@ class Line:
     metric: str
     label: str
     level: int = 0
-    unit: Literal["percent", "ratio"] = "percent"
+    unit: Unit = "percent"
     beside: bool = False
     section: str = ""
     text: str = ""
