@@ -62,7 +62,9 @@ def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
         HeedfulError: A missing column, an empty word, an unknown grammar or relation, a pair of the same word that is
             not eq, or words that stand in an earlier row in the same order with another relation.
     """
-    found, relations, ids = [], {}, {}
+    found = []
+    relations = {}
+    ids = {}
     for row, values in rows:
         at = f"{where}{PAIRS}, row {row}"
         x, y, relation, *grammars = _cells(values, ("x", "y", "insertion_rel", "x_grammar", "y_grammar"), at)

@@ -37,7 +37,9 @@ def examine(text: str) -> None:
         HeedfulError: It is nested too deeply, or stands for too many values; the message begins with a verb.
         yaml.YAMLError: It is not YAML, or a key stands twice in one mapping.
     """
-    values, sizes, opened = 0, {}, []
+    values = 0
+    sizes = {}
+    opened = []
     for event in yaml.parse(text, Loader=PARSER):
         if isinstance(event, yaml.CollectionEndEvent):
             closed = opened.pop()
