@@ -152,7 +152,9 @@ class Collector:
         else:
             answers = np.concatenate(self._answers)
         self._brought.append((answers, probs))
-        self._probs, self._answers, self._kept = [], [], 0
+        self._probs = []
+        self._answers = []
+        self._kept = 0
 
     def predictions(self) -> Predictions:
         """All that was added, in the order of adding."""

@@ -28,7 +28,8 @@ class ContactSheet(Callback):
     """
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        engine, folder = (next(c for c in trainer.callbacks if isinstance(c, kind)) for kind in (Engine, RunFolder))
+        engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
+        folder = next(c for c in trainer.callbacks if isinstance(c, RunFolder))
         if trainer.sanity_checking or not trainer.is_global_zero or Attentiveness.metric.name not in engine.rows:
             return
         data = trainer.datamodule

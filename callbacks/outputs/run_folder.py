@@ -101,7 +101,8 @@ class RunFolder(Callback):
         """Write what follows into another folder, with more in its run.json: the next of several measurements."""
         self.folder = folder
         self.about = {**self.about, **about}
-        self._goes_on, self._described = None, False
+        self._goes_on = None
+        self._described = False
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self.folder = Path(trainer.strategy.broadcast(str(self.folder)))

@@ -44,7 +44,9 @@ def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.
         [[1, 2], [0, 3, 4]]
     """
     order = np.argsort(-lengths, kind="stable")
-    cuts, begin, padded = [], 0, 0
+    cuts = []
+    begin = 0
+    padded = 0
     for i, length in enumerate(lengths[order].tolist()):
         more = int(lengths[order[begin]]) - length
         if i - begin == batch_size or padded + more > padding:

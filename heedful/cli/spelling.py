@@ -108,7 +108,7 @@ def _faults(
 
 
 def _faults_of_class(node: yaml.MappingNode, kind: str, named: dict[str, type | None]) -> Iterator[tuple[int, str]]:
-    """The same of a section that says which class the data or the model is, and its settings."""
+    """(Line, what is wrong there) in the section of the data or of the model: its class, and the settings of that."""
     values = {key.value: value for key, value in node.value}
     of_class = values.get("class_path")
     if of_class is None:
@@ -138,7 +138,7 @@ def _near_class(kind: str, path: str) -> str | None:
 
 
 def _faults_of_settings(node: yaml.Node, settings: set[str]) -> Iterator[tuple[int, str]]:
-    """The same of the settings of a class."""
+    """(Line, what is wrong there) of each setting that a class does not have."""
     if isinstance(node, yaml.MappingNode):
         for key, _ in node.value:
             if key.value not in settings:

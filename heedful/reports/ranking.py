@@ -42,14 +42,14 @@ def computed(suites: Sequence[Suite], sizes: Sequence[int], samples: int, seed: 
     }
 
 
-def _main(sizes: Sequence[int]) -> int:
+def _main_size(sizes: Sequence[int]) -> int:
     """The size of samples of which all tables and figures are made."""
     return USUAL if USUAL in sizes else sizes[0]
 
 
 def all_tables(suites: Sequence[Suite], sizes: Sequence[int], samples: int, results: Results) -> Iterator[Cells]:
     """The tables in the order of reading: what models are worth, few-shot accuracy, tests, and single pairs."""
-    main = _main(sizes)
+    main = _main_size(sizes)
     methods = list(dict.fromkeys(method for suite in suites for method in suite.populations))
     explained = {method: [suite for suite in suites if method in suite.populations] for method in methods}
     yield tables.sizes(suites, sizes, samples)
@@ -169,7 +169,7 @@ def main(arguments: list[str]) -> None:
         suites = [replace(s, populations={f"{method}-l1": of for method, of in s.populations.items()}) for s in suites]
     results = computed(suites, sizes, options.samples, options.seed)
     _print_tables(all_tables(suites, sizes, options.samples, results), options.format)
-    files = draw(Path(options.figures), suites, _main(sizes), results) if options.figures else []
+    files = draw(Path(options.figures), suites, _main_size(sizes), results) if options.figures else []
     console = Console(stderr=bool(options.format))
     console.print()
     for note in notes(suites, results):

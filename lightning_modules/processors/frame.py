@@ -63,7 +63,10 @@ class Frame:
     ) -> None:
         self.sizes = [len(ids) for ids, _ in stretches]
         self.size = sum(self.sizes)
-        ids, types, behind, self._part_pieces = [], [], [], []
+        ids = []
+        types = []
+        behind = []
+        self._part_pieces = []
         for i, (tokens, token_types) in enumerate(stretches):
             ids = [*ids, *tokens]
             types = [*types, *token_types]
@@ -113,7 +116,9 @@ class Frame:
             width = max(width, min(-(-width // pad_to) * pad_to, most))
             if group and padded + width * len(batch) > GROUP:
                 yield from self._group(tokens, starts, counts, group, widths, around)
-                group, widths, padded = [], [], 0
+                group = []
+                widths = []
+                padded = 0
             group.append(batch)
             widths.append(width)
             padded += width * len(batch)

@@ -5,25 +5,51 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.lightning_modules.classifier import Classifier
 from heedful.lightning_modules.outputs import Outputs, label_numbers
+from heedful.lightning_modules.processors.processor import Processor
 from heedful.lightning_modules.prompted.requests.answers import Answers
 from heedful.lightning_modules.prompted.requests.asker import Asker
 from heedful.lightning_modules.prompted.requests.meter import Meter
-from heedful.lightning_modules.prompted.requests.questions import QuestionProcessor
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
 from heedful.lightning_modules.prompted.requests.server import Server
 from heedful.lightning_modules.prompted.requests.ways import WAYS, require_known_pair
-from heedful.records import NO_LABEL, SPAN, HeedfulError, Task, percent
+from heedful.records import NO_LABEL, SPAN, Composed, Example, HeedfulError, Task, column, percent
 from heedful.records.prompts.prompt import Prompt
 
 LABEL_TOKENS, SPAN_TOKENS = 8, 32  # most tokens of an answer, by default
 MOST_MISSING = 0.05  # share of the requests that may be refused, and of the texts that may be empty
 FORGIVEN = 5  # so many always may
 Read = Literal["written", "first_token", "systemone", "decisions"]
+
+
+class QuestionProcessor(Processor):
+    """Makes the questions about examples.
+
+    Args:
+        prompt: Says how a question is put.
+    """
+
+    def __init__(self, prompt: Prompt) -> None:
+        self.prompt = prompt
+        self._around = len(prompt.text(""))
+
+    def _questions(self, examples: Sequence[Example]) -> list[str]:
+        parts = [column(examples, f"parts.{part}") for part in self.prompt.task.parts]
+        return [self.prompt.question(values) for values in zip(*parts, strict=True)]
+
+    def lengths(self, examples: Sequence[Example]) -> np.ndarray:
+        """Characters of each prompt, with its demonstrations: int32 [examples]."""
+        return np.array([self._around + len(text) for text in self._questions(examples)], dtype=np.int32)
+
+    def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
+        """``questions``, texts [examples], and ``repeats``, 1 for an example of the null control: ints [examples]."""
+        repeated = examples.repeated if isinstance(examples, Composed) else np.zeros(len(examples), dtype=bool)
+        return {"questions": self._questions(examples), "repeats": repeated.astype(int).tolist()}
 
 
 class Endpoint(Classifier):

@@ -31,7 +31,9 @@ def _aligned(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[tuple[int, int], .
         for j in reversed(range(len(b))):
             skipped = max(longest[i + 1][j], longest[i][j + 1])
             longest[i][j] = longest[i + 1][j + 1] + 1 if a[i] == b[j] else skipped
-    pairs, i, j = [], 0, 0
+    pairs = []
+    i = 0
+    j = 0
     while i < len(a) and j < len(b):
         if a[i] == b[j]:
             pairs.append((i, j))

@@ -12,9 +12,12 @@ from heedful.records import NO_LABEL, SPAN, Context
 from heedful.records.answers import NO_ANSWER
 from heedful.records.rows import BASE, cluster_of, codes, probabilities, select, strings
 
-WORTH, ABOVE, INVALID, SCORED, SCORED_ABOVE, AGREEMENT = (
-    "worth", "above", "invalid", "scored", "scored_above", "agreement",
-)  # fmt: skip
+WORTH = "worth"
+ABOVE = "above"
+INVALID = "invalid"
+SCORED = "scored"
+SCORED_ABOVE = "scored_above"
+AGREEMENT = "agreement"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,10 @@ from heedful.records import NO_LABEL, SPAN, Context
 from heedful.records.answers import NO_ANSWER
 from heedful.records.rows import BASE, cluster_of, runs, same, strings, where
 
-ATTENTIVENESS, WITH_INVALID, TO_DEFAULT, KEPT = "attentiveness", "with_invalid", "to_default", "kept"
+ATTENTIVENESS = "attentiveness"
+WITH_INVALID = "with_invalid"
+TO_DEFAULT = "to_default"
+KEPT = "kept"
 
 
 @dataclass(frozen=True)

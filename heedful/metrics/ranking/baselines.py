@@ -7,7 +7,11 @@ import numpy as np
 
 from heedful.records import generator
 
-ACC, CONF, CONF_GT, REVERSED, RANDOM = "acc", "conf", "conf_gt", "conf_gt reversed", "random"
+ACC = "acc"
+CONF = "conf"
+CONF_GT = "conf_gt"
+REVERSED = "conf_gt reversed"
+RANDOM = "random"
 
 
 def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.ndarray]:

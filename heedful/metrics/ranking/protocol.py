@@ -63,8 +63,9 @@ def ordered_pairs(truth: Sequence[float] | np.ndarray) -> np.ndarray:
         >>> ordered_pairs([0.5, 0.7, 0.5]).tolist()
         [[1, 0], [1, 2]]
     """
-    pairs = [(i, j) if truth[i] > truth[j] else (j, i)
-             for i, j in combinations(range(len(truth)), 2) if truth[i] != truth[j]]  # fmt: skip
+    pairs = [
+        (i, j) if truth[i] > truth[j] else (j, i) for i, j in combinations(range(len(truth)), 2) if truth[i] != truth[j]
+    ]
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 

@@ -146,7 +146,10 @@ def _walk(data: bytes) -> tuple[int, int]:
 
     Bytes between segments are passed over, as they are by whoever shows pictures.
     """
-    place, frame, scanned, restart = 2, 0, False, 0
+    place = 2
+    frame = 0
+    scanned = False
+    restart = 0
     while found := MARKER.search(data, place):
         marker = found[1][0]
         if marker == END and scanned:

@@ -25,13 +25,16 @@ class Related:
         self._within = within
         if within is not None:  # values of different ones are different values
             columns = [keys ^ (within.astype(np.uint64) * ODD) for keys in columns]
-        self._rows, numbered, values, row = [], [], 0, 0
+        self._rows = []
+        numbered = []
+        values = 0
+        row = 0
         for keys in columns:
             unique, codes = np.unique(keys, return_inverse=True)
             numbered.append(codes.reshape(keys.shape).astype(np.int32) + np.int32(values))
             self._rows.append(range(row, row + len(keys)))
-            values = values + len(unique)
-            row = row + len(keys)
+            values += len(unique)
+            row += len(keys)
         self.codes = np.concatenate(numbered)
 
     def share(self, i: np.ndarray | int, j: np.ndarray | slice) -> np.ndarray:

@@ -14,7 +14,12 @@ from heedful.reports.annotation.choice import Case
 from heedful.reports.figures.contact_sheet import Content
 
 QUESTION = "is this label now wrong?"
-NUMBER, UID, PART, LABEL, ANSWER, RUN = "number", "uid", "swapped", "label", "now_wrong", "run"
+NUMBER = "number"
+UID = "uid"
+PART = "swapped"
+LABEL = "label"
+ANSWER = "now_wrong"
+RUN = "run"
 YES = {"yes", "y", "1", "true"}
 NO = {"no", "n", "0", "false"}
 LARGEST = 2**26  # bytes of a sheet that is read

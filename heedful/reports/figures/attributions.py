@@ -79,7 +79,9 @@ def placed(segment: Segment) -> list[Placed]:
     if len(words) > WORDS:
         texts.append((f"and {len(words) - WORDS} more words", None))
     texts.append((shortened(separator.text, CHARACTERS), separator))
-    result, x, line = [], 0.0, 0
+    result = []
+    x = 0.0
+    line = 0
     for text, word in texts:
         shown = printable(text)
         width = _width(shown)

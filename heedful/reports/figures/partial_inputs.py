@@ -109,9 +109,19 @@ def _draw(axes: "Axes", point: Point, color: str, marker: str, named: bool) -> N
     y = 100 * point.attentiveness.value
     face, order = (color, 2) if point.is_above else ("white", 3)
     axes.errorbar(
-        x, y, xerr=_bar(point.gain), yerr=_bar(point.attentiveness), fmt=marker, color=color, markersize=6, capsize=2,
-        linewidth=1.1, markerfacecolor=face, markeredgewidth=1.4, zorder=order,
-    )  # fmt: skip
+        x,
+        y,
+        xerr=_bar(point.gain),
+        yerr=_bar(point.attentiveness),
+        fmt=marker,
+        color=color,
+        markersize=6,
+        capsize=2,
+        linewidth=1.1,
+        markerfacecolor=face,
+        markeredgewidth=1.4,
+        zorder=order,
+    )
     if named:
         up = 6 if y < 90 else -12
         axes.annotate(

@@ -182,8 +182,10 @@ def augmentation(groups: Sequence[Group], part: str, form: Form) -> Iterator[Cel
         for group in alike:
             worth = group.answers[WORTH]
             measured = group.written.get(part, {}).get(ATTENTIVENESS)
-            shown = [form.attentive(measured, lambda m: spread(m.std_draws)),
-                     form.attentive(measured, lambda m: spread(m.std_seeds))]  # fmt: skip
+            shown = [
+                form.attentive(measured, lambda m: spread(m.std_draws)),
+                form.attentive(measured, lambda m: spread(m.std_seeds)),
+            ]
             cells = [form.number(worth), spread(worth.std_seeds), form.attentive(measured, form.number), *shown]
             rows.append([KINDS.get(group.key.kind, group.key.kind), *cells])
         about = f"{title(alike[0])}, {_words(alike[0], groups)}"

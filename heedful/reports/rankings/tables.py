@@ -134,8 +134,11 @@ def pairs(suite: Suite, method: str, n: int, results: Results) -> Cells:
 def pooled(suites: Sequence[Suite], method: str, n: int, results: Results) -> Cells:
     """Table 3: the mean over sets of what ranks all of them, with GUESS, and the factor that is made for each set."""
     of = [results[suite.name, method, n] for suite in suites]
-    rows = [[name, percents(np.mean([each.rankings[name].few_shot for each in of]))]
-            for name in rankers(of) if all(name in each.rankings for each in of)]  # fmt: skip
+    rows = [
+        [name, percents(np.mean([each.rankings[name].few_shot for each in of]))]
+        for name in rankers(of)
+        if all(name in each.rankings for each in of)
+    ]
     named = [dict(zip(suite.models, suite.truth.tolist(), strict=True)) for suite in suites]
     guessed = guess(named)
     best = max(guessed, key=guessed.__getitem__)
