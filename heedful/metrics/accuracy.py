@@ -67,7 +67,7 @@ def _of_all(rows: pa.Table, data: str, seed: int) -> Numbers:
     name = MetricName("accuracy", data)
     if not len(correct):
         return {name: Measurement(None, 0, reason="no example was predicted")}
-    most = max(int(here.sum()) for here in of_label.values())
+    most = max((int(here.sum()) for here in of_label.values()), default=0)
     return {
         name: share(correct, (seed, str(name)), cluster, majority_flags(rows, seed)),
         name._replace(statistic="majority"): Measurement(most / len(correct), len(correct)),
