@@ -108,40 +108,57 @@ def listed(answers: str, path: str | None) -> list[str]:
     Raises:
         HeedfulError: There is no such file, it lists none, or something that is not a label, or it leaves a number out.
     """
+    file = _answers_file(answers, path)
+    listing = _listing(file)
+    if isinstance(listing, dict) and "id2label" in listing:
+        listing = listing["id2label"]
+    if isinstance(listing, dict):
+        listing = _in_order(listing, file)
+    if not isinstance(listing, list):
+        raise HeedfulError(f"§data.answers {file} holds no list of labels but {brief(listing)}.")
+    for label in listing:
+        if is_empty(label) or isinstance(label, bool) or not isinstance(label, str | int | float):
+            raise HeedfulError(f"§data.answers {file} lists {brief(label)}, which is not a label: write a text there.")
+    labels = [label.strip() if isinstance(label, str) else plain(label) for label in listing]
+    if twice := [label for label, n in Counter(labels).items() if n > 1]:
+        raise HeedfulError(f"§data.answers {file} lists {twice[0]!r} twice.")
+    if not labels:
+        raise HeedfulError(f"§data.answers {file} lists no labels.")
+    return labels
+
+
+def _answers_file(answers: str, path: str | None) -> Path:
+    """The file of the answers: in the folder of the data, else where it is named from."""
     file = Path(answers)
     if path is not None and (Path(path) / answers).is_file():
         file = Path(path) / answers
     if not file.is_file():
         hint = "" if path else "; §data.path names the folder of the data"
         raise HeedfulError(f"§data.answers {answers}: there is no such file{hint}.")
+    return file
+
+
+def _listing(file: Path) -> Any:
+    """The content of a json file, the lines of another that are not blank."""
     with open_file(file, f"§data.answers {file}") as opened:
         content = opened.read(UNPACKED_WHOLE + 1)
     try:
         if len(content) > UNPACKED_WHOLE:
             raise ValueError(f"it has more than {UNPACKED_WHOLE >> 20} MiB")
         text = content.decode("utf-8-sig")
-        lines = file.suffix != ".json"
-        found = [line for line in text.splitlines() if line.strip()] if lines else json.loads(text)
+        if file.suffix == ".json":
+            return json.loads(text)
+        return [line for line in text.splitlines() if line.strip()]
     except (ValueError, RecursionError) as error:
         raise HeedfulError(f"§data.answers {file} cannot be read: {reason(error)}.") from None
-    if isinstance(found, dict):
-        found = found.get("id2label", found)
-    if isinstance(found, dict):
-        numbers = [str(i) for i in range(len(found))]
-        if wrong := [key for key in found if key not in numbers]:
-            raise HeedfulError(
-                f"§data.answers {file}: the labels should have the numbers 0 to {len(found) - 1}, and one has "
-                f"{brief(wrong[0])}."
-            )
-        found = [found[number] for number in numbers]
-    if not isinstance(found, list):
-        raise HeedfulError(f"§data.answers {file} holds no list of labels but {brief(found)}.")
-    for label in found:
-        if is_empty(label) or isinstance(label, bool) or not isinstance(label, str | int | float):
-            raise HeedfulError(f"§data.answers {file} lists {brief(label)}, which is not a label: write a text there.")
-    labels = [label.strip() if isinstance(label, str) else plain(label) for label in found]
-    if twice := [label for label, n in Counter(labels).items() if n > 1]:
-        raise HeedfulError(f"§data.answers {file} lists {twice[0]!r} twice.")
-    if not labels:
-        raise HeedfulError(f"§data.answers {file} lists no labels.")
-    return labels
+
+
+def _in_order(by_number: dict[str, Any], file: Path) -> list[Any]:
+    """The labels in the order of their numbers, which are 0, 1 and so on."""
+    numbers = [str(i) for i in range(len(by_number))]
+    if wrong := [key for key in by_number if key not in numbers]:
+        raise HeedfulError(
+            f"§data.answers {file}: the labels should have the numbers 0 to {len(by_number) - 1}, and one has "
+            f"{brief(wrong[0])}."
+        )
+    return [by_number[number] for number in numbers]

@@ -91,7 +91,8 @@ class Msgs(PairedText):
             raise HeedfulError(f"§data.task {task!r} should be the name of a folder, such as main_verb_control.")
         label = SURFACE if label == LINGUISTIC and task in SURFACE_ALONE else label
         super().__init__(f"{name}-{task}", label=label, **kwargs)
-        self.msgs_task, self.control = task, control
+        self.msgs_task = task
+        self.control = control
 
     def _source(self, path: str | None) -> Local | Hub:
         if path is None:

@@ -36,7 +36,8 @@ class Composed(Local):
             HeedfulError: There is no such split, or its files are not as they should be.
         """
         folder = self._folder(split, aliases)
-        contexts, pairs = (list(read(folder / name, quoting=False)) for name in (CONTEXTS, PAIRS))
+        contexts = list(read(folder / CONTEXTS, quoting=False))
+        pairs = list(read(folder / PAIRS, quoting=False))
         composed = list(compose(contexts, pairs, f"{folder}/"))
         if not composed:
             raise HeedfulError(f"{folder}: no pair of words fits any of the {len(contexts)} contexts.")

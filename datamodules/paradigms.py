@@ -22,7 +22,8 @@ from heedful.records.parts.words import words
 from heedful.records.word_lists import word_lists
 
 LISTS = word_lists(__file__)
-BE, DETERMINERS = frozenset(LISTS["be"]), frozenset(LISTS["determiners"])
+BE = frozenset(LISTS["be"])
+DETERMINERS = frozenset(LISTS["determiners"])
 AND = "and"
 Sentences = Sequence[tuple[Sequence[str], bool]]  # words and whether the linguistic label is 1, of siblings
 Finder = Callable[[Sentences], list[int | None]]
@@ -61,7 +62,8 @@ def irregular_forms(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> lis
     for pair in _pairs(sentences):
         clauses = [_second_clause(sentences[i][1]) for i in pair]
         for i, start, other in zip(pair, clauses, reversed(clauses), strict=True):
-            sentence, sibling = sentences[i][1], sentences[pair[i == pair[0]]][1]
+            sentence = sentences[i][1]
+            sibling = sentences[pair[i == pair[0]]][1]
             places[i] = _first_unshared(sentence, start, sibling[other:])
     return places
 
@@ -102,7 +104,8 @@ def main_verbs(sentences: Sequence[tuple[str, Sequence[str], bool]]) -> list[int
 
 def _same_verb(sentence: Sequence[str], verb: int, sibling: Sequence[str]) -> int | None:
     """The place in a sibling of another form of the verb at a place of a sentence; None where it cannot be told."""
-    forms, progressive = _forms(sentence[verb]), _progressive(sibling)
+    forms = _forms(sentence[verb])
+    progressive = _progressive(sibling)
     found = [i for i, word in enumerate(sibling) if word in forms and i not in progressive]
     shared = {i: len(commonprefix([list(sentence[verb + 1 :]), list(sibling[i + 1 :])])) for i in found}
     best = [i for i in found if shared[i] == max(shared.values())]

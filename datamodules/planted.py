@@ -172,7 +172,9 @@ class Planted(PairedData):
                 raise HeedfulError(f"§data.{flag} {share} is no share between 0 and 1.")
         if min(n_train, n_validation) < 1:
             raise HeedfulError("§data.n_train and §data.n_validation must be at least 1.")
-        self.shortcut, self.unrelated, self.grammar_seed = shortcut, unrelated, grammar_seed
+        self.shortcut = shortcut
+        self.unrelated = unrelated
+        self.grammar_seed = grammar_seed
         self.sizes = {"train": n_train, "validation": n_validation}
 
     def load(self, split: Literal["train", "validation"]) -> Examples:

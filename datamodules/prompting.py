@@ -68,7 +68,8 @@ class Prompting:
         ]
 
     def _wordings(self, data: PairedData, own: Wording | None) -> dict[str, Wording]:
-        full, of_model = data.full_task, {} if own is None else {TEMPLATE: own}
+        full = data.full_task
+        of_model = {} if own is None else {TEMPLATE: own}
         given = data.prompts.items()
         of_data = {name: words if isinstance(words, Wording) else Wording(**words) for name, words in given}
         of_data = of_data or {PLAIN: Wording.plain(full.parts, full.labels)}
@@ -84,7 +85,8 @@ class Prompting:
 
     def _shown(self, data: PairedData) -> list[tuple[Example, ...]]:
         """The demonstrations of each draw."""
-        examples, again = data.training_pool(), data.counts.evaluated
+        examples = data.training_pool()
+        again = data.counts.evaluated
         if again and not len(examples):
             raise HeedfulError(
                 f"§prompt.tuples: all {again:,} training examples of {data.name} are evaluated as well, and would show "

@@ -157,7 +157,8 @@ def without_part(examples: Examples, part: str, seed: int, within: str | None = 
     for example, j in zip(examples, partners.tolist(), strict=True):
         if j < 0:
             raise HeedfulError(f"§partial {part} needs a {other} of another group, and {example.uid} finds none.")
-        parts, meta = {**example.parts, other: examples.value(f"parts.{other}", j)}, dict(example.meta)
+        parts = {**example.parts, other: examples.value(f"parts.{other}", j)}
+        meta = dict(example.meta)
         if other == text:
             golds = SPAN.parse_gold(example.label)
             starts: list[int | None] = [None] * len(golds)
@@ -183,5 +184,10 @@ def inserted(answer: str, text: str, rng: np.random.Generator) -> tuple[str, int
     """
     places = [match.start() for match in re.finditer(r"\S+", text)]
     k = int(rng.integers(len(places) + 1))
-    before, after = (text[: places[k]], f" {text[places[k] :]}") if k < len(places) else (f"{text.rstrip()} ", "")
+    if k < len(places):
+        before = text[: places[k]]
+        after = f" {text[places[k] :]}"
+    else:
+        before = f"{text.rstrip()} "
+        after = ""
     return f"{before}{answer}{after}", len(before)

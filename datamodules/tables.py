@@ -92,7 +92,8 @@ class TablePairs(Local):
                 raise HeedfulError(
                     f"{file}, row {row}: no column {missing[0]!r}; the columns are {', '.join(columns)}."
                 )
-            name, category = columns["table_id"].strip(), columns["category"].strip()
+            name = columns["table_id"].strip()
+            category = columns["category"].strip()
             if found.setdefault(name, category) != category:
                 raise HeedfulError(f"{file}, row {row}: the table {name!r} has the category {found[name]!r} already.")
         return found
@@ -188,7 +189,8 @@ class PairedTables(PairedText):
 
     def _table_and_text(self) -> tuple[str, str]:
         """The part that is the table, and the hypothesis, where there is one of each."""
-        parts, tables = list(self.columns.parts), list(self.columns.kinds)
+        parts = list(self.columns.parts)
+        tables = list(self.columns.kinds)
         texts = [part for part in parts if part not in tables]
         if (len(tables), len(texts)) != (1, 1):
             raise HeedfulError(

@@ -95,9 +95,13 @@ class PairedText(PairedData):
         self.columns = Columns(
             parts, label, labels, uid, tuple(groups), (*meta, *further), slices=further, several=several
         )
-        self.hub, self.path, self.hold_out, self.quoting = hub, path, hold_out, quoting
+        self.hub = hub
+        self.path = path
+        self.hold_out = hold_out
+        self.quoting = quoting
         self.header = tuple(columns)
-        self.where, self.mixture = dict(where or {}), tuple(mixture)
+        self.where = dict(where or {})
+        self.mixture = tuple(mixture)
         for split in SPLITS:
             conditions_of(self.where, split)
         self._check_mixture()
@@ -154,7 +158,8 @@ class PairedText(PairedData):
         """Refuse another set to validate on where some of the training set is; its usual name alone says nothing."""
         if not (flags := [flag for flag in ("hold_out", "folds", "fold") if getattr(self, flag) is not None]):
             return
-        names, usual = _listed(self.splits["validation"]), {"validation": self.aliases["validation"]}
+        names = _listed(self.splits["validation"])
+        usual = {"validation": self.aliases["validation"]}
         named = []
         if len(names) > 1 or names[0] != self.splits["train"] and not aliases_of(names[0], usual):
             named.append(f"§data.splits names {', '.join(names)}")
@@ -173,7 +178,8 @@ class PairedText(PairedData):
         if self._halves is None:
             self._halves = hold_out(self._read("train"), self.hold_out, seed=0)  # the same in every run
             self.counts.take_over()
-        return self._halves[split == "validation"]
+        train, validation = self._halves
+        return validation if split == "validation" else train
 
     @property
     def challenges(self) -> Challenges:
@@ -237,7 +243,8 @@ class PairedText(PairedData):
         return split if isinstance(self.splits[split], str) else Path(name).stem
 
     def _read(self, split: Literal["train", "validation"]) -> Examples:
-        names, source = self.splits[split], self._source(self.path)
+        names = self.splits[split]
+        source = self._source(self.path)
         self.counts.begin(split)
         if isinstance(names, str):
             return self._read_one(source, split, names, self._aliases(split))

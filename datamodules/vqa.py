@@ -67,7 +67,10 @@ class VisualQuestions(PairedImages):
         )
         if not from_file and answers < 1:
             raise HeedfulError(f"§data.answers {answers} must be at least 1, or a file.")
-        self.answers, self.given, self.frequent, self.default_label = answers, given, label, default_label
+        self.answers = answers
+        self.given = given
+        self.frequent = label
+        self.default_label = default_label
         self.columns = replace(self.columns, labels=None)
         self.spelled = spelled([answer for answer in self.full_task.labels if answer != default_label])
         self.counted: Counter[str] = Counter()  # the answers of the training split
@@ -89,7 +92,8 @@ class VisualQuestions(PairedImages):
         Raises:
             HeedfulError: It is not among local files.
         """
-        split, source = self.splits["train"], self._source(self.path)
+        split = self.splits["train"]
+        source = self._source(self.path)
         refused = f"§data.answers {self.answers} counts the answers of the training split, which is not at hand: "
         if not isinstance(source, Local) or not source.has_splits:
             raise HeedfulError(refused + FROM_A_RUN)

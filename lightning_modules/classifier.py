@@ -77,7 +77,9 @@ class Classifier(pl.LightningModule):
             raise HeedfulError(f"§model.warmup {warmup} should be a share of all steps, from 0 to 1.")
         if not 0 <= max_unknown <= 1:
             raise HeedfulError(f"§model.max_unknown {max_unknown} should be a share, from 0 to 1.")
-        self.learning_rate, self.weight_decay, self.warmup = learning_rate, weight_decay, warmup
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.warmup = warmup
         self.max_unknown = max_unknown
         self.task: Task | None = None
         self.has_learned = False
@@ -239,7 +241,8 @@ class Classifier(pl.LightningModule):
 
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """Cross-entropy; of soft labels the binary one, summed over labels, as ViLT was trained (Kim et al. 2021)."""
-        scores, labels = self.logits(batch["inputs"]).float(), batch["labels"]
+        scores = self.logits(batch["inputs"]).float()
+        labels = batch["labels"]
         if self.task.kind.exclusive:
             return F.cross_entropy(scores, labels)
         return F.binary_cross_entropy_with_logits(scores, labels) * labels.shape[1]
@@ -288,7 +291,8 @@ class Classifier(pl.LightningModule):
 
 def _saved_task(checkpoint: Mapping[str, Any]) -> Task:
     """The task that a checkpoint was trained on; it must hold weights as well."""
-    saved, weights = checkpoint.get("task"), checkpoint.get("state_dict")
+    saved = checkpoint.get("task")
+    weights = checkpoint.get("state_dict")
     if not isinstance(weights, Mapping):
         raise HeedfulError("The checkpoint holds no weights: name one that train.py wrote.")
     try:

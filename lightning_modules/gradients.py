@@ -48,9 +48,11 @@ def integrated_gradients(
         given = {name: values.clone() for name, values in inputs.items()}
         embed = module.embeddings
         with torch.no_grad():
-            end, start = embed(given.pop("input_ids")), embed(baseline.clone())
+            end = embed(given.pop("input_ids"))
+            start = embed(baseline.clone())
         total = torch.zeros_like(end)
-        n, step = len(end), max(1, at_once // len(end))
+        n = len(end)
+        step = max(1, at_once // len(end))
         for begin in range(0, steps, step):
             at = torch.tensor((nodes[begin : begin + step] + 1) / 2, dtype=end.dtype, device=end.device)
             weight = torch.tensor(weights[begin : begin + step] / 2, dtype=end.dtype, device=end.device)

@@ -71,8 +71,12 @@ class PretrainedClassifier(Classifier, ABC):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.backbone, self.max_length, self.labels, self.sha256 = backbone, max_length, labels, sha256
-        self.collapse, self.compiled = collapse, compiled
+        self.backbone = backbone
+        self.max_length = max_length
+        self.labels = labels
+        self.sha256 = sha256
+        self.collapse = collapse
+        self.compiled = compiled
         self.network: nn.Module | None = None
 
     @property
@@ -107,7 +111,8 @@ class PretrainedClassifier(Classifier, ABC):
 
     def match_head(self, task: Task) -> None:
         """Find out whether the backbone has a head for the labels of the task, and what its outputs mean."""
-        outputs, count = self.outputs, len(self.config.id2label)
+        outputs = self.outputs
+        count = len(self.config.id2label)
         if self.trained and len(outputs) != count:
             raise HeedfulError(f"§model.labels names {len(outputs)} outputs, and {self.backbone} has {count}.")
         self.answers = outputs if self.trained and is_named(outputs) else None
@@ -241,7 +246,8 @@ class PretrainedClassifier(Classifier, ABC):
         if self.head != "kept":
             self.reset_head(network)
         if self.head == "replaced":
-            outputs, labels = listing(self.outputs), listing(self.task.labels)
+            outputs = listing(self.outputs)
+            labels = listing(self.task.labels)
             rank_zero_info(f"{self.backbone}: its head ({outputs}) gives way to a new one ({labels}).")
         return network
 

@@ -105,7 +105,8 @@ class BestCheckpoint(ModelCheckpoint):
         Raises:
             HeedfulError: It does.
         """
-        fields, plain = re.findall(r"{[^}]*}", filename), re.sub(r"{[^}]*}", "", filename)
+        fields = re.findall(r"{[^}]*}", filename)
+        plain = re.sub(r"{[^}]*}", "", filename)
         if f"{filename}.ckpt" in (LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE):
             raise HeedfulError(f"§checkpoint.filename {filename} is the name of another checkpoint: take another one.")
         if not filename or filename.startswith(".") or "/" in plain or "\\" in plain:
@@ -248,7 +249,8 @@ class BestCheckpoint(ModelCheckpoint):
 
     def _where(self, trainer: Trainer) -> str:
         """The place where a run was stopped, and how to go on with it."""
-        last, run = Path(self.dirpath) / LAST, Path(self.dirpath).parent
+        last = Path(self.dirpath) / LAST
+        run = Path(self.dirpath).parent
         try:
             step = progress(last)[1] if last.is_file() else None
         except Exception:  # it is damaged, which §resume says; the run ends by the signal all the same

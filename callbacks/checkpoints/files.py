@@ -157,7 +157,8 @@ def best_of(run: Path, named: str, finished: bool) -> Path:
     Raises:
         HeedfulError: There is none.
     """
-    best, last = (run / "checkpoints" / name for name in ("best.ckpt", LAST))
+    best = run / "checkpoints" / "best.ckpt"
+    last = run / "checkpoints" / LAST
     if not best.is_file() and finished and last.is_file():
         return last
     if not best.is_file():

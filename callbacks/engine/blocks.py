@@ -135,7 +135,9 @@ def blocks(
             positions_held += end - begin
             if len(full):
                 yield _whole(pool, held)
-                held, changes_held, positions_held = [], 0, 0
+                held = []
+                changes_held = 0
+                positions_held = 0
             begin = end
     if held or not len(order):
         yield _whole(pool, held or [(order, made)])

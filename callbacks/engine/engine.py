@@ -60,7 +60,8 @@ class Engine(Runner):
     """
 
     def __init__(self, exhaustive: bool = True, only: Sequence[str] | None = None) -> None:
-        self.exhaustive, self.only = exhaustive, only
+        self.exhaustive = exhaustive
+        self.only = only
         self.planned: dict[str, Planned] = {}
         self.idle: dict[str, Nothing] = {}
         self.measurements: dict[str, Measurement] = {}
@@ -161,7 +162,8 @@ class Engine(Runner):
             self._run([p for p in self.planned.values() if p.plan.pool is pool], trainer, pl_module, run, known)
         metrics = METRICS | {name: p.evaluation.metric for name, p in self.planned.items()}
         scored = by_first(lambda: score(run, self.rows, metrics))
-        self.measurements, self.results = {str(name): m for name, m in scored.numbers.items()}, scored.results
+        self.measurements = {str(name): m for name, m in scored.numbers.items()}
+        self.results = scored.results
         if trainer.state.fn == "fit" or self.exhaustive:  # what train.py measures last would be a second last point
             self._log(scored.numbers, trainer, pl_module)
 
@@ -182,7 +184,8 @@ class Engine(Runner):
             run: What is said of the run in each rows file.
             base: The predictions on the pool; None where it is not that of the data module.
         """
-        data, pool = trainer.datamodule, together[0].plan.pool
+        data = trainer.datamodule
+        pool = together[0].plan.pool
         inquiries = {p.evaluation.name: p.plan.inquiry for p in together if p.plan.inquiry is not None}
         changes = {p.evaluation.name: list(p.plan.interventions) for p in together if p.plan.inquiry is None}
         asked = changes | {name: [inquiry] for name, inquiry in inquiries.items()}

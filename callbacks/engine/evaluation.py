@@ -162,7 +162,8 @@ def fitted_parts(pool: Examples, data: PairedData) -> tuple[str, ...]:
     Raises:
         HeedfulError: They have another number of parts.
     """
-    parts, tables = data.full_task.parts, () if data.whole is None else data.whole.tables
+    parts = data.full_task.parts
+    tables = () if data.whole is None else data.whole.tables
     if len(pool.parts) != len(parts):
         raise HeedfulError(f"Examples of {', '.join(pool.parts)} do not fit a model of {', '.join(parts)}.")
     if (len(pool.tables), len(tables)) != (1, 1):

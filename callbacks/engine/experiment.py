@@ -91,9 +91,14 @@ class Experiment:
         pool: Examples,
         base: Predictions | None = None,
     ) -> None:
-        self.trainer, self.module, self.pool = trainer, module, pool
-        self.rank, self.world = trainer.global_rank, trainer.world_size
-        self.task, self.parts, self.seed = data.task, data.full_task.parts, data.seed
+        self.trainer = trainer
+        self.module = module
+        self.pool = pool
+        self.rank = trainer.global_rank
+        self.world = trainer.world_size
+        self.task = data.task
+        self.parts = data.full_task.parts
+        self.seed = data.seed
         self.batch_size = data.eval_batch_size
         self.truncated = 0
         self.base = self._base() if base is None else base
@@ -119,7 +124,8 @@ class Experiment:
         predict: Predict | None = None,
     ) -> Predictions:
         """The predictions for this process's share of the batches; positions are those within the batches."""
-        collector, predict = Collector(self.task), predict or self.module.predict
+        collector = Collector(self.task)
+        predict = predict or self.module.predict
         with self.trainer.precision_plugin.val_step_context():  # once: autocast keeps the weights that it has cast
             for positions, inputs in self.shared(make, batches, what):
                 collector.add(positions, predict({"inputs": inputs, "size": len(positions)}))
@@ -229,7 +235,9 @@ class Experiment:
         Of a model that writes its answers, those that are eligible by what it wrote or by its most probable label: from
         the rows of one run there are numbers for both.
         """
-        positions, answers, masks = self.base.positions, [self.base.texts], []
+        positions = self.base.positions
+        answers = [self.base.texts]
+        masks = []
         if self.module.writes and self.base.probs is not None:
             answers.append(self.base.most_probable(self.task.distribution))
         for intervention in plan:

@@ -35,7 +35,8 @@ class Ask:
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
-        self.labels, self.parts = experiment.task.distribution, experiment.parts
+        self.labels = experiment.task.distribution
+        self.parts = experiment.parts
         self.counts: Counter[str] = Counter()
 
     def words(self, examples: Composed, delete: bool) -> HiddenWords:
@@ -54,7 +55,8 @@ class Ask:
             Probabilities of the labels, float64 [inputs, labels].
         """
         self.counts["inputs"] += len(examples)
-        make, lengths = partial(words.inputs, examples, hidden), words.lengths(examples, hidden)
+        make = partial(words.inputs, examples, hidden)
+        lengths = words.lengths(examples, hidden)
         return self._experiment.probabilities(make, lengths, "inputs without words").astype(np.float64)
 
     def gradients(
@@ -73,7 +75,8 @@ class Ask:
         Returns:
             float64 [inputs, features].
         """
-        experiment, width = self._experiment, int(words.features.max(initial=0))
+        experiment = self._experiment
+        width = int(words.features.max(initial=0))
         nothing = np.zeros((len(examples), width), dtype=bool)
         most = experiment.batch_size
         if experiment.module.device.type == "cpu":
@@ -81,7 +84,8 @@ class Ask:
         batches = experiment.snug_batches(words.lengths(examples, nothing), max(1, most // steps), steps)
 
         def make(several: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
-            whole, hidden = (words.inputs(examples, which, several) for which in (nothing, ~nothing))
+            whole = words.inputs(examples, nothing, several)
+            hidden = words.inputs(examples, ~nothing, several)
             for batch, inputs, baseline in zip(several, whole, hidden, strict=True):
                 yield {"inputs": inputs, "from": baseline["input_ids"], "labels": torch.from_numpy(labels[batch])}
 
@@ -119,7 +123,8 @@ def of_words(tokens: np.ndarray, features: np.ndarray, width: int, subwords: Sub
     if subwords == "first":
         taken &= np.diff(features, axis=1, prepend=-2) != 0
     rows, columns = np.nonzero(taken)
-    places, shape = rows * width + features[rows, columns], (len(tokens), width)
+    places = rows * width + features[rows, columns]
+    shape = (len(tokens), width)
     sums = np.bincount(places, tokens[rows, columns], minlength=len(tokens) * width).reshape(shape)
     if subwords == "mean":
         sums /= np.maximum(1, np.bincount(places, minlength=len(tokens) * width).reshape(shape))
@@ -164,7 +169,8 @@ class Inquiry(Protocol):
 
 def inquire(experiment: Experiment, inquiry: Inquiry) -> tuple[pa.Table, dict[str, int]]:
     """The rows of an inquiry, on the first process, and what was counted; of other processes no rows."""
-    ask, spool = Ask(experiment), Spool(inquiry.schema) if is_first() else None
+    ask = Ask(experiment)
+    spool = Spool(inquiry.schema) if is_first() else None
     for table in inquiry.rows(experiment.pool, experiment.base, ask, experiment.seed):
         if spool is not None:
             spool.write(table)

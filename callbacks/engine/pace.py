@@ -17,7 +17,9 @@ class Pace:
     """
 
     def __init__(self, what: str, total: int) -> None:
-        self.what, self.total, self.done = what, total, 0
+        self.what = what
+        self.total = total
+        self.done = 0
         self._begin = self._last = time.monotonic()
 
     def advance(self, examples: int) -> None:

@@ -75,7 +75,9 @@ class Predictions:
 def concatenated(several: Sequence[Predictions]) -> Predictions:
     """Predictions one after the other."""
     names = pa.concat_arrays([one.names for one in several]).dictionary_encode()
-    places, begin, answers = names.indices.to_numpy(), 0, []
+    places = names.indices.to_numpy()
+    begin = 0
+    answers = []
     for one in several:
         own = np.append(places[begin : begin + len(one.names)], np.int32(-1))  # -1 stays -1
         answers.append(own[one.answers])
@@ -150,7 +152,9 @@ class Collector:
         else:
             answers = np.concatenate(self._answers)
         self._brought.append((answers, probs))
-        self._probs, self._answers, self._kept = [], [], 0
+        self._probs = []
+        self._answers = []
+        self._kept = 0
 
     def predictions(self) -> Predictions:
         """All that was added, in the order of adding."""

@@ -26,7 +26,9 @@ class RowMaker:
     """
 
     def __init__(self, pool: Examples, base: Predictions, task: Task, parts: Sequence[str]) -> None:
-        self.pool, self.base, self.parts = pool, base, parts
+        self.pool = pool
+        self.base = base
+        self.parts = parts
         self.schema = r.schema(len(task.distribution))
 
     def rows(
@@ -43,12 +45,15 @@ class RowMaker:
         Raises:
             HeedfulError: Two rows have the same key.
         """
-        pool, n = self.pool, len(block.positions)
+        pool = self.pool
+        n = len(block.positions)
         group = np.repeat(np.arange(1 + len(changes)), [n, *map(len, changes)])  # 0: base rows
         positions = np.concatenate([block.positions, *(c.positions for c in changes)])
         draws = np.concatenate([np.full(n, r.NO_DRAW, dtype=np.int16), *(c.draws for c in changes)])
-        ranks, variants = block.rank(positions), ["", *(c.variant for c in changes)]
-        names, parts = [r.BASE, *(i.name for i in plan)], ["", *("+".join(i.parts) for i in plan)]
+        ranks = block.rank(positions)
+        variants = ["", *(c.variant for c in changes)]
+        names = [r.BASE, *(i.name for i in plan)]
+        parts = ["", *("+".join(i.parts) for i in plan)]
         order, twice = _canonical(ranks, group, list(zip(names, parts, strict=True)), variants, draws)
 
         def spread(texts: Texts) -> pa.Array:
@@ -60,7 +65,9 @@ class RowMaker:
             values = pool.uid(positions[twice]), names[group[twice]], parts[group[twice]], variant, int(draws[twice])
             key = dict(zip(r.KEY, values, strict=True))
             raise HeedfulError(f"Two rows have the same key {key}: an intervention made the same change twice.")
-        positions, ranks, unchanged = positions[order], ranks[order], group[order] == 0
+        positions = positions[order]
+        ranks = ranks[order]
+        unchanged = group[order] == 0
         before = self.base.of(positions)
         own = self.base.of(block.positions)
         after = concatenated([own, *predicted]).take(order)

@@ -1,7 +1,6 @@
 """The evaluations: each says which interventions, on which examples, and which metric. They are registered here."""
 
-from heedful.callbacks.evaluations.accuracy import Accuracy
-from heedful.callbacks.evaluations.answers import Answers
+from heedful.callbacks.evaluations.accuracy import Accuracy, Answers
 from heedful.callbacks.evaluations.attentiveness import Attentiveness
 from heedful.callbacks.evaluations.attributions.attributions import Attributions
 from heedful.callbacks.evaluations.default_label import DefaultLabel

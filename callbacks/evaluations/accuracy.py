@@ -1,9 +1,9 @@
-"""Accuracy, and the null control that says how much of any change is numeric noise."""
+"""Accuracy and its counterpart for answers in a text, and the null control: how much of any change is numeric noise."""
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.interventions import Null
 from heedful.metrics import METRICS
-from heedful.records import CLASSIFICATION, SOFT, TaskKind
+from heedful.records import CLASSIFICATION, SOFT, SPAN, TaskKind
 
 
 class Accuracy(Evaluation):
@@ -27,3 +27,14 @@ class Accuracy(Evaluation):
             return Nothing()
         null = Null(limit=self.max_null if setting.monitoring else None)
         return Plan(data.pool, [null], counts=data.counts.hopeless)
+
+
+class Answers(Accuracy):
+    """Exact match and F1 of the base predictions, as SQuAD 2.0 defines them; the counterpart of accuracy for spans.
+
+    Args:
+        max_null: How many examples the null control repeats in training; evaluate.py repeats all.
+    """
+
+    metric = METRICS["answers"]
+    kinds = (SPAN,)

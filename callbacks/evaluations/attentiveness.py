@@ -30,12 +30,14 @@ class Attentiveness(Evaluation):
             raise HeedfulError("§attentiveness.draws and §attentiveness.max_examples must be at least 1.")
         if draws > MOST_DRAWS:
             raise HeedfulError(f"§attentiveness.draws {draws} should be at most {MOST_DRAWS:,}.")
-        self.draws, self.max_examples = draws, max_examples
+        self.draws = draws
+        self.max_examples = max_examples
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         if not setting.data.swap and not setting.data.distractors:
             return Nothing("needs a part to swap, and a model that reads another one beside it")
-        data, limit = setting.data, self.max_examples if setting.monitoring else None
+        data = setting.data
+        limit = self.max_examples if setting.monitoring else None
         within = SPLIT if data.splits_evaluated else None
         swaps = [Swap(part, data.default_label, self.draws, limit=limit, within=within) for part in data.swap]
         of_all = partial(Swap, default_label=None, draws=self.draws, expectation="stay", limit=limit, within=within)
@@ -50,7 +52,8 @@ class Attentiveness(Evaluation):
             if swap.default_label is not None:
                 others &= ~where(rows, y=swap.default_label)
             base = where(rows, intervention=BASE) & others
-            part, lenders = swap.part, pool.partners(swap.parts, swap.within)
+            part = swap.part
+            lenders = pool.partners(swap.parts, swap.within)
             swapped = rows["uid"].filter(pa.array(others & where(rows, intervention="swap", part=part, draw=0)))
             positions = pc.index_in(swapped, value_set=pool.uids).to_numpy()
             candidates = int(lenders.counts[positions].sum())

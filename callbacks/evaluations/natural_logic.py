@@ -36,15 +36,23 @@ class NaturalLogic(Evaluation):
     def __init__(self, path: str | None = None, split: str = "test", seeds: int = SEEDS, paired: bool = False) -> None:
         if seeds < 1:
             raise HeedfulError("§natural_logic.seeds must be at least 1.")
-        self.path, self.split, self.seeds, self.paired = path, split, seeds, paired
+        self.path = path
+        self.split = split
+        self.seeds = seeds
+        self.paired = paired
 
     @property
     def title(self) -> str:
-        unusual = [str(self.seeds)] * (self.seeds != SEEDS) + ["paired"] * self.paired
-        return "-".join([self.name, self.split, *unusual])
+        title = f"{self.name}-{self.split}"
+        if self.seeds != SEEDS:
+            title += f"-{self.seeds}"
+        if self.paired:
+            title += "-paired"
+        return title
 
     def plan(self, setting: Setting) -> Plan | Nothing:
-        data, flags = setting.data, ("§natural_logic.path", "§natural_logic.split")
+        data = setting.data
+        flags = ("§natural_logic.path", "§natural_logic.split")
         needed = Nothing(f"needs {flags[0]} DIR, the folder of NLI-XY")
         inherited = self.path is None and isinstance(data, NaturalLogicData)
         path = data.path if inherited else self.path

@@ -94,7 +94,8 @@ class Board(Callback):
         if trainer.sanity_checking or not trainer.is_global_zero or trainer.state.fn != "fit":
             return
         folder = next(c for c in trainer.callbacks if isinstance(c, RunFolder)).folder
-        data, measurements = trainer.datamodule, self._engine(trainer).measurements
+        data = trainer.datamodule
+        measurements = self._engine(trainer).measurements
         for name, (_, curves) in self._figures(trainer).items():
             points = self.history.setdefault(name, [])
             points.append((trainer.current_epoch + 1, {curve: measurements[tag] for curve, tag in curves.items()}))

@@ -28,15 +28,19 @@ class ContactSheet(Callback):
     """
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        engine, folder = (next(c for c in trainer.callbacks if isinstance(c, kind)) for kind in (Engine, RunFolder))
+        engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
+        folder = next(c for c in trainer.callbacks if isinstance(c, RunFolder))
         if trainer.sanity_checking or not trainer.is_global_zero or Attentiveness.metric.name not in engine.rows:
             return
-        data, (rows, _) = trainer.datamodule, engine.rows[Attentiveness.metric.name]
+        data = trainer.datamodule
+        rows, _ = engine.rows[Attentiveness.metric.name]
         writer = tensorboard_of(trainer) if trainer.state.fn == "fit" else None
         for part in data.swap:
             found = unchanged(rows, part, data.default_label, data.seed)
-            pairs, heading = [pair_of(row, data) for row in found.rows], title(data.name, part, found)
-            path, tag = Path(folder.folder) / "figures" / f"{SHEET}{part}", f"unchanged/{part}"
+            pairs = [pair_of(row, data) for row in found.rows]
+            heading = title(data.name, part, found)
+            path = Path(folder.folder) / "figures" / f"{SHEET}{part}"
+            tag = f"unchanged/{part}"
             step = trainer.global_step - 1  # as Lightning logs the rest
             if not data.task.pictures:
                 text = markdown(pairs, heading)
@@ -56,11 +60,15 @@ class ContactSheet(Callback):
 
 def pair_of(row: Mapping[str, Any], data: PairedData) -> Pair:
     """The examples and predictions that a sheet shows for a row of the attentiveness test."""
-    swap, task = Swap(row["part"], data.default_label), data.task
-    position, lender = (np.array([data.pool.position(row[name])]) for name in ("uid", "partner"))
-    base, partner = data.pool[int(position[0])], data.pool[int(lender[0])]
+    swap = Swap(row["part"], data.default_label)
+    task = data.task
+    position = np.array([data.pool.position(row["uid"])])
+    lender = np.array([data.pool.position(row["partner"])])
+    base = data.pool[int(position[0])]
+    partner = data.pool[int(lender[0])]
     (changed,) = Composed(data.pool, position, dict.fromkeys(swap.parts, lender))
-    answer, probs = row["y"], None
+    answer = row["y"]
+    probs = None
     gold = "none" if row["gold"] is None else task.kind.display_gold(row["gold"])
     if row["p"] is not None and answer in task.labels:
         k = task.labels.index(answer)

@@ -91,14 +91,18 @@ class RunFolder(Callback):
         save_config: Callable[[Path], None],
         about: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        self.folder, self.save_config, self.about = folder, save_config, about
+        self.folder = folder
+        self.save_config = save_config
+        self.about = about
         self._goes_on: bool | None = None  # whether the folder holds the run already
         self._described = False  # whether this start stands in run.json
 
     def begin(self, folder: Path | None, about: Mapping[str, Any]) -> None:
         """Write what follows into another folder, with more in its run.json: the next of several measurements."""
-        self.folder, self.about = folder, {**self.about, **about}
-        self._goes_on, self._described = None, False
+        self.folder = folder
+        self.about = {**self.about, **about}
+        self._goes_on = None
+        self._described = False
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self.folder = Path(trainer.strategy.broadcast(str(self.folder)))

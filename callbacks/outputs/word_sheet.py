@@ -23,7 +23,8 @@ class WordSheet(Callback):
     """
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        engine, folder = (next(c for c in trainer.callbacks if isinstance(c, kind)) for kind in (Engine, RunFolder))
+        engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
+        folder = next(c for c in trainer.callbacks if isinstance(c, RunFolder))
         if trainer.sanity_checking or not trainer.is_global_zero or NAME not in engine.rows:
             return
         rows, metadata = engine.rows[NAME]

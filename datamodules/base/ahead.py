@@ -31,7 +31,8 @@ def ahead(batches: Iterable[T], depth: int = 2, pin: bool = False) -> Iterator[T
         pin: Whether tensors are put into pinned memory, from which a GPU copies while it computes.
     """
     ready: SimpleQueue[Any] = SimpleQueue()
-    room, stopped = Semaphore(depth), Event()
+    room = Semaphore(depth)
+    stopped = Event()
     thread = Thread(target=_fill, args=(batches, ready, room, stopped, pin), name="ahead", daemon=True)
     thread.start()
     try:

@@ -38,7 +38,8 @@ class Collate:
     """
 
     def __init__(self, processor: Any, task: Task) -> None:
-        self.processor, self.kind = processor, task.kind
+        self.processor = processor
+        self.kind = task.kind
         self.numbers = {label: i for i, label in enumerate(task.labels)}
 
     def __call__(self, batch: tuple[Sequence[int], Sequence[Example]]) -> dict[str, Any]:
@@ -69,8 +70,11 @@ class EvaluationLoader:
     def __init__(
         self, pool: Examples, batches: Sequence[np.ndarray], processor: Any, task: Task, device: torch.device
     ) -> None:
-        self.pool, self.examples, self.batches = pool, Composed.whole(pool), batches
-        self.collate, self.device = Collate(processor, task), device
+        self.pool = pool
+        self.examples = Composed.whole(pool)
+        self.batches = batches
+        self.collate = Collate(processor, task)
+        self.device = device
 
     def __len__(self) -> int:
         return len(self.batches)
@@ -82,7 +86,8 @@ class EvaluationLoader:
 
     def _batches(self) -> Iterator[dict[str, Any]]:
         inputs = self.collate.processor.batches(self.examples, self.batches)
-        golds, start = self.pool.texts("label", np.concatenate(self.batches)), 0
+        golds = self.pool.texts("label", np.concatenate(self.batches))
+        start = 0
         for positions, of_batch in zip(self.batches, inputs, strict=True):
             yield self.collate.batch(positions, of_batch, golds.slice(start, len(positions)).to_pylist())
             start += len(positions)

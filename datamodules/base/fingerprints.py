@@ -45,7 +45,8 @@ def compare(began: Mapping[str, Any], now: Mapping[str, Any], name: str, allowed
     Raises:
         HeedfulError: They are, and may not be.
     """
-    examples, order = began.get("examples", {}), began.get("order", {})
+    examples = began.get("examples", {})
+    order = began.get("order", {})
     splits = [split for split, found in now["examples"].items() if examples.get(split, found) != found]
     if splits and not allowed:
         raise HeedfulError(

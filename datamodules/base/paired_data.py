@@ -14,7 +14,6 @@ from heedful.datamodules.base.counts import Counts
 from heedful.datamodules.base.fingerprints import compare, fingerprints
 from heedful.datamodules.base.inoculation import Challenges, Inoculation
 from heedful.datamodules.base.processes import require_alike
-from heedful.datamodules.base.regime import require_regime
 from heedful.datamodules.base.sampler import TrainingLoader, TrainingSampler, evaluation_batches, share
 from heedful.datamodules.base.splits import (
     apart,
@@ -115,19 +114,32 @@ class PairedData(pl.LightningDataModule):
             raise HeedfulError(f"§data.name {name!r}: letters, digits, '.', '_' and '-' only, for it names folders.")
         sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size, "num_workers": num_workers}
         for flag, n in (sizes | {"max_train": max_train, "max_validation": max_validation}).items():
-            if n is not None and n < (least := int(flag != "num_workers")):
+            least = 0 if flag == "num_workers" else 1
+            if n is not None and n < least:
                 raise HeedfulError(f"§data.{flag} {n} must be at least {least}.")
-        self.name, self.default_label, self.partial, self.augment = name, default_label, partial, augment
-        self.inoculation, self.resample_counterfactuals = inoculation, resample_counterfactuals
-        self.folds, self.fold, self.max_train, self.max_validation = folds, fold, max_train, max_validation
+        self.name = name
+        self.default_label = default_label
+        self.partial = partial
+        self.augment = augment
+        self.inoculation = inoculation
+        self.resample_counterfactuals = resample_counterfactuals
+        self.folds = folds
+        self.fold = fold
+        self.max_train = max_train
+        self.max_validation = max_validation
         self.slices = tuple(dict.fromkeys(slices))
-        self.batch_size, self.eval_batch_size, self.num_workers = batch_size, eval_batch_size, num_workers
-        self.seed, self.note, self.prompts = seed, note, dict(prompts or {})
+        self.batch_size = batch_size
+        self.eval_batch_size = eval_batch_size
+        self.num_workers = num_workers
+        self.seed = seed
+        self.note = note
+        self.prompts = dict(prompts or {})
         require_names(parts, labels)
-        self._parts, self._words = tuple(parts), checked_words(name, template, verbalisers, parts, labels)
+        self._parts = tuple(parts)
+        self._words = checked_words(name, template, verbalisers, parts, labels)
         self.settle_labels(labels, default_label)
         swap = list(parts[:1] if len(parts) > 1 else ()) if swap is None else swap
-        require_regime(name, parts, swap, partial, augment, folds, fold)
+        _require_regime(name, parts, swap, partial, augment, folds, fold)
         self.swap = [] if partial else swap
         self.counts = Counts()
         self._folded: tuple[Examples, Examples] | None = None
@@ -230,7 +242,8 @@ class PairedData(pl.LightningDataModule):
         if self._folded is None:
             self._folded = fold_out(self.load("train"), self.folds, self.fold)
             self.counts.take_over()
-        return self._folded[split == "validation"]
+        train, validation = self._folded
+        return validation if split == "validation" else train
 
     def training_pool(self) -> Examples:
         """The training examples as the model reads them, without those that are evaluated as well; it counts these."""
@@ -310,3 +323,53 @@ class PairedData(pl.LightningDataModule):
 
     def _asides(self, split: str, processor: Any) -> str:
         return self.counts.asides(split) + how_read(processor)
+
+
+def _require_regime(
+    name: str,
+    parts: Sequence[str],
+    swap: Sequence[str],
+    partial: str | None,
+    augment: str | None,
+    folds: int | None,
+    fold: int | None,
+) -> None:
+    """Check settings of a data module against each other; they are described there.
+
+    Raises:
+        HeedfulError: Two of them exclude each other, one needs another, or one names a part that is not there.
+    """
+    _require_parts(name, parts, swap, partial, augment)
+    if partial and augment == "counterfactual":
+        raise HeedfulError("§partial leaves one part, and §augment counterfactual swaps one of two: use either.")
+    if augment == "counterfactual" and not swap:
+        raise HeedfulError("§augment counterfactual needs a part to swap: name one with §data.swap.")
+    _require_folds(folds, fold, augment)
+
+
+def _require_parts(
+    name: str, parts: Sequence[str], swap: Sequence[str], partial: str | None, augment: str | None
+) -> None:
+    """Check that the settings name parts of the data, and each once."""
+    if len(parts) == 1 and (swap or augment == "counterfactual"):
+        option = f"§data.swap {swap[0]}" if swap else "§augment counterfactual"
+        raise HeedfulError(f"{option}: {name} has one part, {parts[0]}, so that there is nothing to swap.")
+    for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
+        if unknown := [part for joined in named for part in joined.split("+") if part not in parts]:
+            raise HeedfulError(f"§data.{option} {unknown[0]}: {name} has the parts {', '.join(parts)}.")
+    if twice := [part for k, part in enumerate(swap) if part in swap[:k]]:
+        raise HeedfulError(f"§data.swap names {twice[0]} twice: name each part once.")
+
+
+def _require_folds(folds: int | None, fold: int | None, augment: str | None) -> None:
+    """Check the settings of cross-validation."""
+    if folds is None and fold is None:
+        return
+    if folds is None or fold is None:
+        raise HeedfulError("Cross-validation needs both §data.folds N, how many, and §data.fold K, from 0 to N - 1.")
+    if folds < 2:
+        raise HeedfulError(f"§data.folds {folds} must be at least 2.")
+    if not 0 <= fold < folds:
+        raise HeedfulError(f"§data.fold {fold}: the folds go from 0 to {folds - 1}.")
+    if augment == "inoculation":
+        raise HeedfulError("§data.folds splits the training set, which §augment inoculation leaves alone: use either.")

@@ -44,12 +44,16 @@ def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.
         [[1, 2], [0, 3, 4]]
     """
     order = np.argsort(-lengths, kind="stable")
-    cuts, begin, padded = [], 0, 0
+    cuts = []
+    begin = 0
+    padded = 0
     for i, length in enumerate(lengths[order].tolist()):
         more = int(lengths[order[begin]]) - length
         if i - begin == batch_size or padded + more > padding:
             cuts.append(i)
-            begin, padded, more = i, 0, 0
+            begin = i
+            padded = 0
+            more = 0
         padded += more
     return [batch for batch in np.split(order, cuts) if len(batch)]
 
@@ -80,7 +84,11 @@ class TrainingSampler(Sampler[list[int]]):
     def __init__(
         self, lengths: np.ndarray, batch_size: int, seed: int, rank: int = 0, world: int = 1, window: int = 32
     ) -> None:
-        self.lengths, self.batch_size, self.seed, self.rank, self.world = lengths, batch_size, seed, rank, world
+        self.lengths = lengths
+        self.batch_size = batch_size
+        self.seed = seed
+        self.rank = rank
+        self.world = world
         self.window = window
         self.epoch = self.start = 0
         self.sampler = self  # Lightning calls set_epoch on the attribute of this name

@@ -187,7 +187,8 @@ def with_counterfactuals(examples: Examples, swap: Swap, partners: np.ndarray) -
         swap: The swap that makes the counterfactuals.
         partners: As :func:`counterfactual_partners` returns them.
     """
-    own, base = np.arange(len(examples)), np.flatnonzero(partners >= 0)
+    own = np.arange(len(examples))
+    base = np.flatnonzero(partners >= 0)
     lenders = np.concatenate([own, partners[base]])
     return Composed(examples, np.concatenate([own, base]), dict.fromkeys(swap.parts, lenders), label=swap.default_label)
 

@@ -60,7 +60,8 @@ def checked_words(
     Raises:
         HeedfulError: The template does not name each part once, or the labels do not have a text each.
     """
-    template, verbalisers = template or plain_template(parts, name), dict(verbalisers or {})
+    template = template or plain_template(parts, name)
+    verbalisers = dict(verbalisers or {})
     if sorted(parts_of(template)) != sorted(parts):
         raise HeedfulError(
             f"§data.template {template!r} must name each of the parts {', '.join(parts)} once, in braces; null stands "

@@ -22,7 +22,10 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     Raises:
         HeedfulError: It is damaged, a column is repeated, or it unpacks to far more than its size.
     """
-    row, unpacked, most, where = 0, 0, most_unpacked(path), "its footer"
+    row = 0
+    unpacked = 0
+    most = most_unpacked(path)
+    where = "its footer"
     try:
         with pq.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
             names = file.schema_arrow.names
@@ -100,7 +103,8 @@ def weight(rows: pa.RecordBatch | pa.Array) -> int:
     if isinstance(rows, pa.StructArray):
         return sum(map(weight, rows.flatten()))
     if isinstance(rows, pa.MapArray):
-        start, stop = rows.offsets[0].as_py(), rows.offsets[-1].as_py()
+        start = rows.offsets[0].as_py()
+        stop = rows.offsets[-1].as_py()
         return 8 * len(rows) + sum(weight(held.slice(start, stop - start)) for held in (rows.keys, rows.items))
     if pa.types.is_nested(rows.type) and hasattr(rows, "flatten"):
         return 8 * len(rows) + weight(rows.flatten())
@@ -148,7 +152,8 @@ def _rows_at_a_time(file: pq.ParquetFile, path: Path, group: int, most: int) -> 
     """
     nested = any(pa.types.is_nested(kind) or pa.types.is_binary(kind) for kind in file.schema_arrow.types)
     size = 64 if nested else 4096  # pictures, say
-    meta, longest = file.metadata.row_group(group), 0
+    meta = file.metadata.row_group(group)
+    longest = 0
     for i in range(meta.num_columns):
         column = meta.column(i)
         if not column.has_dictionary_page or column.physical_type != "BYTE_ARRAY":

@@ -24,7 +24,9 @@ class Gold:
     def __init__(
         self, labels: Mapping[str, Sequence[str | int]] | None, spellings: Mapping[str, str], several: str | None
     ) -> None:
-        self.as_it_stands, self.spellings, self.several = labels is None, spellings, several
+        self.as_it_stands = labels is None
+        self.spellings = spellings
+        self.several = several
 
     def __call__(self, value: Any) -> str | None:
         """Gold as text, as its kind of task writes it; None for none.

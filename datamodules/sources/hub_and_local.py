@@ -112,7 +112,8 @@ def to_examples(
     further = columns.further_groups
     builder = ExamplesBuilder(tuple(columns.parts), further, columns.meta, columns.kinds, *columns.groups[:1])
     wanted = [*columns.parts.values(), columns.label, *further, *columns.meta, *filter(None, [columns.uid])]
-    kept, no_gold = array("q"), 0  # the rows that became examples
+    kept = array("q")  # the rows that became examples
+    no_gold = 0
     for row, values in rows:
         require_columns(wanted, values, where, row, columns.slices)
         try:
@@ -222,7 +223,8 @@ class Local:
                         f"{folder} has no split {split!r}; it has {known}. Name one with §data.splits "
                         f"{split_form((split, *aliases))}{_held_out((split, *aliases))}."
                     )
-                split, folder = found[0], inside(folder, found[0])
+                split = found[0]
+                folder = inside(folder, found[0])
             for file in _described(folder / "state.json", "_data_files"):
                 _require_whole(inside(folder, file["filename"]))
             _require_whole(folder / "dataset_info.json")
@@ -276,9 +278,13 @@ class Hub:
         """
         import datasets
 
-        id_, subset, revision = self.id, self.subset, self.revision
+        id_ = self.id
+        subset = self.subset
+        revision = self.revision
         if self.train is not None and split == "train":
-            id_, subset, revision = self.train, None, None
+            id_ = self.train
+            subset = None
+            revision = None
         try:
             found = datasets.load_dataset(id_, subset, split=split, revision=revision)
         except Exception as error:

@@ -65,7 +65,9 @@ class Pictures:
     """
 
     def __init__(self, columns: Mapping[str, str], uid: str | None, folder: Path | None = None) -> None:
-        self.columns, self.uid, self.folder = dict(columns), uid, folder
+        self.columns = dict(columns)
+        self.uid = uid
+        self.folder = folder
         self._bytes: Path | None = None
         self._found: dict[str, Picture] = {}  # by path, or by sha256 where the bytes stand in the row
         self._names: dict[Path, list[str]] = {}
@@ -141,9 +143,12 @@ class Pictures:
                 return known, None
             with open_file(content, f"{where}: the picture {content}") as file:
                 data = file.read()
-            path, named = str(content), str(content)
+            path = str(content)
+            named = str(content)
         else:
-            data, path, named = content, "", f"the picture in the column {column!r}"
+            data = content
+            path = ""
+            named = f"the picture in the column {column!r}"
         key = hashlib.sha256(data).hexdigest()
         require_picture(data, f"{where}: {named}")
         return Picture(key, path, 0, len(data), where.replace("\n", " ")), None if path else data

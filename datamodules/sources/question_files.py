@@ -125,7 +125,8 @@ def to_questions(
     builder = ExamplesBuilder(tuple(columns.parts), further, (STARTS, *columns.meta), cluster=cluster)
     wanted = [*columns.parts.values(), columns.label, *further, *columns.meta]
     wanted += [name for name in (columns.uid, no_answer) if name is not None]
-    found, kept = Found(), []  # the rows that became examples
+    found = Found()
+    kept = []  # the rows that became examples
     for number, (row, values) in enumerate(questions(rows, where), 1):
         require_columns(wanted, values, where, row, columns.slices)
         parts = [text_of(values[column], where, row, column) for column in columns.parts.values()]
@@ -167,7 +168,11 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
         HeedfulError: It is something else.
     """
     named = f"{where}, row {row}: the column {column!r}"
-    texts, starts = (value.get("text"), value.get("answer_start")) if isinstance(value, Mapping) else (value, None)
+    texts = value
+    starts = None
+    if isinstance(value, Mapping):
+        texts = value.get("text")
+        starts = value.get("answer_start")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise HeedfulError(f"{named} should be a list of texts, or texts with answer_start, and is {brief(value)}.")
     starts = [None] * len(texts) if starts is None else starts

@@ -113,7 +113,9 @@ def is_gz(path: Path) -> bool:
 
 def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
     """Lines that end in a line feed and in nothing else, decoded one by one, so that a broken row is known."""
-    number, unpacked, most = 0, 0, most_unpacked(path)
+    number = 0
+    unpacked = 0
+    most = most_unpacked(path)
     longest = min(LONGEST_LINE, most_unpacked(path, UNPACKED_WHOLE))
     while line := file.readline(longest + 1):
         number += 1
@@ -146,7 +148,8 @@ def _json(file: IO[bytes], path: Path, header: Sequence[str]) -> Iterator[tuple[
     if len(content) > most:
         raise too_large(path, most, "unpack it if it is sound")
     text = content.decode("utf-8-sig")
-    rows, nul = _parsed(text, f"{path} is"), ESCAPED_NUL in text
+    rows = _parsed(text, f"{path} is")
+    nul = ESCAPED_NUL in text
     del content, text
     if isinstance(rows, dict):  # beside a version, as in SQuAD; else an object is a row
         rows = rows["data"] if isinstance(rows.get("data"), list) else [rows]
@@ -212,37 +215,55 @@ def _delimited(
     rows = csv.reader(
         lines(), delimiter=delimiter, strict=True, quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
     )
-    before_first = row = -1 if not given else 0
-    header = list(given) or None
-    names, named = header, slice(None)
-    said = "§data.columns names" if given else "the header has"
+    first = 1 if given else 0  # a header is row 0
+    row = first - 1
+    header = list(given)
+    names = header
+    named = slice(None)
     try:
-        for row, values in enumerate(rows, before_first + 1):  # a header is row 0
+        for row, values in enumerate(rows, first):
             if style is not None:
                 style.check(row, taken, header or values)
             taken.clear()
-            if header is None:
-                header, named = values, _named(values)
+            if row == 0:
+                header = values
+                named = _named(header)
                 names = header[named]
-                if len(set(names)) < len(names) or not names or not all(names):
-                    raise HeedfulError(
-                        f"{path}: the header {brief(header)} has an empty or a repeated column; if it is a row and no "
-                        "header, name the columns with §data.columns."
-                    )
-            elif values == names and given:
-                raise HeedfulError(f"{path} begins with a header: leave §data.columns out.")
+                _require_names(names, header, path)
             elif values:
-                if len(values) != len(header):
-                    raise HeedfulError(f"{path}, row {row}: {len(values)} fields where {said} {len(header)} ({hint}).")
+                _require_fields(values, header, bool(given), path, row, hint)
                 yield row, dict(zip(names, values[named], strict=True))
     except csv.Error as error:
-        if "new-line character" in str(error):
-            place = f"row {row + 1}" if row >= 0 else "line 1"
-            raise HeedfulError(
-                f"{path}, {place}: a carriage return stands within a line, as in files of old Macs: save it with a "
-                "line feed at the end of each line."
-            ) from None
-        raise HeedfulError(f"{path}, row {row + 1}: {reason(error)} ({hint}).") from None
+        raise _broken(error, path, row, hint) from None
+
+
+def _require_names(names: Sequence[str], header: Sequence[str], path: Path) -> None:
+    """Check that the columns of a header have names of their own."""
+    if len(set(names)) < len(names) or not names or not all(names):
+        raise HeedfulError(
+            f"{path}: the header {brief(header)} has an empty or a repeated column; if it is a row and no "
+            "header, name the columns with §data.columns."
+        )
+
+
+def _require_fields(values: Sequence[str], header: Sequence[str], given: bool, path: Path, row: int, hint: str) -> None:
+    """Check that a row has a field for each column; ``given`` says that the header is not in the file."""
+    if given and values == header:
+        raise HeedfulError(f"{path} begins with a header: leave §data.columns out.")
+    if len(values) != len(header):
+        said = "§data.columns names" if given else "the header has"
+        raise HeedfulError(f"{path}, row {row}: {len(values)} fields where {said} {len(header)} ({hint}).")
+
+
+def _broken(error: csv.Error, path: Path, row: int, hint: str) -> HeedfulError:
+    """The error for a row that csv cannot read, which is the one after ``row``."""
+    if "new-line character" in str(error):
+        place = f"row {row + 1}" if row >= 0 else "line 1"
+        return HeedfulError(
+            f"{path}, {place}: a carriage return stands within a line, as in files of old Macs: save it with a "
+            "line feed at the end of each line."
+        )
+    return HeedfulError(f"{path}, row {row + 1}: {reason(error)} ({hint}).")
 
 
 def _named(header: Sequence[str]) -> slice:
@@ -262,7 +283,9 @@ class _Style:
     """
 
     def __init__(self, path: Path, delimiter: str, hint: str) -> None:
-        self.path, self.delimiter, self.hint = path, delimiter, hint
+        self.path = path
+        self.delimiter = delimiter
+        self.hint = hint
         field = rf'(?:"(?:[^"]++|"")*+"|[^"{delimiter}\r\n]*+)'
         self.quoted = re.compile(rf"{field}(?:{delimiter}{field})*+[\r\n]*+")
         self.plain: int | None = None

@@ -34,6 +34,25 @@ def parse_table(content: bytes, where: str) -> tuple[Table, tuple[str, ...]]:
     Raises:
         HeedfulError: It is no such object; it has no title or several, or no rows; or a value is empty or no text.
     """
+    pairs = _pairs(content, where)
+    rows: dict[str, tuple[str, ...]] = {}
+    twice = []
+    for name, values in pairs:
+        key = plain(name, f"{where}, key {brief(name)}:")
+        texts = _texts(values, f"{where}, key {brief(key)}:")
+        if key in rows:
+            twice.append(key)
+        rows[key] = (*rows.get(key, ()), *texts)
+    title = rows.pop(TITLE, ())
+    if len(title) != 1:
+        raise HeedfulError(f"{where} has {len(title) or 'no'} titles: {TITLE!r} should be a list of one text.")
+    if not rows:
+        raise HeedfulError(f"{where} has a title and no rows.")
+    return Table(title[0], tuple(rows.items())), tuple(dict.fromkeys(twice))
+
+
+def _pairs(content: bytes, where: str) -> _Object:
+    """The keys of a file with their values."""
     try:
         found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
     except UnicodeDecodeError as error:
@@ -44,24 +63,17 @@ def parse_table(content: bytes, where: str) -> tuple[Table, tuple[str, ...]]:
         raise HeedfulError(f"{where} is not valid JSON ({reason(error)}).") from None
     if not isinstance(found, _Object):
         raise HeedfulError(f"{where} holds no table, an object of a title and keys, but one {type(found).__name__}.")
-    rows: dict[str, tuple[str, ...]] = {}
-    twice = []
-    for name, values in found:
-        key = plain(name, f"{where}, key {brief(name)}:")
-        if not isinstance(values, list) or isinstance(values, _Object) or not values:
-            raise HeedfulError(f"{where}, key {brief(key)}: expected a list of texts, found {brief(values)}.")
-        texts = tuple(plain(value, f"{where}, key {brief(key)}:") for value in values)
-        if not all(texts):
-            raise HeedfulError(f"{where}, key {brief(key)}: value {texts.index('') + 1} of {len(texts)} is empty.")
-        if key in rows:
-            twice.append(key)
-        rows[key] = (*rows.get(key, ()), *texts)
-    title = rows.pop(TITLE, ())
-    if len(title) != 1:
-        raise HeedfulError(f"{where} has {len(title) or 'no'} titles: {TITLE!r} should be a list of one text.")
-    if not rows:
-        raise HeedfulError(f"{where} has a title and no rows.")
-    return Table(title[0], tuple(rows.items())), tuple(dict.fromkeys(twice))
+    return found
+
+
+def _texts(values: Any, where: str) -> tuple[str, ...]:
+    """The values of a key, of which there should be one or more."""
+    if not isinstance(values, list) or isinstance(values, _Object) or not values:
+        raise HeedfulError(f"{where} expected a list of texts, found {brief(values)}.")
+    texts = tuple(plain(value, where) for value in values)
+    if not all(texts):
+        raise HeedfulError(f"{where} value {texts.index('') + 1} of {len(texts)} is empty.")
+    return texts
 
 
 def plain(value: Any, where: str) -> str:

@@ -58,7 +58,8 @@ def worth(given: Iterable[str]) -> dict[str, float]:
     answers = list(given)
     if len(answers) == 1:
         return {answer: 1.0 for answer in answers if answer}
-    people, counts = len(answers), Counter(answers)
+    people = len(answers)
+    counts = Counter(answers)
     found = {}
     for answer in sorted(counts.keys() - {""}):
         n = counts[answer]

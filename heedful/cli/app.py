@@ -47,7 +47,8 @@ class HeedfulCLI(LightningCLI):
     """
 
     def __init__(self, evaluating: bool, folder: Callable[["HeedfulCLI"], Path], args: list[str]) -> None:
-        self.evaluating, self.make_folder = evaluating, folder
+        self.evaluating = evaluating
+        self.make_folder = folder
         self.about: dict[str, Any] = {}  # goes into run.json
         self.plain = [kind() for kind in EVALUATIONS.values() if not kind.has_settings]
         self.engine: Engine | None = None

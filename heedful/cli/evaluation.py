@@ -34,7 +34,10 @@ def main() -> None:
             raise HeedfulError("Nothing was evaluated: see --trainer.limit_val_batches.")
         results[str(cli.callback(RunFolder).folder)] = cli.callback(Engine).results
     if cli.trainer.is_global_zero:
-        print_summary(list(results)) if len(results) > 1 else print_table(results)
+        if len(results) > 1:
+            print_summary(list(results))
+        else:
+            print_table(results)
 
 
 if __name__ == "__main__":

@@ -49,8 +49,11 @@ def evaluation_folder(cli: HeedfulCLI) -> Path:
     Raises:
         HeedfulError: Another process writes there, or the folder holds something else.
     """
-    checkpoint, about = Path(cli.config.checkpoint).absolute(), identity(cli)
-    run, settings, sha256 = checkpoint.parent.parent, about["settings"], about["sha256"]
+    checkpoint = Path(cli.config.checkpoint).absolute()
+    about = identity(cli)
+    run = checkpoint.parent.parent
+    settings = about["settings"]
+    sha256 = about["sha256"]
     cli.about["evaluation"] = about
     parts = [] if cli.without_data else [cli.datamodule.name, cli.datamodule.evaluated]
     parts += [checkpoint.stem, *(e.title for e in _evaluations(cli) if e.own or cli.only or e.title != e.name)]

@@ -32,7 +32,8 @@ QUOTES = 'YAML reads yes, no, on and off as true and false, so write such a text
 def shown(record: logging.LogRecord) -> bool:
     """Whether a line for the user is shown; what comes from data in it is made fit for a terminal."""
     message = SETTING.sub(FLAG, record.getMessage())
-    record.msg, record.args = "\n".join(map(printable, message.split("\n"))), ()
+    record.msg = "\n".join(map(printable, message.split("\n")))
+    record.args = ()
     return "Tip:" not in record.msg
 
 
@@ -132,7 +133,9 @@ def _alternatives(tried: list[str], message: str, value: str) -> str:
     allowed = [f"{name}, as in '{forms[name]}'" if name in forms else name for name in types]
     allowed += [f"one of [{', '.join(literals)}]"] if literals else []
     allowed += ["the name of a class (spelt as in Python)", "its settings in braces"] if is_class else []
-    return " or ".join([", ".join(allowed[:-1])] * (len(allowed) > 1) + allowed[-1:])
+    if len(allowed) > 1:
+        return f"{', '.join(allowed[:-1])} or {allowed[-1]}"
+    return "".join(allowed)
 
 
 def user_mistake(error: BaseException | None) -> HeedfulError | None:

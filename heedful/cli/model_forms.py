@@ -95,7 +95,8 @@ def with_run(argv: Sequence[str]) -> list[str]:
     given, rest = take(argv, "--checkpoint")
     if given is None:
         return list(argv)
-    named, checkpoint = _without_model(rest, "--checkpoint"), Path(given)
+    named = _without_model(rest, "--checkpoint")
+    checkpoint = Path(given)
     if checkpoint.is_dir():
         run = config_of(checkpoint, f"--checkpoint {given}").parent
         checkpoint = best_of(run, f"--checkpoint {given}", is_finished(run))
@@ -104,7 +105,8 @@ def with_run(argv: Sequence[str]) -> list[str]:
     run = checkpoint.absolute().parent.parent
     saved = _saved(config_of(run, f"--checkpoint {given}"), run / "checkpoints" / "backbone")
     found = ["--model", json.dumps(saved["model"])]
-    settings, in_files = saved.get("natural_logic") or {}, settings_in_configs(rest, "natural_logic")
+    settings = saved.get("natural_logic") or {}
+    in_files = settings_in_configs(rest, "natural_logic")
     for name, value in settings.items():  # what was measured in training is measured again
         if value is not None and name not in in_files:
             found.append(f"--natural_logic.{name}={value}")
@@ -154,7 +156,8 @@ def initialised(argv: Sequence[str]) -> list[str]:
     run = Path(given)
     if not run.is_dir():
         raise HeedfulError(f"--init_from {given} is not the folder of a run.")
-    config, backbone = config_of(run, f"--init_from {given}"), run / "checkpoints" / "backbone"
+    config = config_of(run, f"--init_from {given}")
+    backbone = run / "checkpoints" / "backbone"
     if not (backbone.is_dir() and has_weights(str(backbone))):
         raise HeedfulError(f"--init_from {given}: no weights in {backbone}, so finish that run with --resume {given}.")
     return ["--model", json.dumps(_saved(config, backbone)["model"]), *rest]

@@ -28,7 +28,8 @@ class Named(NamedTuple):
 
 def named_folder(config: Namespace, evaluating: bool) -> Named | None:
     """The folder of the run to be continued, or ``--output``; None where a new one is to be made."""
-    resumed, output = config.get("resume"), config.output
+    resumed = config.get("resume")
+    output = config.output
     if resumed and (Path(resumed) / "config.yaml").is_file():
         return Named(Path(resumed), f"--resume {resumed}", True)
     if not resumed and not evaluating and config.ckpt_path:

@@ -90,7 +90,8 @@ def show_requests(
         model.prompt_with(prompt)
         for name, amount in forecast(data, planned, model.processor, limit).items():
             total = totals.setdefault(name, [0, 0])
-            total[0], total[1] = total[0] + amount.inputs, total[1] + -(-amount.length // CHARACTERS)
+            total[0] += amount.inputs
+            total[1] += -(-amount.length // CHARACTERS)
     if is_first():
         print("\n".join(_lines(totals, len(prompts), model)))
 
@@ -98,7 +99,8 @@ def show_requests(
 def _lines(totals: dict[str, list[int]], prompts: int, model: Endpoint) -> list[str]:
     """The lines of :func:`show_requests`: of each kind of inputs its requests and tokens, and the sum."""
     totals = {**totals, "together": [sum(column) for column in zip(*totals.values(), strict=True)]}
-    of, most = f" for {prompts} prompts" if prompts > 1 else "", model.most_written
+    of = f" for {prompts} prompts" if prompts > 1 else ""
+    most = model.most_written
     shown = [f"{model.description}{of}: at most, where nothing is in {model.cache} yet"]
     for name, (requests, tokens) in totals.items():
         paid = f", {cost(tokens, requests * (most or 0), model.prices):,.2f} USD" if model.prices else ""

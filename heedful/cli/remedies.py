@@ -27,10 +27,11 @@ def require_head(model: Classifier, data: PairedData, checkpoint: str | None) ->
     try:
         model.require_head()
     except OtherQuestion as error:
-        columns = getattr(data, "columns", None)
-        spellings = (columns and columns.labels) or dict.fromkeys(data.task.labels, ())
-        run = checkpoint and Path(checkpoint).parents[1]
-        told = remedy(sys.argv[1:], model.answers or (), spellings, run and str(run))
+        spellings = dict.fromkeys(data.task.labels, ())
+        if getattr(data, "columns", None) and data.columns.labels:
+            spellings = data.columns.labels
+        run = str(Path(checkpoint).parents[1]) if checkpoint else None
+        told = remedy(sys.argv[1:], model.answers or (), spellings, run)
         raise HeedfulError(f"{error.args[0]} {told}") from None
 
 

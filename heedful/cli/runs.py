@@ -70,7 +70,9 @@ def take_all(argv: Sequence[str], flag: str) -> tuple[list[str], list[str]]:
     Raises:
         HeedfulError: One has no value.
     """
-    values, rest, argv = [], [], list(argv)
+    values = []
+    rest = []
+    argv = list(argv)
     while argv:
         name, has_value, given = argv.pop(0).partition("=")
         if name != flag:
@@ -88,7 +90,9 @@ def split_configs(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     Raises:
         HeedfulError: A file does not exist.
     """
-    configs, rest, argv = [], [], list(argv)
+    configs = []
+    rest = []
+    argv = list(argv)
     while argv:
         flag, has_value, value = argv.pop(0).partition("=")
         if flag in ("--config", "-c") and (has_value or argv):

@@ -157,12 +157,15 @@ def expand(argv: Sequence[str]) -> list[str]:
         else:
             rest.append(flag + has_value + value)
     require_no_pipe([*rest, *short.values()])
-    classes, (configs, rest) = classes_in_configs(rest), split_configs(rest)
+    classes = classes_in_configs(rest)
+    configs, rest = split_configs(rest)
     short = {kind: name for kind, name in DEFAULTS.items() if kind not in set().union(*classes.values())} | short
-    model, backbone = short.get("model", "{"), []
+    model = short.get("model", "{")
+    backbone = []
     own = model in names("model") or model.startswith("{")
     if form := None if own else backbone_form(model):
-        short["model"], backbone = form[1], form[2:]
+        short["model"] = form[1]
+        backbone = form[2:]
     first = [a for path in configs if classes[path] for a in ("--config", path)]
     first += [a for kind in ("data", "model") if kind in short for a in (f"--{kind}", config_path(kind, short[kind]))]
     named = {

@@ -96,31 +96,53 @@ def _faults(
     """(Line, what is wrong there) of each name that is not known in a section of a file; "" for the whole file."""
     if not isinstance(node, yaml.MappingNode):
         return
-    values = {key.value: value for key, value in node.value}
     if prefix in CLASSES:
-        known: Collection[str] = OF_A_CLASS
-        of_class = values.get("class_path")
-        if of_class is not None and _of_heedful(prefix, of_class.value) is None and "." in str(of_class.value):
-            module, _, last = of_class.value.rpartition(".")
-            if near := module == CLASSES[prefix].__name__ and _nearest(last, CLASSES[prefix].__all__):
-                yield of_class.start_mark.line + 1, f"there is no {of_class.value}; do you mean {module}.{near}?"
-        if of_class is None and named[prefix] is None:
-            name = "PairedText" if prefix == "data" else "Encoder"
-            yield 1, f"no class_path says what it is, as in class_path: {CLASSES[prefix].__name__}.{name}."
-        elif of_class is not None:
-            named = named | {prefix: _of_heedful(prefix, of_class.value)}
-    else:
-        known = groups if not prefix else groups[prefix]
+        yield from _faults_of_class(node, prefix, named)
+        return
+    known = groups[prefix] if prefix else groups
     for key, value in node.value:
         if known and key.value not in known:
             yield key.start_mark.line + 1, _unknown(key.value, known)
-        elif prefix in CLASSES and key.value == "init_args" and isinstance(value, yaml.MappingNode):
-            settings = _settings(named[prefix])
-            for inner, _ in value.value:
-                if settings and inner.value not in settings:
-                    yield inner.start_mark.line + 1, _unknown(inner.value, settings)
         elif not prefix:
             yield from _faults(value, key.value, groups, named)
+
+
+def _faults_of_class(node: yaml.MappingNode, kind: str, named: dict[str, type | None]) -> Iterator[tuple[int, str]]:
+    """(Line, what is wrong there) in the section of the data or of the model: its class, and the settings of that."""
+    values = {key.value: value for key, value in node.value}
+    of_class = values.get("class_path")
+    if of_class is None:
+        heedful_class = named[kind]
+        if heedful_class is None:
+            name = "PairedText" if kind == "data" else "Encoder"
+            yield 1, f"no class_path says what it is, as in class_path: {CLASSES[kind].__name__}.{name}."
+    else:
+        heedful_class = _of_heedful(kind, of_class.value)
+        if heedful_class is None and (near := _near_class(kind, of_class.value)):
+            yield of_class.start_mark.line + 1, f"there is no {of_class.value}; do you mean {near}?"
+    settings = _settings(heedful_class)
+    for key, value in node.value:
+        if key.value not in OF_A_CLASS:
+            yield key.start_mark.line + 1, _unknown(key.value, OF_A_CLASS)
+        elif key.value == "init_args" and settings:
+            yield from _faults_of_settings(value, settings)
+
+
+def _near_class(kind: str, path: str) -> str | None:
+    """The class of Heedful that is nearest to a dotted name, if it is looked for in the right module."""
+    module, _, last = path.rpartition(".")
+    if module != CLASSES[kind].__name__:
+        return None
+    near = _nearest(last, CLASSES[kind].__all__)
+    return f"{module}.{near}" if near else None
+
+
+def _faults_of_settings(node: yaml.Node, settings: set[str]) -> Iterator[tuple[int, str]]:
+    """(Line, what is wrong there) of each setting that a class does not have."""
+    if isinstance(node, yaml.MappingNode):
+        for key, _ in node.value:
+            if key.value not in settings:
+                yield key.start_mark.line + 1, _unknown(key.value, settings)
 
 
 def _unquoted(node: yaml.Node | None, setting: str, inside: bool = False) -> Iterator[tuple[int, str]]:

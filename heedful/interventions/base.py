@@ -64,15 +64,13 @@ class Changes:
         if chosen.all():
             return self
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("lenders", "examples")}
-        kept = {
-            name: value
-            if isinstance(value, str)
-            else value.filter(chosen)
-            if isinstance(value, pa.Array)
-            else value[chosen]
-            for name, value in own.items()
-        }
-        return Changes(**kept)
+
+        def kept(value: Any) -> Any:
+            if isinstance(value, str):
+                return value
+            return value.filter(chosen) if isinstance(value, pa.Array) else value[chosen]
+
+        return Changes(**{name: kept(value) for name, value in own.items()})
 
     @classmethod
     def concatenate(cls, several: Sequence["Changes"]) -> "Changes":
@@ -147,7 +145,8 @@ class EachExample(ABC):
         return np.array([self.covers(uid) for uid in pool.uids.take(positions).to_pylist()], dtype=bool)
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
-        uids, draws = pool.uids.take(positions).to_pylist(), range(self.draws) or [NO_DRAW]
+        uids = pool.uids.take(positions).to_pylist()
+        draws = range(self.draws) or [NO_DRAW]
         made = [
             (position, draw, changed)
             for position, uid in zip(positions.tolist(), uids, strict=True)

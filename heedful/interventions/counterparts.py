@@ -24,7 +24,8 @@ SETS: dict[str, tuple[bool, ...]] = {  # whether a match is equal to its seed in
 CHANGED = {"I0": "context", "I1": "insertion", "I2": "context", "I3": "insertion"}
 KEPT = {"context": "insertion", "insertion": "context"}
 IDS = {"context": "meta.context", "insertion": "meta.pair"}  # of a word pair whichever way it stands
-MONOTONE, RELATED = ("up", "down"), ("leq", "geq", "none")  # what table 1 knows
+MONOTONE = ("up", "down")  # what table 1 knows
+RELATED = ("leq", "geq", "none")
 
 
 class Design:
@@ -46,8 +47,8 @@ class Design:
                 f"Natural-logic examples need the column {missing[0]!r}; there are {', '.join(pool.meta)}."
             )
         self.pool = pool
-        columns = {name: list(pool.column(f"meta.{name}")) for name in VARIABLES[:4]}
-        columns["gold"] = list(pool.column("label"))
+        columns = {name: pool.table[f"meta.{name}"].to_pylist() for name in VARIABLES[:4]}
+        columns["gold"] = pool.table["label"].to_pylist()
         self.codes = np.stack([_codes(columns[name]) for name in VARIABLES])
         neither = ~np.isin(columns["monotonicity"], MONOTONE)
         unknown = ~neither & ~np.isin(columns["relation"], RELATED)
@@ -110,13 +111,13 @@ class Counterparts:
         matches = [self.design.matches(self.name, i) for i in positions.tolist()]
         bases = np.repeat(positions, [len(of_seed) for of_seed in matches])
         known = np.concatenate([positions[:0], *matches])
-        (part,), uids = self.parts, pool.uids.take(known)
-        kept, changed = (
-            pc.binary_join_element_wise(name, pool.texts(IDS[name], of), " ")
-            for name, of in ((KEPT[part], bases), (part, known))
-        )
+        (part,) = self.parts
+        uids = pool.uids.take(known)
+        kept = pc.binary_join_element_wise(KEPT[part], pool.texts(IDS[KEPT[part]], bases), " ")
+        changed = pc.binary_join_element_wise(part, pool.texts(IDS[part], known), " ")
         clusters = lists_of(pool.uids.take(bases), kept, changed)
-        draws, variant = np.full(len(known), NO_DRAW, dtype=np.int16), pool.texts(f"meta.{part}", known)
+        draws = np.full(len(known), NO_DRAW, dtype=np.int16)
+        variant = pool.texts(f"meta.{part}", known)
         return Changes(bases, draws, clusters, known=known, partner=uids, variant=variant)
 
 

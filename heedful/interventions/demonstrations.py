@@ -46,25 +46,33 @@ def demonstrations(
         >>> [e.label for e in demonstrations(pool, task, 1, seed=0, draw=0, kind="counterfactual", swap="a")]
         ['x', 'z', 'y', 'z', 'z']
     """
-    augmenting = kind in ("counterfactual", "matched_labels")
-    if augmenting and (task.default_gold is None or swap is None):
-        raise HeedfulError(
-            f"§prompt.demonstrations {kind} needs a part to swap and a label for parts that have nothing to do with "
-            "each other: see §data.swap, §data.default_label and §partial."
-        )
+    parts, default = _augmentation(task, kind, swap)
     n = tuples + (kind == "extra_tuple")
     by_label = _by_label(examples, task)
     counts = dict.fromkeys(by_label, n)
     if kind == "matched_labels":
-        counts[task.default_gold] = n * len(by_label)
-    key, nothing = random_key(seed, "demonstrations", draw), np.zeros(0, dtype=np.int64)
+        counts[default] = n * len(by_label)
+    key = random_key(seed, "demonstrations", draw)
+    nothing = np.zeros(0, dtype=np.int64)
     ranked = {label: _ranked(examples, by_label.get(label, nothing), key) for label in counts}
     chosen = np.concatenate([_first(ranked[label], k, label, task) for label, k in counts.items()])
     order = generator(seed, "demonstrations", draw, kind == "matched_labels", n).permutation(len(chosen))
     positions = chosen[order]
     if kind == "counterfactual":
-        return _with_copies(examples, positions, swap.split("+"), task.default_gold, seed, draw)
+        return _with_copies(examples, positions, parts, default, seed, draw)
     return tuple(examples[i] for i in positions.tolist())
+
+
+def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[str], str]:
+    """The parts that copies swap, and their gold label; nothing where there are no copies and nothing to match them."""
+    if kind not in ("counterfactual", "matched_labels"):
+        return (), ""
+    if task.default_gold is None or swap is None:
+        raise HeedfulError(
+            f"§prompt.demonstrations {kind} needs a part to swap and a label for parts that have nothing to do with "
+            "each other: see §data.swap, §data.default_label and §partial."
+        )
+    return swap.split("+"), task.default_gold
 
 
 def _by_label(examples: Examples, task: Task) -> dict[str, np.ndarray]:
@@ -102,7 +110,8 @@ def _with_copies(
 
     Who may lend is as for :class:`~heedful.interventions.Swap`; who of them lends depends on their uids alone.
     """
-    lenders, shown = examples.partners(parts), []
+    lenders = examples.partners(parts)
+    shown = []
     for position in positions.tolist():
         example = examples[position]
         shown.append(example)
@@ -114,6 +123,6 @@ def _with_copies(
                 f"§prompt.demonstrations counterfactual: no training example may lend its {' and '.join(parts)} to "
                 f"{example.uid}: swap another part with §data.swap, or take other §prompt.demonstrations."
             )
-        lent = {part: examples.value(f"parts.{part}", ranked[0]) for part in parts}
+        lent = {part: examples.part(part, ranked[0]) for part in parts}
         shown.append(replace(example, uid=f"{example.uid}~", parts={**example.parts, **lent}, label=default))
     return tuple(shown)

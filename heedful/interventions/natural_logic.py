@@ -62,7 +62,9 @@ def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
         HeedfulError: A missing column, an empty word, an unknown grammar or relation, a pair of the same word that is
             not eq, or words that stand in an earlier row in the same order with another relation.
     """
-    found, relations, ids = [], {}, {}
+    found: list[Words] = []
+    relations: dict[tuple[str, str], tuple[str, int]] = {}
+    ids: dict[frozenset[str], str] = {}
     for row, values in rows:
         at = f"{where}{PAIRS}, row {row}"
         x, y, relation, *grammars = _cells(values, ("x", "y", "insertion_rel", "x_grammar", "y_grammar"), at)
@@ -76,7 +78,8 @@ def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
         before, first = relations.setdefault((x, y), (relation, row))
         if before != relation:
             raise HeedfulError(f"{at}: {x!r} and {y!r} have the relation {relation}, and in row {first} {before}.")
-        pair, slots = ids.setdefault(frozenset((x, y)), f"{x}/{y}"), frozenset(SLOTS[g] for g in grammars)
+        pair = ids.setdefault(frozenset((x, y)), f"{x}/{y}")
+        slots = frozenset(SLOTS[g] for g in grammars)
         found += [Words(x, y, relation, pair, slots), Words(y, x, REVERSED[relation], pair, slots)]
     return found
 
@@ -102,7 +105,8 @@ def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> I
         HeedfulError: What :func:`word_pairs` refuses; and a context without x or with several, with an unknown
             monotonicity or mark, or with another monotonicity than before. The message names the file and the row.
     """
-    words, first = word_pairs(pairs, where), {}
+    words = word_pairs(pairs, where)
+    first: dict[str, tuple[str, str]] = {}
     for row, values in contexts:
         at = f"{where}{CONTEXTS}, row {row}"
         names = ("context", "monotonicity", "operator", *SLOTS.values())
@@ -117,12 +121,13 @@ def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> I
         if before != monotonicity:
             raise HeedfulError(f"{at}: the context is {monotonicity}, and in row {context} {before} ({sentence!r}).")
         marked = {slot for slot, mark in marks.items() if mark}
+        before_hole, behind_hole = HOLE.split(sentence)
         fitting = dict.fromkeys(found[:4] for found in words if found.slots <= marked)
         for premise, hypothesis, relation, pair in fitting:
             yield {
                 "uid": f"{row}/{premise}|{relation}|{hypothesis}",
-                "premise": HOLE.sub(lambda _, word=premise: word, sentence),
-                "hypothesis": HOLE.sub(lambda _, word=hypothesis: word, sentence),
+                "premise": before_hole + premise + behind_hole,
+                "hypothesis": before_hole + hypothesis + behind_hole,
                 "gold": gold(monotonicity, relation),
                 "context": context,
                 "insertion": f"{premise}|{hypothesis}",

@@ -33,14 +33,19 @@ class Families:
         shared = part.split("+")
         self.others = tuple(name for name in pool.parts if name not in shared)
         self._content = numbered(pool.table, [f"groups.{name}" for name in self.others])
-        golds = list(pool.column("label"))
+        golds: list[str | None] = pool.table["label"].to_pylist()
         asks_for_another = [
             gold is not None and (default is None or not kind.score(default, kind.parse_gold(gold))) for gold in golds
         ]
-        self._gold, self._is_other = np.array(golds, dtype=object), np.array(asks_for_another, dtype=bool)
-        of = numbered(pool.table, [f"groups.{name}" for name in shared] + [f"meta.{within}"] * (within is not None))
+        self._gold = np.array(golds, dtype=object)
+        self._is_other = np.array(asks_for_another, dtype=bool)
+        columns = [f"groups.{name}" for name in shared]
+        if within is not None:
+            columns.append(f"meta.{within}")
+        of = numbered(pool.table, columns)
         order = np.argsort(of, kind="stable")
-        self._of, self._members = of, np.split(order, np.flatnonzero(np.diff(of[order])) + 1)
+        self._of = of
+        self._members = np.split(order, np.flatnonzero(np.diff(of[order])) + 1)
 
     def siblings(self, i: int) -> np.ndarray:
         """Examples with another gold label than position ``i``, by which the default label is wrong: int64."""
@@ -85,7 +90,8 @@ class Siblings:
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
         made = [self._some(pool, i, seed) for i in positions.tolist()]
         counts = [len(siblings) for siblings in made]
-        bases, known = np.repeat(positions, counts), np.concatenate([positions[:0], *made])
+        bases = np.repeat(positions, counts)
+        known = np.concatenate([positions[:0], *made])
         draws = np.concatenate([np.zeros(0, np.int16), *(np.arange(n, dtype=np.int16) for n in counts)])
         uids = pool.uids.take(known)
         return Changes(bases, draws, lists_of(pool.uids.take(bases), uids), known=known, partner=uids)

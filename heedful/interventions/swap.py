@@ -78,8 +78,10 @@ class Swap:
         partners = np.full(len(positions), -1, dtype=np.int64)
         lenders = pool.partners(self.parts, self.within)
         some = np.flatnonzero(lenders.counts[positions])
-        positions, draws = positions[some], np.broadcast_to(draws, partners.shape)[some]
-        key, uid_keys = random_key(seed, self.name, DRAWN, self.part), pool.uid_keys[positions]
+        positions = positions[some]
+        draws = np.broadcast_to(draws, partners.shape)[some]
+        key = random_key(seed, self.name, DRAWN, self.part)
+        uid_keys = pool.uid_keys[positions]
         everyone = np.full(len(some), len(pool))
 
         def may_lend(places: np.ndarray, proposed: np.ndarray) -> np.ndarray:
@@ -92,10 +94,13 @@ class Swap:
         return partners
 
     def changes(self, pool: Examples, positions: np.ndarray, seed: int) -> Changes:
-        bases, draws = np.repeat(positions, self.draws), np.tile(np.arange(self.draws, dtype=np.int16), len(positions))
+        bases = np.repeat(positions, self.draws)
+        draws = np.tile(np.arange(self.draws, dtype=np.int16), len(positions))
         partners = self.partners(pool, bases, draws, seed)
         drawn = partners >= 0
-        bases, draws, partners = bases[drawn], draws[drawn], partners[drawn]
+        bases = bases[drawn]
+        draws = draws[drawn]
+        partners = partners[drawn]
         uids = pool.uids.take(partners)
         clusters = lists_of(pool.uids.take(bases), uids)
         return Changes(bases, draws, clusters, lenders=dict.fromkeys(self.parts, partners), partner=uids)
@@ -103,7 +108,8 @@ class Swap:
 
 def _ranked(lenders: Partners, positions: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """For each example, that of a rank among all that may lend to it: int64 [examples]."""
-    partners, order = np.empty_like(ranks), np.argsort(positions, kind="stable")
+    partners = np.empty_like(ranks)
+    order = np.argsort(positions, kind="stable")
     starts = np.flatnonzero(np.diff(positions[order], prepend=-1))
     for places in np.split(order, starts[1:]) if len(order) else ():
         partners[places] = lenders.all_of(int(positions[places[0]]))[ranks[places]]

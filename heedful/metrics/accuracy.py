@@ -25,7 +25,7 @@ def _base(rows: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray
     """Which base rows are correct, which have each gold label, and the cluster of each."""
     base = where(rows, intervention=BASE)
     gold, names = codes(rows, "gold")
-    of_label = {name: (gold == i)[base] for i, name in enumerate(names)}
+    of_label = {name: (gold == i)[base] for i, name in enumerate(names) if name is not None}
     of_label = {name: here for name, here in of_label.items() if here.any()}
     return same(rows, "gold", "y")[base], of_label, cluster_of(rows)[base]
 
@@ -52,9 +52,11 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
         if they are at most :data:`~heedful.records.MANY`.
     """
     correct, of_label, cluster = _base(rows)
-    name, result = MetricName("accuracy", data), _of_all(rows, data, seed)
+    name = MetricName("accuracy", data)
+    result = _of_all(rows, data, seed)
     for label in sorted(of_label) if len(of_label) <= MANY else ():
-        hits, of = correct[of_label[label]], cluster[of_label[label]]
+        hits = correct[of_label[label]]
+        of = cluster[of_label[label]]
         result[name._replace(slice=label)] = share(hits, (seed, str(name), label), of, few_among(rows, of))
     return result
 
@@ -65,7 +67,7 @@ def _of_all(rows: pa.Table, data: str, seed: int) -> Numbers:
     name = MetricName("accuracy", data)
     if not len(correct):
         return {name: Measurement(None, 0, reason="no example was predicted")}
-    most = max(int(here.sum()) for here in of_label.values())
+    most = max((int(here.sum()) for here in of_label.values()), default=0)
     return {
         name: share(correct, (seed, str(name)), cluster, majority_flags(rows, seed)),
         name._replace(statistic="majority"): Measurement(most / len(correct), len(correct)),
@@ -86,10 +88,13 @@ def accuracy_by_slice(rows: pa.Table, data: str, columns: Sequence[str], seed: i
         ``accuracy/<data>/majority/<column>=<value>`` where it has several gold labels. Of one label all answers may be
         right, and none is above that: there is no flag.
     """
-    base, name, result = select(rows, intervention=BASE), MetricName("accuracy", data), {}
+    base = select(rows, intervention=BASE)
+    name = MetricName("accuracy", data)
+    result = {}
     for text, kept in slices_of(base, columns):
         alone = base.filter(pa.array(kept))
-        numbers, labels = _of_all(alone, data, seed), len(pc.unique(alone["gold"]))
+        numbers = _of_all(alone, data, seed)
+        labels = len(pc.unique(alone["gold"]))
         flags = tuple(flag for flag in numbers[name].flags if labels > 1 or flag != NOT_ABOVE_MAJORITY)
         result[name._replace(slice=text)] = replace(numbers[name], flags=flags)
         if labels > 1:
@@ -112,7 +117,8 @@ def loss(rows: pa.Table, data: str, labels: Sequence[str]) -> Numbers:
     Returns:
         ``loss/<data>``; nothing where predictions have no probabilities.
     """
-    base, total = where(rows, intervention=BASE), 0.0
+    base = where(rows, intervention=BASE)
+    total = 0.0
     for start in range(0, rows.num_rows, GROUP):
         here = rows.select(["gold", "p"]).slice(start, GROUP).filter(pa.array(base[start : start + GROUP]))
         gold = pc.index_in(here["gold"].combine_chunks(), value_set=pa.array(labels, pa.string()))
@@ -137,12 +143,14 @@ def noise(rows: pa.Table, data: str) -> Numbers:
         return {}
     flips = float(np.mean(~same(rows, "y", "y2")[null]))
     flags = ("predictions_depend_on_batch",) if flips else ()
-    found, change = {MetricName("null", data, statistic="flips"): Measurement(flips, n, flags=flags)}, 0.0
+    found = {MetricName("null", data, statistic="flips"): Measurement(flips, n, flags=flags)}
+    change = 0.0
     for start in range(0, rows.num_rows, GROUP):
         here = rows.select(["p", "p2"]).slice(start, GROUP).filter(pa.array(null[start : start + GROUP]))
         if here["p"].null_count or here["p2"].null_count:
             return found
-        p, p2 = (probabilities(here, name).astype(np.float64) for name in ("p", "p2"))
+        p = probabilities(here, "p").astype(np.float64)
+        p2 = probabilities(here, "p2").astype(np.float64)
         change = max(change, float(np.abs(p2 - p).max(initial=0.0)))
     return found | {MetricName("null", data, statistic="max_change"): Measurement(change, n)}
 
@@ -157,8 +165,9 @@ def score(rows: pa.Table, context: Context) -> Numbers:
     if context.kind is SOFT:
         found = soft_accuracy(rows, context.data, context.seed, context.slices)
         return found | noise(rows, context.data)
-    about, labels = (rows, context.data), context.labels
-    columns = dict.fromkeys([SPLIT] * bool(context.splits) + list(context.slices))
+    about = (rows, context.data)
+    labels = context.labels
+    columns = dict.fromkeys([SPLIT, *context.slices] if context.splits else context.slices)
     found = accuracy(*about, context.seed) | label_scores(*about, labels, context.default_label, context.seed)
     return found | accuracy_by_slice(*about, tuple(columns), context.seed) | loss(*about, labels) | noise(*about)
 

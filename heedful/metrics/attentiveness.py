@@ -105,22 +105,26 @@ def attentiveness(
     """
     name = MetricName("attentiveness", data, part)
     flags = majority_flags(rows, seed) if flags is None else flags
-    base, is_label = where(rows, intervention=BASE), ~where(rows, y=NO_LABEL)
+    base = where(rows, intervention=BASE)
+    is_label = ~where(rows, y=NO_LABEL)
     counts = is_label if default_label is None else is_label & ~where(rows, y=default_label)
     swapped = where(rows, intervention="swap", part=part) & (counts | ~is_label)
-    of, valid, changed = Swapped.of(rows, swapped), counts[swapped], ~same(rows, "y", "y2")[swapped]
+    of = Swapped.of(rows, swapped)
+    valid = counts[swapped]
+    changed = ~same(rows, "y", "y2")[swapped]
     eligible = int((base & counts).sum())
 
     def measure(full: MetricName, hit: np.ndarray, reason: str, kept: np.ndarray) -> None:
-        hits, counted = hit[kept].astype(np.float64), of.where(kept)
+        hits = hit[kept].astype(np.float64)
+        counted = of.where(kept)
         noted = _with_few(flags, rows, counted)
         result[full] = mean_over_draws(hits, counted, (seed, str(full)), noted, reason)
 
     none = "no example has a partner"
     if eligible == 0 and base.any():
-        none = f"every prediction is the default label {default_label!r}" + ", or not a label" * bool(
-            (base & ~is_label).any()
-        )
+        none = f"every prediction is the default label {default_label!r}"
+        if (base & ~is_label).any():
+            none += ", or not a label"
     result: Numbers = {}
     measure(name, changed, none, valid)
     if default_label is not None:
@@ -155,20 +159,26 @@ def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0, slic
         another one, normalised, or none; ``name/<column>=<value>``, ``name`` in each slice; ``name/eligible``, the
         share of uids with an answer.
     """
-    name, flags = MetricName("attentiveness", data, part), reading_flags(rows, seed)
-    base, answered = where(rows, intervention=BASE), ~where(rows, y=NO_ANSWER)
+    name = MetricName("attentiveness", data, part)
+    flags = reading_flags(rows, seed)
+    base = where(rows, intervention=BASE)
+    answered = ~where(rows, y=NO_ANSWER)
     swapped = where(rows, intervention="swap", part=part) & answered
-    of, changes = Swapped.of(rows, swapped), rows.filter(pa.array(swapped))
-    before, after = strings(changes, "y"), strings(changes, "y2")
+    of = Swapped.of(rows, swapped)
+    changes = rows.filter(pa.array(swapped))
+    before = strings(changes, "y")
+    after = strings(changes, "y2")
     other = [not SPAN.alike(y, y2) or not y2 for y, y2 in zip(before, after, strict=True)]
     eligible = int((base & answered).sum())
     reason = "no example has a partner" if eligible else "every prediction is no answer"
-    result, noted = {}, _with_few(flags, rows, of)
+    result = {}
+    noted = _with_few(flags, rows, of)
     for full, hits in ((name, after == NO_ANSWER), (name._replace(statistic="changed"), np.array(other, dtype=bool))):
         result[full] = mean_over_draws(hits.astype(np.float64), of, (seed, str(full)), noted, reason)
     none = (after == NO_ANSWER).astype(np.float64)
     for text, of_slice in slices_of(rows, slices):
-        full, kept = name._replace(slice=text), of_slice[swapped]
+        full = name._replace(slice=text)
+        kept = of_slice[swapped]
         counted = of.where(kept)
         noted = _with_few(flags, rows, counted)
         result[full] = mean_over_draws(none[kept], counted, (seed, str(full)), noted, NOTHING)
@@ -195,10 +205,13 @@ def kept_answers(rows: pa.Table, data: str, part: str, seed: int = 0, slices: Se
         :func:`span_attentiveness`: among the uids with an answer, the share that becomes another one or none. There is
         no ``name``, for of such a part nothing should be expected of attentiveness.
     """
-    name, flags = MetricName("attentiveness", data, part), reading_flags(rows, seed)
+    name = MetricName("attentiveness", data, part)
+    flags = reading_flags(rows, seed)
     swapped = where(rows, intervention="swap", part=part)
-    of, changes = Swapped.of(rows, swapped), rows.filter(pa.array(swapped))
-    before, after = strings(changes, "y"), strings(changes, "y2")
+    of = Swapped.of(rows, swapped)
+    changes = rows.filter(pa.array(swapped))
+    before = strings(changes, "y")
+    after = strings(changes, "y2")
     stays = np.array([SPAN.alike(y, y2) and bool(y) == bool(y2) for y, y2 in zip(before, after, strict=True)], bool)
     result: Numbers = {}
 
@@ -207,7 +220,8 @@ def kept_answers(rows: pa.Table, data: str, part: str, seed: int = 0, slices: Se
         noted = _with_few(flags, rows, counted)
         result[full] = mean_over_draws(hits[counts].astype(np.float64), counted, (seed, str(full)), noted, reason)
 
-    none, kept = "no example has a partner", name._replace(statistic="kept")
+    none = "no example has a partner"
+    kept = name._replace(statistic="kept")
     measure(kept, stays, np.ones_like(stays), none)
     measure(
         name._replace(statistic="changed"), ~stays, before != NO_ANSWER, f"{none}, or every prediction is no answer"
@@ -219,7 +233,9 @@ def kept_answers(rows: pa.Table, data: str, part: str, seed: int = 0, slices: Se
 
 def score(rows: pa.Table, context: Context) -> Numbers:
     """Attentiveness to each of the parts ``own["swap"]``; and what stays, of the parts ``own["distractors"]``."""
-    data, seed, parts = context.data, context.seed, context.own["swap"]
+    data = context.data
+    seed = context.seed
+    parts = context.own["swap"]
     found: Numbers = {}
     if context.kind is SPAN:
         for part in parts:
@@ -239,7 +255,8 @@ def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown
 
     What stays where a distractor is another's stands beside that of other runs, as attentiveness does.
     """
-    never, last = set(), {}  # names without a line; the name behind which a line says how many they are
+    never = set()  # names without a line
+    last = {}  # the name behind which a line says how many they are
     for part in context.own["swap"]:
         of_labels = [name for name in numbers if name.part == part and name.slice and not any(name.by)]
         undefined = [name for name in of_labels if numbers[name].value is None]

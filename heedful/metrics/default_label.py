@@ -55,14 +55,19 @@ def default_label(rows: pa.Table, context: Context) -> Numbers:
         control of these examples, below which a change is noise; and ``eligible``, the share of examples that are
         predicted as the default label.
     """
-    whole, default, result = MetricName(FAMILY, context.data), context.default_label, Numbers()
-    base, mine = where(rows, intervention=BASE), where(rows, y=default)
-    eligible, n = int((base & mine).sum()), int(base.sum())
+    whole = MetricName(FAMILY, context.data)
+    default = context.default_label
+    result = Numbers()
+    base = where(rows, intervention=BASE)
+    mine = where(rows, y=default)
+    eligible = int((base & mine).sum())
+    n = int(base.sum())
     nobody = "no example was predicted"
     never = f"no prediction is the default label {default!r}" if n else nobody
 
     def measure(name: MetricName, mask: np.ndarray, values_of: Values, reason: str) -> None:
-        of, why = Swapped.of(rows, mask), reason if eligible else never
+        of = Swapped.of(rows, mask)
+        why = reason if eligible else never
         flags = few_among(rows, of.cluster)
         for statistic, values in values_of(rows.filter(pa.array(mask)), context).items():
             full = name._replace(statistic=name.statistic + statistic)
@@ -92,7 +97,8 @@ def _moved(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
 
 def _followed(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
     """Whether each prediction is another one, and what that is worth."""
-    before, after = strings(changed, "y"), strings(changed, "y2")
+    before = strings(changed, "y")
+    after = strings(changed, "y2")
     other = [not context.kind.alike(y, y2) for y, y2 in zip(before, after, strict=True)]
     worth = context.kind.scores(after, strings(changed, "gold"))
     return {"siblings": np.array(other, dtype=np.float64), "siblings_gold": worth}

@@ -38,12 +38,14 @@ def label_scores(
     base = select(rows, intervention=BASE)
     if not labels or len(labels) > MANY or not base.num_rows:
         return {}
-    gold, y = strings(base, "gold"), strings(base, "y")
+    gold = strings(base, "gold")
+    y = strings(base, "y")
     is_gold = [(gold == label).astype(np.float64) for label in labels]
     is_y = [(y == label).astype(np.float64) for label in labels]
     hits = [g * p for g, p in zip(is_gold, is_y, strict=True)]
     columns = [*hits, *is_gold, *is_y, np.ones(base.num_rows)]
-    total, name = np.sum(columns, axis=1), MetricName("accuracy", data)
+    total = np.sum(columns, axis=1)
+    name = MetricName("accuracy", data)
     resampled = resample(sums_of(columns, cluster_of(base)), (seed, str(name), "labels"))
     formulas = {"macro_f1": macro_f1, "matthews": matthews}
     if len(labels) == 2 and default_label is not None:
@@ -51,7 +53,9 @@ def label_scores(
         formulas = {"f1": lambda sums: f1_of_labels(sums)[..., positive]} | formulas
     result: Numbers = {}
     for statistic, formula in formulas.items():
-        value, again, flags = float(formula(total)), formula(resampled), few(base)
+        value = float(formula(total))
+        again = formula(resampled)
+        flags = few(base)
         full = name._replace(statistic=statistic)
         if np.isnan(value):
             result[full] = Measurement(None, len(gold), flags=flags, reason=REASONS[statistic])

@@ -31,7 +31,8 @@ def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, kind: Tas
     kept = where(rows, intervention="keep", variant=part)
     cluster = cluster_of(rows)[kept]
     rows = rows.select(["y", "y2", "gold", "group"]).filter(pa.array(kept))
-    before, after = strings(rows, "y"), strings(rows, "y2")
+    before = strings(rows, "y")
+    after = strings(rows, "y2")
     stays = np.array([kind.alike(y, y2) for y, y2 in zip(before, after, strict=True)], dtype=np.float64)
     name = MetricName("naive_partial", data, part)
     hits = {name: (stays, cluster)}

@@ -46,8 +46,10 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
     names[MetricName(ABSTENTION, data)] = abstains
     if not base.num_rows:
         return {name: Measurement(None, 0, reason="no example was predicted") for name in names}
-    golds, answers = SPAN.parse_golds(strings(base, "gold")), strings(base, "y")
-    cluster, flags = cluster_of(base), majority_flags(base, seed)
+    golds = SPAN.parse_golds(strings(base, "gold"))
+    answers = strings(base, "y")
+    cluster = cluster_of(base)
+    flags = majority_flags(base, seed)
     has = np.array([bool(gold) for gold in golds])
     kinds = [("has_answer", has), ("no_answer", ~has), *slices_of(base, slices)]
     result: Numbers = {}
@@ -55,7 +57,8 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
         values = np.array([rate(answer, gold) for answer, gold in zip(answers, golds, strict=True)])
         result[name] = share(values, (seed, str(name)), cluster, few(base) if rate is abstains else flags)
         for kind, kept in kinds:
-            full, of = name._replace(slice=kind), cluster[kept]
+            full = name._replace(slice=kind)
+            of = cluster[kept]
             noted = few_among(base, of)
             result[full] = share(values[kept], (seed, str(full)), of, noted, "there is no such question")
         if rate is not abstains:

@@ -3,7 +3,6 @@
 Source: Goyal et al. (2017), VQA 2.0; what an answer is worth comes with the data.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -36,14 +35,17 @@ def soft_accuracy(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[str
         ``accuracy/<data>``; ``accuracy/<data>/majority``, what one gets who always gives the answer that is worth most
         in all; and ``accuracy/<data>/<column>=<value>`` for each slice (:func:`~heedful.metrics.slices.slices_of`).
     """
-    base, full = select(rows, intervention=BASE), MetricName("accuracy", data)
+    base = select(rows, intervention=BASE)
+    full = MetricName("accuracy", data)
     if not base.num_rows:
         return {full: Measurement(None, 0, reason="no example was predicted")}
-    values, cluster = _worth(base), cluster_of(base)
+    values = _worth(base)
+    cluster = cluster_of(base)
     result = {full: share(values, (seed, str(full)), cluster, soft_flags(rows, seed))}
     result[full._replace(statistic="majority")] = Measurement(float(_best_answer(base).mean()), len(values))
     for text, kept in slices_of(base, slices):
-        part, of = full._replace(slice=text), cluster[kept]
+        part = full._replace(slice=text)
+        of = cluster[kept]
         result[part] = share(values[kept], (seed, str(part)), of, few_among(base, of))
     return result
 
@@ -56,8 +58,10 @@ def soft_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
 
 def _best_answer(base: pa.Table) -> np.ndarray:
     """The worth in each row of the answer that is worth most in all: float64 [rows]; of equals, the first by name."""
-    found, totals = SOFT.parse_golds(strings(base, "gold")), Counter()
+    found = SOFT.parse_golds(strings(base, "gold"))
+    totals: dict[str, float] = {}
     for gold in found:
-        totals.update(gold)
+        for answer, worth in gold.items():
+            totals[answer] = totals.get(answer, 0.0) + worth
     best = min(totals, key=lambda answer: (-round(totals[answer], 9), answer), default="")
     return np.array([gold.get(best, 0.0) for gold in found], dtype=np.float64)

@@ -45,5 +45,6 @@ def _f1(words: list[str], gold: list[str]) -> float:
     if not words or not gold:
         return float(words == gold)
     shared = (Counter(words) & Counter(gold)).total()
-    precision, recall = shared / len(words), shared / len(gold)
+    precision = shared / len(words)
+    recall = shared / len(gold)
     return 2 * precision * recall / (precision + recall) if shared else 0.0

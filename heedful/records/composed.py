@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import overload
 
 import numpy as np
 
@@ -40,8 +41,12 @@ class Composed(Sequence[Example]):
         label: str | None = None,
         again: bool = False,
     ) -> None:
-        self.pool, self.positions, self.lenders = pool, positions, lenders
-        self.others, self.label, self.again = others, label, again
+        self.pool = pool
+        self.positions = positions
+        self.lenders = lenders
+        self.others = others
+        self.label = label
+        self.again = again
 
     @classmethod
     def whole(cls, pool: Examples) -> "Composed":
@@ -51,7 +56,15 @@ class Composed(Sequence[Example]):
     def __len__(self) -> int:
         return len(self.positions)
 
-    def __getitem__(self, i: int) -> Example:
+    @overload
+    def __getitem__(self, i: int) -> Example: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> "Composed": ...
+
+    def __getitem__(self, i: int | slice) -> "Example | Composed":
+        if isinstance(i, slice):
+            return self.take(np.arange(len(self))[i])
         position = int(self.positions[i])
         if position >= len(self.pool):
             return self.others[position - len(self.pool)]
@@ -59,9 +72,10 @@ class Composed(Sequence[Example]):
         lent = {part: int(lenders[i]) for part, lenders in self.lenders.items() if lenders[i] != position}
         if not lent:
             return base
-        parts, groups = dict(base.parts), dict(base.groups)
+        parts = dict(base.parts)
+        groups = dict(base.groups)
         for part, lender in lent.items():
-            parts[part] = emptied(base.parts[part]) if lender == EMPTIED else self.pool.value(f"parts.{part}", lender)
+            parts[part] = emptied(base.parts[part]) if lender == EMPTIED else self.pool.part(part, lender)
             groups[part] = content_id(parts[part])
         return replace(base, parts=parts, groups=groups, label=base.label if self.label is None else self.label)
 
@@ -102,7 +116,7 @@ class Composed(Sequence[Example]):
             elif is_relabelled:
                 yield self.label
             elif lender == EMPTIED:
-                yield emptied(self.pool.value(name, position))
+                yield emptied(self.pool.part(part, position))
             else:
                 yield self.pool.value(name, lender)
 

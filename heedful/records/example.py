@@ -28,6 +28,27 @@ class Example:
     groups: Mapping[str, str] = field(default_factory=dict)
     meta: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def gold(self) -> str:
+        """The label of an example that has to have one. Raises TypeError where it has none."""
+        if self.label is None:
+            raise TypeError(f"{self.uid} has no label")
+        return self.label
+
+
+def as_text(part: Part | None) -> str:
+    """A part that has to be a text. Raises TypeError for another one."""
+    if not isinstance(part, str):
+        raise TypeError(f"{part!r} is not a text")
+    return part
+
+
+def as_table(part: Part | None) -> Table:
+    """A part that has to be a table. Raises TypeError for another one."""
+    if not isinstance(part, Table):
+        raise TypeError(f"{part!r} is not a table")
+    return part
+
 
 @dataclass(frozen=True)
 class Changed:

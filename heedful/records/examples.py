@@ -4,14 +4,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.records.errors import HeedfulError
-from heedful.records.example import Example, Part
+from heedful.records.example import Example, Part, as_text
 from heedful.records.parts.picture import Picture
 from heedful.records.pool.contents import KINDS, content_id, fingerprint, identities, keys, kinds_of
 from heedful.records.pool.groups import partners, related
@@ -47,12 +47,15 @@ class ExamplesBuilder:
         kinds: Mapping[str, str] = MappingProxyType({}),
         cluster: str | None = None,
     ) -> None:
-        self.parts, self.groups, self.meta = tuple(parts), (*parts, *groups), tuple(meta)
+        self.parts = tuple(parts)
+        self.groups = (*parts, *groups)
+        self.meta = tuple(meta)
         cluster = next(iter(groups), None) if cluster is None else cluster
         self._cluster = None if cluster is None else self.groups.index(cluster)
         columns = {"parts": parts, "groups": self.groups, "meta": meta}
         names = [f"{kind}.{name}" for kind, several in columns.items() for name in several]
-        names += [CLUSTER] * (cluster is not None)
+        if cluster is not None:
+            names.append(CLUSTER)
         metadata = {f"parts.{part}": {b"heedful": kind.encode()} for part, kind in kinds.items()}
         self.schema = pa.schema([pa.field(n, pa.string(), metadata=metadata.get(n)) for n in ["uid", "label", *names]])
         self._rows: list[tuple[str | None, ...]] = []
@@ -109,10 +112,9 @@ class Examples(Sequence[Example]):
         self.table = table
         self._made: dict[tuple[Any, ...], Any] = {}
         columns = table.column_names
-        self.parts, self.groups, self.meta = (
-            tuple(c.removeprefix(kind) for c in columns if c.startswith(kind))
-            for kind in ("parts.", "groups.", "meta.")
-        )
+        self.parts = tuple(c.removeprefix("parts.") for c in columns if c.startswith("parts."))
+        self.groups = tuple(c.removeprefix("groups.") for c in columns if c.startswith("groups."))
+        self.meta = tuple(c.removeprefix("meta.") for c in columns if c.startswith("meta."))
         self.kinds = {
             field.name.removeprefix("parts."): field.metadata[b"heedful"].decode()
             for field in table.schema
@@ -149,8 +151,16 @@ class Examples(Sequence[Example]):
     def __len__(self) -> int:
         return self.table.num_rows
 
-    def __getitem__(self, key: int | str) -> Example:
-        """The example at a position, or with a uid."""
+    @overload
+    def __getitem__(self, key: int | str) -> Example: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> "Examples": ...
+
+    def __getitem__(self, key: int | str | slice) -> "Example | Examples":
+        """The example at a position, or with a uid; the examples of a slice."""
+        if isinstance(key, slice):
+            return self.take(range(len(self))[key])
         i = self.position(key) if isinstance(key, str) else range(len(self))[key]
         row = self._row(i)
         return Example(
@@ -167,9 +177,9 @@ class Examples(Sequence[Example]):
     def _decoder(self, name: str) -> Callable[[str], Part] | None:
         """The function that reads the values of a table column, if they are not texts."""
         kind = self.kinds.get(name.removeprefix("parts.")) if name.startswith("parts.") else None
-        return kind and KINDS[kind].decode
+        return KINDS[kind].decode if kind else None
 
-    def _part(self, name: str, text: str | None) -> Part | None:
+    def _part(self, name: str, text: str) -> Part:
         decode = self._decoder(name)
         return decode(text) if decode else text
 
@@ -201,7 +211,7 @@ class Examples(Sequence[Example]):
     @cached_property
     def uid_keys(self) -> np.ndarray:
         """A 64-bit hash of each uid (:func:`keys`): uint64 [examples]."""
-        return keys(self.column("uid"))
+        return keys(self._texts("uid"))
 
     @cached_property
     def _positions(self) -> tuple[np.ndarray, np.ndarray]:
@@ -258,7 +268,13 @@ class Examples(Sequence[Example]):
 
     def uid(self, i: int) -> str:
         """The uid at a position."""
-        return self.value("uid", i)
+        return as_text(self.value("uid", i))
+
+    def part(self, name: str, i: int) -> Part:
+        """The content of a part at a position."""
+        batch, offset = self._place(int(i))
+        column = f"parts.{name}"
+        return self._part(column, self._columns[batch][column][offset].as_py())
 
     def value(self, name: str, i: int) -> Part | None:
         """The value of a table column at a position."""
@@ -283,9 +299,12 @@ class Examples(Sequence[Example]):
     def column(self, name: str) -> Iterator[Part | None]:
         """Values of a table column (``uid``, ``label``, ``parts.<name>``, ...), in the order of positions."""
         decode = self._decoder(name)
+        texts = self._texts(name)
+        return map(decode, texts) if decode else texts
+
+    def _texts(self, name: str) -> Iterator[str]:
         for batch in self.table.select([name]).to_batches(max_chunksize=BATCH):
-            values = batch[0].to_pylist()
-            yield from map(decode, values) if decode else values
+            yield from batch[0].to_pylist()
 
     def take(self, positions: Sequence[int] | np.ndarray) -> "Examples":
         """The examples at these positions, in this order. Raises IndexError for one that is not there."""

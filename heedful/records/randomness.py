@@ -5,10 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-ROUNDS, CHUNK = 10, 2**13  # of Philox; blocks at a time, which the processor's cache holds
+ROUNDS = 10  # of Philox
+CHUNK = 2**13  # blocks at a time, which the processor's cache holds
 MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 WEYL = 0x9E3779B9, 0xBB67AE85
-WORDS, LOW, HALF = np.uint64(2**32), np.uint64(2**32 - 1), np.uint64(32)  # how many there are; mask, bits of one
+WORDS = np.uint64(2**32)  # how many there are
+LOW = np.uint64(2**32 - 1)  # mask of one
+HALF = np.uint64(32)  # bits of one
 
 
 def generator(*key: str | int) -> np.random.Generator:
@@ -61,14 +64,17 @@ def philox(key: int, counter: Sequence[np.ndarray | int]) -> np.ndarray:
 def _rounds(key: int, columns: Sequence[np.ndarray]) -> list[np.ndarray]:
     """All rounds on a few counters; 64 bits hold each product."""
     c0, c1, c2, c3 = (column.astype(np.uint64) for column in columns)
-    k0, k1 = key & 0xFFFFFFFF, key >> 32
+    k0 = key & 0xFFFFFFFF
+    k1 = key >> 32
     for _ in range(ROUNDS):
-        first, second = c0 * MULTIPLIERS[0], c2 * MULTIPLIERS[1]
+        first = c0 * MULTIPLIERS[0]
+        second = c2 * MULTIPLIERS[1]
         c0 = (second >> HALF) ^ c1 ^ np.uint64(k0)
         c1 = second & LOW
         c2 = (first >> HALF) ^ c3 ^ np.uint64(k1)
         c3 = first & LOW
-        k0, k1 = (k0 + WEYL[0]) & 0xFFFFFFFF, (k1 + WEYL[1]) & 0xFFFFFFFF
+        k0 = (k0 + WEYL[0]) & 0xFFFFFFFF
+        k1 = (k1 + WEYL[1]) & 0xFFFFFFFF
     return [c0, c1, c2, c3]
 
 
@@ -122,7 +128,8 @@ def integers(
     Returns:
         int64 [n]; -1 where none of the proposed ones was accepted.
     """
-    numbers, waiting = np.full(len(uid_keys), -1, dtype=np.int64), np.arange(len(uid_keys))
+    numbers = np.full(len(uid_keys), -1, dtype=np.int64)
+    waiting = np.arange(len(uid_keys))
     for block in blocks:
         if not len(waiting):
             break
@@ -132,5 +139,6 @@ def integers(
             if accepts is not None:
                 taken &= accepts(waiting, proposed)
             numbers[waiting[taken]] = proposed[taken]
-            waiting, words = waiting[~taken], words[:, ~taken]
+            waiting = waiting[~taken]
+            words = words[:, ~taken]
     return numbers

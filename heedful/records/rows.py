@@ -107,7 +107,8 @@ def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
     Raises:
         HeedfulError: A row has no slice of this name.
     """
-    lists, prefix = rows["slices"].combine_chunks(), f"{name}="
+    lists = rows["slices"].combine_chunks()
+    prefix = f"{name}="
     values = pc.list_flatten(lists)
     here = pc.starts_with(values, prefix)
     found = pc.utf8_slice_codeunits(values.filter(here), len(prefix))
@@ -129,7 +130,8 @@ def runs(rows: pa.Table, name: str) -> np.ndarray:
 
     In rows in their canonical order, which :func:`require_canonical` asks for, each uid is one run.
     """
-    column, starts = rows[name], np.zeros(rows.num_rows, dtype=np.int32)
+    column = rows[name]
+    starts = np.zeros(rows.num_rows, dtype=np.int32)
     for start in range(1, rows.num_rows, GROUP):
         here = column.slice(start, GROUP)
         starts[start : start + GROUP] = pc.not_equal(here, column.slice(start - 1, len(here))).to_numpy()
@@ -156,8 +158,10 @@ def require_canonical(rows: pa.Table) -> None:
     """
     for start in range(0, rows.num_rows - 1, GROUP):
         here = rows.select(KEY).slice(start, GROUP + 1)
-        first, second = here.slice(0, here.num_rows - 1), here.slice(1)
-        tied, wrong = np.ones(first.num_rows, dtype=bool), np.zeros(first.num_rows, dtype=bool)
+        first = here.slice(0, here.num_rows - 1)
+        second = here.slice(1)
+        tied = np.ones(first.num_rows, dtype=bool)
+        wrong = np.zeros(first.num_rows, dtype=bool)
         for name in KEY:
             wrong |= tied & pc.greater(first[name], second[name]).to_numpy()
             tied &= pc.equal(first[name], second[name]).to_numpy()

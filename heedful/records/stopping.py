@@ -43,7 +43,8 @@ def _receive(number: int, frame: Any) -> None:
 
 def listen() -> None:
     """From now on, SIGTERM raises :class:`Stopped`; a second one, a second later, ends the process at once."""
-    _Signal.since, _Signal.postponed = None, False
+    _Signal.since = None
+    _Signal.postponed = False
     signal.signal(signal.SIGTERM, _receive)
 
 

@@ -113,7 +113,7 @@ class Classification(TaskKind):
         return label
 
     def targets(self, golds: Sequence[str | None], labels: Mapping[str, int]) -> np.ndarray:
-        return np.array([labels.get(gold, -1) for gold in golds], dtype=np.int64)
+        return np.array([-1 if gold is None else labels.get(gold, -1) for gold in golds], dtype=np.int64)
 
 
 class Soft(TaskKind):
@@ -161,7 +161,9 @@ class Span(TaskKind):
         return " / ".join(self.parse_gold(text)) or "no answer"
 
 
-CLASSIFICATION, SOFT, SPAN = Classification(), Soft(), Span()
+CLASSIFICATION = Classification()
+SOFT = Soft()
+SPAN = Span()
 KINDS: dict[str, TaskKind] = {kind.name: kind for kind in (CLASSIFICATION, SOFT, SPAN)}
 
 

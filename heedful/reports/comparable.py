@@ -83,13 +83,18 @@ class Swaps:
     @classmethod
     def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
         """Count them in rows in their canonical order."""
-        base, swap = where(rows, intervention=BASE), where(rows, intervention="swap", part=part)
-        answers, example = strings(rows.filter(pa.array(base)), "y"), runs(rows, "uid")
+        base = where(rows, intervention=BASE)
+        swap = where(rows, intervention="swap", part=part)
+        answers = strings(rows.filter(pa.array(base)), "y")
+        example = runs(rows, "uid")
         if context.kind is SPAN:  # an answer counts, and should become none
-            default, hit = NO_ANSWER, where(rows, y2=NO_ANSWER)
+            default = NO_ANSWER
+            hit = where(rows, y2=NO_ANSWER)
         else:
-            default, hit = context.default_label, ~same(rows, "y", "y2")
-        swaps, changed = (np.bincount(example[mask], minlength=len(answers)) for mask in (swap, swap & hit))
+            default = context.default_label
+            hit = ~same(rows, "y", "y2")
+        swaps = np.bincount(example[swap], minlength=len(answers))
+        changed = np.bincount(example[swap & hit], minlength=len(answers))
         eligible = (swaps > 0) & (answers != NO_LABEL) & (answers != default)
         if context.kind is SPAN:
             answers = np.array([normalised(answer) for answer in answers], dtype=object)
@@ -123,7 +128,8 @@ def read_run(folder: str) -> Run:
     Raises:
         HeedfulError: There are none, or no part was swapped.
     """
-    evaluated, results = read_evaluation(folder, ATTENTIVENESS), read_results(folder)
+    evaluated = read_evaluation(folder, ATTENTIVENESS)
+    results = read_results(folder)
     if evaluated is None:
         raise HeedfulError(f"{folder} has no rows of {ATTENTIVENESS}: evaluate it with that among --evaluations.")
     rows, metadata = evaluated

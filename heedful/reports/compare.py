@@ -37,7 +37,9 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     Raises:
         HeedfulError: The runs have no metric in common.
     """
-    first, n, metrics = results[0], len(results), {}
+    first = results[0]
+    n = len(results)
+    metrics = {}
     for name in first["metrics"]:
         measured = [result["metrics"][name] for result in results if name in result["metrics"]]
         values = [m["value"] for m in measured if m["value"] is not None]
@@ -80,7 +82,8 @@ def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> M
         if evaluated is None:
             raise UnpairedError(f"{folder} has no rows of {ACCURACY}: evaluate it with {ACCURACY} among --evaluations.")
         rows, meta = evaluated
-        base, kind = select(rows, intervention=BASE), Context.of(meta["context"]).kind
+        base = select(rows, intervention=BASE)
+        kind = Context.of(meta["context"]).kind
         correct.append(kind.scores(strings(base, "y"), strings(base, "gold")))
         examples.append(contents(base))
     if differ := difference(*examples):
@@ -115,7 +118,8 @@ def main(arguments: list[str]) -> None:
         if len(results) < 2:
             raise HeedfulError("--mean needs the folders of two runs or more")
         mean = averaged(list(results.values()))
-        shown, title = {" ".join(results): mean}, f"mean of {len(results)} runs, in %, ± std"
+        shown = {" ".join(results): mean}
+        title = f"mean of {len(results)} runs, in %, ± std"
     if options.format:
         print(table_text(*table_cells(shown, title), options.format), end="")
         return

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -65,13 +65,15 @@ def _sets(evaluation: str, context: Context, splits: Sequence[str]) -> Iterator[
     """The beginning of uids, the split and the families of interventions of each challenge set."""
     if evaluation == SETS:
         for name in context.own["sets"]:
-            source, (*annotated, title) = set_data(name), set_changes(name)
+            source = set_data(name)
+            *annotated, title = set_changes(name)
             split = next((split for split in splits if source.endswith(f"-{split}")), "")
             yield source, split, {"annotated": tuple(annotated), "title": (title,)}
         return
     perturbed = tuple(perturbations(context.own["kinds"]))
+    titles = (TITLE,) if context.own["title"] else ()
     for split in splits or ("",):
-        yield "", split, {"perturb": perturbed, "title": (TITLE,) * context.own["title"]}
+        yield "", split, {"perturb": perturbed, "title": titles}
 
 
 def challenge_tests(rows: pa.Table, evaluation: str, context: Context, splits: Sequence[str] = ()) -> Iterator[Test]:
@@ -99,37 +101,54 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
     """
     if before.resolve() == after.resolve():
         raise HeedfulError(f"{after} is the evaluation before inoculation itself: name one of another model.")
-    found = [read_evaluation(folder, ORIGINAL) for folder in (before, after)]
-    for folder, rows in zip((before, after), found, strict=True):
-        if rows is None:
-            raise HeedfulError(
-                f"{folder} has no rows/{ORIGINAL}.parquet: name folders that evaluate.py wrote, without --evaluations "
-                f"or with {ORIGINAL} among them."
-            )
-    original, seeds = tuple(rows for rows, _ in found), [metadata["seed"] for _, metadata in found]
-    splits = Context.of(found[0][1]["context"]).splits
-    if len(set(seeds)) > 1:
-        raise HeedfulError(f"{before} was evaluated with the seed {seeds[0]} and {after} with {seeds[1]}: use one.")
-    if differ := difference(*map(contents, original)):
+    rows_before, about_before = _original(before)
+    rows_after, about_after = _original(after)
+    seed = about_before["seed"]
+    if about_after["seed"] != seed:
+        raise HeedfulError(
+            f"{before} was evaluated with the seed {seed} and {after} with {about_after['seed']}: use one."
+        )
+    if differ := difference(contents(rows_before), contents(rows_after)):
         raise HeedfulError(f"{before} and {after} were evaluated on different examples: {differ}.")
+    splits = Context.of(about_before["context"]).splits
     compared = {}
     for evaluation in (MADE, SETS):
-        runs = [read_evaluation(folder, evaluation) for folder in (before, after)]
-        if None in runs:
+        both = _in_common(evaluation, before, after)
+        if both is None:
             continue
-        if runs[0][1]["manifest"] != runs[1][1]["manifest"]:
-            raise HeedfulError(
-                f"The examples of {evaluation} in {before} and in {after} were not made alike (their manifests "
-                "differ): evaluate both on the same data, with the same settings and version of Heedful."
-            )
-        for test in challenge_tests(runs[0][0], evaluation, Context.of(runs[0][1]["context"]), splits):
-            first = tuple(_in(rows, test.split) for rows in original)
-            both = tuple(test.of(rows) for rows, _ in runs)
-            chosen = str(test), test.interventions, test.kind
-            compared[test] = inoculation(first, both, *chosen, seeds[0])
+        challenge_before, challenge_after, context = both
+        for test in challenge_tests(challenge_before, evaluation, context, splits):
+            original = _in(rows_before, test.split), _in(rows_after, test.split)
+            challenge = test.of(challenge_before), test.of(challenge_after)
+            compared[test] = inoculation(original, challenge, str(test), test.interventions, test.kind, seed)
     if not compared:
         raise HeedfulError(f"{before} and {after} have no rows of {MADE} or {SETS} in common.")
     return compared
+
+
+def _original(folder: Path) -> tuple[pa.Table, dict[str, Any]]:
+    """The rows of the original test, and their metadata."""
+    found = read_evaluation(folder, ORIGINAL)
+    if found is None:
+        raise HeedfulError(
+            f"{folder} has no rows/{ORIGINAL}.parquet: name folders that evaluate.py wrote, without --evaluations "
+            f"or with {ORIGINAL} among them."
+        )
+    return found
+
+
+def _in_common(evaluation: str, before: Path, after: Path) -> tuple[pa.Table, pa.Table, Context] | None:
+    """The rows of an evaluation before and after, and the context of the first; None where one of them has none."""
+    first = read_evaluation(before, evaluation)
+    second = read_evaluation(after, evaluation)
+    if first is None or second is None:
+        return None
+    if first[1]["manifest"] != second[1]["manifest"]:
+        raise HeedfulError(
+            f"The examples of {evaluation} in {before} and in {after} were not made alike (their manifests "
+            "differ): evaluate both on the same data, with the same settings and version of Heedful."
+        )
+    return first[0], second[0], Context.of(first[1]["context"])
 
 
 def _points(m: Measurement, sign: str = "") -> str:

@@ -63,7 +63,8 @@ def _scores(runs: Sequence[Measured], names: Mapping[tuple[str, str], str]) -> C
 
 def naive(runs: Sequence[Measured]) -> Cells:
     """Scores of the models of all parts on one alone, and how often the prediction is the one on all."""
-    names, cells = columns(runs), {}
+    names = columns(runs)
+    cells = {}
     for run in runs:
         for name, m in run.numbers.items():
             if name == MetricName("naive_partial", run.data, name.part):
@@ -75,7 +76,8 @@ def naive(runs: Sequence[Measured]) -> Cells:
 
 def notes(runs: Sequence[Measured]) -> list[str]:
     """Which data sets were measured on different examples, as far as their number and the best single answer tell."""
-    names, kinds = columns(runs), {}
+    names = columns(runs)
+    kinds = {}
     for run in runs:
         if run.score is not None:
             kinds.setdefault((run.data, run.split), {}).setdefault((run.score["n"], number(run.majority)), run.folder)
@@ -97,7 +99,8 @@ TABLES = {
 
 def table(cells: Cells) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of a table; an empty cell where nothing was measured."""
-    rows, across = (list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1))
+    rows = list(dict.fromkeys(key[0] for key in cells))
+    across = list(dict.fromkeys(key[1] for key in cells))
     return [MODEL, *across], [[row, *(cells.get((row, column), "") for column in across)] for row in rows]
 
 
@@ -118,15 +121,19 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN", help="folder of a run or of an evaluation")
     parser.add_argument("--format", choices=list(FORMATS), help="print the tables in this format")
     options = parser.parse_args(arguments)
-    runs, console = measured(options.runs), Console()
+    runs = measured(options.runs)
+    console = Console()
     made = {heading: cells for heading, make in TABLES.items() if (cells := make(runs))}
     if not made:
         raise HeedfulError("These folders hold no accuracy, no attentiveness and no scores of one part alone.")
-    for k, (heading, cells) in enumerate(made.items()):
-        if options.format:
-            (_, *across), rows = table(cells)
-            print("\n" * bool(k) + table_text([f"{heading}, %", *across], rows, options.format), end="")
-        else:
+    if options.format:
+        texts = []
+        for heading, cells in made.items():
+            header, rows = table(cells)
+            texts.append(table_text([f"{heading}, %", *header[1:]], rows, options.format))
+        print("\n".join(texts), end="")
+    else:
+        for heading, cells in made.items():
             _print(heading, cells, console)
     for note in notes(runs):
         Console(stderr=bool(options.format)).print(printable(note), markup=False, highlight=False)

@@ -42,13 +42,15 @@ def partial_of(run: Measured, part: str, runs: Sequence[Measured]) -> Measured |
 
 def less(score: Mapping[str, Any], majority: float) -> Measurement:
     """A score less the majority share, which is known exactly for the examples that were evaluated."""
-    ci95 = score["ci95"] and tuple(bound - majority for bound in score["ci95"])
+    ci95 = tuple(bound - majority for bound in score["ci95"]) if score["ci95"] else None
     return Measurement(score["value"] - majority, score["n"], ci95=ci95)
 
 
 def points_of(runs: Sequence[Measured]) -> tuple[list[Point], list[str]]:
     """A point for each model of all parts and each part that was swapped; and why others have none, a sentence each."""
-    points, without, names = [], [], columns(runs)
+    points = []
+    without = []
+    names = columns(runs)
     for run in runs:
         for part, m in run.attentiveness().items():
             alone = partial_of(run, part, runs)
@@ -62,7 +64,8 @@ def points_of(runs: Sequence[Measured]) -> tuple[list[Point], list[str]]:
                 without.append(f"{alone.folder}: its score is undefined.")
             else:
                 gain = less(alone.score, alone.majority["value"])
-                attention = Measurement(m["value"], m["n"], ci95=m["ci95"] and tuple(m["ci95"]))
+                ci95 = tuple(m["ci95"]) if m["ci95"] else None
+                attention = Measurement(m["value"], m["n"], ci95=ci95)
                 data = f"{names[run.data, run.split]}: {part}"
                 points.append(Point(data, run.label, gain, attention, is_above_majority(m)))
     return points, without

@@ -7,7 +7,7 @@ then the set is called as the folder is. Evaluations that are named one by one a
 """
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -42,9 +42,14 @@ def computed(suites: Sequence[Suite], sizes: Sequence[int], samples: int, seed: 
     }
 
 
+def _main_size(sizes: Sequence[int]) -> int:
+    """The size of samples of which all tables and figures are made."""
+    return USUAL if USUAL in sizes else sizes[0]
+
+
 def all_tables(suites: Sequence[Suite], sizes: Sequence[int], samples: int, results: Results) -> Iterator[Cells]:
     """The tables in the order of reading: what models are worth, few-shot accuracy, tests, and single pairs."""
-    main = USUAL if USUAL in sizes else sizes[0]
+    main = _main_size(sizes)
     methods = list(dict.fromkeys(method for suite in suites for method in suite.populations))
     explained = {method: [suite for suite in suites if method in suite.populations] for method in methods}
     yield tables.sizes(suites, sizes, samples)
@@ -155,43 +160,56 @@ def main(arguments: list[str]) -> None:
         raise HeedfulError("name the folders of two evaluations or more, or a folder that holds them")
     if options.samples < 1:
         raise HeedfulError(f"--samples {options.samples}: there should be one sample or more.")
-    sizes, names = _numbers(options.n), [name for name in options.factors.split(",") if name] or list(FACTORS)
+    sizes = _numbers(options.n)
+    factors = _factors([name for name in options.factors.split(",") if name], options.l1)
     methods = [name for name in options.method.split(",") if name]
-    try:
-        factors = factors_named(names)
-    except HeedfulError as error:
-        error.name_settings(r"--\1")
-        raise
-    if options.l1:
-        factors = {name: partial(of_normalised, factor) for name, factor in factors.items()}
     sets = sets_of(options.runs, options.set)
     suites = [read_suite(name, folders, factors, methods) for name, folders in sets.items()]
     if options.l1:
         suites = [replace(s, populations={f"{method}-l1": of for method, of in s.populations.items()}) for s in suites]
     results = computed(suites, sizes, options.samples, options.seed)
-    console = Console()
-    for k, cells in enumerate(all_tables(suites, sizes, options.samples, results)):
-        if options.format:
-            (_, *across), rows = cells.header, cells.rows
-            print("\n" * bool(k) + table_text([cells.heading, *across], rows, options.format), end="")
-        else:
-            print_cells(cells, console)
-    files = (
-        draw(Path(options.figures), suites, USUAL if USUAL in sizes else sizes[0], results) if options.figures else []
-    )
+    _print_tables(all_tables(suites, sizes, options.samples, results), options.format)
+    files = draw(Path(options.figures), suites, _main_size(sizes), results) if options.figures else []
     console = Console(stderr=bool(options.format))
     console.print()
     for note in notes(suites, results):
         console.print(printable(note), markup=False, highlight=False)
-    for folder in unexplained(options.runs, sets):
-        console.print(
-            printable(f"{folder} holds no attributions: left out"), soft_wrap=True, markup=False, highlight=False
-        )
+    for line in _folders(suites, unexplained(options.runs, sets), files):
+        console.print(printable(line), soft_wrap=True, markup=False, highlight=False)
+
+
+def _factors(names: Sequence[str], of_l1: bool) -> dict[str, Factor]:
+    """Factors by their names, all where none is named; ``of_l1`` takes them of normalised attributions."""
+    try:
+        factors = factors_named(names or list(FACTORS))
+    except HeedfulError as error:
+        error.name_settings(r"--\1")
+        raise
+    if of_l1:
+        return {name: partial(of_normalised, factor) for name, factor in factors.items()}
+    return factors
+
+
+def _print_tables(cells_of_tables: Iterable[Cells], text_format: str | None) -> None:
+    """Print tables; as text, with an empty line between them, if there is a format of it."""
+    if text_format:
+        texts = [table_text([cells.heading, *cells.header[1:]], cells.rows, text_format) for cells in cells_of_tables]
+        print("\n".join(texts), end="")
+        return
+    console = Console()
+    for cells in cells_of_tables:
+        print_cells(cells, console)
+
+
+def _folders(suites: Sequence[Suite], without: Iterable[str], files: Iterable[Path]) -> Iterator[str]:
+    """Where everything lies: folders that were left out, the models of each suite, and figures."""
+    for folder in without:
+        yield f"{folder} holds no attributions: left out"
     for suite in suites:
         for name, folder in zip(suite.models, suite.folders, strict=True):
-            console.print(printable(f"{suite.name} {name}: {folder}"), soft_wrap=True, markup=False, highlight=False)
+            yield f"{suite.name} {name}: {folder}"
     for file in files:
-        console.print(printable(f"in {file}"), soft_wrap=True, markup=False, highlight=False)
+        yield f"in {file}"
 
 
 if __name__ == "__main__":

@@ -50,7 +50,8 @@ def main(arguments: Sequence[str]) -> None:
     if not chosen.runs:
         raise HeedfulError("name the folders of one run or more")
     for folder in distinct(chosen.runs):
-        path, text = Path(folder) / RESULTS, rescored(folder)
+        path = Path(folder) / RESULTS
+        text = rescored(folder)
         before = path.read_text(encoding="utf-8") if path.is_file() else None
         if text == before:
             print(printable(f"{path}: the same"))

@@ -39,10 +39,12 @@ def score(
         raise HeedfulError(f"The evaluation {unknown[0]} is unknown; known are {', '.join(metrics)}.")
     numbers: Numbers = {}
     named: dict[str, str] = {}
-    counts, shown = dict(run["counts"]), []
+    counts = dict(run["counts"])
+    shown = []
     for evaluation in (name for name in metrics if name in evaluated):
         rows, metadata = evaluated[evaluation]
-        context, metric = Context.of(metadata["context"]), metrics[evaluation]
+        context = Context.of(metadata["context"])
+        metric = metrics[evaluation]
         found = metric.score(rows, context)
         for name in found:
             if named.setdefault(str(name), evaluation) != evaluation:

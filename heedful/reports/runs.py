@@ -16,7 +16,8 @@ from heedful.records.storage.results import distinct, named, read_results
 from heedful.records.storage.schema import whole
 from heedful.records.storage.yaml_files import read_yaml
 
-CONFIG, EXPORTED = "config.yaml", ("checkpoints", "backbone")
+CONFIG = "config.yaml"
+EXPORTED = ("checkpoints", "backbone")
 PLAIN = "plain"
 DEEPEST = 9  # runs that began with the weights of each other
 Numbers = Mapping[MetricName, Mapping[str, Any]]
@@ -133,13 +134,19 @@ def short_name(backbone: str, class_path: str | None) -> str | None:
 
 
 def _read(folder: str) -> Measured:
-    results, own = read_results(folder), settings(Path(folder))
-    trained, model, regime, partial = own, Path(folder).resolve().name, PLAIN, None
+    results = read_results(folder)
+    own = settings(Path(folder))
+    trained = own
+    model = Path(folder).resolve().name
+    regime = PLAIN
+    partial = None
     if own:
         if own["checkpoint"]:
             run = Path(own["checkpoint"]).parents[1]
             trained = settings(run) or settings(Path(folder).resolve().parents[1]) or own
-        model, data, partial = _model(trained), trained["data"], own["data"].get("partial")
+        model = _model(trained)
+        data = trained["data"]
+        partial = own["data"].get("partial")
         n = (data.get("inoculation") or {}).get("n", 0)
         mixed = bool(data.get("mixture")), data.get("control")
         regime = regime_name(partial, data.get("augment"), n, data.get("fold"), *mixed)

@@ -86,7 +86,7 @@ def print_scores(files: Sequence[str], folder: str | None) -> None:
     rows = read_run(run)
     wrong = {key for key in both if all(given[key] == "yes" for given in answers)}
     m = attentive_among(rows.rows, rows.context, sheets[0], wrong, run)
-    print(f"attentiveness among the yes{' of both' * (len(sheets) > 1)}: {_told(m)}, n={m.n}")
+    print(f"attentiveness among the yes{' of both' if len(sheets) > 1 else ''}: {_told(m)}, n={m.n}")
     if any(m.value is not None and m.ci95[0] < ENOUGH for m in shares):
         worst = min((m for m in shares if m.value is not None), key=lambda m: m.ci95[0])
         low, high = map(percent, worst.ci95)

@@ -55,7 +55,8 @@ def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _latex(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     first, *others = (rf"{' & '.join(printable(cell).translate(LATEX) for cell in row)} \\" for row in (header, *rows))
     columns = f"l{'r' * (len(header) - 1)}"
-    start, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
+    start = rf"\begin{{tabular}}{{{columns}}}"
+    end = r"\end{tabular}"
     return "\n".join([start, r"\toprule", first, r"\midrule", *others, r"\bottomrule", end, ""])
 
 

@@ -87,7 +87,7 @@ def package_folder(module: str) -> Path | None:
     top, *inner = module.split(".")
     spec = importlib.util.find_spec(top)  # of a name without dots, which imports nothing
     for i in range(1, len(inner) + 1):
-        places = spec and spec.submodule_search_locations
+        places = spec.submodule_search_locations if spec else None
         spec = PathFinder.find_spec(".".join([top, *inner[:i]]), places) if places else None
     return Path(next(iter(spec.submodule_search_locations))) if spec and spec.submodule_search_locations else None
 
@@ -176,14 +176,16 @@ def _require_floats(network: nn.Module, backbone: str) -> None:
 def _kinds_that_are_no_floats(folder: Path) -> dict[str, str]:
     """Name of each tensor of a local model that holds other than floating-point numbers, to what it holds."""
     kinds = {}
-    files = [f for f in [folder / "model.safetensors"] if f.is_file()] or sorted(folder.glob("model-*.safetensors"))
+    whole = folder / "model.safetensors"
+    files = [whole] if whole.is_file() else sorted(folder.glob("model-*.safetensors"))
     for file in files:
         with safe_open(file, "pt") as tensors:
             kinds |= {name: tensors.get_slice(name).get_dtype() for name in tensors.keys()}  # noqa: SIM118
-    for file in [] if files else sorted(folder.glob("pytorch_model*.bin")):
-        found = torch.load(file, map_location="meta", weights_only=True)
-        tensors = {name: value for name, value in found.items() if isinstance(value, torch.Tensor)}
-        kinds |= {n: "F" if t.is_floating_point() else str(t.dtype).removeprefix("torch.") for n, t in tensors.items()}
+    if not files:
+        for file in sorted(folder.glob("pytorch_model*.bin")):
+            for name, value in torch.load(file, map_location="meta", weights_only=True).items():
+                if isinstance(value, torch.Tensor):
+                    kinds[name] = "F" if value.is_floating_point() else str(value.dtype).removeprefix("torch.")
     return {name: kind for name, kind in kinds.items() if not kind.startswith(("F", "BF"))}
 
 

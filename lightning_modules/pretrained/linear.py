@@ -19,7 +19,8 @@ def prefers_onednn() -> bool:
     """Whether this machine has an x86 processor that is not Intel's, and the operator works."""
     try:
         processor = Path("/proc/cpuinfo").read_text()
-        x, weight = torch.eye(2), torch.ones(2, 2)
+        x = torch.eye(2)
+        weight = torch.ones(2, 2)
         works = torch.equal(_multiply(x, weight, None), weight)
     except (OSError, AttributeError, RuntimeError):
         return False
@@ -39,8 +40,10 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        (x, weight), (for_x, for_weight, for_bias) = ctx.saved_tensors, ctx.needs_input_grad
-        rows, inputs = gradient.flatten(0, -2), x.flatten(0, -2)
+        x, weight = ctx.saved_tensors
+        for_x, for_weight, for_bias = ctx.needs_input_grad
+        rows = gradient.flatten(0, -2)
+        inputs = x.flatten(0, -2)
         return (
             _multiply(gradient.contiguous(), weight.t().contiguous(), None) if for_x else None,
             _multiply(rows.t().contiguous(), inputs.t().contiguous(), None) if for_weight else None,

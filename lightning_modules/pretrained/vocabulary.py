@@ -39,7 +39,8 @@ def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreT
             f"The tokenizer of {folder} knows next to no words: its files (tokenizer.json, vocab.txt or the like) are "
             "missing or damaged. Copy those of the model that its weights come from."
         )
-    rows, size = getattr(config.get_text_config(), "vocab_size", None), 1 + max(tokenizer.get_vocab().values())
+    rows = getattr(config.get_text_config(), "vocab_size", None)
+    size = 1 + max(tokenizer.get_vocab().values())
     if rows is not None and not 3 / 4 * rows <= size <= rows:  # tables are rounded up, or have a few rows to spare
         raise HeedfulError(
             f"The tokenizer of {folder} has {size:,} tokens, and its config.json {rows:,} (vocab_size): it is the "

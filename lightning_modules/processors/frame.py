@@ -24,7 +24,8 @@ def share_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
         >>> share_budget(np.array([[10, 8, 2], [3, 8, 3]]), 9).tolist()
         [[6, 4, 2], [3, 5, 3]]
     """
-    kept, long = lengths.copy(), np.flatnonzero(lengths.sum(axis=0) > budget)
+    kept = lengths.copy()
+    long = np.flatnonzero(lengths.sum(axis=0) > budget)
     rest = np.full(len(long), budget)
     for rank, part in enumerate(np.argsort(lengths[:, long], axis=0, kind="stable")):
         kept[part, long] = np.minimum(lengths[part, long], rest // (len(lengths) - rank))
@@ -62,20 +63,28 @@ class Frame:
     ) -> None:
         self.sizes = [len(ids) for ids, _ in stretches]
         self.size = sum(self.sizes)
-        ids, types, behind, self._part_pieces = [], [], [], []
+        ids = []
+        types = []
+        behind = []
+        self._part_pieces = []
         for i, (tokens, token_types) in enumerate(stretches):
-            ids, types, behind = [*ids, *tokens], [*types, *token_types], [*behind, *[i - 1] * len(tokens)]
+            ids = [*ids, *tokens]
+            types = [*types, *token_types]
+            behind = [*behind, *[i - 1] * len(tokens)]
             if i < len(part_types):
                 self._part_pieces.append(len(ids))
-                ids, types, behind = [*ids, 0], [*types, part_types[i]], [*behind, -1]
+                ids = [*ids, 0]
+                types = [*types, part_types[i]]
+                behind = [*behind, -1]
         mask = [1] * len(ids)
         self._padding = 0 if pads_left else len(ids)  # which piece it is
         for pieces, padding in ((ids, pad_id), (types, 0), (behind, -1), (mask, 0)):
             pieces.insert(self._padding, padding)
         self._part_pieces = [piece + pads_left for piece in self._part_pieces]
-        self.around, self._types, self.behind, self._mask = (
-            np.array(pieces, np.int64) for pieces in (ids, types, behind, mask)
-        )
+        self.around = np.array(ids, np.int64)
+        self._types = np.array(types, np.int64)
+        self.behind = np.array(behind, np.int64)
+        self._mask = np.array(mask, np.int64)
 
     def batches(
         self,
@@ -107,7 +116,9 @@ class Frame:
             width = max(width, min(-(-width // pad_to) * pad_to, most))
             if group and padded + width * len(batch) > GROUP:
                 yield from self._group(tokens, starts, counts, group, widths, around)
-                group, widths, padded = [], [], 0
+                group = []
+                widths = []
+                padded = 0
             group.append(batch)
             widths.append(width)
             padded += width * len(batch)
@@ -124,17 +135,25 @@ class Frame:
         around: np.ndarray | None,
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """As :meth:`batches`, for batches that are put together in one step."""
-        sizes, rows = [len(batch) for batch in batches], np.concatenate(batches)
-        starts, counts = starts[:, rows].T, counts[:, rows].T
-        lengths, width = counts.sum(axis=1) + self.size, np.repeat(widths, sizes)
+        sizes = [len(batch) for batch in batches]
+        rows = np.concatenate(batches)
+        starts = starts[:, rows].T
+        counts = counts[:, rows].T
+        lengths = counts.sum(axis=1) + self.size
+        width = np.repeat(widths, sizes)
         # of an input a piece for each token of the frame, for each part, and for the padding
         pieces = np.ones((len(rows), len(self.around)), dtype=np.int64)
-        pieces[:, self._part_pieces], pieces[:, self._padding] = counts, width - lengths
+        pieces[:, self._part_pieces] = counts
+        pieces[:, self._padding] = width - lengths
         ends = np.cumsum(pieces).reshape(pieces.shape)
         around = np.tile(self.around, len(rows)) if around is None else around[rows].ravel()
-        types, mask = (np.tile(values, len(rows)) for values in (self._types, self._mask))
-        ids, types, mask = (np.repeat(values, pieces.ravel()) for values in (around, types, mask))
-        places, counts = (ends - pieces)[:, self._part_pieces].ravel(), counts.ravel()
+        types = np.tile(self._types, len(rows))
+        mask = np.tile(self._mask, len(rows))
+        ids = np.repeat(around, pieces.ravel())
+        types = np.repeat(types, pieces.ravel())
+        mask = np.repeat(mask, pieces.ravel())
+        places = (ends - pieces)[:, self._part_pieces].ravel()
+        counts = counts.ravel()
         ids[ranges(places, counts)] = tokens[ranges(starts.ravel(), counts)]
         for size, w, end in zip(sizes, widths, np.cumsum(np.multiply(sizes, widths)).tolist(), strict=True):
             yield tuple(values[end - size * w : end].reshape(size, w) for values in (ids, mask, types))

@@ -63,18 +63,20 @@ class HiddenWords:
     def __init__(
         self, processor: TextInputs, examples: Sequence[Example], parts: Sequence[str] = (), delete: bool = False
     ) -> None:
-        self.processor, self.delete = processor, delete
+        self.processor = processor
+        self.delete = delete
         self.parts = tuple(parts) or processor.parts
         self._segment = [self.parts.index(part) for part in processor.parts]  # of each part that the model reads
         self.mask_id = mask_id(processor.tokenizer)
         columns = [column(examples, f"parts.{part}") for part in processor.parts]
         texts = [processor.texts(parts) for parts in zip(*columns, strict=True)]
         spans = [[word_spans(text) for text in several] for several in texts]
-        frame, decode, order = processor.frame, processor.tokenizer.decode, np.argsort(self._segment).tolist()
-        self.words = [
-            [[several[q][start:end] for start, end in of[q].tolist()] for q in order]
-            for several, of in zip(texts, spans, strict=True)
-        ]
+        frame = processor.frame
+        decode = processor.tokenizer.decode
+        order = np.argsort(self._segment).tolist()
+        self.words = []
+        for several, of in zip(texts, spans, strict=True):
+            self.words.append([[several[q][start:end] for start, end in of[q].tolist()] for q in order])
         self.separators = [decode(frame.around[frame.behind == q].tolist()).strip() for q in order]
         # the first feature of each part of each example, then how many there are: int64 [parts + 1, examples]
         sizes = np.array([[len(own) + 1 for own in of] for of in self.words], dtype=np.int64).reshape(-1, len(order)).T
@@ -164,7 +166,9 @@ class HiddenWords:
 
         A token of several words belongs to the first; -1 for tokens in front and for padding.
         """
-        frame, starts, counts = self.processor.frame, self._starts[:, examples], self._counts[:, examples]
+        frame = self.processor.frame
+        starts = self._starts[:, examples]
+        counts = self._counts[:, examples]
         around = np.full((len(examples), len(frame.around)), -1, dtype=np.int64)
         features = np.zeros(len(self._tokens), dtype=np.int64)
         for q, segment in enumerate(self._segment):

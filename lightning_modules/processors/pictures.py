@@ -26,7 +26,8 @@ class ResizeTo:
     """Resizes to one size, whatever the shape; picklable."""
 
     def __init__(self, width: int, height: int, how: Image.Resampling) -> None:
-        self.size, self.how = (width, height), how
+        self.size = (width, height)
+        self.how = how
 
     def __call__(self, picture: Image.Image) -> Image.Image:
         return picture.resize(self.size, self.how)
@@ -45,7 +46,8 @@ class PictureStore:
     """
 
     def __init__(self, resize: Resize, shape: tuple[int, int], cache: float) -> None:
-        self.resize, self.cache = resize, cache
+        self.resize = resize
+        self.cache = cache
         self.decoded = 0
         self._number: dict[str, int] = {"": 0}
         self._pictures = [Picture()]
@@ -142,7 +144,9 @@ class PictureProcessor(NumberProcessor):
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, task: Task, max_length: int, store: PictureStore) -> None:
         super().__init__()
-        self.tokenizer, self.pictures, self.store = tokenizer, task.pictures, store
+        self.tokenizer = tokenizer
+        self.pictures = task.pictures
+        self.store = store
         texts = [part for part in task.parts if part not in task.pictures]
         self.text = TextProcessor(tokenizer, texts or [""], max_length)
         self.parts = (*self.text.parts, *(self.pictures or ("",)))
@@ -162,7 +166,8 @@ class PictureProcessor(NumberProcessor):
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         numbers = self.numbers(examples)  # decodes them: what is damaged shows before anything is trained
         lengths = self.text.lengths_of(numbers[: len(self.text.parts)])
-        self.truncated, self.unknown = self.text.truncated, self.text.unknown
+        self.truncated = self.text.truncated
+        self.unknown = self.text.unknown
         return lengths
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:

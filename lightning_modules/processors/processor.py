@@ -99,7 +99,8 @@ class NumberProcessor(Processor):
 
     def _gathered(self, examples: Composed) -> np.ndarray:
         """The numbers of composed examples, from those of their pool: int32 [parts, examples]."""
-        numbers, positions = self.numbers(examples.pool), examples.positions
+        numbers = self.numbers(examples.pool)
+        positions = examples.positions
         if len(examples.others):
             numbers = np.concatenate([numbers, self._numbers(examples.others)], axis=1)
         gathered = np.empty((len(self.parts), len(examples)), dtype=np.int32)

@@ -41,7 +41,8 @@ class TemplateProcessor(TextProcessor):
         form: TableForm | None = None,
         prefix: str = "",
     ) -> None:
-        self.template, self.prefix = template, prefix
+        self.template = template
+        self.prefix = prefix
         if re.search(r"\S\{|\}\S", template):
             raise HeedfulError(f"The template {template!r}: put spaces around the braces, for words end at spaces.")
         super().__init__(tokenizer, parts_of(template), max_length, form)
@@ -49,8 +50,10 @@ class TemplateProcessor(TextProcessor):
     def _read_frame(self) -> Frame:
         """Find the tokens before, between and after the parts: the words of the template, and special tokens."""
         encoded = self.tokenizer("a")
-        ids, sequence = encoded["input_ids"], encoded.sequence_ids(0)
-        first, last = sequence.index(0), len(sequence) - sequence[::-1].index(0)
+        ids = encoded["input_ids"]
+        sequence = encoded.sequence_ids(0)
+        first = sequence.index(0)
+        last = len(sequence) - sequence[::-1].index(0)
         self._words = PART.split(self.template)[::2]
         if self.prefix:
             self._words[0] = f"{self.prefix} {self._words[0]}"

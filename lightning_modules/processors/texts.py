@@ -50,7 +50,9 @@ class TextProcessor(NumberProcessor):
         pads_left: bool = False,
     ) -> None:
         super().__init__()
-        self.tokenizer, self.parts, self.max_length = tokenizer, tuple(parts), max_length
+        self.tokenizer = tokenizer
+        self.parts = tuple(parts)
+        self.max_length = max_length
         self.form = form or TableForm()
         self.store = TokenStore(tokenizer, self.offsets)
         self.pad_id = (tokenizer.pad_token_id or 0) if pad_id is None else pad_id
@@ -94,7 +96,8 @@ class TextProcessor(NumberProcessor):
     def _check_frame(self) -> None:
         for texts in self._probes():
             numbers = self.store.numbers(self.texts(texts))[:, None]
-            starts, counts = self.store.starts(numbers), self.store.lengths(numbers)
+            starts = self.store.starts(numbers)
+            counts = self.store.lengths(numbers)
             ((ids, _, types),) = self.frame.batches(self.store.tokens, starts, counts, [np.arange(1)])
             encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
             if [*ids.tolist(), *types.tolist()] != [encoded["input_ids"], encoded["token_type_ids"]]:
@@ -114,7 +117,8 @@ class TextProcessor(NumberProcessor):
         return texts
 
     def _gathered(self, examples: Composed) -> np.ndarray:
-        numbers, changed = super()._gathered(examples), np.flatnonzero(examples.borrowed)
+        numbers = super()._gathered(examples)
+        changed = np.flatnonzero(examples.borrowed)
         if len(changed) and self.form.keep is not None and examples.pool.tables:
             # which rows of a table are read depends on the text beside it
             numbers[:, changed] = self._numbers(examples.take(changed))

@@ -23,14 +23,16 @@ class TokenStore:
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, offsets: bool = False) -> None:
-        self.tokenizer, self.offsets = tokenizer, offsets
+        self.tokenizer = tokenizer
+        self.offsets = offsets
         self.unknown_id = -1 if tokenizer.unk_token_id is None else tokenizer.unk_token_id
         self._keys = np.zeros(0, dtype=np.uint64)  # of all texts, sorted
         self._number = np.zeros(0, dtype=np.int32)  # of the text with each key, in the order of adding
         self._starts = np.zeros(1, dtype=np.int64)
         self._unknown = np.zeros(0, dtype=np.int64)  # of the tokens of each text, how many are unknown
         self._ids = np.zeros((0, 3 if offsets else 1), dtype=np.int32)  # id, first character, character behind the last
-        self._file, self._owner = None, os.getpid()
+        self._file = None
+        self._owner = os.getpid()
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_ids": np.array(self._ids), "_file": None}
@@ -84,7 +86,8 @@ class TokenStore:
     def _append(self, ids: np.ndarray) -> None:
         with spooling():
             if self._file is None or self._owner != os.getpid():  # another process has a file of its own
-                self._file, self._owner = tempfile.TemporaryFile(prefix="heedful-"), os.getpid()  # noqa: SIM115
+                self._file = tempfile.TemporaryFile(prefix="heedful-")  # noqa: SIM115
+                self._owner = os.getpid()
                 ids = np.concatenate([self._ids, ids])
             self._file.seek(0, os.SEEK_END)
             self._file.write(ids)  # numpy's tofile may say nothing of a full disk

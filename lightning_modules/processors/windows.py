@@ -44,7 +44,8 @@ class WindowProcessor(TextProcessor):
             )
         if not self.frame.sizes[0]:
             raise HeedfulError(f"The tokenizer {type(tokenizer).__name__} puts no token in front that means no answer.")
-        self.overlap, self.longest_question = overlap, (self.budget - overlap) // 2
+        self.overlap = overlap
+        self.longest_question = (self.budget - overlap) // 2
 
     def _plan(self, numbers: np.ndarray) -> np.ndarray:
         """Of each example (question, text): tokens of the question, of the text, room for the text, windows: int64
@@ -64,9 +65,11 @@ class WindowProcessor(TextProcessor):
     def _windows(self, numbers: np.ndarray) -> tuple[np.ndarray, dict[str, Tensor]]:
         """The windows of some examples, as :meth:`batches` describes them, and the input of the encoder."""
         question, text, room, n = self._plan(numbers)
-        i, k = np.repeat(np.arange(len(n)), n), ranges(np.zeros_like(n), n)
+        i = np.repeat(np.arange(len(n)), n)
+        k = ranges(np.zeros_like(n), n)
         first = k * (room - self.overlap)[i]
-        begin, count = self.frame.sizes[0] + question[i] + self.frame.sizes[1], np.minimum(room[i], text[i] - first)
+        begin = self.frame.sizes[0] + question[i] + self.frame.sizes[1]
+        count = np.minimum(room[i], text[i] - first)
         starts = self.store.starts(numbers)[:, i]
         starts[1] += first
         (encoder,) = self._framed(starts, np.stack([question[i], count]), [np.arange(len(i))])

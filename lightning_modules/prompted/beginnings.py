@@ -40,7 +40,9 @@ def shared(rows: Sequence[np.ndarray]) -> Cut:
         >>> cut.lengths.tolist(), cut.of.tolist()
         ([10, 3], [0, 0, 1])
     """
-    heads, lengths, of = [], [], []
+    heads = []
+    lengths = []
+    of = []
     for i, row in enumerate(rows):
         most = len(row) - 1
         common = min(most, lengths[-1], _common(row, rows[heads[-1]])) if heads else 0
@@ -70,7 +72,8 @@ def cut(rows: Sequence[np.ndarray]) -> Cut:
     whole = Cut.nowhere(len(rows))
     if len(rows) < 2:
         return whole
-    found, tokens = shared(rows), np.array([len(row) for row in rows])
+    found = shared(rows)
+    tokens = np.array([len(row) for row in rows])
     several = np.bincount(found.of) > 1
     if not several.any():
         return whole

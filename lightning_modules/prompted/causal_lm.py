@@ -83,9 +83,17 @@ class CausalLM(Classifier):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.backbone, self.gguf_file, self.adapter, self.sha256 = backbone, gguf_file, adapter, sha256
-        self.max_length, self.chat, self.decoding, self.score = max_length, chat, decoding, score
-        self.calibrated, self.longest_answer, self.share_prefix = calibrated, longest_answer, share_prefix
+        self.backbone = backbone
+        self.gguf_file = gguf_file
+        self.adapter = adapter
+        self.sha256 = sha256
+        self.max_length = max_length
+        self.chat = chat
+        self.decoding = decoding
+        self.score = score
+        self.calibrated = calibrated
+        self.longest_answer = longest_answer
+        self.share_prefix = share_prefix
         self.network: nn.Module | None = None
         self.prompt: Prompt | None = None
         self._begin_anew()
@@ -127,7 +135,8 @@ class CausalLM(Classifier):
             raise HeedfulError(f"§model.max_length {self.max_length} is more than the {most} positions of the model.")
         by_kind = self.longest_answer if prompt.task.kind is SPAN else LABEL_TOKENS
         self.longest = max(by_kind, *(len(self.tokenizer(answer)["input_ids"]) for answer in prompt.answers))
-        self.prompt, length = prompt, self.max_length or most
+        self.prompt = prompt
+        length = self.max_length or most
         self.processor = PromptProcessor(self.tokenizer, prompt, chat, length, self.longest)
         self._begin_anew()
 
@@ -168,7 +177,8 @@ class CausalLM(Classifier):
 
     def _read(self, inputs: dict[str, Tensor]) -> tuple[Tensor, Read | None]:
         """Log-likelihoods of the answers, float32 [examples, answers], and the states behind the shared beginning."""
-        queries, tokens = Queries(**inputs), self.processor.tokens
+        queries = Queries(**inputs)
+        tokens = self.processor.tokens
         if self._answers is None:
             self._answers = Answers.packed(tokens.answers, self._ends if self.writes else ()).to(self.device)
         if not self.share_prefix:

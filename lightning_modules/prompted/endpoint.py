@@ -5,25 +5,51 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.lightning_modules.classifier import Classifier
 from heedful.lightning_modules.outputs import Outputs, label_numbers
+from heedful.lightning_modules.processors.processor import Processor
 from heedful.lightning_modules.prompted.requests.answers import Answers
 from heedful.lightning_modules.prompted.requests.asker import Asker
 from heedful.lightning_modules.prompted.requests.meter import Meter
-from heedful.lightning_modules.prompted.requests.questions import QuestionProcessor
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
 from heedful.lightning_modules.prompted.requests.server import Server
 from heedful.lightning_modules.prompted.requests.ways import WAYS, require_known_pair
-from heedful.records import NO_LABEL, SPAN, HeedfulError, Task, percent
+from heedful.records import NO_LABEL, SPAN, Composed, Example, HeedfulError, Task, column, percent
 from heedful.records.prompts.prompt import Prompt
 
 LABEL_TOKENS, SPAN_TOKENS = 8, 32  # most tokens of an answer, by default
 MOST_MISSING = 0.05  # share of the requests that may be refused, and of the texts that may be empty
 FORGIVEN = 5  # so many always may
 Read = Literal["written", "first_token", "systemone", "decisions"]
+
+
+class QuestionProcessor(Processor):
+    """Makes the questions about examples.
+
+    Args:
+        prompt: Says how a question is put.
+    """
+
+    def __init__(self, prompt: Prompt) -> None:
+        self.prompt = prompt
+        self._around = len(prompt.text(""))
+
+    def _questions(self, examples: Sequence[Example]) -> list[str]:
+        parts = [column(examples, f"parts.{part}") for part in self.prompt.task.parts]
+        return [self.prompt.question(values) for values in zip(*parts, strict=True)]
+
+    def lengths(self, examples: Sequence[Example]) -> np.ndarray:
+        """Characters of each prompt, with its demonstrations: int32 [examples]."""
+        return np.array([self._around + len(text) for text in self._questions(examples)], dtype=np.int32)
+
+    def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
+        """``questions``, texts [examples], and ``repeats``, 1 for an example of the null control: ints [examples]."""
+        repeated = examples.repeated if isinstance(examples, Composed) else np.zeros(len(examples), dtype=bool)
+        return {"questions": self._questions(examples), "repeats": repeated.astype(int).tolist()}
 
 
 class Endpoint(Classifier):
@@ -83,9 +109,18 @@ class Endpoint(Classifier):
             raise HeedfulError(
                 "§model.prices are two: US dollars for a million tokens read, and for a million written."
             )
-        self.name, self.read, self.chat, self.concurrency = name, read, chat, concurrency
-        self.max_requests, self.temperature, self.seed, self.max_tokens = max_requests, temperature, seed, max_tokens
-        self.prices, self.cache, self.timeout, self.extra = prices, cache, timeout, dict(extra or {})
+        self.name = name
+        self.read = read
+        self.chat = chat
+        self.concurrency = concurrency
+        self.max_requests = max_requests
+        self.temperature = temperature
+        self.seed = seed
+        self.max_tokens = max_tokens
+        self.prices = prices
+        self.cache = cache
+        self.timeout = timeout
+        self.extra = dict(extra or {})
         self.prompt: Prompt | None = None
         self.run = secrets.token_hex(8)  # the same for all processes once they are connected
         self.counts: Counter[str] = Counter()
@@ -98,14 +133,17 @@ class Endpoint(Classifier):
             raise HeedfulError("§model.name must name the model at the server.")
         if not task.labels and task.kind is not SPAN:
             raise HeedfulError(f"§model {type(self).__name__} needs labels to choose from, and the data have none.")
-        self.task, self.has_learned = task, True
+        self.task = task
+        self.has_learned = True
 
     def configure_model(self) -> None:
         """There is no network here."""
 
     def prompt_with(self, prompt: Prompt) -> None:
         self.way.require(prompt, self.task)
-        self.prompt, self.processor, self._is_probed = prompt, QuestionProcessor(prompt), False
+        self.prompt = prompt
+        self.processor = QuestionProcessor(prompt)
+        self._is_probed = False
         self.counts.clear()
 
     def require_weights(self) -> None:
@@ -178,7 +216,9 @@ class Endpoint(Classifier):
             HeedfulError: The server fails or ignores what it is asked for, or refuses too much or leaves too many texts
                 empty.
         """
-        asker, way, task = self._ask(), self.way, self.task
+        asker = self._ask()
+        way = self.way
+        task = self.task
         pairs = zip(inputs["questions"], inputs["repeats"], strict=True)
         requests = [self._request(question, repeat) for question, repeat in pairs]
         if not self._is_probed and not asker.has_all(requests):
@@ -219,7 +259,9 @@ class Endpoint(Classifier):
     def on_validation_end(self) -> None:
         """Say what it took."""
         if self._asker is not None and self.trainer.state.fn == "validate":
-            reused, empty, refused = self._asker.reused, self.counts["empty"], self.counts["refused"]
+            reused = self._asker.reused
+            empty = self.counts["empty"]
+            refused = self.counts["refused"]
             aside = f" {empty:,} answers were empty, which are not labels." if empty and self.task.labels else ""
             aside = f" {empty:,} texts were empty, and count as wrong." if empty and not self.task.labels else aside
             aside += f" {refused:,} requests were refused, and count as wrong." if refused else ""

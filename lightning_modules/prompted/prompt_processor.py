@@ -37,7 +37,9 @@ class PromptProcessor(NumberProcessor):
         self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, chat: bool, max_length: int, longest_answer: int
     ) -> None:
         super().__init__()
-        self.tokenizer, self.prompt, self.max_length = tokenizer, prompt, max_length
+        self.tokenizer = tokenizer
+        self.prompt = prompt
+        self.max_length = max_length
         self.tokens = PromptTokens(tokenizer, prompt, chat)
         self.store = PromptStore(self.tokens)
         self.pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
@@ -58,7 +60,9 @@ class PromptProcessor(NumberProcessor):
         return self._numbers(examples)  # a changed example is a text of its own
 
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
-        names, blocks, rest = self.prompt.task.parts, [np.zeros(0, dtype=np.int32)], iter(examples)
+        names = self.prompt.task.parts
+        blocks = [np.zeros(0, dtype=np.int32)]
+        rest = iter(examples)
         while block := list(islice(rest, BATCH)):
             several = [[example.parts[name] for name in names] for example in block]
             for example, parts in zip(block, several, strict=True):
@@ -72,7 +76,8 @@ class PromptProcessor(NumberProcessor):
 
     def _shortened(self, parts: Sequence[Part]) -> int:
         """The number of an example whose longest part has lost its end."""
-        form, texts = self.prompt.task.form, [part for part in parts if isinstance(part, str)]
+        form = self.prompt.task.form
+        texts = [part for part in parts if isinstance(part, str)]
         words = [part if isinstance(part, str) else form.text(part, texts) for part in parts]
         while True:
             number = self.store.numbers([self._text(words)])
@@ -98,7 +103,8 @@ class PromptProcessor(NumberProcessor):
 
     def _rows(self, numbers: np.ndarray) -> list[np.ndarray]:
         """The ids of each prompt behind those that all share."""
-        starts, lengths = self.store.starts(numbers).tolist(), self.store.lengths(numbers).tolist()
+        starts = self.store.starts(numbers).tolist()
+        lengths = self.store.lengths(numbers).tolist()
         return [self.store.tokens[start : start + n] for start, n in zip(starts, lengths, strict=True)]
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
@@ -114,7 +120,8 @@ class PromptProcessor(NumberProcessor):
             found = cut(rows)
             heads = [rows[head][:n] for head, n in zip(found.heads, found.lengths, strict=True)] if rows else []
             rests = [row[n:] for row, n in zip(rows, found.lengths[found.of], strict=True)]
-            (begun, begun_mask), (ids, mask) = self.padded(heads), self.padded(rests)
+            begun, begun_mask = self.padded(heads)
+            ids, mask = self.padded(rests)
             yield {
                 "beginnings": begun,
                 "beginnings_mask": begun_mask,
@@ -126,7 +133,9 @@ class PromptProcessor(NumberProcessor):
     def padded(self, rows: Sequence[Sequence[int] | np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
         """Rows of token ids, padded on the left to one width, and their mask: int64 [rows, tokens] each."""
         width = max(map(len, rows), default=0)
-        ids, mask = np.full((len(rows), width), self.pad_id, np.int64), np.zeros((len(rows), width), np.int64)
+        ids = np.full((len(rows), width), self.pad_id, np.int64)
+        mask = np.zeros((len(rows), width), np.int64)
         for i, row in enumerate(rows):
-            ids[i, width - len(row) :], mask[i, width - len(row) :] = row, 1
+            ids[i, width - len(row) :] = row
+            mask[i, width - len(row) :] = 1
         return torch.from_numpy(ids), torch.from_numpy(mask)

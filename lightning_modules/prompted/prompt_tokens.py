@@ -36,10 +36,14 @@ class PromptTokens:
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, chat: bool) -> None:
-        self.tokenizer, self.prompt = tokenizer, prompt
-        self._adds, self._behind = not chat, 0 if chat else _special_behind(tokenizer)
+        self.tokenizer = tokenizer
+        self.prompt = prompt
+        self._adds = not chat
+        self._behind = 0 if chat else _special_behind(tokenizer)
         before, _, after = self._whole(prompt, chat).partition(MARK)
-        self.before, self.after, self._space = before, after, "" if chat else " "
+        self.before = before
+        self.after = after
+        self._space = "" if chat else " "
         names = prompt.task.parts
         probes = [prompt.question([beginning] * len(names)) for beginning in BEGINNINGS]
         texts = [self.text(probe) for probe in probes]
@@ -86,7 +90,8 @@ class PromptTokens:
         for i, one in enumerate(self.answers):
             for j, other in enumerate(self.answers):
                 if i != j and one == other[: len(one)]:
-                    first, second = self.prompt.answers[i], self.prompt.answers[j]
+                    first = self.prompt.answers[i]
+                    second = self.prompt.answers[j]
                     raise HeedfulError(
                         f"The answer {second!r} begins with the tokens of {first!r}, which then is never less likely: "
                         f"give the labels other answers in the wording {self.prompt.name} (§data.prompts)."
@@ -130,7 +135,8 @@ class PromptStore(TokenStore):
 
 def _special_behind(tokenizer: PreTrainedTokenizerBase) -> int:
     """How many special tokens the tokenizer puts behind a text."""
-    text, whole = (tokenizer("a", add_special_tokens=adds)["input_ids"] for adds in (False, True))
+    text = tokenizer("a", add_special_tokens=False)["input_ids"]
+    whole = tokenizer("a", add_special_tokens=True)["input_ids"]
     return next((k for k in range(len(whole)) if whole[: len(whole) - k][-len(text) :] == text), 0)
 
 

@@ -140,7 +140,8 @@ class Queries(NamedTuple):
 
     def first(self, n: int) -> "Queries":
         """Some examples alone."""
-        ids, mask = self.input_ids[:n], self.attention_mask[:n]
+        ids = self.input_ids[:n]
+        mask = self.attention_mask[:n]
         return self._replace(beginning_of=self.beginning_of[:n], input_ids=ids, attention_mask=mask)
 
     def whole(self, prefix: Sequence[int]) -> list[list[int]]:
@@ -159,7 +160,9 @@ def read_queries(network: nn.Module, prefix: States, queries: Queries, answers: 
         queries: The queries.
         answers: The answers.
     """
-    (ids, mask), packed = (queries.input_ids, queries.attention_mask), len(answers.tokens)
+    ids = queries.input_ids
+    mask = queries.attention_mask
+    packed = len(answers.tokens)
     states, before = _read_beginnings(network, prefix, queries)
     read = before.sum(dim=1, keepdim=True)
     behind = mask.sum(dim=1, keepdim=True) + answers.depth
@@ -180,7 +183,9 @@ def read_queries(network: nn.Module, prefix: States, queries: Queries, answers: 
 
 def _read_beginnings(network: nn.Module, prefix: States, queries: Queries) -> tuple[States, Tensor]:
     """The states before the rest of each query, and which of them count: int64 [examples, tokens]."""
-    ids, mask, of = queries.beginnings, queries.beginnings_mask, queries.beginning_of
+    ids = queries.beginnings
+    mask = queries.beginnings_mask
+    of = queries.beginning_of
     before = mask.new_ones(len(ids), prefix[0][0].shape[2] if prefix else 0)
     states = [tuple(state.expand(len(ids), -1, -1, -1) for state in layer) for layer in prefix]
     if ids.shape[1]:
@@ -217,7 +222,9 @@ def _seen(before: Tensor, mask: Tensor, answers: Answers | None = None) -> Tenso
         mask: int64 [rows, tokens], which tokens count.
         answers: What is read behind them.
     """
-    (n, width), begin, packed = mask.shape, before.shape[1], 0 if answers is None else len(answers.tokens)
+    n, width = mask.shape
+    begin = before.shape[1]
+    packed = 0 if answers is None else len(answers.tokens)
     columns = torch.arange(width, device=mask.device)
     seen = torch.zeros(n, width + packed, begin + width + packed, dtype=torch.bool, device=mask.device)
     seen[:, :, :begin] = before[:, None].bool()
@@ -244,9 +251,11 @@ def write(network: nn.Module, read: Read, longest: int, ends: Tensor) -> Tensor:
         longest: Most tokens of an answer.
         ends: int64 [ends], the tokens that end an answer.
     """
-    cache, mask = _cache(read.states), read.mask
+    cache = _cache(read.states)
+    mask = read.mask
     token = read.logits.argmax(dim=-1)
-    written, ended = [token], torch.isin(token, ends)
+    written = [token]
+    ended = torch.isin(token, ends)
     while len(written) < longest and not ended.all():
         position = mask.sum(dim=1, keepdim=True)
         mask = torch.cat([mask, mask.new_ones(len(mask), 1)], dim=1)

@@ -47,7 +47,9 @@ class Reader(PretrainedClassifier):
         super().__init__(backbone, max_length, labels=None, collapse=None, **kwargs)
         if not 1 <= longest_answer <= overlap:
             raise HeedfulError(f"§model.longest_answer {longest_answer} should be from 1 to §model.overlap {overlap}.")
-        self.overlap, self.longest_answer, self.threshold = overlap, longest_answer, threshold
+        self.overlap = overlap
+        self.longest_answer = longest_answer
+        self.threshold = threshold
 
     def prepare(self, task: Task) -> None:
         if len(task.parts) > 2:
@@ -96,7 +98,8 @@ class Reader(PretrainedClassifier):
             scores: float32 [2, windows, tokens], as :meth:`logits` returns them.
             inputs: As the processor makes them.
         """
-        windows, nothing = inputs["windows"], scores[:, :, 0].sum(axis=0)
+        windows = inputs["windows"]
+        nothing = scores[:, :, 0].sum(axis=0)
         best, first, last = best_spans(*scores, windows, self.longest_answer)
         answers = []
         for i, (text, characters) in enumerate(zip(inputs["texts"], inputs["characters"], strict=True)):
@@ -124,9 +127,12 @@ def best_spans(
     Returns:
         Its score, its first and its last token: [windows] each; the score is -inf where a window has no token of text.
     """
-    place, begin, count = np.arange(start.shape[1]), windows[:, 2:3], windows[:, 3:]
+    place = np.arange(start.shape[1])
+    begin = windows[:, 2:3]
+    count = windows[:, 3:]
     inside = (begin <= place) & (place < begin + count)
-    start, end = np.where(inside, start, -np.inf), np.where(inside, end, -np.inf)
+    start = np.where(inside, start, -np.inf)
+    end = np.where(inside, end, -np.inf)
     best = np.full(len(start), -np.inf)
     first, last = np.zeros((2, len(start)), dtype=np.int64)
     for more in range(min(longest, start.shape[1])):
@@ -134,5 +140,7 @@ def best_spans(
         at = total.argmax(axis=1)
         value = np.take_along_axis(total, at[:, None], axis=1)[:, 0]
         better = value > best
-        best[better], first[better], last[better] = value[better], at[better], at[better] + more
+        best[better] = value[better]
+        first[better] = at[better]
+        last[better] = at[better] + more
     return best, first, last

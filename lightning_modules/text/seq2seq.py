@@ -69,7 +69,9 @@ class Seq2Seq(PretrainedClassifier):
     ) -> None:
         drop(kwargs, "labels")
         super().__init__(backbone, max_length, labels=None, learning_rate=learning_rate, **kwargs)
-        self.score, self.decoding, self.writes = score, decoding, decoding == "greedy"
+        self.score = score
+        self.decoding = decoding
+        self.writes = decoding == "greedy"
 
     def require_architecture(self) -> None:
         if not self.config.is_encoder_decoder:
@@ -90,7 +92,9 @@ class Seq2Seq(PretrainedClassifier):
         setattr(self.config, LEARNED, {"template": template, "parts": list(task.parts), "targets": list(targets)})
 
     def prompt_with(self, prompt: Prompt) -> None:
-        self.prompt, self.meanings, self.output_names = prompt, None, ()  # a text for each label
+        self.prompt = prompt
+        self.meanings = None  # a text for each label
+        self.output_names = ()
         self._read_prompt(prompt)
         self._encode_targets(prompt.answers)
 
@@ -100,7 +104,8 @@ class Seq2Seq(PretrainedClassifier):
         Raises:
             HeedfulError: It leaves no room for the example.
         """
-        before, (prefix, template) = self.processor, in_one_text(prompt)
+        before = self.processor
+        prefix, template = in_one_text(prompt)
         self.processor = type(before)(before.tokenizer, template, self.max_length, self.task.form, prefix)
         self.processor.pad_to = before.pad_to
 
@@ -117,7 +122,8 @@ class Seq2Seq(PretrainedClassifier):
         template = rename_parts(learned["template"], dict(zip(learned["parts"], task.parts, strict=True)))
         targets = tuple(learned["targets"])
         if len(meant) > len(task.labels):
-            self.meanings, self.output_names = meant, tuple(self.outputs)
+            self.meanings = meant
+            self.output_names = tuple(self.outputs)
             self.keep_meanings(len(task.labels))
         else:
             targets = tuple(targets[meant.index(number)] for number in range(len(task.labels)))
@@ -170,7 +176,8 @@ class Seq2Seq(PretrainedClassifier):
         """
         network = super().load_network()
         said, _ = PretrainedConfig.get_config_dict(self.folder)
-        outputs, inputs = network.get_output_embeddings(), network.get_input_embeddings()
+        outputs = network.get_output_embeddings()
+        inputs = network.get_input_embeddings()
         if said.get("tie_word_embeddings") is False and outputs.weight is inputs.weight:
             raise HeedfulError(
                 f"The weights of {self.backbone} lack the output layer (lm_head.weight), which by its config.json is "
@@ -193,7 +200,8 @@ class Seq2Seq(PretrainedClassifier):
         """
         seen: dict[int, str] = {}
         for name, parameter in list(self.network.named_parameters(remove_duplicate=False)):
-            first, second = (f"network.{n}" for n in (seen.setdefault(id(parameter), name), name))
+            first = f"network.{seen.setdefault(id(parameter), name)}"
+            second = f"network.{name}"
             if {first, second} <= weights.keys() and not torch.equal(weights[first], weights[second]):
                 owner, _, leaf = name.rpartition(".")
                 setattr(self.network.get_submodule(owner), leaf, torch.nn.Parameter(parameter.detach().clone()))
@@ -205,7 +213,8 @@ class Seq2Seq(PretrainedClassifier):
 
     def _scores(self, hidden: Tensor, mask: Tensor) -> Tensor:
         """Log-likelihood of each label: float32 [examples, labels], by one pass of the decoder over all of them."""
-        labels, n = len(self.written), len(hidden)
+        labels = len(self.written)
+        n = len(hidden)
         written = self.written.repeat(n, 1)
         logits = self.network(
             encoder_outputs=BaseModelOutput(last_hidden_state=hidden.repeat_interleave(labels, dim=0)),
@@ -229,9 +238,10 @@ class Seq2Seq(PretrainedClassifier):
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         if self.decoding == "likelihood":
             return super().answer(inputs)
-        hidden, mask = self._encoded(inputs), inputs["attention_mask"]
+        hidden = self._encoded(inputs)
+        mask = inputs["attention_mask"]
         probs = self.of_labels(self._scores(hidden, mask)).softmax(dim=-1)
-        longest = self.prompt and max(LONGEST, self.written.shape[1])
+        longest = None if self.prompt is None else max(LONGEST, self.written.shape[1])
         answers = [self._number(text) for text in self._generated(hidden, mask, longest)]
         return Outputs(probs, torch.tensor(answers, device=probs.device))
 

@@ -68,10 +68,12 @@ class Writer(Seq2Seq):
     ) -> None:
         drop(kwargs, "score", "decoding", "collapse")
         super().__init__(backbone, max_length, score="sum", decoding="likelihood", collapse=None, **kwargs)
-        self.no_answer, self.longest_answer = no_answer, longest_answer
+        self.no_answer = no_answer
+        self.longest_answer = longest_answer
 
     def prepare(self, task: Task) -> None:
-        tokenizer, config = self.open_backbone(task), self.config
+        tokenizer = self.open_backbone(task)
+        config = self.config
         learned = getattr(config, LEARNED, {})
         if (own := learned.get("no_answer", self.no_answer)) != self.no_answer:  # what it was trained to write
             rank_zero_info(f"{self.backbone} was trained to write {own!r} where there is no answer: kept.")
@@ -89,7 +91,8 @@ class Writer(Seq2Seq):
 
     def _name_no_answer(self, text: str) -> None:
         """Have this text stand for no answer."""
-        self.processor.no_answer, self.processor.start = text, self.config.decoder_start_token_id
+        self.processor.no_answer = text
+        self.processor.start = self.config.decoder_start_token_id
         self.longest = max(self.longest_answer, len(self.processor.tokenizer(text_target=text)["input_ids"]))
 
     def prompt_with(self, prompt: Prompt) -> None:

@@ -47,7 +47,8 @@ class TwinCrossAttention(nn.Module):
         super().__init__()
         self.attend = nn.ModuleList([one.self, copy.deepcopy(one.self)])
         self.dense = nn.ModuleList([one.output.dense, copy.deepcopy(one.output.dense)])
-        self.dropout, self.norm = one.output.dropout, one.output.LayerNorm
+        self.dropout = one.output.dropout
+        self.norm = one.output.LayerNorm
         width = one.output.dense.out_features
         self.join = nn.Linear(2 * width, width) if joined else None
         if self.join is not None:
@@ -97,7 +98,8 @@ class BlipClassifier(BlipPreTrainedModel):
         """Give each block of the text encoder a second cross-attention that begins as the first (BLIP, section 5.4)."""
         layers = self.text_encoder.encoder.layer
         for i, layer in enumerate(layers):
-            joined, std = i >= len(layers) // 2, self.config.initializer_range
+            joined = i >= len(layers) // 2
+            std = self.config.initializer_range
             layer.crossattention = TwinCrossAttention(layer.crossattention, joined, std)
         setattr(self.config, LEARNED, {"pictures": 2})
 
@@ -134,7 +136,8 @@ class Blip(PictureClassifier):
             raise HeedfulError(f"§model.backbone {self.backbone} is no BLIP ({self.config.model_type}).")
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
-        tokenizer, text = super().open_backbone(task), self.config.text_config
+        tokenizer = super().open_backbone(task)
+        text = self.config.text_config
         require_positions(text, self.max_length)
         text.is_decoder = True  # else it has no cross-attention; it reads in both directions all the same
         self.encode_token = encode_token(tokenizer, self.config)
@@ -142,13 +145,15 @@ class Blip(PictureClassifier):
 
     def resizing(self) -> tuple[Resize, tuple[int, int]]:
         self.images = self._read_settings()
-        size, how = self.config.vision_config.image_size, Image.Resampling(self.images.resample)
+        size = self.config.vision_config.image_size
+        how = Image.Resampling(self.images.resample)
         return ResizeTo(size, size, how), (size, size)
 
     def _read_settings(self) -> BlipImageProcessorPil:
         """The image processor of the backbone: pictures must be squares of the size that its vision encoder reads."""
         found = load(BlipImageProcessorPil.from_pretrained, self.folder)
-        size, steps = self.config.vision_config.image_size, (found.do_resize, found.do_rescale, found.do_normalize)
+        size = self.config.vision_config.image_size
+        steps = (found.do_resize, found.do_rescale, found.do_normalize)
         if not all(steps) or (found.size.height, found.size.width) != (size, size):
             raise HeedfulError(
                 f"§model.backbone {self.backbone}: its preprocessor_config.json does not make pictures of "
@@ -197,7 +202,8 @@ class Blip(PictureClassifier):
 
         Where nothing is trained, a picture that stands several times in a batch is encoded once.
         """
-        flat, place = numbers.ravel(), None
+        flat = numbers.ravel()
+        place = None
         if not self.training:
             flat, place = np.unique(flat, return_inverse=True)
         pixels = self.processor.store.pixels(flat.tolist())
@@ -228,7 +234,8 @@ def encode_token(tokenizer: PreTrainedTokenizerBase, config: BlipConfig) -> int:
     The tokenizers beside released models do not know it, but it has an embedding: the one behind that of [DEC], which
     the config calls the beginning of a text. A model without it begins with its own first token.
     """
-    known, behind = tokenizer.get_vocab().get(ENCODE), (config.text_config.bos_token_id or 0) + 1
+    known = tokenizer.get_vocab().get(ENCODE)
+    behind = (config.text_config.bos_token_id or 0) + 1
     if known is not None:
         return known
     return behind if len(tokenizer) <= behind < config.text_config.vocab_size else tokenizer.cls_token_id

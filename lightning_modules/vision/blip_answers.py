@@ -118,7 +118,8 @@ class BlipAnswers(Blip):
 
     def logits(self, inputs: dict[str, Any]) -> Tensor:
         """Log-likelihood of each label's text with its end: float32 [examples, labels]; -inf where it is not scored."""
-        states, mask = self._encoded(inputs), inputs["attention_mask"]
+        states = self._encoded(inputs)
+        mask = inputs["attention_mask"]
         labels = self._ranked(states, mask)
         example = torch.arange(len(states), device=labels.device).repeat_interleave(labels.shape[1])
         chunks = labels.flatten().split(SEQUENCES)
@@ -134,8 +135,10 @@ class BlipAnswers(Blip):
     def loss(self, batch: dict[str, Any]) -> Tensor:
         """Cross-entropy of the tokens of the gold answer, given those before; of soft labels, that of every answer
         times its worth, as BLIP was trained."""
-        labels, inputs = batch["labels"], batch["inputs"]
-        states, mask = self._encoded(inputs), inputs["attention_mask"]
+        labels = batch["labels"]
+        inputs = batch["inputs"]
+        states = self._encoded(inputs)
+        mask = inputs["attention_mask"]
         if labels.ndim == 1:
             return writing_loss(self._written(states, mask, self.read[labels]), self.written[labels])
         example, answer = labels.nonzero(as_tuple=True)

@@ -76,7 +76,8 @@ class Fusion(nn.Module):
 
     def __init__(self, text: nn.Module, vision: nn.Module, width: int, pictures: int, labels: int, hidden: int) -> None:
         super().__init__()
-        self.text, self.vision = text, vision
+        self.text = text
+        self.vision = vision
         self.of_text = nn.Sequential(nn.Linear(text.config.hidden_size, hidden), nn.LayerNorm(hidden))
         self.of_pictures = nn.Sequential(nn.Linear(pictures * width, hidden), nn.LayerNorm(hidden))
         self.head = nn.Sequential(nn.Dropout(0.1), nn.Linear(3 * hidden, hidden), nn.GELU(), nn.Linear(hidden, labels))
@@ -88,7 +89,8 @@ class Fusion(nn.Module):
             text: Token ids and masks.
             features: float32 [examples, pictures, features].
         """
-        states, mask = self.text(**text).last_hidden_state, text["attention_mask"].unsqueeze(-1)
+        states = self.text(**text).last_hidden_state
+        mask = text["attention_mask"].unsqueeze(-1)
         t = self.of_text((states * mask).sum(dim=1) / mask.sum(dim=1))
         v = self.of_pictures(features.flatten(start_dim=1).to(states.dtype))
         return self.head(torch.cat([t, v, t * v], dim=-1))
@@ -124,7 +126,10 @@ class LateFusion(PictureClassifier):
         super().__init__(backbone, **kwargs)
         if image_size is not None and (len(image_size) != 2 or min(image_size) < 1):
             raise HeedfulError(f"§model.image_size {image_size} should be a height and a width, as in '[224, 224]'.")
-        self.vision, self.freeze_vision, self.hidden, self.image_size = vision, freeze_vision, hidden, image_size
+        self.vision = vision
+        self.freeze_vision = freeze_vision
+        self.hidden = hidden
+        self.image_size = image_size
         self._features = torch.zeros(0, 0)  # by number of the picture
         self._known = np.zeros(0, dtype=bool)
 
@@ -194,7 +199,8 @@ class LateFusion(PictureClassifier):
             else AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
         )
         vision = self._vision(new)
-        outputs, found = len(self.config.id2label), self.settings
+        outputs = len(self.config.id2label)
+        found = self.settings
         network = Fusion(text, vision, vision.num_features, found["pictures"], outputs, found["hidden"])
         if self.trained and has_weights(self.folder):
             self._load(network)
@@ -206,7 +212,8 @@ class LateFusion(PictureClassifier):
     def _vision(self, new: bool) -> nn.Module:
         import timm
 
-        name, packaged = self.settings["architecture"], PACKAGED.get(self.vision)
+        name = self.settings["architecture"]
+        packaged = PACKAGED.get(self.vision)
         from_hub = new and packaged is None
         try:
             vision = timm.create_model(name, pretrained=from_hub, num_classes=0)

@@ -34,7 +34,8 @@ class PictureClassifier(PretrainedClassifier):
         self.cache = cache
 
     def require_parts(self, task: Task) -> None:
-        texts, model = [part for part in task.parts if part not in task.pictures], type(self).__name__
+        texts = [part for part in task.parts if part not in task.pictures]
+        model = type(self).__name__
         if len(task.parts) > 1 and not task.pictures:
             raise HeedfulError(f"§model {model} reads pictures, and there is none among {', '.join(task.parts)}.")
         if len(texts) > 1:

@@ -53,7 +53,8 @@ class Vilt(PictureClassifier):
             )
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
-        tokenizer, config = super().open_backbone(task), self.config
+        tokenizer = super().open_backbone(task)
+        config = self.config
         heads = {"ViltForQuestionAnswering": 1, "ViltForImagesAndTextClassification": config.num_images}
         self.head_reads = next((heads[name] for name in config.architectures or [] if name in heads), None)
         self.trained = self.head_reads == self.pictures
@@ -97,7 +98,8 @@ class Vilt(PictureClassifier):
     def build(self) -> nn.Module:
         network = super().build()
         if self.head_reads not in (None, self.pictures):
-            old, new = _counted(self.head_reads), _counted(self.pictures)
+            old = _counted(self.head_reads)
+            new = _counted(self.pictures)
             rank_zero_info(f"{self.backbone}: its head for {old} gives way to a new one for {new}.")
         self._know_pictures_apart(network)
         return network
@@ -122,10 +124,13 @@ class Vilt(PictureClassifier):
         text = {name: values for name, values in inputs.items() if name != "pictures"}
         numbers = inputs["pictures"]
         pixels = self.processor.store.pixels(numbers.ravel().tolist())
-        mean, std, longest = self.images.image_mean, self.images.image_std, self.config.max_image_length
+        mean = self.images.image_mean
+        std = self.images.image_std
+        longest = self.config.max_image_length
         patches, mask = embedded(self.network.vilt.embeddings, pixels, mean, std, longest)
         if self.pictures > 1:
-            patches, mask = patches.unflatten(0, numbers.shape), mask.unflatten(0, numbers.shape).unsqueeze(-1)
+            patches = patches.unflatten(0, numbers.shape)
+            mask = mask.unflatten(0, numbers.shape).unsqueeze(-1)
         return self.network(**text, image_embeds=patches, pixel_mask=mask).logits
 
 
@@ -172,7 +177,8 @@ def embedded(
 
 def _patches(picture: np.ndarray, height: int, width: int) -> np.ndarray:
     """The patches of a picture, row by row: uint8 [patches, height, width, 3]."""
-    rows, columns = picture.shape[0] // height, picture.shape[1] // width
+    rows = picture.shape[0] // height
+    columns = picture.shape[1] // width
     return picture.reshape(rows, height, columns, width, 3).swapaxes(1, 2).reshape(-1, height, width, 3)
 
 
@@ -192,7 +198,9 @@ class _Resize:
     """
 
     def __init__(self, shortest: int, divisor: int, how: Image.Resampling) -> None:
-        self.shortest, self.divisor, self.how = shortest, divisor, how
+        self.shortest = shortest
+        self.divisor = divisor
+        self.how = how
 
     def shape(self, height: int, width: int) -> tuple[int, int]:
         """Height and width after resizing."""

@@ -113,164 +113,304 @@ def joined(form: str, lines: Sequence[bytes], end: bytes = b"\n") -> bytes:
     return b"".join(line + end for line in (lines[1:] if form == "jsonl" else lines))
 
 
+@dataclasses.dataclass
+class Text:
+    """The pieces of a text file, as :func:`lines_of` has them, and the index of the row to damage."""
+
+    form: str
+    lines: list[bytes]
+    k: int
+
+    @property
+    def delimited(self) -> bool:
+        return self.form in ("csv", "tsv")
+
+    def whole(self) -> bytes:
+        return joined(self.form, self.lines)
+
+
 def text_case(damage: str, form: str, rng: random.Random) -> Case:
     """A damaged csv, tsv, json or jsonl file."""
     rows = some_rows(rng)
-    lines = lines_of(form, rows, rng)
-    k = rng.randrange(len(rows))
+    text = Text(form, lines_of(form, rows, rng), rng.randrange(len(rows)))
     case = Case(damage, f"a.{form}", b"", rows)
-    delimited = form in ("csv", "tsv")
-    if damage in ("byte", "insert", "delete", "quote"):  # within one row, or within the header
-        k = rng.randrange(-1 if delimited else 0, len(rows))
-        line, at = bytearray(lines[k + 1]), rng.randrange(len(lines[k + 1]))
-        if damage == "byte":
-            line[at] = rng.choice([line[at] ^ 1 << rng.randrange(8), rng.choice(MARKS)])
-        elif damage == "insert":
-            line[at:at] = bytes(rng.choices(MARKS, k=rng.choice([1, 1, 2])))
-        elif damage == "delete" or b'"' not in line:
-            del line[at]
-        else:
-            del line[rng.choice([i for i, c in enumerate(line) if c == ord('"')])]
-        lines[k + 1] = bytes(line)
-        case.free = k if k >= 0 else None
-    elif damage == "cut":
-        whole = joined(form, lines)
-        at = rng.randrange(len(whole))
-        before = [len(joined(form, lines[: i + 2])) for i in range(len(rows))]
-        case.free = sum(end <= at for end in before) if form != "json" else None
-        case.rows = rows[: case.free + 1] if form != "json" else rows
-        case.may_end, case.content = True, whole[:at]
-        case.outcome = "refused" if form == "json" else "either"
-        return case
-    elif damage in ("newlines", "crlf", "blank lines", "no last newline", "byte order mark"):
-        ends = {"newlines": [b"\n", b"\r\n", b"\r\r\n"], "crlf": [b"\r\n"], "blank lines": [b"\n", b"\n\n", b"\r\n\n"]}
-        case.content = b"".join(line + rng.choice(ends.get(damage, [b"\n"])) for line in lines[form == "jsonl" :])
-        if form == "json":
-            case.content = b"[" + b",\r\n \n".join(lines[1:]) + b"]\n"
-        if damage == "no last newline":
-            case.content = case.content.rstrip(b"\r\n")
-        if damage == "byte order mark":
-            case.content = b"\xef\xbb\xbf" + case.content
-        case.outcome = "loads"
-        return case
-    elif damage == "lone cr":
-        case.content, case.outcome = joined(form, lines, b"\r"), "loads" if form == "json" else "refused"
-        return case
-    elif damage == "join":  # the line end between two rows is gone
-        k = rng.randrange(1, len(lines) - 1)
-        gap = rng.choice([b"", b" ", b"\0"])
-        lines[k : k + 2] = [lines[k] + gap + lines[k + 1]]
-        case.outcome = "refused"
-    elif damage == "header":
-        case.outcome = "refused"
-        if not delimited:
-            lines[k + 1] = lines[k + 1].replace(b'"premise"', b'"label"')  # a key twice
-            case.row = k + 1 if form == "jsonl" else None
-        elif (how := rng.randrange(3)) == 0:
-            lines[0] = lines[0].replace(b"premise", b"hypothesis")  # a name twice
-        elif how == 1:
-            del lines[0]
-        else:
-            lines.insert(k + 1, lines[0])
-            case.row = k + 1
-    elif damage == "ragged":
-        case.outcome, case.row = "refused", k + 1
-        if delimited:
-            separator = b"\t" if form == "tsv" else b","
-            lines[k + 1] = rng.choice([lines[k + 1] + separator + b"x", separator + lines[k + 1], b"x", separator * 4])
-        else:
-            row = {c: v for c, v in rows[k].items() if c != rng.choice(READ)}
-            lines[k + 1] = rng.choice([json.dumps(row).encode(), b"[]", b"1", b'"x"', b"null", b"{}"])
-            case.outcome = "either" if "extra" in row and len(row) == len(COLUMNS) else "refused"
-    elif damage == "encoding":
-        how = rng.choice(["latin-1", "utf-16", "utf-16-le", "utf-32", "one row", "surrogate"])
-        if how == "one row":
-            lines[k + 1] = lines[k + 1].replace("é".encode(), b"\xe9").replace(b"\\u00e9", b"\xe9")
-        elif how == "surrogate":
-            lines[k + 1] = lines[k + 1].replace("é".encode(), b"\xed\xa0\xbd").replace(b"\\u00e9", b"\xed\xa0\xbd")
-        else:
-            whole = joined(form, lines).decode().replace("\\u00e9", "é")
-            case.content = whole.encode(how, "replace")
-        case.outcome = "refused"
-        case.content = case.content or joined(form, lines)
-        return case
-    elif damage == "nul":
-        case.content, case.outcome = joined(form, lines) + bytes(rng.choice([1, 7, 4096])), "refused"
-        return case
-    elif damage == "empty":
-        empty = [b"", b"\n", b"\n \n", b"\xef\xbb\xbf", b"\0", lines[0], lines[0] + b"\n\n"]
-        case.content, case.outcome = rng.choice(empty), "refused"
-        return case
-    elif damage == "concatenated":
-        lines = lines + lines[:1] + lines[1:] if delimited else lines + lines[1:]
-        case.content = joined(form, lines) if form != "json" else joined(form, lines[: len(rows) + 1]) * 2
-        case.outcome = "refused"
-        return case
-    else:
-        raise KeyError(damage)
-    case.content = joined(form, lines)
+    case.content = TEXT[damage](case, text, rng)
     return case
+
+
+def _within_a_row(case: Case, text: Text, rng: random.Random) -> bytes:
+    """One byte in a row, or in the header, is another, or there is one more or one less."""
+    k = rng.randrange(-1 if text.delimited else 0, len(case.rows))
+    line = bytearray(text.lines[k + 1])
+    at = rng.randrange(len(line))
+    if case.damage == "byte":
+        line[at] = rng.choice([line[at] ^ 1 << rng.randrange(8), rng.choice(MARKS)])
+    elif case.damage == "insert":
+        line[at:at] = bytes(rng.choices(MARKS, k=rng.choice([1, 1, 2])))
+    elif case.damage == "delete" or b'"' not in line:
+        del line[at]
+    else:
+        del line[rng.choice([i for i, c in enumerate(line) if c == ord('"')])]
+    text.lines[k + 1] = bytes(line)
+    case.free = k if k >= 0 else None
+    return text.whole()
+
+
+def _cut(case: Case, text: Text, rng: random.Random) -> bytes:
+    whole = text.whole()
+    at = rng.randrange(len(whole))
+    case.may_end = True
+    if text.form == "json":
+        case.outcome = "refused"
+    else:
+        ends = [len(joined(text.form, text.lines[: i + 2])) for i in range(len(case.rows))]
+        case.free = sum(end <= at for end in ends)
+        case.rows = case.rows[: case.free + 1]
+    return whole[:at]
+
+
+def _line_ends(case: Case, text: Text, rng: random.Random) -> bytes:
+    """Other ends of lines, and a mark in front: nothing that changes a row."""
+    ends = {"newlines": [b"\n", b"\r\n", b"\r\r\n"], "crlf": [b"\r\n"], "blank lines": [b"\n", b"\n\n", b"\r\n\n"]}
+    lines = text.lines[1:] if text.form == "jsonl" else text.lines
+    content = b"".join(line + rng.choice(ends.get(case.damage, [b"\n"])) for line in lines)
+    if text.form == "json":
+        content = b"[" + b",\r\n \n".join(text.lines[1:]) + b"]\n"
+    if case.damage == "no last newline":
+        content = content.rstrip(b"\r\n")
+    if case.damage == "byte order mark":
+        content = b"\xef\xbb\xbf" + content
+    case.outcome = "loads"
+    return content
+
+
+def _lone_cr(case: Case, text: Text, rng: random.Random) -> bytes:
+    case.outcome = "loads" if text.form == "json" else "refused"
+    return joined(text.form, text.lines, b"\r")
+
+
+def _join(case: Case, text: Text, rng: random.Random) -> bytes:
+    """The line end between two rows is gone."""
+    k = rng.randrange(1, len(text.lines) - 1)
+    gap = rng.choice([b"", b" ", b"\0"])
+    text.lines[k : k + 2] = [text.lines[k] + gap + text.lines[k + 1]]
+    case.outcome = "refused"
+    return text.whole()
+
+
+def _header(case: Case, text: Text, rng: random.Random) -> bytes:
+    lines, after = text.lines, text.k + 1
+    case.outcome = "refused"
+    if not text.delimited:
+        lines[after] = lines[after].replace(b'"premise"', b'"label"')  # a key twice
+        case.row = after if text.form == "jsonl" else None
+        return text.whole()
+    how = rng.randrange(3)
+    if how == 0:
+        lines[0] = lines[0].replace(b"premise", b"hypothesis")  # a name twice
+    elif how == 1:
+        del lines[0]
+    else:
+        lines.insert(after, lines[0])
+        case.row = after
+    return text.whole()
+
+
+def _ragged(case: Case, text: Text, rng: random.Random) -> bytes:
+    """A row with another number of columns."""
+    case.outcome, case.row = "refused", text.k + 1
+    line = text.lines[text.k + 1]
+    if text.delimited:
+        separator = b"\t" if text.form == "tsv" else b","
+        line = rng.choice([line + separator + b"x", separator + line, b"x", separator * 4])
+    else:
+        row = {c: v for c, v in case.rows[text.k].items() if c != rng.choice(READ)}
+        line = rng.choice([json.dumps(row).encode(), b"[]", b"1", b'"x"', b"null", b"{}"])
+        case.outcome = "either" if "extra" in row and len(row) == len(COLUMNS) else "refused"
+    text.lines[text.k + 1] = line
+    return text.whole()
+
+
+def _encoding(case: Case, text: Text, rng: random.Random) -> bytes:
+    case.outcome = "refused"
+    how = rng.choice(["latin-1", "utf-16", "utf-16-le", "utf-32", "one row", "surrogate"])
+    one_row = {"one row": b"\xe9", "surrogate": b"\xed\xa0\xbd"}
+    if how not in one_row:
+        return text.whole().decode().replace("\\u00e9", "é").encode(how, "replace")
+    line = text.lines[text.k + 1]
+    text.lines[text.k + 1] = line.replace("é".encode(), one_row[how]).replace(b"\\u00e9", one_row[how])
+    return text.whole()
+
+
+def _nul(case: Case, text: Text, rng: random.Random) -> bytes:
+    case.outcome = "refused"
+    return text.whole() + bytes(rng.choice([1, 7, 4096]))
+
+
+def _empty(case: Case, text: Text, rng: random.Random) -> bytes:
+    case.outcome = "refused"
+    header = text.lines[0]
+    return rng.choice([b"", b"\n", b"\n \n", b"\xef\xbb\xbf", b"\0", header, header + b"\n\n"])
+
+
+def _concatenated(case: Case, text: Text, rng: random.Random) -> bytes:
+    case.outcome = "refused"
+    if text.form == "json":
+        return text.whole() * 2
+    again = text.lines if text.delimited else text.lines[1:]
+    return joined(text.form, text.lines + again)
+
+
+TEXT: dict[str, Callable[[Case, Text, random.Random], bytes]] = {
+    **dict.fromkeys(("byte", "insert", "delete", "quote"), _within_a_row),
+    "cut": _cut,
+    **dict.fromkeys(("newlines", "crlf", "blank lines", "no last newline", "byte order mark"), _line_ends),
+    "lone cr": _lone_cr,
+    "join": _join,
+    "header": _header,
+    "ragged": _ragged,
+    "encoding": _encoding,
+    "nul": _nul,
+    "empty": _empty,
+    "concatenated": _concatenated,
+}
+
+
+@dataclasses.dataclass
+class Values:
+    """Rows as they are written, and which value of them is not what it should be.
+
+    Attributes:
+        rows: The rows.
+        gold: The indices of those with gold.
+        k: The index of one of these.
+        column: A column that is read.
+        is_json: Whether values may be other than texts.
+    """
+
+    rows: list[Row]
+    gold: list[int]
+    k: int
+    column: str
+    is_json: bool
+
+
+def _some_values(damage: str, form: str, rng: random.Random) -> tuple[Case, Values]:
+    """Rows that are still whole, and a case that is refused for one of them."""
+    rows = some_rows(rng)
+    gold = [i for i, row in enumerate(rows) if row["label"] not in ("-", "")]
+    k = rng.choice(gold)
+    written = Values([dict(row) for row in rows], gold, k, rng.choice(READ), form in ("jsonl", "json"))
+    return Case(damage, f"a.{form}", b"", rows, "refused", row=k + 1), written
 
 
 def value_case(damage: str, form: str, rng: random.Random) -> Case:
     """A file that is well formed, one value of which is not what it should be."""
-    rows = some_rows(rng)
-    gold = [i for i, row in enumerate(rows) if row["label"] not in ("-", "")]
-    k = rng.choice(gold)
-    case = Case(damage, f"a.{form}", b"", rows, "refused", row=k + 1)
-    written = [dict(row) for row in rows]
-    column, is_json = rng.choice(READ), form in ("jsonl", "json")
-    if damage == "label":
-        wrong = ["Neutral", "3", "entail", "x" * 10_000, "neutral\0", "a\nb", "1.5", "nullx"]
-        written[k]["label"] = rng.choice(wrong)
-    elif damage == "no label":
-        written[k]["label"] = rng.choice(["", "-", " ", "-1", "none", "NaN", *([None, -1, float("nan")] * is_json)])
-        rows[k]["label"], case.outcome = "-", "loads" if len(gold) > 1 else "either"
-    elif damage == "spelling":
-        number = {"entailment": 0, "neutral": 1, "contradiction": 2}
-        rows[k]["label"] = name = rng.choice([*LABELS])
-        others = [float(number[name]), number[name]] if is_json else []
-        written[k]["label"] = rng.choice([f" {name} ", f"{number[name]}.0", f"{number[name]} ", *others])
-        case.outcome = "loads"
-    elif damage == "same id":
-        one, other = sorted(rng.sample(gold, 2))
-        written[other]["id"], case.row = written[one]["id"], other + 1
-    elif damage == "nothing":
-        written[k][column] = rng.choice(["", " ", "\u2028", *([None, float("nan")] * is_json)])
-        case.outcome = "loads" if column == "label" else "refused"
-        rows[k]["label"] = "-" if column == "label" and case.outcome == "loads" else rows[k]["label"]
-        if column == "label" and len(gold) == 1:
-            case.outcome = "either"
-    elif damage == "huge":
-        column = rng.choice(["premise", "extra"])
-        rows[k][column] = written[k][column] = "é, " * rng.randint(100_000, 700_000)
-        case.outcome = "loads"
-    elif damage == "number":
-        column = rng.choice(["premise", "hypothesis", "id", "doc", "extra"])
-        written[k][column] = rng.choice([12, -7, 0.5, 10**30])
-        rows[k][column], case.outcome = str(written[k][column]), "loads"
-    elif damage == "type":
-        written[k][column] = rng.choice([[], ["a"], {}, {"a": 1}, True, float("inf"), ["x" * 9999], {"a": {"b": []}}])
-        if column == "label" and written[k][column] is True:
-            written[k][column] = False
-    elif damage == "half a character":
-        written[k][column] = rng.choice(["\ud83d", "x\udc00y", "\udfff\ud800"])
-    elif damage == "nesting":
-        depth = rng.choice([800, 950, 990, 1000, 5000, 200_000])
-        lines = lines_of(form, written, rng)
-        deep = b"[" * depth + b"]" * depth
-        lines[k + 1] = lines[k + 1][:-1] + rng.choice([b', "more": ' + deep, b', "more": ' + b'{"a":' * depth]) + b"}"
-        case.content, case.row = joined(form, lines), None
-        case.outcome = "refused" if depth > 2000 or b'{"a":' in lines[k + 1] else "either"
-        return case
-    elif damage == "digits":
-        lines = lines_of(form, written, rng)
-        lines[k + 1] = lines[k + 1][:-1] + b', "more": ' + b"9" * 5000 + b"}"
-        case.content, case.row = joined(form, lines), k + 1 if form == "jsonl" else None
-        return case
-    else:
-        raise KeyError(damage)
-    case.content = joined(form, lines_of(form, written, rng))
+    case, written = _some_values(damage, form, rng)
+    (VALUE | JSON)[damage](case, written, rng)
+    case.content = joined(form, lines_of(form, written.rows, rng))
+    return case
+
+
+def _label(case: Case, written: Values, rng: random.Random) -> None:
+    wrong = ["Neutral", "3", "entail", "x" * 10_000, "neutral\0", "a\nb", "1.5", "nullx"]
+    written.rows[written.k]["label"] = rng.choice(wrong)
+
+
+def _no_label(case: Case, written: Values, rng: random.Random) -> None:
+    none = ["", "-", " ", "-1", "none", "NaN"]
+    if written.is_json:
+        none += [None, -1, float("nan")]
+    written.rows[written.k]["label"] = rng.choice(none)
+    case.rows[written.k]["label"] = "-"
+    case.outcome = "loads" if len(written.gold) > 1 else "either"
+
+
+def _spelling(case: Case, written: Values, rng: random.Random) -> None:
+    number = {"entailment": 0, "neutral": 1, "contradiction": 2}
+    name = rng.choice([*LABELS])
+    spellings = [f" {name} ", f"{number[name]}.0", f"{number[name]} "]
+    if written.is_json:
+        spellings += [float(number[name]), number[name]]
+    written.rows[written.k]["label"] = rng.choice(spellings)
+    case.rows[written.k]["label"] = name
+    case.outcome = "loads"
+
+
+def _same_id(case: Case, written: Values, rng: random.Random) -> None:
+    one, other = sorted(rng.sample(written.gold, 2))
+    written.rows[other]["id"] = written.rows[one]["id"]
+    case.row = other + 1
+
+
+def _nothing(case: Case, written: Values, rng: random.Random) -> None:
+    nothing = ["", " ", "\u2028"]
+    if written.is_json:
+        nothing += [None, float("nan")]
+    written.rows[written.k][written.column] = rng.choice(nothing)
+    if written.column == "label":
+        case.rows[written.k]["label"] = "-"
+        case.outcome = "loads" if len(written.gold) > 1 else "either"
+
+
+def _huge(case: Case, written: Values, rng: random.Random) -> None:
+    column = rng.choice(["premise", "extra"])
+    case.rows[written.k][column] = written.rows[written.k][column] = "é, " * rng.randint(100_000, 700_000)
+    case.outcome = "loads"
+
+
+def _number(case: Case, written: Values, rng: random.Random) -> None:
+    column = rng.choice(["premise", "hypothesis", "id", "doc", "extra"])
+    number = rng.choice([12, -7, 0.5, 10**30])
+    written.rows[written.k][column] = number
+    case.rows[written.k][column] = str(number)
+    case.outcome = "loads"
+
+
+def _type(case: Case, written: Values, rng: random.Random) -> None:
+    value = rng.choice([[], ["a"], {}, {"a": 1}, True, float("inf"), ["x" * 9999], {"a": {"b": []}}])
+    if written.column == "label" and value is True:
+        value = False  # true would be 1, the number of a label
+    written.rows[written.k][written.column] = value
+
+
+def _half_a_character(case: Case, written: Values, rng: random.Random) -> None:
+    written.rows[written.k][written.column] = rng.choice(["\ud83d", "x\udc00y", "\udfff\ud800"])
+
+
+Writer = Callable[[Case, Values, random.Random], None]
+VALUE: dict[str, Writer] = {
+    "label": _label,
+    "no label": _no_label,
+    "spelling": _spelling,
+    "same id": _same_id,
+    "nothing": _nothing,
+    "huge": _huge,
+    "number": _number,
+}
+JSON: dict[str, Writer] = {"type": _type, "half a character": _half_a_character}
+
+
+def nested_case(damage: str, form: str, rng: random.Random) -> Case:
+    """A json file, one object of which is nested more deeply than Python reads, or may be."""
+    case, written = _some_values(damage, form, rng)
+    depth = rng.choice([800, 950, 990, 1000, 5000, 200_000])
+    lines = lines_of(form, written.rows, rng)
+    lists = b"[" * depth + b"]" * depth
+    more = rng.choice([lists, b'{"a":' * depth])
+    lines[written.k + 1] = lines[written.k + 1][:-1] + b', "more": ' + more + b"}"
+    case.content, case.row = joined(form, lines), None
+    case.outcome = "refused" if depth > 2000 or more != lists else "either"
+    return case
+
+
+def digits_case(damage: str, form: str, rng: random.Random) -> Case:
+    """A json file with a number of more digits than Python reads."""
+    case, written = _some_values(damage, form, rng)
+    lines = lines_of(form, written.rows, rng)
+    lines[written.k + 1] = lines[written.k + 1][:-1] + b', "more": ' + b"9" * 5000 + b"}"
+    case.content = joined(form, lines)
+    case.row = written.k + 1 if form == "jsonl" else None
     return case
 
 
@@ -312,6 +452,9 @@ def gzip_case(damage: str, form: str, rng: random.Random) -> Case:
     return case
 
 
+Columns = dict[str, pa.Array]
+
+
 def parquet_case(damage: str, form: str, rng: random.Random) -> Case:
     """A parquet file with checksums that is changed, or whose columns are of other types."""
     rows = some_rows(rng)
@@ -320,47 +463,8 @@ def parquet_case(damage: str, form: str, rng: random.Random) -> Case:
     case = Case(damage, "a.parquet", b"", rows, "refused", row=k + 1)
     columns = {c: pa.array([row[c] for row in rows]) for c in rng.sample(COLUMNS, len(COLUMNS))}
     column = rng.choice(READ)
-    if damage == "parquet null":
-        values = [row[column] for row in rows]
-        values[k] = None
-        columns[column] = pa.array(values, pa.string())
-        if column == "label":
-            rows[k]["label"], case.outcome = "-", "loads" if len(gold) > 1 else "either"
-    elif damage == "parquet type":
-        wrong = {"list": ([["a"]], None), "struct": ([{"a": 1}], None), "bool": ([True], None), "bytes": ([b"a"], None)}
-        wrong |= {
-            "date": ([7], pa.date32()),
-            "nothing": ([None], pa.null()),
-            "map": ([[("a", 1)]], pa.map_("str", "int8")),
-        }
-        values, kind = wrong[rng.choice(sorted(wrong))]
-        columns[column] = pa.array(values * len(rows), kind) if kind else pa.array(values * len(rows))
-        case.row = None
-    elif damage == "parquet kin":
-        column = rng.choice(["premise", "id", "doc"])
-        kinds = [pa.dictionary(pa.int8(), pa.string()), pa.large_string(), pa.string_view(), pa.int64(), pa.float64()]
-        kind = rng.choice(kinds)
-        numbers = kind in (pa.int64(), pa.float64())
-        values = [i + 0.5 if kind == pa.float64() else i for i in range(len(rows))] if numbers else None
-        for row, value in zip(rows, values or [row[column] for row in rows], strict=True):
-            row[column] = str(value)
-        columns[column] = pa.array(values, kind) if numbers else columns[column].cast(kind)
-        case.outcome = "loads"
-    elif damage == "parquet not utf-8":
-        values = [row[column].encode() for row in rows]
-        values[k] = b"\xff" + values[k]
-        made = pa.array(values, pa.binary())
-        columns[column] = pa.Array.from_buffers(pa.string(), len(rows), made.buffers())
-        case.row = None
-    elif damage == "parquet column":
-        del columns[column]
-        case.row = 1
-    elif damage == "parquet same column":
-        columns["twice"] = columns[column]
-        case.row = None
-    elif damage == "parquet no rows":
-        columns = {c: a[:0] for c, a in columns.items()}
-        case.row = None
+    if damage in PARQUET_COLUMNS:
+        PARQUET_COLUMNS[damage](case, columns, column, rng)
     file = io.BytesIO()
     names = [column if c == "twice" else c for c in columns]
     pq.write_table(
@@ -374,32 +478,106 @@ def parquet_case(damage: str, form: str, rng: random.Random) -> Case:
         write_page_checksum=damage != "parquet without checksums",
         store_schema="type" not in damage and "utf-8" not in damage,
     )
-    content = bytearray(file.getvalue())
-    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     # without checksums a changed letter is a letter; that rows are neither lost nor added is seen all the same
     case.rewritten = damage == "parquet without checksums"
-    if damage == "parquet cut":
-        content, case.row = content[: rng.randrange(len(content))], None
-    elif damage in ("parquet page", "parquet without checksums", "parquet footer", "parquet zeros"):
-        at = rng.randrange(4, footer) if damage != "parquet footer" else rng.randrange(footer, len(content))
-        if damage == "parquet zeros":
-            content[at : at + 64] = bytes(min(64, len(content) - at))
-        else:
-            content[at] ^= 1 << rng.randrange(8)
-        case.outcome, case.row = "either", None
-    case.content = bytes(content)
+    case.content = file.getvalue()
+    if damage in PARQUET_BYTES:
+        case.content = _changed_bytes(damage, bytearray(case.content), rng)
+        case.outcome = "refused" if damage == "parquet cut" else "either"
+        case.row = None
     return case
 
 
-TEXT = (
-    *("byte", "insert", "delete", "quote", "cut", "newlines", "crlf", "blank lines", "no last newline"),
-    *("byte order mark", "lone cr", "join", "header", "ragged", "encoding", "nul", "empty", "concatenated"),
-)
-VALUE = ("label", "no label", "spelling", "same id", "nothing", "huge", "number")
-JSON = ("type", "half a character", "nesting", "digits")
+def _changed_bytes(damage: str, content: bytearray, rng: random.Random) -> bytes:
+    """A parquet file that is cut, or of which a bit is another, or 64 bytes are zero."""
+    if damage == "parquet cut":
+        return bytes(content[: rng.randrange(len(content))])
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    at = rng.randrange(footer, len(content)) if damage == "parquet footer" else rng.randrange(4, footer)
+    if damage == "parquet zeros":
+        content[at : at + 64] = bytes(min(64, len(content) - at))
+    else:
+        content[at] ^= 1 << rng.randrange(8)
+    return bytes(content)
+
+
+def _parquet_null(case: Case, columns: Columns, column: str, rng: random.Random) -> None:
+    k = case.row - 1
+    gold = [row["label"] for row in case.rows if row["label"] not in ("-", "")]
+    values = [row[column] for row in case.rows]
+    values[k] = None
+    columns[column] = pa.array(values, pa.string())
+    if column == "label":
+        case.rows[k]["label"] = "-"
+        case.outcome = "loads" if len(gold) > 1 else "either"
+
+
+def _parquet_type(case: Case, columns: Columns, column: str, rng: random.Random) -> None:
+    wrong = {
+        "list": ([["a"]], None),
+        "struct": ([{"a": 1}], None),
+        "bool": ([True], None),
+        "bytes": ([b"a"], None),
+        "date": ([7], pa.date32()),
+        "nothing": ([None], pa.null()),
+        "map": ([[("a", 1)]], pa.map_("str", "int8")),
+    }
+    values, kind = wrong[rng.choice(sorted(wrong))]
+    columns[column] = pa.array(values * len(case.rows), kind)
+    case.row = None
+
+
+def _parquet_kin(case: Case, columns: Columns, column: str, rng: random.Random) -> None:
+    """A type that is read as text all the same."""
+    column = rng.choice(["premise", "id", "doc"])
+    kinds = [pa.dictionary(pa.int8(), pa.string()), pa.large_string(), pa.string_view(), pa.int64(), pa.float64()]
+    kind = rng.choice(kinds)
+    if kind in (pa.int64(), pa.float64()):
+        values = [i + 0.5 if kind == pa.float64() else i for i in range(len(case.rows))]
+        columns[column] = pa.array(values, kind)
+        for row, value in zip(case.rows, values, strict=True):
+            row[column] = str(value)
+    else:
+        columns[column] = columns[column].cast(kind)
+    case.outcome = "loads"
+
+
+def _parquet_not_utf_8(case: Case, columns: Columns, column: str, rng: random.Random) -> None:
+    values = [row[column].encode() for row in case.rows]
+    values[case.row - 1] = b"\xff" + values[case.row - 1]
+    made = pa.array(values, pa.binary())
+    columns[column] = pa.Array.from_buffers(pa.string(), len(values), made.buffers())
+    case.row = None
+
+
+def _parquet_column(case: Case, columns: Columns, column: str, rng: random.Random) -> None:
+    del columns[column]
+    case.row = 1
+
+
+def _parquet_same_column(case: Case, columns: Columns, column: str, rng: random.Random) -> None:
+    columns["twice"] = columns[column]
+    case.row = None
+
+
+def _parquet_no_rows(case: Case, columns: Columns, column: str, rng: random.Random) -> None:
+    columns.update({c: array[:0] for c, array in columns.items()})
+    case.row = None
+
+
+PARQUET_COLUMNS: dict[str, Callable[[Case, Columns, str, random.Random], None]] = {
+    "parquet null": _parquet_null,
+    "parquet type": _parquet_type,
+    "parquet kin": _parquet_kin,
+    "parquet not utf-8": _parquet_not_utf_8,
+    "parquet column": _parquet_column,
+    "parquet same column": _parquet_same_column,
+    "parquet no rows": _parquet_no_rows,
+}
+PARQUET_BYTES = ("parquet page", "parquet footer", "parquet zeros", "parquet cut", "parquet without checksums")
 PLAIN = ("plain quotes", "plain quotes read as quotes")
 GZIP = ("gzip cut", "gzip byte", "gzip tail", "gzip members", "not gzip", "not named gzip")
-PARQUET = (
+PARQUET = (  # the number of a case follows from this order
     *("parquet page", "parquet footer", "parquet zeros", "parquet cut", "parquet null", "parquet type", "parquet kin"),
     *("parquet without checksums", "parquet not utf-8", "parquet column", "parquet same column", "parquet no rows"),
 )
@@ -407,6 +585,8 @@ MAKERS: list[tuple[str, str, Callable[[str, str, random.Random], Case]]] = [
     *((damage, form, text_case) for damage in TEXT for form in FORMS),
     *((damage, form, value_case) for damage in VALUE for form in FORMS),
     *((damage, form, value_case) for damage in JSON for form in ("jsonl", "json")),
+    *(("nesting", form, nested_case) for form in ("jsonl", "json")),
+    *(("digits", form, digits_case) for form in ("jsonl", "json")),
     *((damage, "tsv", plain_case) for damage in PLAIN),
     *((damage, form, gzip_case) for damage in GZIP for form in FORMS),
     *((damage, "parquet", parquet_case) for damage in PARQUET for _ in range(3)),

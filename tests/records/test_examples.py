@@ -10,7 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import Example, Examples, ExamplesBuilder, HeedfulError, Picture, examples, keys
+from heedful.records import (
+    Composed,
+    Example,
+    Examples,
+    ExamplesBuilder,
+    HeedfulError,
+    Picture,
+    Table,
+    examples,
+    keys,
+)
+from heedful.records.example import as_table, as_text
 from heedful.records.pool.contents import content_id, digest_keys
 
 from changed_examples import sharing
@@ -43,6 +54,30 @@ def test_any_text_survives_the_round_trip(rows):
         (*row, f"line {i}") for i, row in enumerate(rows)
     ]
     assert all(tuple(e.parts) == ("premise", "hypothesis") for e in pool)
+
+
+def test_slices_are_those_of_a_list():
+    pool = build([(f"p{i}", "h", "yes", "t") for i in range(10)])
+    some = Composed(pool, np.array([3, 1, 4, 1, 5]), {"premise": np.array([2, 7, 1, 8, 2])})
+    for part in (slice(2, 5), slice(None), slice(None, None, -2), slice(-3, None), slice(8, 40), slice(4, 4)):
+        assert list(pool[part]) == list(pool)[part]
+        assert list(some[part]) == list(some)[part]
+
+
+def test_what_has_no_label_has_no_gold():
+    assert Example("a", {}, "yes").gold == "yes"
+    with pytest.raises(TypeError, match="^a has no label$"):
+        _ = Example("a", {}).gold
+
+
+def test_a_part_is_taken_for_nothing_else():
+    table = Table("Paris", (("Country", ("France",)),))
+    assert as_text("Paris") == "Paris"
+    assert as_table(table) is table
+    with pytest.raises(TypeError, match="is not a text"):
+        as_text(table)
+    with pytest.raises(TypeError, match="'Paris' is not a table"):
+        as_table("Paris")
 
 
 @pytest.mark.parametrize("n", [4095, 4096, 4097, 2 * 4096 + 5])

@@ -67,7 +67,10 @@ class AttributionInquiry:
         subwords: What a word gets of the gradients at its tokens.
     """
 
-    name, version, draws, schema = "explanations", 1, 0, SCHEMA
+    name = "explanations"
+    version = 1
+    draws = 0
+    schema = SCHEMA
 
     def __init__(
         self,
@@ -82,9 +85,17 @@ class AttributionInquiry:
         delete: bool = False,
         subwords: Subwords = "sum",
     ) -> None:
-        self.methods, self.samples, self.steps, self.limit = tuple(sorted(methods)), samples, steps, limit
-        self.shown, self.swaps, self.parts = shown, tuple(swaps), tuple(swap.part for swap in swaps)
-        self.gold, self.scale, self.delete, self.subwords = gold, scale, delete, subwords
+        self.methods = tuple(sorted(methods))
+        self.samples = samples
+        self.steps = steps
+        self.limit = limit
+        self.shown = shown
+        self.swaps = tuple(swaps)
+        self.parts = tuple(swap.part for swap in swaps)
+        self.gold = gold
+        self.scale = scale
+        self.delete = delete
+        self.subwords = subwords
         versions = tuple(VERSIONS[name] for name in self.methods)
         self.settings = (*self.methods, *versions, samples, steps, shown, gold, scale, delete, subwords)
         self.settings += tuple(setting for swap in swaps for setting in swap.settings)
@@ -137,9 +148,11 @@ class AttributionInquiry:
         return changes.positions, changes.lenders
 
     def _block(self, explained: Explained, block: np.ndarray, ask: Ask, seed: int) -> pa.Table:
-        examples, labels = explained.examples.take(block), explained.labels[block]
+        examples = explained.examples.take(block)
+        labels = explained.labels[block]
         words = ask.words(examples, self.delete)
-        here, is_own = np.arange(len(block)), [explained.variants[i] == "" for i in block]
+        here = np.arange(len(block))
+        is_own = [explained.variants[i] == "" for i in block]
         ask.counts["truncated"] += int(words.truncated[is_own].sum())
         if shap.NAME in self.methods:
             ask.counts["shap_scarce"] += int(shap.is_scarce(words.features[is_own], self.samples).sum())
@@ -172,7 +185,8 @@ class AttributionInquiry:
     @staticmethod
     def _about(explained: Explained, block: np.ndarray, ask: Ask) -> pa.Table:
         """The texts about each example that all of its rows have."""
-        pool, positions = explained.examples.pool, explained.positions[block]
+        pool = explained.examples.pool
+        positions = explained.positions[block]
         is_changed = pa.array([explained.variants[i] != "" for i in block])
         return pa.table(
             {

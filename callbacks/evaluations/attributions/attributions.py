@@ -50,7 +50,8 @@ class Attributions(Evaluation):
         subwords: Subwords = "sum",
         shown: int = 10,
     ) -> None:
-        known, methods = (*METHODS, GRADIENTS), re.findall(r"[^\s,]+", methods) if isinstance(methods, str) else methods
+        known = (*METHODS, GRADIENTS)
+        methods = re.findall(r"[^\s,]+", methods) if isinstance(methods, str) else methods
         if unknown := [name for name in methods if name not in known]:
             raise HeedfulError(f"§attributions.methods {unknown[0]}: unknown; known are {', '.join(known)}.")
         if not methods or len(set(methods)) < len(methods):
@@ -65,8 +66,14 @@ class Attributions(Evaluation):
             )
         if shown < 0:
             raise HeedfulError(f"§attributions.shown {shown} must not be negative.")
-        self.methods, self.samples, self.examples, self.steps = tuple(methods), samples, examples, steps
-        self.explain, self.scale, self.hide, self.subwords = explain, scale, hide, subwords
+        self.methods = tuple(methods)
+        self.samples = samples
+        self.examples = examples
+        self.steps = steps
+        self.explain = explain
+        self.scale = scale
+        self.hide = hide
+        self.subwords = subwords
         self.shown = shown
 
     def plan(self, setting: Setting) -> Plan | Nothing:

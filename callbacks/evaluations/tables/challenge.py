@@ -59,13 +59,19 @@ class Challenge(Evaluation):
 
     @property
     def title(self) -> str:
-        kinds = [] if self.all else self.kinds
-        return "-".join([self.name, *kinds, *["half_or_double"] * self.half_or_double])
+        words = [self.name]
+        if not self.all:
+            words += self.kinds
+        if self.half_or_double:
+            words.append("half_or_double")
+        return "-".join(words)
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
         whole = data.whole  # the table too, where the model reads the hypothesis alone
-        table, text = _parts(whole) if whole is not None and set(data.task.labels) == set(LABELS) else (None, None)
+        table = text = None
+        if whole is not None and set(data.task.labels) == set(LABELS):
+            table, text = _parts(whole)
         if not (self.kinds and table and text in data.pool.parts):
             needed = f"data of a table and a hypothesis with the labels {', '.join(LABELS)}"
             return Nothing(f"needs §challenge.kinds, and {needed}")
@@ -87,7 +93,8 @@ class Challenge(Evaluation):
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         """How many examples were changed, by kind; how many could not be, and why."""
-        kinds, counts = context.own["kinds"], {}
+        kinds = context.own["kinds"]
+        counts = {}
         for kind in kinds:
             ways = zip(DIRECTIONS, perturbations([kind]), strict=True)
             counts[kind] = {way: int(where(rows, intervention=name).sum()) for way, name in ways}

@@ -35,7 +35,8 @@ class CounterfactualTables(Evaluation):
     own = True
 
     def __init__(self, paths: list[str] | None = None, hypothesis_only: str | None = None) -> None:
-        self.paths, self.hypothesis_only = paths or [], hypothesis_only
+        self.paths = paths or []
+        self.hypothesis_only = hypothesis_only
         if hypothesis_only is not None:
             self._evaluated()
 
@@ -74,7 +75,8 @@ class CounterfactualTables(Evaluation):
                 raise HeedfulError(f"{flag} {path}: another folder is called {name} as well.")
             sets[name] = load_counterfactuals(path, set_data(name), flag=flag)
         originals, changed = map(Examples.concatenate, zip(*sets.values(), strict=True))
-        pool, (table, hypothesis) = fitted(originals, data), fitted_parts(originals, data)
+        pool = fitted(originals, data)
+        table, hypothesis = fitted_parts(originals, data)
         edited = fitted(changed, data)
         changes = [Annotated(name, edited, table, expected) for name, expected in ANNOTATED.items()]
         for name, (mine, _) in sets.items():  # tables of one set lend each other their titles

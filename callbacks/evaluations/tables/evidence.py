@@ -33,7 +33,8 @@ class Evidence(Evaluation):
     own = True
 
     def __init__(self, path: str | None = None, split: str = "train") -> None:
-        self.path, self.split = path, split
+        self.path = path
+        self.split = split
 
     @property
     def title(self) -> str:

@@ -43,7 +43,8 @@ class TableRows(Evaluation):
         for operation in operations:
             steps(operation)
         self.operations = list(dict.fromkeys(operations))
-        self.max_examples, self.rows_per_table = max_examples, rows_per_table
+        self.max_examples = max_examples
+        self.rows_per_table = rows_per_table
 
     def plan(self, setting: Setting) -> Plan | Nothing:
         data = setting.data
@@ -52,7 +53,8 @@ class TableRows(Evaluation):
             return Nothing(f"needs §table_rows.operations, and {needed}")
         edits = []
         for pool in by_split(data.pool, data):  # each is edited as if it were evaluated alone
-            part, only = table_of(pool), self._chosen(pool, data)
+            part = table_of(pool)
+            only = self._chosen(pool, data)
             donors = Donors(pool, part)
             edits += [RowEdits(name, part, donors, self.rows_per_table, only=only) for name in self.operations]
         return Plan(data.pool, edits, {"operations": self.operations})
@@ -65,7 +67,8 @@ class TableRows(Evaluation):
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         """Count for each operation hypotheses and tables with an edit, hypotheses without one, and transitions."""
-        base, counts = set(strings(select(rows, intervention=BASE), "uid")), {}
+        base = set(strings(select(rows, intervention=BASE), "uid"))
+        counts = {}
         tested = [edit.only for edit in plan.interventions if edit.name == self.operations[0]]  # of each split
         chosen = sum(len(base if only is None else base & only) for only in tested)
         for name in self.operations:

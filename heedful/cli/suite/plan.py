@@ -70,7 +70,8 @@ class Suite:
     """
 
     def __init__(self, path: Path, data: str | None) -> None:
-        self.path, self.data = path, data
+        self.path = path
+        self.data = data
         content = read_yaml(str(path), str(path))
         whole = self._mapping(content, "the file", KEYS)
         self.common = {key: self._settings(whole.get(key), key) for key in KEYS[:4]}
@@ -161,17 +162,19 @@ class Suite:
                 measured = [*self.common[EVALUATE], *settings.get(EVALUATE, ())]
                 measured += self.common["attributions"] if attributed else ()
                 measured += ["--evaluations", evaluations]
-                tags, folder = frozenset({EVALUATE, of_set, name}), output / of_set / name
+                tags = frozenset({EVALUATE, of_set, name})
+                folder = output / of_set / name
                 steps[folder] = Step(EVALUATE, f"{of_set}/{name}", tags, (*measured, *QUIET), folder, run)
         ranking = Step(RANK, self.name, frozenset({RANK}), self.common["ranking"], output)
         return [*steps.values(), *([ranking] if attributed else [])]
 
     def _trained(self, steps: dict[Path, Step], output: Path, of_set: str, name: str) -> Path:
         """The folder of a run, after its step and those that it needs were added."""
-        own, model = self.sets[of_set].get(TRAIN, ()), self.models[name]
+        own = self.sets[of_set].get(TRAIN, ())
+        model = self.models[name]
         called = f"{of_set}-{name}" if own else name
         run = output / MODELS / called
-        before = model.begins_from and self._trained(steps, output, of_set, model.begins_from)
+        before = self._trained(steps, output, of_set, model.begins_from) if model.begins_from else None
         settings = (*self.common[TRAIN], *own, *model.settings, *QUIET)
         tags = frozenset({TRAIN, name, *([of_set] if own else [])})
         step = Step(TRAIN, called, tags, settings, run, before)

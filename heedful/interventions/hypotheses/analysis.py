@@ -57,7 +57,8 @@ _YEAR = re.compile(r"(?<![\w.,:/$£€–-])(1[0-9]\d\d|20\d\d)(['’]?s)?(?![\w
 _YEAR_WORDS = frozenset(WORDS["before_years"]) | {month.lower() for month in MONTHS}
 _MONTH = re.compile(rf"\b({'|'.join(MONTHS)})\b")
 _SEASON = re.compile(rf"\b(?:in|of|during) (?:the )?({'|'.join(SEASONS)})(?:time)?\b", re.IGNORECASE)
-_NAMING, _CAPITALS = frozenset(WORDS["naming"]), frozenset(WORDS["not_names"])
+_NAMING = frozenset(WORDS["naming"])
+_CAPITALS = frozenset(WORDS["not_names"])
 
 
 class Number(NamedTuple):
@@ -128,8 +129,11 @@ class Analyser(Protocol):
         knows_entities: Whether it finds entities.
     """
 
-    name: str
-    knows_entities: bool
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def knows_entities(self) -> bool: ...
 
     def analyse(self, text: str) -> Analysis:
         """Analyse a text."""
@@ -207,7 +211,7 @@ def _dates(text: str) -> tuple[Date, ...]:
 def _is_name(left: str) -> bool:
     """Whether a year belongs to a name, as in "the War of 1812"."""
     found = re.search(r"([A-Z]\w+) of $", left)
-    return bool(found) and found[1] not in MONTHS and found[1].lower() not in SEASONS
+    return found is not None and found[1] not in MONTHS and found[1].lower() not in SEASONS
 
 
 def _numbers(text: str, dates: tuple[Date, ...]) -> tuple[Number, ...]:

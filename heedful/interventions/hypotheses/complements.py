@@ -100,7 +100,8 @@ def _complement(
     rest = text[:governor_start] + text[behind:start] + text[end:]
     if any(p.search(rest) for p in (DIGIT, ELSEWHERE, QUANTIFIED, SUPERLATIVE)) or not _one_clause(claim, rest):
         return []
-    old, new = claim.text[governor_start:behind], words[governor]
+    old = claim.text[governor_start:behind]
+    new = words[governor]
     return [(Edit(governor_start, behind, old, new.capitalize() if old[0].isupper() else new, kind),)]
 
 

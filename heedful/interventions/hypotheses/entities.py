@@ -35,7 +35,10 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     """
     if (claim.entailed and not flip) or claim.found.negations or NOT_ALONE.search(claim.text):
         return []
-    known, title, changes, verb = known_words(claim), words(claim.table.title), [], claim.verb
+    known = known_words(claim)
+    title = words(claim.table.title)
+    changes: list[Edits] = []
+    verb = claim.verb
     for start, end, kind in claim.found.entities:
         if verb and start < verb.end:  # part of the subject
             continue
@@ -49,8 +52,10 @@ def entities(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
         if others and claim.text.count(old) == 1:
             new = others[int(rng.integers(len(others)))]
             if kind == "location":  # with the article that it needs, and without the one that stands there
-                start -= len(ARTICLE.search(claim.text[:start])[0])
-                old, new = claim.text[start:end], f"the {new}" if WITH_ARTICLE.match(new) else new
+                article = ARTICLE.search(claim.text[:start])
+                start -= len(article[0]) if article else 0
+                old = claim.text[start:end]
+                new = f"the {new}" if WITH_ARTICLE.match(new) else new
             changes.append((Edit(start, end, old, new, "entities"),))
     return changes
 

@@ -32,9 +32,11 @@ def modifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]
     mention = next((m for m in title_mentions(table, text) if VERBAL.match(text[m.end :])), None)
     if mention is None:
         return []
-    known, changes = known_words(claim), []
+    known = known_words(claim)
+    changes: list[Edits] = []
     for key, row in table.rows:
-        own, several = readable(row), len(row) > 1
+        own = readable(row)
+        several = len(row) > 1
         if not own or (flip and several):
             continue
         choices = own

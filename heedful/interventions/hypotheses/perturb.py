@@ -22,6 +22,7 @@ from heedful.interventions.hypotheses.rules import RULES
 from heedful.interventions.hypotheses.text_edits import Edit, apply_edits
 from heedful.interventions.tables.operations import table_column
 from heedful.records import Changed, Examples, HeedfulError, generator
+from heedful.records.example import as_table, as_text
 from heedful.records.pool.contents import content_id
 
 KINDS = tuple(RULES)
@@ -63,7 +64,11 @@ class Source:
         table: str = "premise",
         labels: tuple[str, str] = ("entailment", "contradiction"),
     ) -> None:
-        self.pool, self.analyser, self.hypothesis, self.table, self.labels = pool, analyser, hypothesis, table, labels
+        self.pool = pool
+        self.analyser = analyser
+        self.hypothesis = hypothesis
+        self.table = table
+        self.labels = labels
         self._claim: tuple[str, Claim | None] = "", None  # the last one: each kind of change asks for it again
         if hypothesis not in pool.parts or table not in pool.tables:
             raise HeedfulError(
@@ -83,8 +88,11 @@ class Source:
     def names(self) -> Mapping[str, tuple[str, ...]]:
         """Type of entity to the names in the split's hypotheses, as far as their own tables bear them out."""
         found: dict[str, set[str]] = defaultdict(set)
-        columns = [self.pool.column(f"parts.{part}") for part in (self.hypothesis, self.table)]
-        for text, table in zip(*columns, strict=True) if self.analyser.knows_entities else ():
+        if not self.analyser.knows_entities:
+            return {}
+        texts = map(as_text, self.pool.column(f"parts.{self.hypothesis}"))
+        tables = map(as_table, self.pool.column(f"parts.{self.table}"))
+        for text, table in zip(texts, tables, strict=True):
             for start, end, kind in self.analyser.analyse(text).entities:
                 if words(text[start:end]) and has_name(table, text[start:end], kind):
                     found[kind].add(text[start:end])
@@ -94,7 +102,7 @@ class Source:
     def values(self) -> Mapping[str, tuple[str, ...]]:
         """Key to the values that the split's tables have there and that can stand in a sentence."""
         found: dict[str, set[str]] = defaultdict(set)
-        for table in {t.encode(): t for t in self.pool.column(f"parts.{self.table}")}.values():
+        for table in {t.encode(): t for t in map(as_table, self.pool.column(f"parts.{self.table}"))}.values():
             for key, values in table.rows:
                 if has_clause(key):
                     found[key].update(readable(values))
@@ -120,8 +128,9 @@ class Source:
         if label not in self.labels:
             return None
         example = self.pool[i]
-        found = self.analyser.analyse(example.parts[self.hypothesis])
-        return Claim(found, label == self.labels[0], example.parts[self.table], self.names, self.values)
+        found = self.analyser.analyse(as_text(example.parts[self.hypothesis]))
+        table = as_table(example.parts[self.table])
+        return Claim(found, label == self.labels[0], table, self.names, self.values)
 
 
 @dataclass(frozen=True)
@@ -204,12 +213,13 @@ class PerturbHypothesis(EachExample):
         edits = self.edits(uid, draw, seed)
         if not edits:
             return []
-        base, part = pool[uid], self.source.hypothesis
-        text = apply_edits(base.parts[part], edits)
+        base = pool[uid]
+        part = self.source.hypothesis
+        text = apply_edits(as_text(base.parts[part]), edits)
         example = replace(
             base,
             parts={**base.parts, part: text},
-            label=self.source.opposite(base.label) if self.direction == "flipped" else base.label,
+            label=self.source.opposite(base.gold) if self.direction == "flipped" else base.label,
             groups={**base.groups, part: content_id(text)},
         )
         return [Changed(example, variant="; ".join(map(str, edits)), clusters=(uid, self.source.cluster(uid)))]

@@ -82,7 +82,8 @@ def numbers(claim: Claim, flip: bool, rng: np.random.Generator, half_or_double: 
 
 def _flipping(claim: Claim, number: Number) -> list[Decimal]:
     """Half and double of a number; of a governed one, that which says more than before."""
-    left, right = claim.text[: number.start], claim.text[number.end :]
+    left = claim.text[: number.start]
+    right = claim.text[number.end :]
     if number.value < 2 or OR_SO.search(claim.text) or GAMES.match(right) or AND_MORE.match(right):
         return []
     if not number.governor and BOUNDED.search(left):
@@ -138,7 +139,9 @@ def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.rand
     if date.unit == "season":
         old = claim.text[date.start : date.end]
         new = SEASONS[old.lower()]
-        return (new.capitalize() if old[0].isupper() else new) if flip else None
+        if not flip:
+            return None
+        return new.capitalize() if old[0].isupper() else new
     if date.unit == "month":
         tabled = _months(content)
         others = sorted(set(range(12)) - tabled - _months(claim.text))
@@ -155,7 +158,8 @@ def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
     for first, last, short in SPAN.findall(content):
         end = int(last or first[:2] + short) if last or short else LATEST
         tabled.update(range(int(first), end + 1))
-    length, once = (10 if date.unit == "decade" else 1), ONCE.search(claim.text)
+    length = 10 if date.unit == "decade" else 1
+    once = ONCE.search(claim.text)
     near = range(date.value - FARTHEST, date.value + FARTHEST + 1, length)
     return [
         year
@@ -166,7 +170,9 @@ def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
 
 
 def _as_date(value: int, date: Date) -> str | None:
-    return None if value <= 1000 else f"{value}s" if date.unit == "decade" else str(value)
+    if value <= 1000:
+        return None
+    return f"{value}s" if date.unit == "decade" else str(value)
 
 
 def _opposite(claim: Claim, governor: str, start: int) -> list[Edits]:
@@ -191,7 +197,7 @@ def directly(text: str, start: int) -> bool:
 def _half_and_double(value: Decimal) -> list[Decimal]:
     """Half where that is above 1 and has no more decimals, and double."""
     half = value / 2
-    exact = half == half.quantize(value) if value.as_tuple().exponent < 0 else half == half.to_integral_value()
+    exact = half == half.quantize(value) if int(value.as_tuple().exponent) < 0 else half == half.to_integral_value()
     return ([half] if exact and half > 1 else []) + [value * 2]
 
 
@@ -200,7 +206,10 @@ def _moved(value: Decimal, direction: str, rng: np.random.Generator) -> Decimal 
     exponent = int(value.normalize().as_tuple().exponent)
     step = Decimal(1).scaleb(min(exponent, value.adjusted() - 1) if value.adjusted() > 0 or exponent < 0 else exponent)
     count = int(value / step)
-    low, high = (-(-count // 2), count - 1) if direction == DECREASE else (count + 1, 2 * count)
+    if direction == DECREASE:
+        low, high = -(-count // 2), count - 1
+    else:
+        low, high = count + 1, 2 * count
     low = max(low, 1 if exponent < 0 else int(-(-2 // step)))
     return int(rng.integers(low, high + 1)) * step if low <= high else None
 

@@ -30,7 +30,9 @@ WORDS = word_lists(__file__)
 WEAKER: dict[str, str] = WORDS["weaker"]
 STRONGER: dict[str, str] = WORDS["stronger"]
 NONE: dict[str, str] = WORDS["none"]
-NO_COUNT, PLURAL, NO_PLURAL = (frozenset(WORDS[name]) for name in ("no_count", "plural", "no_plural"))
+NO_COUNT = frozenset(WORDS["no_count"])
+PLURAL = frozenset(WORDS["plural"])
+NO_PLURAL = frozenset(WORDS["no_plural"])
 TIME = re.compile(r"(?:year|month|week|day|decade|century|centurie|hour|minute|time)s?")
 
 Rule = Callable[[Claim, bool, np.random.Generator], list[Edits]]
@@ -41,7 +43,9 @@ def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 
     Preserved: "was not" becomes "wasn't", or the other way round.
     """
-    text, negations, changes = claim.text, claim.found.negations, []
+    text = claim.text
+    negations = claim.found.negations
+    changes: list[Edits] = []
     if not flip:
         for m in NEGATED.finditer(text):
             new = m[1] + ("n't" if m[2] == " not" else " not")
@@ -65,8 +69,9 @@ def quantifiers(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edit
         return []
     if flip and len(claim.found.quantifiers) > 1:  # "some nations sent several athletes"
         return []
-    scale = NONE if flip else WEAKER if claim.entailed else STRONGER
-    changes = []
+    kept = WEAKER if claim.entailed else STRONGER
+    scale = NONE if flip else kept
+    changes: list[Edits] = []
     for start, end, word in claim.found.quantifiers:
         new = scale.get(word)
         if new and claim.free(start, end) and _quantifies(claim.text, start, end, word):
@@ -87,8 +92,9 @@ RULES: dict[str, Rule] = {
 
 def _quantifies(text: str, start: int, end: int, word: str) -> bool:
     """Whether these words stand for how many, and not in "of all time", "as many as", "the most awards"."""
-    previous, following = before(text, start), re.match(r"\s+([\w-]+)", text[end:])
-    following = following[1].lower() if following else ""
+    previous = before(text, start)
+    next_word = re.match(r"\s+([\w-]+)", text[end:])
+    following = next_word[1].lower() if next_word else ""
     if previous in NO_COUNT or TIME.fullmatch(following) or (word == "most" and previous):
         return False
     if word in PLURAL:

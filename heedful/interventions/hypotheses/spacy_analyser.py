@@ -93,7 +93,8 @@ def _verb(doc: Any) -> Verb | None:
         return None
     auxiliaries = [child for child in children if child.dep_ in ("aux", "auxpass") and child.i < root.i]
     verb = auxiliaries[0] if auxiliaries else root
-    word, span = verb.text.lower(), (verb.idx, verb.idx + len(verb))
+    word = verb.text.lower()
+    span = (verb.idx, verb.idx + len(verb))
     if word in PLAIN and (auxiliaries or verb.lemma_ == "be"):
         return Verb(*span, f"{verb.text} not")
     if auxiliaries or verb.tag_ not in DO or verb.pos_ not in ("VERB", "AUX"):

@@ -52,8 +52,10 @@ def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
     sizes = np.arange(1, n // 2 + 1)
     kernel = np.where(2 * sizes < n, 2.0, 1.0) / (sizes * (n - sizes))  # of a size and its complement together
     kernel /= kernel.sum()
-    counts, left = [_pairs_of(n, size) for size in sizes.tolist()], budget // 2
-    complete, whole = left >= sum(counts), 0
+    counts = [_pairs_of(n, size) for size in sizes.tolist()]
+    left = budget // 2
+    complete = left >= sum(counts)
+    whole = 0
     while whole < len(sizes) and counts[whole] <= left:
         expected = left * kernel[whole] / kernel[whole:].sum()
         if not complete and whole and expected < counts[whole]:
@@ -67,7 +69,8 @@ def coalitions(n: int, budget: int, rng: np.random.Generator) -> Coalitions:
     if left and not complete:
         rest = kernel[whole:].sum()
         drawn, times = _drawn_pairs(n, rng.choice(sizes[whole:], size=left, p=kernel[whole:] / rest), rng)
-        half, draws = np.concatenate([half, drawn]), np.concatenate([draws, times])
+        half = np.concatenate([half, drawn])
+        draws = np.concatenate([draws, times])
         weights = np.concatenate([weights, rest * times / left])
     return Coalitions(half, weights, draws, complete)
 

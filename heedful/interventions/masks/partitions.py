@@ -63,5 +63,6 @@ def _features(start: int, stop: int) -> Node:
 def _joined(nodes: Sequence[Node]) -> Node:
     if len(nodes) == 1:
         return nodes[0]
-    left, right = _joined(nodes[: len(nodes) // 2]), _joined(nodes[len(nodes) // 2 :])
+    left = _joined(nodes[: len(nodes) // 2])
+    right = _joined(nodes[len(nodes) // 2 :])
     return Node(left.start, right.stop, (left, right))

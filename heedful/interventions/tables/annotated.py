@@ -39,5 +39,6 @@ class Annotated(EachExample):
         flipped = example.label != pool.value("label", pool.position(uid))
         if flipped != (self.expectation == "change"):
             return []
-        partner, table = example.meta["modified"], example.meta["table"]
+        partner = example.meta["modified"]
+        table = example.meta["table"]
         return [Changed(example, partner=partner, clusters=(uid, f"table {table}"))]

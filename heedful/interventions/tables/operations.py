@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heedful.records import Examples, HeedfulError, Table
+from heedful.records.example import as_table, as_text
 from heedful.records.parts.table import Row
 
 WORD = re.compile(r"\w+")
@@ -84,14 +85,16 @@ class _Lots:
         self._items: dict[Hashable, list[Any]] = {}
         self._ranges: dict[Hashable, dict[str, tuple[int, int]]] = {}
         for group, by_name in groups.items():
-            flat, ranges = self._items.setdefault(group, []), self._ranges.setdefault(group, {})
+            flat = self._items.setdefault(group, [])
+            ranges = self._ranges.setdefault(group, {})
             for name in sorted(by_name):
                 ranges[name] = len(flat), len(flat) + len(by_name[name])
                 flat += by_name[name]
 
     def draw(self, group: Hashable, taken: Iterable[str], rng: np.random.Generator) -> Any | None:
         """An item, or None where all names are taken."""
-        items, ranges = self._items.get(group, []), self._ranges.get(group, {})
+        items = self._items.get(group, [])
+        ranges = self._ranges.get(group, {})
         skipped = sorted(ranges[name] for name in set(taken) if name in ranges)
         left = len(items) - sum(stop - start for start, stop in skipped)
         if not left:
@@ -129,26 +132,29 @@ class Donors:
         if part not in pool.tables:
             raise HeedfulError(f"The part {part} is no table.")
         self._name = table_column(pool, part)
-        ids = list(pool.column(self._name))
-        kinds = list(pool.column("meta.category")) if "category" in pool.meta else [None] * len(ids)
+        ids = pool.table[self._name].to_pylist()
+        kinds = pool.table["meta.category"].to_pylist() if "category" in pool.meta else [None] * len(ids)
         first: dict[str, int] = {}
         for i in pool.uid_order.tolist():
             first.setdefault(ids[i], i)
         self._kind = {table: kinds[i] or None for table, i in first.items()}  # None: not known
-        self._own = {table: pool.value(f"parts.{part}", i) for table, i in first.items()}
-        uids, everyone = {table: pool.uid(i) for table, i in first.items()}, None in self._kind.values()
+        self._own = {table: as_table(pool.part(part, i)) for table, i in first.items()}
+        uids = {table: pool.uid(i) for table, i in first.items()}
+        everyone = None in self._kind.values()
         rows, values = [], []
         for table in first:  # in the order of uids
             for row in self._own[table].rows:
-                key, loan = same_key(row[0]), Loan(row, uids[table])
+                key = same_key(row[0])
+                loan = Loan(row, uids[table])
                 groups = {self._kind[table]} | ({None} if everyone else set())
                 rows += [(group, key, loan) for group in groups]
                 values += [(key, same_value(v), Loan(v, uids[table])) for v in dict.fromkeys(row[1]) if v.strip()]
-        self._rows, self._values = _Lots(rows), _Lots(values)
+        self._rows = _Lots(rows)
+        self._values = _Lots(values)
 
     def table_id(self, pool: Examples, i: int) -> str:
         """Which table the example at a position has."""
-        return pool.value(self._name, i)
+        return as_text(pool.value(self._name, i))
 
     def row(self, table: str, keys: Collection[str], rng: np.random.Generator) -> Loan | None:
         """A row of another table of the same category (of any, where it is not known), uniformly over their rows.

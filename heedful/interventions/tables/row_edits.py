@@ -12,6 +12,7 @@ from heedful.interventions.tables import operations as tables
 from heedful.interventions.tables.allowed_transitions import key_of, steps
 from heedful.interventions.tables.operations import Donors
 from heedful.records import Changed, Examples, Table, generator
+from heedful.records.example import as_table
 from heedful.records.pool.contents import content_id
 
 
@@ -104,9 +105,10 @@ class RowEdits(EachExample):
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         i = pool.position(uid)
-        example, table_id = pool[i], self.donors.table_id(pool, i)
+        example = pool[i]
+        table_id = self.donors.table_id(pool, i)
         changed = []
-        for edited in self._edits(example.parts[self.part], table_id, (seed, uid, draw)):
+        for edited in self._edits(as_table(example.parts[self.part]), table_id, (seed, uid, draw)):
             table = edited.table
             of_rows = [operation for operation in self.operations if operation != "permute"]
             changed.append(
@@ -134,10 +136,10 @@ class RowEdits(EachExample):
         """The edited tables of one draw, in the order of the rows of the table."""
         key = ("rows", "+".join(self.operations), self.version, self.part, *key)
         main = next((k for k, operation in enumerate(self.operations) if operation != "permute"), None)
-        targets: list[str | int | None] = [None]
+        targets = [""]  # of what has no row of its own: permutations and insertions
         if main is not None:
             inserting = self.operations[main] == "insert"
-            targets = [*range(max(1, len(table.rows)))] if inserting else [*table.keys]
+            targets = [""] * max(1, len(table.rows)) if inserting else [*table.keys]
         order: Iterator[int] = iter(range(len(targets)))
         if self.rows_per_table is not None:
             order = iter(generator(*key).permutation(len(targets)).tolist())
@@ -159,24 +161,26 @@ class RowEdits(EachExample):
         table: Table,
         table_id: str,
         main: int | None,
-        target: str | int | None,
+        target: str,
         inserted: list[str],
         rng: np.random.Generator,
     ) -> _Edited | None:
         """The table after all operations, of which the main one has a target; None where one is not possible."""
-        edited: _Edited | None = _Edited(table, table)
+        edited = _Edited(table, table)
         for k, operation in enumerate(self.operations):
             if operation == "insert":
-                edited = self._insert(edited, table_id, inserted if k == main else [], rng)
-                inserted += edited.keys[-1:] if edited is not None and k == main else []
+                after = self._insert(edited, table_id, inserted if k == main else [], rng)
+                inserted += after.keys[-1:] if after is not None and k == main else []
             elif operation == "permute":
-                edited = _permute(edited, rng)
+                after = _permute(edited, rng)
             else:
                 keys = [target] if k == main else rng.permutation(np.array(edited.untouched, dtype=object)).tolist()
                 step = _delete if operation == "delete" else self._update
-                edited = next((e for key in keys if (e := step(edited, table_id, key, rng)) is not None), None)
-            if edited is None:
+                tried = (step(edited, table_id, key, rng) for key in keys)
+                after = next((one for one in tried if one is not None), None)
+            if after is None:
                 return None
+            edited = after
         return edited
 
     def _insert(

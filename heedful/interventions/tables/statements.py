@@ -31,7 +31,7 @@ class Statement:
     uid: str
     table: Table
     hypothesis: str
-    label: str
+    label: str | None
     keys: tuple[str, ...] = ()
 
 

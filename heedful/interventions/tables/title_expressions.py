@@ -18,7 +18,8 @@ from heedful.records import Table
 from heedful.records.word_lists import word_lists
 
 WORDS = word_lists(__file__)
-PERSON_KEYS, SUFFIXES = frozenset(WORDS["person_keys"]), frozenset(WORDS["suffixes"])
+PERSON_KEYS = frozenset(WORDS["person_keys"])
+SUFFIXES = frozenset(WORDS["suffixes"])
 
 
 class Mention(NamedTuple):

@@ -13,6 +13,7 @@ from heedful.interventions.hypotheses.perturb import Source
 from heedful.interventions.tables.statements import SCORED, Statement, alike, move_title, why_not
 from heedful.interventions.tables.title_expressions import title_forms
 from heedful.records import Changed, Examples, Table, generator
+from heedful.records.example import Part, as_table, as_text
 from heedful.records.pool.contents import content_id
 
 
@@ -63,11 +64,16 @@ class SwapTitle(EachExample):
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
         if self.why_not(uid):
             return []
-        statement, base = self._statement(uid), pool[uid]
+        statement = self._statement(uid)
+        base = pool[uid]
         lenders = self._lenders(statement.table)
         lender = lenders[int(generator(seed, self.name, self.version, uid, draw).integers(len(lenders)))]
         moved = move_title(statement, lender.table)
-        new = {self.source.table: moved.statement.table, self.source.hypothesis: moved.statement.hypothesis}
+        assert moved is not None, "there is no reason against any of the lenders"
+        new: dict[str, Part] = {
+            self.source.table: moved.statement.table,
+            self.source.hypothesis: moved.statement.hypothesis,
+        }
         example = replace(
             base,
             parts={part: new.get(part, old) for part, old in base.parts.items()},
@@ -78,13 +84,15 @@ class SwapTitle(EachExample):
 
     def _statement(self, uid: str) -> Statement:
         example = self.source.pool[uid]
-        return Statement(uid, example.parts[self.source.table], example.parts[self.source.hypothesis], example.label)
+        table = as_table(example.parts[self.source.table])
+        return Statement(uid, table, as_text(example.parts[self.source.hypothesis]), example.label)
 
     @cached_property
     def _tables(self) -> list[Lender]:
         """The different tables of the pool by ascending uid."""
-        pool, column = self.source.pool, f"parts.{self.source.table}"
-        tables = list(pool.column(column))
+        pool = self.source.pool
+        column = f"parts.{self.source.table}"
+        tables = [as_table(table) for table in pool.column(column)]
         first: dict[Table, str] = {}
         for i in pool.uid_order.tolist():
             first.setdefault(tables[i], pool.uid(i))

@@ -11,6 +11,7 @@ from heedful.interventions.base import EachExample, Expectation
 from heedful.interventions.tables.operations import table_column
 from heedful.interventions.tables.statements import Statement, move_values, why_not
 from heedful.records import Changed, Examples, Table, generator
+from heedful.records.example import Part, as_table, as_text
 from heedful.records.pool.contents import content_id
 
 
@@ -49,7 +50,7 @@ class SwapValues(EachExample):
     def _tables(self) -> list[tuple[str, Table]]:
         """(uid, table) of the different tables, by the first uid of each."""
         first: dict[Table, str] = {}
-        for i, table in enumerate(self.lenders.column(f"parts.{self.part}")):
+        for i, table in enumerate(map(as_table, self.lenders.column(f"parts.{self.part}"))):
             uid = self.lenders.uid(i)
             first[table] = min(first.get(table, uid), uid)
         return sorted((uid, table) for table, uid in first.items())
@@ -65,18 +66,20 @@ class SwapValues(EachExample):
 
     def _statement(self, pool: Examples, uid: str) -> Statement:
         base = pool[uid]
-        table = base.parts[self.part]
+        table = as_table(base.parts[self.part])
         keys = tuple(key for key in table.keys if key in self.relevant[uid])
-        return Statement(uid, table, base.parts[self.hypothesis], base.label, keys)
+        return Statement(uid, table, as_text(base.parts[self.hypothesis]), base.label, keys)
 
     def apply(self, pool: Examples, uid: str, draw: int, seed: int) -> list[Changed]:
-        base, statement = pool[uid], self._statement(pool, uid)
+        base = pool[uid]
+        statement = self._statement(pool, uid)
         possible = [lender for lender in self._tables if not why_not(statement, lender[1], "values")]
         if not possible:
             return []
         partner, other = possible[int(generator(seed, self.name, self.version, uid, draw).integers(len(possible)))]
         moved = move_values(statement, other)
-        new = {self.part: moved.statement.table, self.hypothesis: moved.statement.hypothesis}
+        assert moved is not None, "there is no reason against those that are possible"
+        new: dict[str, Part] = {self.part: moved.statement.table, self.hypothesis: moved.statement.hypothesis}
         groups = {**base.groups, **{part: content_id(value) for part, value in new.items()}}
         cluster = f"table {pool.value(table_column(pool, self.part), pool.position(uid))}"
         example = replace(base, parts={**base.parts, **new}, groups=groups)

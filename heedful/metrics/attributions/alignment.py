@@ -31,11 +31,14 @@ def _aligned(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[tuple[int, int], .
         for j in reversed(range(len(b))):
             skipped = max(longest[i + 1][j], longest[i][j + 1])
             longest[i][j] = longest[i + 1][j + 1] + 1 if a[i] == b[j] else skipped
-    pairs, i, j = [], 0, 0
+    pairs = []
+    i = 0
+    j = 0
     while i < len(a) and j < len(b):
         if a[i] == b[j]:
             pairs.append((i, j))
-            i, j = i + 1, j + 1
+            i += 1
+            j += 1
         elif longest[i + 1][j] >= longest[i][j + 1]:
             i += 1
         else:
@@ -50,7 +53,8 @@ def shared(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.
         >>> [places.tolist() for places in shared(["The", "cat"], ["a", "cat", "the", "the"])]
         [[0, 1], [1, 2, 3]]
     """
-    a, b = ([word.lower() for word in words] for words in (first, second))
+    a = [word.lower() for word in first]
+    b = [word.lower() for word in second]
     return _places(a, range(len(a)), set(b)), _places(b, range(len(b)), set(a))
 
 
@@ -65,7 +69,8 @@ def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np
         >>> [places.tolist() for places in swapped(a, b)]
         [[1, 5], [1, 5]]
     """
-    a, b = ([word.lower() for word in words] for words in (first, second))
+    a = [word.lower() for word in first]
+    b = [word.lower() for word in second]
     pairs = aligned(a, b)
     rests = [sorted(set(range(len(words))) - set(pairs[:, k].tolist())) for k, words in enumerate((a, b))]
     both = {a[i] for i in rests[0]} & {b[j] for j in rests[1]}

@@ -70,7 +70,8 @@ def normalised(of: Attribution) -> Attribution:
     total = sum(float(np.abs(phi).sum()) for phi in (*of.phi.values(), of.separator_phi))
     if not total:
         return of
-    phi, errors = ({part: own / total for part, own in numbers.items()} for numbers in (of.phi, of.errors))
+    phi = {part: own / total for part, own in of.phi.items()}
+    errors = {part: own / total for part, own in of.errors.items()}
     return replace(of, phi=phi, errors=errors, separator_phi=of.separator_phi / total)
 
 
@@ -89,7 +90,8 @@ def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
         places.setdefault(key, []).append(row)
     for (uid, method, variant), several in places.items():
         of = np.array(several)
-        first, segments = several[0], {part: of[columns["part"][of] == part] for part in (*context.parts, SEPARATOR)}
+        first = several[0]
+        segments = {part: of[columns["part"][of] == part] for part in (*context.parts, SEPARATOR)}
         between = segments[SEPARATOR]
         yield Attribution(
             uid,
@@ -102,6 +104,8 @@ def attributions(rows: pa.Table, context: Context) -> Iterator[Attribution]:
             {part: numbers["error"][segments[part]] for part in context.parts},
             columns["word"][between].tolist(),
             numbers["phi"][between],
-            *(float(numbers[name][first]) for name in ("full", "nothing", "delta")),
+            float(numbers["full"][first]),
+            float(numbers["nothing"][first]),
+            float(numbers["delta"][first]),
             dict(text.split("=", 1) for text in slices[first].as_py()),
         )

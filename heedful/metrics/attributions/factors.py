@@ -105,7 +105,8 @@ def control_words(premise: Sequence[str], subcase: str) -> np.ndarray | None:
     kind = CONTROL["subcases"].get(subcase)
     if kind is None:
         return None
-    lower, table = [word.lower() for word in premise], CONTROL["kinds"][kind]
+    lower = [word.lower() for word in premise]
+    table = CONTROL["kinds"][kind]
     starts = range(1 if table["place"] == "start" else len(lower))
     for expression in sorted((text.split() for text in table["words"]), key=len, reverse=True):
         for start in starts:
@@ -123,9 +124,12 @@ def const(of: Attribution) -> float | None:
         ...                     subcase="cn_embedded_under_if")), 6)
         0.3
     """
-    if (both := sides(of)) is None or (places := control_words(both[0][0], of.meta.get(SUBCASE, ""))) is None:
+    both = sides(of)
+    if both is None:
         return None
-    return float(both[0][1][places].mean())
+    (words, phi), _ = both
+    places = control_words(words, of.meta.get(SUBCASE, ""))
+    return None if places is None else float(phi[places].mean())
 
 
 def has_swapped_words(of: Attribution) -> bool | None:
@@ -162,7 +166,9 @@ def swap_max_diff(of: Attribution) -> float | None:
     if (both := sides(of)) is None:
         return None
     (a, phi_a), (b, phi_b) = both
-    of_a, of_b = (phi[places] for phi, places in zip((phi_a, phi_b), swapped(a, b), strict=True))
+    in_a, in_b = swapped(a, b)
+    of_a = phi_a[in_a]
+    of_b = phi_b[in_b]
     return float(of_a[np.abs(of_a).argmax()] - of_b[np.abs(of_b).argmax()]) if len(of_a) else 0.0
 
 
@@ -212,7 +218,8 @@ def around_target(of: Attribution, feature: str) -> float | None:
     data = of.uid.partition("/")[0]
     if feature not in data and any(other in data for other in FEATURES):
         return None
-    text, phi = of.meta.get(TARGET, ""), next(iter(of.phi.values()))
+    text = of.meta.get(TARGET, "")
+    phi = next(iter(of.phi.values()))
     if not text.isdecimal() or int(text) >= len(phi):
         return None
     target = int(text)

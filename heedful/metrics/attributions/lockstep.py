@@ -51,7 +51,9 @@ class _Running:
     """A method at work on one game."""
 
     def __init__(self, game: int, rounds: Rounds) -> None:
-        self.game, self.rounds, self.asked = game, rounds, 0
+        self.game = game
+        self.rounds = rounds
+        self.asked = 0
         self.solution: Solution | None = None
         self.masks = np.zeros((0, 0), dtype=bool)
         self.go_on(None)
@@ -59,10 +61,17 @@ class _Running:
     def go_on(self, values: np.ndarray | None) -> None:
         """Give the values of the masks of the last round, and take the masks of the next."""
         try:
-            self.masks = self.rounds.send(values)
+            self.masks = next(self.rounds) if values is None else self.rounds.send(values)
             self.asked += len(self.masks)
         except StopIteration as stop:
-            self.solution = Solution(*stop.value, self.asked)
+            phi, error = stop.value
+            self.solution = Solution(phi, error, self.asked)
+
+    @property
+    def solved(self) -> Solution:
+        """The solution, once no round is left."""
+        assert self.solution is not None
+        return self.solution
 
     @property
     def keys(self) -> list[bytes]:
@@ -101,7 +110,7 @@ def solve(
         _learn(asked, known, max(sum(game.segments) for game in games), value)
         for one, keys in asked:
             one.go_on(np.array([known[one.game][key] for key in keys], dtype=np.float64))
-    return {name: [one.solution for one in several] for name, several in running.items()}
+    return {name: [one.solved for one in several] for name, several in running.items()}
 
 
 def _learn(

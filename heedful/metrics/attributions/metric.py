@@ -13,6 +13,7 @@ from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.statistics.bootstrap import measured, ratio, resample, sums_of
 from heedful.metrics.statistics.clusters import few_among
 from heedful.records import Context, Line, Measurement, MetricName, Shown
+from heedful.records.numbers.display import Unit
 from heedful.records.rows import cluster_of
 
 FAMILY = "attributions"
@@ -76,9 +77,11 @@ def _means(
     summed = []
     for statistic, column in columns.items():
         summed += [np.where(defined[statistic], column, 0.0), defined[statistic].astype(np.float64)]
-    resampled, numbers = resample(sums_of(summed, clusters), key), {}
+    resampled = resample(sums_of(summed, clusters), key)
+    numbers = {}
     for k, (statistic, column) in enumerate(columns.items()):
-        of, here = ratio(resampled[:, 2 * k : 2 * k + 2]), defined[statistic]
+        of = ratio(resampled[:, 2 * k : 2 * k + 2])
+        here = defined[statistic]
         full = name._replace(statistic=statistic)
         numbers[full] = measured(float(column[here].mean()), int(here.sum()), of, flags)
     return numbers
@@ -87,7 +90,7 @@ def _means(
 def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
     """Show each method as a heading with its numbers below: phi of probabilities and shares in percent."""
     lines: list[Line] = []
-    unit = "percent" if context.own.get("scale", PROBABILITY) == PROBABILITY else "ratio"
+    unit: Unit = "percent" if context.own.get("scale", PROBABILITY) == PROBABILITY else "ratio"
     for name in numbers:
         if not any(line.metric == str(name._replace(statistic="")) for line in lines):
             lines.append(_heading(name, numbers, counts.get(f"{name.part}_scarce", 0)))

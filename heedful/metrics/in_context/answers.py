@@ -12,9 +12,12 @@ from heedful.records import NO_LABEL, SPAN, Context
 from heedful.records.answers import NO_ANSWER
 from heedful.records.rows import BASE, cluster_of, codes, probabilities, select, strings
 
-WORTH, ABOVE, INVALID, SCORED, SCORED_ABOVE, AGREEMENT = (
-    "worth", "above", "invalid", "scored", "scored_above", "agreement",
-)  # fmt: skip
+WORTH = "worth"
+ABOVE = "above"
+INVALID = "invalid"
+SCORED = "scored"
+SCORED_ABOVE = "scored_above"
+AGREEMENT = "agreement"
 
 
 @dataclass(frozen=True)
@@ -74,8 +77,10 @@ def answers(rows: pa.Table, context: Context) -> Answers:
         context: Of the rows.
     """
     base = select(rows, intervention=BASE)
-    gold, y = strings(base, "gold"), strings(base, "y")
-    is_span, cluster = context.kind is SPAN, cluster_of(base)
+    gold = strings(base, "gold")
+    y = strings(base, "y")
+    is_span = context.kind is SPAN
+    cluster = cluster_of(base)
     worth = context.kind.scores(y, gold)
     best = context.kind.scores([NO_ANSWER] * len(gold), gold) if is_span else _majority(base)
     columns = {WORTH: worth, ABOVE: worth - best, INVALID: y == (NO_ANSWER if is_span else NO_LABEL)}

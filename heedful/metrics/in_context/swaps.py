@@ -10,7 +10,10 @@ from heedful.records import NO_LABEL, SPAN, Context
 from heedful.records.answers import NO_ANSWER
 from heedful.records.rows import BASE, cluster_of, runs, same, strings, where
 
-ATTENTIVENESS, WITH_INVALID, TO_DEFAULT, KEPT = "attentiveness", "with_invalid", "to_default", "kept"
+ATTENTIVENESS = "attentiveness"
+WITH_INVALID = "with_invalid"
+TO_DEFAULT = "to_default"
+KEPT = "kept"
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,10 @@ def swaps(rows: pa.Table, part: str, context: Context) -> dict[str, Swaps]:
         ``own["distractors"]``, it is ``kept`` alone, as :func:`heedful.metrics.attentiveness.kept_answers` has it: the
         share of all examples whose answer stays.
     """
-    cluster, swapped = cluster_of(rows), where(rows, intervention="swap", part=part)
-    uid, draw = runs(rows, "uid"), rows["draw"].to_numpy()
+    cluster = cluster_of(rows)
+    swapped = where(rows, intervention="swap", part=part)
+    uid = runs(rows, "uid")
+    draw = rows["draw"].to_numpy()
     clusters = int(cluster[where(rows, intervention=BASE)].max()) + 1
 
     def count(hit: np.ndarray, kept: np.ndarray) -> Swaps:
@@ -65,7 +70,9 @@ def swaps(rows: pa.Table, part: str, context: Context) -> dict[str, Swaps]:
         return {KEPT: count(np.array(stays, dtype=bool), swapped)}
     if context.kind is SPAN:
         return {ATTENTIVENESS: count(where(rows, y2=NO_ANSWER), swapped & ~where(rows, y=NO_ANSWER))}
-    is_label, changed, default = ~where(rows, y=NO_LABEL), ~same(rows, "y", "y2"), context.default_label
+    is_label = ~where(rows, y=NO_LABEL)
+    changed = ~same(rows, "y", "y2")
+    default = context.default_label
     is_other = np.ones_like(is_label) if default is None else ~where(rows, y=default)
     found = {
         ATTENTIVENESS: count(changed, swapped & is_label & is_other),

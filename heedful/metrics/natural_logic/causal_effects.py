@@ -20,6 +20,7 @@ from heedful.metrics.statistics.clusters import few_of
 from heedful.metrics.statistics.majority import majority_flag
 from heedful.metrics.statistics.multiway import PER_BASE, Crossed, resample
 from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Section, Shown
+from heedful.records.numbers.display import Unit
 from heedful.records.rows import BASE, select, sliced, where
 
 NATURAL_LOGIC, ACCURACY, MAJORITY = "natural_logic", "accuracy", "accuracy/majority"
@@ -43,7 +44,8 @@ BELOW = {MAJORITY: "majority"} | {  # a headline; other rules and naive interval
 
 def _values(rows: pa.Table, labels: Sequence[str]) -> dict[str, np.ndarray]:
     """The values that each of ``MEANS`` averages: float64 [pairs]."""
-    gold, entail = gold_entailed(rows), entailment_at(labels)
+    gold = gold_entailed(rows)
+    entail = entailment_at(labels)
     after = entailed(rows, labels, "y2")
     changed = entailed(rows, labels) != after
     moved = probabilities_of(rows, labels, "p2") - probabilities_of(rows, labels, "p")
@@ -96,7 +98,9 @@ def _per_base(base: np.ndarray, hit: np.ndarray) -> float:
 
 def _effect(pairs: Crossed, resampled: dict[str, np.ndarray], key: Key) -> dict[str, Measurement]:
     """The measurements of one set, by what their names end with."""
-    hit, n, flags = pairs.values[""], len(np.unique(pairs.base)), _few(pairs)
+    hit = pairs.values[""]
+    n = len(np.unique(pairs.base))
+    flags = _few(pairs)
     found = {name: measured(float(v.mean()), n, resampled[name], flags) for name, v in pairs.values.items()}
     found["naive"] = replace(share(hit, (*key, "naive"), flags=(CLUSTERS_IGNORED,)), n=n)
     found["per_seed"] = measured(_per_base(pairs.base, hit), n, resampled[PER_BASE], flags)
@@ -127,8 +131,10 @@ def _compared(sets: dict[str, Crossed], resampled: dict[str, dict[str, np.ndarra
     if empty:
         undefined = Measurement(None, n, reason="without pairs there is no " + " and no ".join(map(str.upper, empty)))
         return {"delta": undefined, "ratio": undefined}
-    tce, dce = (float(sets[effect].values[""].mean()) for effect in ("tce", "dce"))
-    tces, dces = (resampled[effect][""] for effect in ("tce", "dce"))
+    tce = float(sets["tce"].values[""].mean())
+    dce = float(sets["dce"].values[""].mean())
+    tces = resampled["tce"][""]
+    dces = resampled["dce"][""]
     either = np.isnan(tces) | np.isnan(dces)
     ratios = np.divide(tces, dces, out=np.where(either, np.nan, np.inf), where=dces > 0)
     flags = tuple(dict.fromkeys(flag for pairs in sets.values() for flag in _few(pairs)))
@@ -137,9 +143,13 @@ def _compared(sets: dict[str, Crossed], resampled: dict[str, dict[str, np.ndarra
 
 def _changes(rows: pa.Table, of: MetricName, labels: Sequence[str], seed: int) -> Numbers:
     """All measurements of one kind of change, the part of the name."""
-    rows, key = select(rows, part=of.part), (seed, str(of))
-    base, (held, partner) = _numbers(rows["uid"]), _shared(rows)
-    values, groups, sets = _values(rows, labels), _groups(rows), {}
+    rows = select(rows, part=of.part)
+    key = (seed, str(of))
+    base = _numbers(rows["uid"])
+    held, partner = _shared(rows)
+    values = _values(rows, labels)
+    groups = _groups(rows)
+    sets = {}
     for effect, expectation in EXPECTED.items():
         here = where(rows, expectation=expectation)
         present = {group: inside[here] for group, inside in groups.items() if inside[here].any()}
@@ -164,12 +174,16 @@ def _slice_texts(rows: pa.Table, name: str) -> pa.Array:
 
 def _accuracy(rows: pa.Table, labels: Sequence[str], name: MetricName, seed: int) -> Numbers:
     """Two-class accuracy of base rows, by the rule "sum", and the share of the larger class."""
-    n, gold, key = rows.num_rows, gold_entailed(rows), (seed, str(name))
+    n = rows.num_rows
+    gold = gold_entailed(rows)
+    key = (seed, str(name))
     if not n:
         return {name: Measurement(None, 0, reason="no example was predicted")}
-    right, most = (entailed(rows, labels) == gold).astype(np.float64), gold == (gold.mean() >= 0.5)
+    right = (entailed(rows, labels) == gold).astype(np.float64)
+    most = gold == (gold.mean() >= 0.5)
     if all(_has_slice(rows, by) for by in ("context", "pair")):
-        context, pair = (_numbers(pa.chunked_array([_slice_texts(rows, by)])) for by in ("context", "pair"))
+        context = _numbers(pa.chunked_array([_slice_texts(rows, "context")]))
+        pair = _numbers(pa.chunked_array([_slice_texts(rows, "pair")]))
         flags = majority_flag(right, most, context, (seed,))
         (resampled,) = resample([Crossed(context, context, pair, {"": right})], key)
         found = measured(float(right.mean()), n, resampled[""], flags)
@@ -224,20 +238,22 @@ def _score(rows: pa.Table, context: Context) -> Numbers:
 
 def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
     """Accuracy, and the effects with what belongs to each, below a heading that says which pairs were measured."""
-    data, lines = context.own["data"], []
+    data = context.own["data"]
+    lines = []
     heading = f"natural logic: {TITLES.get(data, data)}"
     for name in numbers:
         if name.statistic in HEADLINES and not name.slice:
-            label, unit = (
-                HEADLINES[name.statistic].format(name.part),
-                "ratio" if name.statistic == "ratio" else "percent",
-            )
+            label = HEADLINES[name.statistic].format(name.part)
+            unit: Unit = "ratio" if name.statistic == "ratio" else "percent"
             lines.append(Line(str(name), label, unit=unit, beside=True, section=heading))
         elif name.statistic in BELOW:
             lines.append(Line(str(name), BELOW[name.statistic], level=1, section=heading))
+    asides = ["other rules", "naive intervals"]
     by = sorted(title for by, title in BREAKDOWNS.items() if any(name.by[0] == by for name in numbers))
-    listed = " and ".join(filter(None, [", ".join(by[:-1]), *by[-1:]]))
-    asides = [f"by {listed}"] * bool(by) + ["other rules", "naive intervals"]
+    if len(by) > 1:
+        asides.insert(0, f"by {', '.join(by[:-1])} and {by[-1]}")
+    elif by:
+        asides.insert(0, f"by {by[0]}")
     return Shown(lines, asides, {heading: _section(counts)})
 
 

@@ -37,9 +37,12 @@ def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> 
     of_data = np.array([uid.split("/")[0] for uid in strings(base, "uid")], dtype=object)
     result: Numbers = {}
     for data in sorted(set(of_data)):
-        here, name = of_data == data, MetricName("two_class", data)
-        positive, n = float(gold[here].mean()), int(here.sum())
-        most, of = gold[here] == (positive >= 0.5), cluster[here]  # where the larger class is right
+        here = of_data == data
+        name = MetricName("two_class", data)
+        positive = float(gold[here].mean())
+        n = int(here.sum())
+        most = gold[here] == (positive >= 0.5)  # where the larger class is right
+        of = cluster[here]
         for rule, full in (("sum", name), ("argmax", name._replace(statistic="argmax"))):
             hits = right[rule][here]
             flags = majority_flag(hits, most, of, (seed, data)) + few_among(base, of)

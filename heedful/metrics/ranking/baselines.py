@@ -7,7 +7,11 @@ import numpy as np
 
 from heedful.records import generator
 
-ACC, CONF, CONF_GT, REVERSED, RANDOM = "acc", "conf", "conf_gt", "conf_gt reversed", "random"
+ACC = "acc"
+CONF = "conf"
+CONF_GT = "conf_gt"
+REVERSED = "conf_gt reversed"
+RANDOM = "random"
 
 
 def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.ndarray]:
@@ -23,7 +27,8 @@ def baselines(p: np.ndarray, y: np.ndarray, gold: np.ndarray) -> dict[str, np.nd
     acc = {ACC: (y == gold).astype(np.float64)}
     if not p.shape[1]:
         return acc
-    of_y, of_gold = (np.where(label < 0, np.nan, p.astype(np.float64)[np.arange(len(p)), label]) for label in (y, gold))
+    of_y = np.where(y < 0, np.nan, p.astype(np.float64)[np.arange(len(p)), y])
+    of_gold = np.where(gold < 0, np.nan, p.astype(np.float64)[np.arange(len(p)), gold])
     return acc | {CONF: of_y, CONF_GT: of_gold, REVERSED: -of_gold}
 
 

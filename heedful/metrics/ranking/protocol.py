@@ -56,15 +56,16 @@ def _sums(columns: np.ndarray, samples: np.ndarray) -> np.ndarray:
     return total
 
 
-def ordered_pairs(truth: Sequence[float]) -> np.ndarray:
+def ordered_pairs(truth: Sequence[float] | np.ndarray) -> np.ndarray:
     """The pairs of models whose truth differs, the better one first: int64 [pairs, 2], by the numbers of both.
 
     Example:
         >>> ordered_pairs([0.5, 0.7, 0.5]).tolist()
         [[1, 0], [1, 2]]
     """
-    pairs = [(i, j) if truth[i] > truth[j] else (j, i)
-             for i, j in combinations(range(len(truth)), 2) if truth[i] != truth[j]]  # fmt: skip
+    pairs = [
+        (i, j) if truth[i] > truth[j] else (j, i) for i, j in combinations(range(len(truth)), 2) if truth[i] != truth[j]
+    ]
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
@@ -75,13 +76,15 @@ def successes(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
         scores: float64 [..., models, samples], higher for a model that should be better; nan ties with everything.
         pairs: int64 [pairs, 2], the better one first.
     """
-    better, worse = scores[..., pairs[:, 0], :], scores[..., pairs[:, 1], :]
+    better = scores[..., pairs[:, 0], :]
+    worse = scores[..., pairs[:, 1], :]
     return 0.5 + 0.5 * (better > worse) - 0.5 * (better < worse)
 
 
 def pairwise(scores: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     """The mean of :func:`successes` over samples, float64 [..., pairs], at a tenth of the cost."""
-    better, worse = scores[..., pairs[:, 0], :], scores[..., pairs[:, 1], :]
+    better = scores[..., pairs[:, 0], :]
+    worse = scores[..., pairs[:, 1], :]
     less = (better > worse).view(np.int8) - (better < worse).view(np.int8)
     samples = scores.shape[-1]
     return 0.5 + (less.astype(np.float32) @ np.ones(samples, dtype=np.float32)) / (2.0 * samples)  # exact
@@ -138,7 +141,8 @@ class Ranking:
     def of(cls, scores: np.ndarray, truth: np.ndarray) -> "Ranking":
         """Rank models by scores [models, samples] against their truth [models]."""
         pairs = ordered_pairs(truth)
-        tau, loss = kendall(scores, truth).mean(), regret(scores, truth).mean()
+        tau = kendall(scores, truth).mean()
+        loss = regret(scores, truth).mean()
         return cls(pairs, successes(scores, pairs), float(tau), float(loss))
 
     @property

@@ -38,12 +38,12 @@ class Test(NamedTuple):
     @property
     def is_better_by_samples(self) -> bool:
         """Whether it beats ACC by the paper's test, at 5 %."""
-        return self.own.value > 0 and self.p_samples < 0.05
+        return self.own.value is not None and self.own.value > 0 and self.p_samples < 0.05
 
     @property
     def is_better(self) -> bool:
         """Whether it beats ACC by Heedful's own test with Holm's correction, at 5 %."""
-        return self.own.value > 0 and self.p_holm is not None and self.p_holm < 0.05
+        return self.own.value is not None and self.own.value > 0 and self.p_holm is not None and self.p_holm < 0.05
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ def ranked(
         seed: Keys the samples and the resamples.
         resamples: How many of both examples and models.
     """
-    choices, population = uniforms(n, samples, seed), len(clusters)
+    choices = uniforms(n, samples, seed)
+    population = len(clusters)
     scores = sample_means(np.stack(list(values.values())), drawn(choices, population))
     of_rankers = dict(zip(values, scores, strict=True)) | {RANDOM: random_scores(len(truth), samples, seed)}
     rankings = {name: Ranking.of(each, truth) for name, each in of_rankers.items()}
@@ -105,13 +106,18 @@ def ranked(
 def _tests(
     rankings: Mapping[str, Ranking], again: Mapping[str, np.ndarray], factors: Collection[str], seed: int
 ) -> dict[str, Test]:
-    acc, tests = rankings[ACC], []
+    acc = rankings[ACC]
+    tests = []
+    p_values = []
     for name in factors:
         by_samples, p_samples = over_samples(rankings[name].success, acc.success, (seed, name))
         less = again[name] - again[ACC]
+        assert by_samples.value is not None, "it is a mean over samples, and there are some"
         own = measured(by_samples.value, by_samples.n, less)
-        tests.append(Test(by_samples, p_samples, own, two_sided(less), 1.0))
-    adjusted = holm([test.p for test in tests])
+        p = two_sided(less)
+        p_values.append(p)
+        tests.append(Test(by_samples, p_samples, own, p, 1.0))
+    adjusted = holm(p_values)
     return {name: test._replace(p_holm=p) for name, test, p in zip(factors, tests, adjusted, strict=True)}
 
 

@@ -18,7 +18,8 @@ def holm(p: Sequence[float]) -> list[float]:
         >>> [round(x, 2) for x in holm([0.04, 0.01, 0.03])]
         [0.06, 0.03, 0.06]
     """
-    adjusted, largest = [0.0] * len(p), 0.0
+    adjusted = [0.0] * len(p)
+    largest = 0.0
     for rank, k in enumerate(sorted(range(len(p)), key=lambda k: p[k])):
         largest = max(largest, min(1.0, (len(p) - rank) * p[k]))
         adjusted[k] = largest
@@ -31,7 +32,8 @@ def two_sided(resampled: np.ndarray) -> float:
     Twice the smaller share of resamples on either side of 0, the difference itself counted with them.
     """
     values = resampled[~np.isnan(resampled)]
-    below, above = ((1 + side.sum()) / (1 + len(values)) for side in (values <= 0, values >= 0))
+    below = (1 + (values <= 0).sum()) / (1 + len(values))
+    above = (1 + (values >= 0).sum()) / (1 + len(values))
     return float(min(1.0, 2 * min(below, above)))
 
 
@@ -84,9 +86,11 @@ def over_examples_and_models(
     Returns:
         Ranker to float64 [resamples]; nan where all models that were drawn are the same one, or have the same truth.
     """
-    stacked, pairs = np.stack(list(values.values())), ordered_pairs(truth)
+    stacked = np.stack(list(values.values()))
+    pairs = ordered_pairs(truth)
     members = [np.flatnonzero(clusters == cluster) for cluster in np.unique(clusters)]
-    rng, found = generator("examples and models", *key), np.empty((resamples, len(stacked)))
+    rng = generator("examples and models", *key)
+    found = np.empty((resamples, len(stacked)))
     for r in range(resamples):
         of_clusters = rng.integers(len(members), size=len(members))
         population = np.concatenate([members[cluster] for cluster in of_clusters])

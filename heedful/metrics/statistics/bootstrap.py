@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from heedful.records import Measurement, generator
 
@@ -58,7 +59,8 @@ def resample(sums: np.ndarray, key: Key, resamples: int = RESAMPLES) -> np.ndarr
         float64 [resamples, columns].
     """
     kinds, frequency = distinct(sums)
-    rng, step = generator("bootstrap", *key), max(1, BLOCK // len(kinds))
+    rng = generator("bootstrap", *key)
+    step = max(1, BLOCK // len(kinds))
     sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
     return np.concatenate([rng.multinomial(len(sums), frequency / len(sums), size=n) @ kinds for n in sizes])
 
@@ -104,7 +106,7 @@ def measured(value: float, n: int, resampled: np.ndarray, flags: tuple[str, ...]
 
 
 def estimate(
-    columns: Sequence[np.ndarray],
+    columns: Sequence[ArrayLike],
     clusters: Sequence[str] | np.ndarray | None,
     key: Key,
     n: int,
@@ -126,11 +128,11 @@ def estimate(
         formula: From sums [..., columns] to the number [...]; nan where it is undefined.
         flags: What else a reader must know.
     """
-    columns = [np.asarray(column, dtype=np.float64) for column in columns]
-    value = float(formula(np.stack(columns, axis=1).sum(axis=0)))
+    numbers = [np.asarray(column, dtype=np.float64) for column in columns]
+    value = float(formula(np.stack(numbers, axis=1).sum(axis=0)))
     if np.isnan(value):
         return Measurement(None, n, flags=flags, reason=reason)
-    resampled = formula(resample(sums_of(columns, clusters), key))
+    resampled = formula(resample(sums_of(numbers, clusters), key))
     return measured(value, n, resampled, flags)
 
 

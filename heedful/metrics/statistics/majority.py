@@ -33,7 +33,8 @@ def majority_flag(worth: np.ndarray, best: np.ndarray, clusters: np.ndarray, key
         clusters: The cluster of each example, int [examples].
         key: What the test is for; keys the random numbers.
     """
-    worth, best = np.asarray(worth, dtype=np.float64), np.asarray(best, dtype=np.float64)
+    worth = np.asarray(worth, dtype=np.float64)
+    best = np.asarray(best, dtype=np.float64)
     if not len(worth):
         return (NOT_ABOVE_MAJORITY,)
     is_exact = are_single(clusters) and np.isin(worth, (0, 1)).all() and np.isin(best, (0, 1)).all()

@@ -50,11 +50,13 @@ class _Tables:
 
     def means(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Weighted means [resamples, names] for weights of all held and all partners; nan where no pair has weight."""
-        w, v = w[:, self.held], v[:, self.partners]
+        w = w[:, self.held]
+        v = v[:, self.partners]
         count = v @ self.count.T  # of the pairs of each base
         number = np.einsum("rb,rb->r", w, count)
         sums = [v @ table.T for table in self.sums]
-        main, own = w * sums[0], np.divide(sums[0], count, out=np.zeros_like(count), where=count > 0)
+        main = w * sums[0]
+        own = np.divide(sums[0], count, out=np.zeros_like(count), where=count > 0)
         with np.errstate(invalid="ignore"):  # 0 / 0 is nan
             means = [np.einsum("rb,rb->r", w, s) / number for s in sums]
             groups = (main @ self.member) / ((w * count) @ self.member)
@@ -86,12 +88,14 @@ def resample(sets: Sequence[Crossed], key: Key, resamples: int = RESAMPLES) -> l
         and ``PER_BASE`` (mean over bases of the mean of their own pairs; bases without a drawn pair are left out).
     """
     tables = [_Tables(s) if len(s.base) else None for s in sets]
-    held, partners = (1 + max(int(getattr(s, side).max(initial=-1)) for s in sets) for side in ("held", "partner"))
+    held = 1 + max(int(s.held.max(initial=-1)) for s in sets)
+    partners = 1 + max(int(s.partner.max(initial=-1)) for s in sets)
     if not held:
         return [{} for _ in sets]
     found: list[list[np.ndarray]] = [[] for _ in sets]
     widest = held + partners + max(len(table.held) for table in tables if table is not None)
-    step, rng = max(1, BLOCK // widest), generator("pigeonhole", *key)
+    step = max(1, BLOCK // widest)
+    rng = generator("pigeonhole", *key)
     for start in range(0, resamples, step):
         size = min(step, resamples - start)
         w = rng.multinomial(held, np.full(held, 1 / held), size=size).astype(np.float64)

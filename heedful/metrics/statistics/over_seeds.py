@@ -101,10 +101,15 @@ def over_seeds(
     undefined = int((~defined).sum())
     if not defined.any():
         return OverSeeds(None, 0.0, undefined=undefined, reason=reason)
-    numbers, n = numbers[defined], float(np.mean(np.asarray(examples)[defined]))
+    numbers = numbers[defined]
+    n = float(np.mean(np.asarray(examples)[defined]))
     stds = [std for std, counts in zip(draws, defined, strict=False) if counts and std is not None]
-    ci95, flags = _interval(crossed(sums[defined], key, formula), bounds) if key is not None else (None, ())
-    flags = (*flags, ONE_SEED) if undefined and len(numbers) == 1 else flags
+    ci95 = None
+    flags: tuple[str, ...] = ()
+    if key is not None:
+        ci95, flags = _interval(crossed(sums[defined], key, formula), bounds)
+    if undefined and len(numbers) == 1:
+        flags = (*flags, ONE_SEED)
     return OverSeeds(
         value=float(numbers.mean()),
         n=n,
@@ -135,4 +140,5 @@ def is_above_zero(sums: np.ndarray, key: Key, formula: Formula = ratio) -> bool:
         formula: From sums [..., columns] to the number [...].
     """
     resampled = crossed(sums, key, formula)
-    return bool((1 + (~(resampled > 0)).sum()) / (1 + len(resampled)) < LEVEL)
+    not_above = ~(resampled > 0)  # among them those that are not defined
+    return bool((1 + not_above.sum()) / (1 + len(resampled)) < LEVEL)

@@ -6,8 +6,8 @@ The hypotheses of one table share their error, so the table is the cluster, what
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
+from numpy.typing import ArrayLike
 
 from heedful.metrics.statistics.bootstrap import Formula, Key, estimate, ratio
 from heedful.metrics.statistics.clusters import few_of
@@ -39,7 +39,7 @@ def tables_of(rows: pa.Table, uids: Sequence[str]) -> list[str]:
 
 
 def by_table(
-    columns: Sequence[np.ndarray], table: Sequence[str], key: Key, n: int, reason: str, formula: Formula = ratio
+    columns: Sequence[ArrayLike], table: Sequence[str], key: Key, n: int, reason: str, formula: Formula = ratio
 ) -> Measurement:
     """A number made of sums over pairs, with an interval that resamples tables; a flag is for fewer than 30 of them.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import ArrayLike
 
 from heedful.interventions import DIRECTIONS
 from heedful.interventions.tables.allowed_transitions import LABELS
@@ -117,7 +118,8 @@ def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, 
         they have, of which one each is scored; "neutral", base examples with that gold label; "unchanged", other base
         examples without a challenge example.
     """
-    pairs, base = challenge_pairs(rows, interventions), select(rows, intervention=BASE)
+    pairs = challenge_pairs(rows, interventions)
+    base = select(rows, intervention=BASE)
     table = {pair.uid: pair.table for kind in KINDS for pair in pairs[kind]}
     counts = {"originals": len(table), "tables": len(set(table.values()))}
     counts |= {kind: len(pairs[kind]) for kind in KINDS}
@@ -146,7 +148,8 @@ def subsampled(hits: np.ndarray, key: Key, reason: str) -> Measurement:
     n = len(hits)
     if not n:
         return Measurement(None, 0, flags=(HALF_ERROR,), reason=reason)
-    rng, size = generator("subsamples", *key), max(1, 4 * n // 5)
+    rng = generator("subsamples", *key)
+    size = max(1, 4 * n // 5)
     means = tuple(float(np.mean(hits[rng.permutation(n)[:size]])) for _ in range(SUBSAMPLES))
     std = float(np.std(means, ddof=1))
     return Measurement(float(np.mean(means)), n, SUBSAMPLES, std, per_draw=means, flags=(HALF_ERROR,))
@@ -176,7 +179,8 @@ def challenge(
     Raises:
         HeedfulError: As :func:`challenge_pairs`.
     """
-    pairs, found = challenge_pairs(rows, interventions, seed), {}
+    pairs = challenge_pairs(rows, interventions, seed)
+    found: Numbers = {}
     one_sided = len({pair.label for pair in pairs[FLIPPED]}) == 1
 
     def measure(
@@ -186,8 +190,11 @@ def challenge(
         reason: str,
         minus: Sequence[float] | None = None,
     ) -> None:
-        name, one, table = of._replace(statistic=statistic), np.ones(len(chosen)), [pair.table for pair in chosen]
-        columns, formula = ((values, one), ratio) if minus is None else ((values, one, minus, one), difference)
+        name = of._replace(statistic=statistic)
+        one = np.ones(len(chosen))
+        table = [pair.table for pair in chosen]
+        columns: list[ArrayLike] = [values, one] if minus is None else [values, one, minus, one]
+        formula = ratio if minus is None else difference
         found[name] = by_table(columns, table, (seed, str(name)), len(chosen), reason, formula)
         if one_sided and statistic in (FLIPPED, f"{FLIPPED}/every"):
             found[name] = replace(found[name], flags=(*found[name].flags, ONE_SIDED))
@@ -199,7 +206,8 @@ def challenge(
     chosen = [originals[uid] for uid in sorted(originals)]
     measure(ORIGINAL, [p.original for p in chosen], chosen, "no example has a challenge example")
     for kind in kinds:
-        chosen, reason = pairs[kind], f"no example was changed with its label {kind}"
+        chosen = pairs[kind]
+        reason = f"no example was changed with its label {kind}"
         scored = [p.changed[p.scored] for p in chosen]
         measure(kind, scored, chosen, reason)
         measure(f"{kind}/every", [float(np.mean(p.changed)) for p in chosen], chosen, reason)
@@ -224,7 +232,8 @@ def challenge_lines(
         kinds: Of changes.
         splits: Names of the splits, where they are several.
     """
-    lines, of_splits = [], {f"split={split}": split for split in sorted(splits)}
+    lines = []
+    of_splits = {f"split={split}": split for split in sorted(splits)}
     for statistic in (ORIGINAL, *KINDS):
         total = of._replace(statistic=statistic)
         lines.append(Line(str(total), f"{of.part or of.data}: {statistic}", beside=True))
@@ -252,9 +261,12 @@ def perturbations(kinds: Sequence[str]) -> list[str]:
 
 def _score(rows: pa.Table, context: Context) -> Numbers:
     """Accuracy by hypotheses and by titles: over all, in each of several splits, and for each kind of change."""
-    found, seed, changed = {}, context.seed, context.own["kinds"]
+    found: Numbers = {}
+    seed = context.seed
+    changed = context.own["kinds"]
     splits = {f"split={split}": of_split(rows, split) for split in context.splits}
-    hypotheses, titles = (MetricName(CHALLENGE, context.data, part) for part in (HYPOTHESES, TITLES))
+    hypotheses = MetricName(CHALLENGE, context.data, HYPOTHESES)
+    titles = MetricName(CHALLENGE, context.data, TITLES)
     for slice_, some in {"": rows, **splits}.items():  # each split as if it stood alone
         alone: Numbers = challenge(some, hypotheses, perturbations(changed), seed) if changed else {}
         if context.own["title"]:
@@ -266,7 +278,8 @@ def _score(rows: pa.Table, context: Context) -> Numbers:
 
 
 def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
-    hypotheses, titles = (MetricName(CHALLENGE, context.data, part) for part in (HYPOTHESES, TITLES))
+    hypotheses = MetricName(CHALLENGE, context.data, HYPOTHESES)
+    titles = MetricName(CHALLENGE, context.data, TITLES)
     lines = challenge_lines(numbers, hypotheses, context.own["kinds"], context.splits)
     return Shown([*lines, *challenge_lines(numbers, titles, splits=context.splits)])
 

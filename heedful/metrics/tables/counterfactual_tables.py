@@ -69,14 +69,17 @@ def eight_cells(
         HeedfulError: As :func:`~heedful.metrics.tables.challenge.challenge_pairs`, or the hypothesis-only model did
             not predict an original.
     """
-    pairs, found = challenge_pairs(rows, interventions, seed)[kind], {}
+    pairs = challenge_pairs(rows, interventions, seed)[kind]
+    found = {}
     if missing := next((pair.uid for pair in pairs if pair.uid not in right_alone), None):
         raise HeedfulError(f"The hypothesis-only model did not predict {missing}: evaluate both on the same examples.")
     sides = [(pair.original, pair.changed[pair.scored], right_alone[pair.uid]) for pair in pairs]
     cells = [tuple("right" if side else "wrong" for side in of_pair) for of_pair in sides]
-    table, reason = [pair.table for pair in pairs], f"no example was changed with its label {kind}"
+    table = [pair.table for pair in pairs]
+    reason = f"no example was changed with its label {kind}"
     for cell in CELLS:
-        name, here = _cell(of, kind, cell), [other == cell for other in cells]
+        name = _cell(of, kind, cell)
+        here = [other == cell for other in cells]
         found[name] = by_table((here, np.ones(len(pairs))), table, (seed, str(name)), len(pairs), reason)
     return found
 
@@ -84,7 +87,8 @@ def eight_cells(
 def _score(rows: pa.Table, context: Context) -> Numbers:
     found: Numbers = {}
     for name in context.own["sets"]:
-        of, mine = MetricName(CHALLENGE, set_data(name)), rows_of_set(rows, name)
+        of = MetricName(CHALLENGE, set_data(name))
+        mine = rows_of_set(rows, name)
         found |= challenge(mine, of, set_changes(name), context.seed)
         if context.own["hypothesis_only"] is not None:
             found |= eight_cells(mine, context.own["hypothesis_only"], of, set_changes(name), seed=context.seed)

@@ -47,8 +47,10 @@ class _Pairs:
 
 
 def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pairs:
-    base, deletions = select(rows, intervention=BASE), select(rows, intervention=DELETE, part=part)
-    deleted, used = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    base = select(rows, intervention=BASE)
+    deletions = select(rows, intervention=DELETE, part=part)
+    deleted = defaultdict[str, set[str]](set)
+    used = defaultdict[str, set[str]](set)
     flips = ~same(deletions, "y", "y2")
     for uid, key, flip in zip(strings(deletions, "uid"), strings(deletions, "variant"), flips, strict=True):
         deleted[uid].add(key)
@@ -84,7 +86,8 @@ def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]])
         "pairs" and "tables" that count; then "neutral" (gold), "without_evidence" (no row is marked),
         "without_deletions" (no row was deleted), and "not_predicted" (marked pairs that have no base row).
     """
-    pairs, base = _pairs(rows, part, relevant), set(strings(select(rows, intervention=BASE), "uid"))
+    pairs = _pairs(rows, part, relevant)
+    base = set(strings(select(rows, intervention=BASE), "uid"))
     absent = sum(1 for uid, keys in relevant.items() if keys and uid not in base)
     counted = {"pairs": len(pairs.table), "tables": len(set(pairs.table))}
     return counted | pairs.left_out | {"not_predicted": absent}
@@ -119,17 +122,23 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
     Raises:
         HeedfulError: A row that people marked was not deleted, or a pair does not name its table.
     """
-    pairs, found = _pairs(rows, part, relevant), {}
-    hit, used, marked = pairs.hit, pairs.hit + pairs.extra, pairs.hit + pairs.missed
-    every, correct = np.ones(len(hit)), pairs.correct.astype(np.float64)
+    pairs = _pairs(rows, part, relevant)
+    found = {}
+    hit = pairs.hit
+    used = pairs.hit + pairs.extra
+    marked = pairs.hit + pairs.missed
+    every = np.ones(len(hit))
+    correct = pairs.correct.astype(np.float64)
 
     def measure(statistic: str, total: np.ndarray, count: np.ndarray, reason: str = "") -> None:
-        name, n = MetricName(EVIDENCE, data, statistic=statistic), int((count > 0).sum())
+        name = MetricName(EVIDENCE, data, statistic=statistic)
+        n = int((count > 0).sum())
         if not len(count):
             reason = "no pair that was predicted and changed has rows marked as relevant"
         found[name] = by_table((total, count), pairs.table, (seed, str(name)), n, reason)
 
-    silent, uses = "no deletion of a row flips a prediction", (used > 0).astype(np.float64)
+    silent = "no deletion of a row flips a prediction"
+    uses = (used > 0).astype(np.float64)
     per_pair = np.divide(hit, used, out=np.zeros(len(hit)), where=used > 0)
     measure("precision", hit, used, silent)
     measure("recall", hit, marked)
@@ -137,7 +146,8 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
     measure("macro_precision_or_zero", per_pair, every)
     measure("macro_recall", np.divide(hit, marked, out=np.zeros(len(hit)), where=marked > 0), every)
 
-    none, whole = hit == 0, pairs.missed == 0
+    none = hit == 0
+    whole = pairs.missed == 0
     shares = dict(zip(SHARES, (whole, ~whole & ~none, none, used == 0), strict=True))
     for name, share in shares.items():
         measure(name, share, every)
@@ -152,7 +162,8 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
 
 def _score(rows: pa.Table, context: Context) -> Numbers:
     """Beside evidence, transitions by relevance, and accuracy where the relevant rows come from another table."""
-    of, relevant = context.own["of"], {uid: frozenset(keys) for uid, keys in context.own["relevant"].items()}
+    of = context.own["of"]
+    relevant = {uid: frozenset(keys) for uid, keys in context.own["relevant"].items()}
     found = evidence(rows, of, context.own["table"], relevant, context.seed)
     moved = invalid_transitions(rows, f"{of}-{EVIDENCE}", [DELETE], context.seed)
     found |= {name: m for name, m in moved.items() if name.part != DELETE}  # where the relevance is known

@@ -7,7 +7,7 @@ suffers. Both papers read the outcome off accuracies; the rule of :func:`inocula
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -64,7 +64,8 @@ def _originals(runs: Runs) -> tuple[np.ndarray, np.ndarray, list[str]]:
 def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) -> tuple[np.ndarray, list[str]]:
     """The same of the challenge test."""
     before, after = (challenge_pairs(rows, interventions, seed)[kind] for rows in runs)
-    first, second = ([(pair.uid, pair.which, len(pair.changed)) for pair in pairs] for pairs in (before, after))
+    first = [(pair.uid, pair.which, len(pair.changed)) for pair in before]
+    second = [(pair.uid, pair.which, len(pair.changed)) for pair in after]
     if differ := difference_of(*map(contents, runs)):
         raise _different("challenge", differ)
     if first != second:
@@ -76,7 +77,8 @@ def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) 
 
 def _narrowed(sums: np.ndarray) -> np.ndarray:
     """How much the gap between original and challenge test has become smaller, from all columns."""
-    gap_before, gap_after = (difference(sums[..., [i, 2, i + 3, 5]]) for i in (0, 1))
+    gap_before = difference(sums[..., [0, 2, 3, 5]])
+    gap_after = difference(sums[..., [1, 2, 4, 5]])
     return gap_before - gap_after
 
 
@@ -114,12 +116,14 @@ def inoculation(
     Raises:
         HeedfulError: The examples are not the same before and after, or do not name their tables.
     """
-    (right, decided, table), (other, others) = _originals(original), _challenges(challenge, interventions, kind, seed)
+    right, decided, table = _originals(original)
+    other, others = _challenges(challenge, interventions, kind, seed)
     columns = np.zeros((len(right) + len(other), 9))  # of each test: right before, right after, 1
     columns[: len(right), :3] = np.column_stack([right, np.ones(len(right))])
     columns[: len(right), 3:6] = columns[: len(right), :3] * decided[:, None]
     columns[len(right) :, 6:] = np.column_stack([other, np.ones(len(other))])
-    tables, found = np.array(table + others, dtype=str), {}
+    tables = np.array(table + others, dtype=str)
+    found: Numbers = {}
     n = {"original": len(right), "not_neutral": int(decided.sum()), "challenge": len(other)}
     reasons = {
         "original": "no example was predicted",
@@ -129,9 +133,10 @@ def inoculation(
     reason = next((why for test, why in reasons.items() if not n[test]), "")
 
     def measure(part: str, statistic: str, chosen: Sequence[int], n: int, formula: Formula) -> None:
-        name, here = MetricName(INOCULATION, data, part, statistic), columns[:, chosen]
+        name = MetricName(INOCULATION, data, part, statistic)
+        here = columns[:, chosen]
         kept = here.any(axis=1)  # the examples of the tests in question; their tables are resampled
-        found[name] = by_table(here[kept].T, tables[kept].tolist(), (seed, str(name)), n, reason, formula)
+        found[name] = by_table(list(here[kept].T), tables[kept].tolist(), (seed, str(name)), n, reason, formula)
 
     for i, test in enumerate(n):
         before, after, one = range(3 * i, 3 * i + 3)
@@ -145,9 +150,31 @@ def inoculation(
     return found
 
 
-def _points(m: Measurement) -> str:
-    value, low, high = (100 * x for x in (m.value, *m.ci95))
-    return f"{value:+.1f} points ({low:+.1f} to {high:+.1f})"
+class _Interval(NamedTuple):
+    """A change of accuracy with its 95 % interval, as fractions."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        value, low, high = (100 * x for x in self)
+        return f"{value:+.1f} points ({low:+.1f} to {high:+.1f})"
+
+    @classmethod
+    def of(cls, m: Measurement) -> "_Interval | None":
+        """That of a measurement that has one."""
+        return None if m.value is None or m.ci95 is None else cls(m.value, *m.ci95)
+
+
+def _decisive(m: Measurement, name: str) -> _Interval | str:
+    """The interval of a measurement, or why it decides nothing."""
+    interval = _Interval.of(m)
+    if interval is None:
+        return m.reason or f"{name} has no interval"
+    if {NO_WIDTH, FEW_CLUSTERS} <= set(m.flags):
+        return f"the interval of {name} over few tables has no width"
+    return interval
 
 
 def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, margin: float = MARGIN) -> Outcome:
@@ -170,33 +197,32 @@ def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, marg
         data: The name of the data set that they were given.
         margin: The change of accuracy that counts as none, as a fraction.
     """
-    fields = ("original", "change"), ("gap", "before"), ("challenge", "change"), ("gap", "narrowed")
-    original, gap, challenge, narrowed = (found[MetricName(INOCULATION, data, *two)] for two in fields)
-    small, silent = f"{100 * margin:g} points", "the interval of {} over few tables has no width"
-
-    def unusable(*measurements: tuple[str, Measurement]) -> str | None:
-        for name, m in measurements:
-            if m.ci95 is None:
-                return m.reason
-            if {NO_WIDTH, FEW_CLUSTERS} <= set(m.flags):
-                return silent.format(name)
-        return None
-
-    if why := unusable(("the original test", original)):
-        return Outcome(None, why)
-    said = f"the original test changes by {_points(original)}"
-    if original.ci95[1] < -margin:
-        also = f"; the challenge test by {_points(challenge)}" if challenge.ci95 else ""
+    original = _decisive(found[MetricName(INOCULATION, data, "original", "change")], "the original test")
+    gap = _decisive(found[MetricName(INOCULATION, data, "gap", "before")], "the gap")
+    of_challenge = found[MetricName(INOCULATION, data, "challenge", "change")]
+    challenge = _decisive(of_challenge, "the challenge test")
+    narrowed = _decisive(found[MetricName(INOCULATION, data, "gap", "narrowed")], "what the gap narrows by")
+    small = f"{100 * margin:g} points"
+    if isinstance(original, str):
+        return Outcome(None, original)
+    said = f"the original test changes by {original}"
+    if original.high < -margin:
+        other = _Interval.of(of_challenge)
+        also = f"; the challenge test by {other}" if other else ""
         return Outcome(3, f"{said}, a loss of more than {small}{also}")
-    if original.ci95[0] <= -margin:
+    if original.low <= -margin:
         return Outcome(None, f"{said}, which may or may not be a loss of more than {small}")
-    if why := unusable(("the gap", gap), ("the challenge test", challenge), ("what the gap narrows by", narrowed)):
-        return Outcome(None, why)
-    if gap.ci95[0] <= 0:
-        return Outcome(None, f"{said}; there may have been no gap to close: {_points(gap)}")
-    said += f", the challenge test by {_points(challenge)}"
-    if challenge.ci95[1] < margin:
+    if isinstance(gap, str):
+        return Outcome(None, gap)
+    if isinstance(challenge, str):
+        return Outcome(None, challenge)
+    if isinstance(narrowed, str):
+        return Outcome(None, narrowed)
+    if gap.low <= 0:
+        return Outcome(None, f"{said}; there may have been no gap to close: {gap}")
+    said += f", the challenge test by {challenge}"
+    if challenge.high < margin:
         return Outcome(2, f"{said}, a gain of less than {small}")
-    if challenge.ci95[0] > margin and narrowed.ci95[0] > 0:
-        return Outcome(1, f"{said}, and the gap narrows by {_points(narrowed)}")
-    return Outcome(None, f"{said}, and the gap narrows by {_points(narrowed)}")
+    if challenge.low > margin and narrowed.low > 0:
+        return Outcome(1, f"{said}, and the gap narrows by {narrowed}")
+    return Outcome(None, f"{said}, and the gap narrows by {narrowed}")

@@ -54,13 +54,14 @@ class Changes:
         rows = rows.select(columns).filter(pa.array(where(rows, intervention=operation)))
         self.hypotheses = pc.count_distinct(rows["uid"]).as_py()
         rows = rows.filter(pa.array(~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)))
-        self.before, self.after = (_places(rows, name) for name in ("y", "y2"))
+        self.before = _places(rows, "y")
+        self.after = _places(rows, "y2")
         tables = pa.table({"table": pa.chunked_array([pc.list_element(rows["clusters"].combine_chunks(), 1)])})
         self.table = codes(tables, "table")[0] if rows.num_rows else np.zeros(0, dtype=np.int32)
         self.split = _splits(rows, splits) if splits and rows.num_rows else np.zeros(rows.num_rows, dtype=np.int64)
         at, keys = codes(rows, "allowed")
         known = {name: i for i, name in enumerate(RELEVANCE)}
-        self.relevance = np.array([known.get(key.rpartition("/")[2], -1) for key in keys], dtype=np.int64)[at]
+        self.relevance = np.array([known.get((key or "").rpartition("/")[2], -1) for key in keys], dtype=np.int64)[at]
 
     def matrix(self) -> np.ndarray:
         """How many edited examples of each prediction get each prediction: int64 [before, after]."""
@@ -70,17 +71,22 @@ class Changes:
 
 def _places(rows: pa.Table, name: str) -> np.ndarray:
     at, labels = codes(rows, name)
-    unknown = [label for label in labels if label not in LABELS]
-    if unknown:
-        raise HeedfulError(f"Transitions are known between {', '.join(LABELS)}; a prediction is {unknown[0]!r}.")
-    return np.array([LABELS.index(label) for label in labels], dtype=np.int64)[at]
+    places = []
+    for label in labels:
+        if label not in LABELS:
+            raise HeedfulError(f"Transitions are known between {', '.join(LABELS)}; a prediction is {label!r}.")
+        places.append(LABELS.index(label))
+    return np.array(places, dtype=np.int64)[at]
 
 
 def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
     at, names = sliced(rows, SPLIT)
-    if unknown := [name for name in names if name not in splits]:
-        raise HeedfulError(f"A row is of the split {unknown[0]!r}, which is none of {', '.join(splits)}.")
-    return np.array([list(splits).index(name) for name in names], dtype=np.int64)[at]
+    places = []
+    for name in names:
+        if name not in splits:
+            raise HeedfulError(f"A row is of the split {name!r}, which is none of {', '.join(splits)}.")
+        places.append(splits.index(name))
+    return np.array(places, dtype=np.int64)[at]
 
 
 @dataclass(frozen=True)
@@ -114,7 +120,7 @@ def _shares(changes: Changes, here: np.ndarray, key: str, name: MetricName) -> I
         name: Of the operation.
     """
     of_label = {label: here & (changes.before == b) for b, label in enumerate(LABELS)}
-    rules = {INVALID: "union"}
+    rules: dict[str, Rule] = {INVALID: "union"}
     if transitions(key) != transitions(key, "composed"):
         rules[COMPOSED] = "composed"
     for invalid, rule in rules.items():
@@ -130,7 +136,9 @@ def _shares(changes: Changes, here: np.ndarray, key: str, name: MetricName) -> I
 def _of_split(share: _Share, changes: Changes, split: int, seed: int) -> Measurement:
     """A share within one split, with an interval that resamples tables."""
     mine = share.here & (changes.split == split)
-    hit, before, table = share.hit[mine], changes.before[mine], changes.table[mine]
+    hit = share.hit[mine]
+    before = changes.before[mine]
+    table = changes.table[mine]
     flags = few_of(len(np.unique(table))) if len(table) else ()
     if share.label is not None:
         return share_of(hit, share.key(seed), table, flags, _missing(share.label))
@@ -155,7 +163,8 @@ def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measuremen
     value = float(np.mean([m.value for m in of_split.values()]))
     labels = len(LABELS) if share.label is None else 1
     cell = changes.split[share.here] * labels + (changes.before[share.here] if share.label is None else 0)
-    cells, table = len(of_split) * labels, changes.table[share.here]
+    cells = len(of_split) * labels
+    table = changes.table[share.here]
     averages = _averages(share.hit[share.here], cell, cells, table, share.key(seed))
     return measured(value, n, averages, few_of(len(np.unique(table))))
 
@@ -167,7 +176,8 @@ def _averages(hit: np.ndarray, cell: np.ndarray, cells: int, table: np.ndarray, 
     cell does not come up has no value (nan).
     """
     names, table = np.unique(table, return_inverse=True)
-    n, at = len(names), table * cells + cell
+    n = len(names)
+    at = table * cells + cell
     sums = [np.bincount(at, w, n * cells).reshape(n, cells) for w in (hit, np.ones_like(hit))]
     resampled = resample(np.concatenate(sums, axis=1), key)
     return ratio(resampled.reshape(-1, 2, cells).transpose(0, 2, 1)).mean(axis=1)

@@ -40,5 +40,5 @@ class Context:
     @classmethod
     def of(cls, entry: Mapping[str, Any]) -> "Context":
         """Read what :meth:`as_dict` wrote."""
-        known = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
+        known: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in entry.items()}
         return cls(**known | {"kind": KINDS[entry["kind"]]})

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from heedful.records.numbers.metric_name import MetricName
 
+Unit = Literal["percent", "ratio"]
+
 
 @dataclass(frozen=True)
 class Line:
@@ -28,14 +30,14 @@ class Line:
     metric: str
     label: str
     level: int = 0
-    unit: Literal["percent", "ratio"] = "percent"
+    unit: Unit = "percent"
     beside: bool = False
     section: str = ""
     text: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """As it stands in results.json: without what has its default."""
-        return {f.name: value for f in fields(self) if (value := getattr(self, f.name)) != f.default}
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
 
 
 @dataclass(frozen=True)

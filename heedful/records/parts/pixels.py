@@ -28,7 +28,9 @@ from heedful.records.parts.picture import FORMATS, Picture
 WHITE_IS_ZERO = 0  # of the TIFF tag that says what 0 stands for; Pillow inverts 8 bits itself
 BITS, PHOTOMETRIC = 258, 262  # tags of TIFF
 MARKER = re.compile(rb"\xff+([^\x00\xff])")
-RESTARTS, SCAN, END = range(0xD0, 0xD8), 0xDA, 0xD9  # markers of JPEG
+RESTARTS = range(0xD0, 0xD8)  # markers of JPEG
+SCAN = 0xDA
+END = 0xD9
 FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 PROGRESSIVE = 0xC2
 HUFFMAN = (
@@ -101,14 +103,16 @@ def rgb(picture: Image.Image, tags: Mapping[int, Any] = MappingProxyType({})) ->
 
 
 def _of_floats(values: np.ndarray) -> np.ndarray:
-    low, high = values.min(), values.max()  # NaN if any is
+    low = values.min()  # NaN if any is
+    high = values.max()
     if not (low >= 0 and high <= 1):
         raise UnclearError(f"its floats go from {low:g} to {high:g}, and should go from 0 to 1: save it with 8 bits")
     return np.rint(values * 255).astype(np.uint8)
 
 
 def _of_integers(values: np.ndarray, mode: str, tags: Mapping[int, Any]) -> np.ndarray:
-    low, high = int(values.min()), int(values.max())
+    low = int(values.min())
+    high = int(values.max())
     bits = 12 if mode != "I" and tags.get(BITS) in (12, (12,)) else 16
     if not 0 <= low <= high < 2**bits:
         raise UnclearError(f"its values go from {low} to {high}, and should go from 0 to 65535: save it with 8 bits")
@@ -142,7 +146,10 @@ def _walk(data: bytes) -> tuple[int, int]:
 
     Bytes between segments are passed over, as they are by whoever shows pictures.
     """
-    place, frame, scanned, restart = 2, 0, False, 0
+    place = 2
+    frame = 0
+    scanned = False
+    restart = 0
     while found := MARKER.search(data, place):
         marker = found[1][0]
         if marker == END and scanned:
@@ -150,11 +157,13 @@ def _walk(data: bytes) -> tuple[int, int]:
         if scanned and RESTARTS.start <= marker < RESTARTS.stop:
             if marker != RESTARTS[restart]:
                 raise ValueError(f"a restart marker is missing before byte {found.start()}")
-            restart, place = (restart + 1) % len(RESTARTS), found.end()
+            restart = (restart + 1) % len(RESTARTS)
+            place = found.end()
             continue
         if scanned and marker not in BETWEEN_SCANS:
             raise ValueError(f"the marker 0x{marker:02x} at byte {found.start()} does not belong there")
         frame = marker if marker in FRAMES else frame
-        scanned, restart = scanned or marker == SCAN, 0
+        scanned = scanned or marker == SCAN
+        restart = 0
         place = found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big")
     raise ValueError("its end is missing")

@@ -75,7 +75,8 @@ class TableForm:
 
     def text(self, table: Table, others: Sequence[str] = ()) -> str:
         """The text of a table that stands beside other parts."""
-        rows, title = self._kept(table, others), table.title
+        rows = self._kept(table, others)
+        title = table.title
         if self.style == "paragraph":
             said = [f"The {k} of {title} {'are' if len(v) > 1 else 'is'} {', '.join(v)}." for k, v in rows]
             return " ".join(said) or f"{title}."

@@ -10,7 +10,8 @@ from heedful.records.example import Part
 from heedful.records.parts.picture import Picture
 from heedful.records.parts.table import Table
 
-KINDS = {"table": Table, "picture": Picture}  # of parts that are no texts; a column's metadata names its kind
+# Of parts that are no texts; a column's metadata names its kind.
+KINDS: Mapping[str, type[Table] | type[Picture]] = {"table": Table, "picture": Picture}
 DIGITS = np.full(256, 16, dtype=np.uint8)  # character to the value of a hexadecimal digit; 16 for others
 DIGITS[list(b"0123456789abcdef")] = range(16)
 

@@ -17,7 +17,8 @@ def related(table: pa.Table, within: str | None = None) -> Related:
         table: The table of a pool.
         within: A meta column; examples that differ in it are related as well.
     """
-    groups, parts = (_names(table, kind) for kind in ("groups", "parts"))
+    groups = _names(table, "groups")
+    parts = _names(table, "parts")
     contents = [group for group in groups if group in parts]
     further = [[group] for group in groups if group not in contents]
     apart = None if within is None else numbered(table, [f"meta.{within}"])
@@ -45,8 +46,8 @@ def _names(table: pa.Table, kind: str) -> list[str]:
 def _group_keys(table: pa.Table, names: Sequence[str]) -> np.ndarray:
     """Numbers that are equal for equal groups: uint64 [names, examples]."""
     columns = [table[f"groups.{name}"] for name in names]
-    digits = [digest_keys(column) for column in columns]
-    if all(numbers is not None for numbers in digits):
+    digits = [numbers for column in columns if (numbers := digest_keys(column)) is not None]
+    if len(digits) == len(columns):
         return np.stack(digits)
     return np.stack([_keys(column) for column in columns])
 

@@ -22,7 +22,9 @@ class Partners:
     """
 
     def __init__(self, related: Related, kept: np.ndarray, lent: np.ndarray) -> None:
-        self.related, self._kept, self._lent = related, kept, lent
+        self.related = related
+        self._kept = kept
+        self._lent = lent
         self._width = int(lent.max(initial=0)) + 1
         self._real = np.unique(kept * self._width + lent)  # (content kept, content lent) of all real pairs, as one
         self._is_shared = np.bincount(kept)[kept] > 1 if len(kept) else np.zeros(0, dtype=bool)
@@ -68,7 +70,8 @@ class Partners:
             end = begin + max(1, int(np.searchsorted(np.cumsum(weights[begin:]), PAIRS)))
             of, lent = _ranges(first[begin:end], number[begin:end])
             which, places = _ranges(starts[contents[lent]], sizes[contents[lent]])
-            i, j = positions[begin:end][of[which]], by_lent[places]
+            i = positions[begin:end][of[which]]
+            j = by_lent[places]
             found += np.bincount(i[~self.related.share(i, j)], minlength=len(found))
             begin = end
         return found

@@ -25,19 +25,26 @@ class Related:
         self._within = within
         if within is not None:  # values of different ones are different values
             columns = [keys ^ (within.astype(np.uint64) * ODD) for keys in columns]
-        self._rows, numbered, values, row = [], [], 0, 0
+        self._rows = []
+        numbered = []
+        values = 0
+        row = 0
         for keys in columns:
             unique, codes = np.unique(keys, return_inverse=True)
             numbered.append(codes.reshape(keys.shape).astype(np.int32) + np.int32(values))
             self._rows.append(range(row, row + len(keys)))
-            values, row = values + len(unique), row + len(keys)
+            values += len(unique)
+            row += len(keys)
         self.codes = np.concatenate(numbered)
 
     def share(self, i: np.ndarray | int, j: np.ndarray | slice) -> np.ndarray:
         """Whether positions ``i`` share a value with positions ``j``: bool [positions]."""
-        shared = False if self._within is None else self._within[i] != self._within[j]
+        shared: np.ndarray = np.zeros((), dtype=bool)
+        if self._within is not None:
+            shared = self._within[i] != self._within[j]
         for rows in self._rows:
-            first, second = ([self.codes[row][positions] for row in rows] for positions in (i, j))
+            first = [self.codes[row][i] for row in rows]
+            second = [self.codes[row][j] for row in rows]
             for a in first:
                 for b in second:
                     shared = shared | (a == b)
@@ -50,10 +57,12 @@ class Related:
         Those that share one are a union over the values of the example: by inclusion and exclusion, the examples that
         have one of them, less those that have two, and so on. No superset of values that nobody else has can count.
         """
-        codes, n = np.sort(self.codes, axis=0), self.codes.shape[1]
+        codes = np.sort(self.codes, axis=0)
+        n = self.codes.shape[1]
         is_shared = np.bincount(codes.ravel())[codes] > 1
         is_shared[1:] &= codes[1:] != codes[:-1]  # a value that an example has twice is one value
-        related, sign = np.zeros(n, dtype=np.int64), 1
+        related = np.zeros(n, dtype=np.int64)
+        sign = 1
         last, positions = np.nonzero(is_shared)  # sets of one value: the row of the last value, and whose set it is
         sets = codes[last, positions].astype(np.int64)
         while len(sets):
@@ -77,4 +86,5 @@ def _with_one_more(
         owners = positions[chosen]
         numbers = sets[chosen] * np.int64(codes.max() + 1) + codes[row].take(owners)
         larger.append((np.full(len(owners), row), owners, numbers))
-    return tuple(np.concatenate(columns) for columns in zip(*larger, strict=True))
+    all_last, all_positions, all_sets = (np.concatenate(columns) for columns in zip(*larger, strict=True))
+    return all_last, all_positions, all_sets

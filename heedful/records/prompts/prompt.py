@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from heedful.records.answers import NO_ANSWER, normalised
-from heedful.records.example import Example, Part
+from heedful.records.example import Example, Part, as_table
 from heedful.records.parts.template import PART
 from heedful.records.prompts.wording import NO_ANSWER_TEXT, STRAIGHT, Wording, bare, without_thoughts
 from heedful.records.task import NO_LABEL, SPAN, Task
@@ -50,7 +50,7 @@ class Prompt:
         """
         texts = [part for part in parts if isinstance(part, str)]
         named = {
-            name: part if isinstance(part, str) else self.task.form.text(part, texts)
+            name: part if isinstance(part, str) else self.task.form.text(as_table(part), texts)
             for name, part in zip(self.task.parts, parts, strict=True)
         }
         return PART.sub(lambda found: named[found[1]], self.wording.question)
@@ -58,9 +58,9 @@ class Prompt:
     def answer(self, example: Example) -> str:
         """The text of an example's gold answer."""
         if self.task.kind is SPAN:
-            golds = SPAN.parse_gold(example.label)
+            golds = SPAN.parse_gold(example.gold)
             return golds[0] if golds else self.answers[0]
-        return self.wording.answers.get(example.label, example.label)
+        return self.wording.answers.get(example.gold, example.gold)
 
     @property
     def shown(self) -> list[tuple[str, str]]:
@@ -78,7 +78,8 @@ class Prompt:
 
     def messages(self, question: str) -> list[dict[str, str]]:
         """The whole prompt as the turns of a chat: the instruction stands before the first question."""
-        turns, first = [], f"{self.wording.instruction}{BETWEEN}" if self.wording.instruction else ""
+        turns = []
+        first = f"{self.wording.instruction}{BETWEEN}" if self.wording.instruction else ""
         for asked, answered in self.shown:
             turns += [{"role": "user", "content": f"{first}{asked}"}, {"role": "assistant", "content": answered}]
             first = ""
@@ -98,7 +99,8 @@ class Prompt:
         says = normalised if self.task.kind is SPAN else bare
         line = next((line for line in without_thoughts(written).splitlines() if says(line)), "")
         if self.task.kind is SPAN:
-            said, none = (normalised(text.translate(STRAIGHT)) for text in (line, self.answers[0]))
+            said = normalised(line.translate(STRAIGHT))
+            none = normalised(self.answers[0].translate(STRAIGHT))
             if not said:
                 return NO_LABEL
             return NO_ANSWER if f"{said} ".startswith(f"{none} ") else line.strip()

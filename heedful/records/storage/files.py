@@ -8,8 +8,9 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 
@@ -56,7 +57,7 @@ def require_file(path: str | Path, named: str | None = None) -> Path:
     return Path(path)
 
 
-def open_file(path: str | Path, named: str | None = None) -> BinaryIO:
+def open_file(path: str | Path, named: str | None = None) -> BufferedReader:
     """Open a regular file to read its bytes; the arguments are as for :func:`require_file`.
 
     Raises:

@@ -11,7 +11,8 @@ def named_configs(kind: str) -> dict[str, Path]:
     Args:
         kind: "data", "model", "experiment" or "suite".
     """
-    package, working = folder("configs"), Path("configs")
+    package = folder("configs")
+    working = Path("configs")
     places = [package] if working.resolve() == package.resolve() else [package, working]
     found = {path.stem: path for place in places for path in (place / kind).glob("*.yaml")}
     return dict(sorted(found.items()))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,15 @@ from heedful.records.storage.files import as_json, atomic_path, open_file, read_
 from heedful.records.storage.schema import of_today
 
 RESULTS, RUN = "results.json", "run.json"
-TYPES = {"data": str, "split": str, "seed": int, "metrics": dict, "names": dict, "counts": dict, "display": dict}
+TYPES: dict[str, type | UnionType] = {
+    "data": str,
+    "split": str,
+    "seed": int,
+    "metrics": dict,
+    "names": dict,
+    "counts": dict,
+    "display": dict,
+}
 TYPES |= {"note": str | None, "rows": dict}
 DISPLAY = {"lines": list, "asides": list, "sections": dict}
 LINE = Line("accuracy/mnli", "accuracy")
@@ -57,7 +66,8 @@ def write_results(
         outdated: Files that show the old results, to be removed as well.
     """
     with ExitStack() as stack:  # leaves the last that was entered first
-        file, hashes = stack.enter_context(atomic_path(Path(folder) / RESULTS)), {}
+        file = stack.enter_context(atomic_path(Path(folder) / RESULTS))
+        hashes = {}
         for name, (table, metadata) in rows.items():
             hashes[name] = save_rows(stack.enter_context(atomic_path(rows_file(folder, name))), table, metadata)
         file.write_text(results_text(results, hashes), encoding="utf-8", errors="backslashreplace")
@@ -122,7 +132,8 @@ def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict
         HeedfulError: As :func:`read_results` and :func:`heedful.records.rows.read_rows`; or rows are not in their
             canonical order, by which those of two runs are paired.
     """
-    found, file = read_results(folder), rows_file(folder, evaluation)
+    found = read_results(folder)
+    file = rows_file(folder, evaluation)
     if evaluation not in found["rows"]:
         if file.exists():
             raise HeedfulError(f"{file} is not among the rows that {Path(folder) / RESULTS} was computed from.")
@@ -187,8 +198,8 @@ def _fault_of_display(display: Mapping[str, Any]) -> str | None:
         if not fits:
             return f"'display' has the line {json.dumps(line)[:40]}"
     for heading, section in display["sections"].items():
-        about, examples = (section.get("about"), section.get("examples")) if isinstance(section, dict) else (None, None)
-        if not _texts(about) or not isinstance(examples, str):
+        fits = isinstance(section, dict) and _texts(section.get("about")) and isinstance(section.get("examples"), str)
+        if not fits:
             return f"'display' has no section {heading!r}"
     return None if _texts(display["asides"]) else "'asides' of 'display' are not texts"
 
@@ -199,7 +210,9 @@ def _wrong(measured: Any) -> str | None:
         return "the measurement"
     empty = ("value", "draws", "std", "ci95")  # fields that may be null
     for field, kind in MEASURED.items():
-        value = measured.get(field, measured)
+        if field not in measured:
+            return repr(field)
+        value = measured[field]
         if not _is(value, kind) and not (value is None and field in empty):
             return repr(field)
     if not isinstance(measured.get("reason"), str if measured["value"] is None else str | None):

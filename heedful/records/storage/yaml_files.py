@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+from yaml.constructor import ConstructorError
 
 from heedful.records.errors import HeedfulError
 from heedful.records.storage.files import open_file
@@ -37,7 +38,9 @@ def examine(text: str) -> None:
         HeedfulError: It is nested too deeply, or stands for too many values; the message begins with a verb.
         yaml.YAMLError: It is not YAML, or a key stands twice in one mapping.
     """
-    values, sizes, opened = 0, {}, []
+    values = 0
+    sizes: dict[str | None, int] = {}
+    opened: list[_Open] = []
     for event in yaml.parse(text, Loader=PARSER):
         if isinstance(event, yaml.CollectionEndEvent):
             closed = opened.pop()
@@ -66,7 +69,9 @@ def _count_key(outer: _Open, event: yaml.NodeEvent) -> None:
     if is_key and isinstance(event, yaml.ScalarEvent) and event.value != "<<":
         key = event.value, bool(event.style)  # a number in quotes is another key
         if key in outer.keys:
-            raise yaml.constructor.ConstructorError(None, None, f"the key {event.value!r} {REPEATED}", event.start_mark)
+            problem = f"the key {event.value!r} {REPEATED}"
+            mark = event.start_mark
+            raise ConstructorError(None, None, problem, mark)  # type: ignore[arg-type]  # the stubs forget libyaml's marks
         outer.keys.add(key)
 
 
@@ -106,6 +111,7 @@ def read_yaml(path: str, named: str) -> Any:
 
 def _first(error: Exception) -> str:
     """The fault and its line, without the lines of the file that a YAMLError quotes."""
-    problem, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None)
+    mark = getattr(error, "problem_mark", None)
     said = problem or (str(error).splitlines() or [type(error).__name__])[0]
     return f"{said} (line {mark.line + 1})" if mark is not None else said

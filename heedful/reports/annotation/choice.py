@@ -59,7 +59,8 @@ def cases(rows: pa.Table, places: Sequence[int], data: PairedData) -> list[Case]
     """The cases of some rows of swaps, with their texts and pictures from the data."""
     made = []
     for row in rows.select(["uid", "partner", "part", "y"]).take(places).to_pylist():
-        position, lender = (np.array([data.pool.position(row[name])]) for name in ("uid", "partner"))
+        position = np.array([data.pool.position(row["uid"])])
+        lender = np.array([data.pool.position(row["partner"])])
         (example,) = Composed(data.pool, position, dict.fromkeys(row["part"].split("+"), lender))
         contents = seen(example, data.task.parts, TableForm("structure"))  # all rows of a table
         made.append(Case(row["uid"], row["part"], contents, row["y"]))

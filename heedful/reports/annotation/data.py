@@ -60,7 +60,9 @@ def require_examples(data: PairedData, rows: pa.Table, folder: str) -> None:
     Raises:
         HeedfulError: An example is missing, or has another content.
     """
-    uids, pool_contents = data.pool.uids.to_pylist(), data.pool.contents(data.full_task.parts).to_pylist()
-    known, evaluated = dict(zip(uids, pool_contents, strict=True)), contents(rows)
+    uids = data.pool.uids.to_pylist()
+    pool_contents = data.pool.contents(data.full_task.parts).to_pylist()
+    known = dict(zip(uids, pool_contents, strict=True))
+    evaluated = contents(rows)
     if differ := difference(evaluated, {uid: known[uid] for uid in evaluated if uid in known}):
         raise HeedfulError(f"The examples of {folder} and those that {CONFIG} names are not the same: {differ}.")

@@ -14,8 +14,14 @@ from heedful.reports.annotation.choice import Case
 from heedful.reports.figures.contact_sheet import Content
 
 QUESTION = "is this label now wrong?"
-NUMBER, UID, PART, LABEL, ANSWER, RUN = "number", "uid", "swapped", "label", "now_wrong", "run"
-YES, NO = {"yes", "y", "1", "true"}, {"no", "n", "0", "false"}
+NUMBER = "number"
+UID = "uid"
+PART = "swapped"
+LABEL = "label"
+ANSWER = "now_wrong"
+RUN = "run"
+YES = {"yes", "y", "1", "true"}
+NO = {"no", "n", "0", "false"}
 LARGEST = 2**26  # bytes of a sheet that is read
 STYLE = """body{font:16px/1.45 sans-serif;max-width:56em;margin:2em auto;padding:0 1em;color:#222}
 article{border-top:1px solid #ccc;padding:.8em 0}dl{display:grid;grid-template-columns:9em 1fr;gap:.3em 1em;margin:0}
@@ -30,7 +36,8 @@ def tsv(cases: Sequence[Case], run: str) -> str:
         cases: All with the same parts.
         run: The folder whose rows they are of, where the scores are looked up.
     """
-    parts, text = list(cases[0].contents), io.StringIO()
+    parts = list(cases[0].contents)
+    text = io.StringIO()
     writer = csv.writer(text, delimiter="\t", lineterminator="\n")
     writer.writerow([NUMBER, UID, PART, *parts, LABEL, ANSWER, RUN])
     for k, case in enumerate(cases, 1):
@@ -94,5 +101,8 @@ def read_tsv(path: str | Path) -> list[dict[str, str]]:
         said = (line[ANSWER] or "").strip().lower()
         if said and said not in YES | NO:
             raise HeedfulError(f"{path}, row {k}: {ANSWER} is {said!r}, and should be yes or no.")
-        line[ANSWER] = "yes" if said in YES else "no" if said else ""
+        if said:
+            line[ANSWER] = "yes" if said in YES else "no"
+        else:
+            line[ANSWER] = ""
     return lines

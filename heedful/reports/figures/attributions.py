@@ -79,12 +79,15 @@ def placed(segment: Segment) -> list[Placed]:
     if len(words) > WORDS:
         texts.append((f"and {len(words) - WORDS} more words", None))
     texts.append((shortened(separator.text, CHARACTERS), separator))
-    result, x, line = [], 0.0, 0
+    result = []
+    x = 0.0
+    line = 0
     for text, word in texts:
         shown = printable(text)
         width = _width(shown)
         if x and x + width > COLUMN:
-            x, line = 0.0, line + 1
+            x = 0.0
+            line += 1
         result.append(Placed(x, line, width, shown, word))
         x += width + SPACE
     return result
@@ -124,7 +127,9 @@ def _word(canvas: Canvas, x: float, y: float, at: Placed, scale: float) -> None:
         canvas.text(x, y, at.text, SIZE, color=GREY)
         return
     border = {"edgecolor": GREY, "linewidth": 0.6, "linestyle": "--"} if at.word.is_separator else {}
-    left, width, top = x - PAD, at.width + 2 * PAD, y - 0.75 * HEIGHT
+    left = x - PAD
+    width = at.width + 2 * PAD
+    top = y - 0.75 * HEIGHT
     canvas.box(left, top, width, HEIGHT, facecolor=color(at.word.phi, scale), **border)
     canvas.box(left, top + HEIGHT, width, PAD, facecolor=line_color(at.word.phi, scale))
     canvas.text(x, y, at.text, SIZE)

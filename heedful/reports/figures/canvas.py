@@ -17,7 +17,9 @@ class Canvas:
     def __init__(self, width: float, height: float) -> None:
         from matplotlib.figure import Figure
 
-        self.width, self.height, self.figure = width, height, Figure(figsize=(width, height))
+        self.width = width
+        self.height = height
+        self.figure = Figure(figsize=(width, height))
 
     def text(self, x: float, y: float, text: str, size: float = 9.5, **how: Any) -> None:
         """A line of text on the base line ``y``."""
@@ -27,7 +29,8 @@ class Canvas:
         """A line from side to side."""
         from matplotlib.lines import Line2D
 
-        y, x = 1 - y / self.height, MARGIN / self.width
+        y = 1 - y / self.height
+        x = MARGIN / self.width
         self.figure.add_artist(Line2D([x, 1 - x], [y, y], color="0.85", linewidth=0.8))
 
     def box(self, x: float, y: float, width: float, height: float, **how: Any) -> None:

@@ -26,7 +26,8 @@ Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE, as they stan
 
 def points(results: Mapping[str, Any]) -> dict[str, dict[str, Point]]:
     """For each data set of a results.json, and each kind of change, the DCE and the TCE; without undefined ones."""
-    numbers, found = named(results), {}
+    numbers = named(results)
+    found = {}
     for data in dict.fromkeys(name.data for name in numbers if name.family == NATURAL_LOGIC):
         pairs = {
             kind: tuple(numbers.get(MetricName(NATURAL_LOGIC, data, kind, e)) for e in ("dce", "tce"))
@@ -94,9 +95,12 @@ def figure(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
     for axes, (kind, title) in zip(drawn.subplots(1, len(PANELS)), PANELS.items(), strict=True):
         _frame(axes, title)
         for i, (name, by_kind) in enumerate(runs.items()):
-            color, marker = COLORS[i % len(COLORS)], MARKERS[i % len(MARKERS)]
-            dce, tce = by_kind.get(kind, ({"value": float("nan"), "ci95": None},) * 2)  # in the legend all the same
-            x, y = [100 * dce["value"]], [100 * tce["value"]]
+            color = COLORS[i % len(COLORS)]
+            marker = MARKERS[i % len(MARKERS)]
+            nothing = {"value": float("nan"), "ci95": None}
+            dce, tce = by_kind.get(kind, (nothing, nothing))  # in the legend all the same
+            x = [100 * dce["value"]]
+            y = [100 * tce["value"]]
             axes.errorbar(x, y, xerr=_bars(dce), yerr=_bars(tce), fmt="none", ecolor=color, elinewidth=1.3, zorder=2)
             axes.scatter(x, y, s=75, color=color, marker=marker, edgecolor="white", alpha=0.9, label=name, zorder=3)
     drawn.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=min(3, len(runs)), frameon=False)

@@ -87,7 +87,8 @@ def unchanged(rows: pa.Table, part: str, default_label: str | None, seed: int, m
     if default_label is not None:
         swapped &= ~where(rows, y=default_label)
     stayed = swapped & same(rows, "y", "y2")
-    uids, places = rows["uid"].filter(pa.array(stayed)).to_pylist(), np.flatnonzero(stayed).tolist()
+    uids = rows["uid"].filter(pa.array(stayed)).to_pylist()
+    places = np.flatnonzero(stayed).tolist()
     ranked = ((generator(seed, "unchanged", uid).random(), uid, i) for uid, i in zip(uids, places, strict=True))
     chosen = tuple(rows.slice(i, 1).to_pylist()[0] for _, _, i in heapq.nsmallest(most, ranked))
     return Unchanged(chosen, len(uids), int(swapped.sum()))
@@ -95,7 +96,8 @@ def unchanged(rows: pa.Table, part: str, default_label: str | None, seed: int, m
 
 def title(data: str, part: str, found: Unchanged) -> str:
     """The title of a sheet, in one sentence."""
-    named, shown = part.replace("+", " and "), len(found.rows)
+    named = part.replace("+", " and ")
+    shown = len(found.rows)
     if not found.swapped:
         return f"{data}: no example got another's {named}, so that there is nothing to see."
     of = f"{data}: {found.stayed:,} of {found.swapped:,}"
@@ -112,7 +114,8 @@ def shortened(text: str, most: int) -> str:
         >>> shortened("one  two three four", 13)
         'one t … four'
     """
-    text, kept = " ".join(text.split()), most - 3
+    text = " ".join(text.split())
+    kept = most - 3
     if len(text) <= most:
         return text
     return f"{text[: (kept + 1) // 2].rstrip()} … {text[len(text) - kept // 2 :].lstrip()}"

@@ -97,7 +97,8 @@ class Explanation:
 
     def segments(self, method: str, variant: str) -> list[Segment]:
         """The words of one attribution, part by part."""
-        one, base = self.of[method, variant], self.of.get((method, ""))
+        one = self.of[method, variant]
+        base = self.of.get((method, ""))
         parts = zip(one.words.items(), one.separators, one.separator_phi.tolist(), strict=True)
         segments = []
         for (part, texts), separator, phi in parts:

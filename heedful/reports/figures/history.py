@@ -27,7 +27,8 @@ def history_figure(history: list[tuple[int, dict[str, Measurement]]], title: str
         shift = 0.06 * (i - (len(names) - 1) / 2)  # keeps intervals of equal epochs apart
         points = [(epoch + shift, found[name]) for epoch, found in history if name in found]
         points = [(x, m) for x, m in points if m.value is not None]
-        xs, ys = [x for x, _ in points], [100 * m.value for _, m in points]
+        xs = [x for x, _ in points]
+        ys = [100 * m.value for _, m in points]
         bars = [m.ci95 or (m.value, m.value) for _, m in points]
         low = [max(0.0, y - 100 * b[0]) for y, b in zip(ys, bars, strict=True)]
         high = [max(0.0, 100 * b[1] - y) for y, b in zip(ys, bars, strict=True)]

@@ -81,7 +81,8 @@ def figure(points: Sequence[Point], told: Mapping[str, str]) -> "Figure":
     axes = drawn.add_subplot()
     data = list(dict.fromkeys(point.data for point in points))
     for k, name in enumerate(data):
-        color, marker = COLORS[k % len(COLORS)], MARKERS[k // len(COLORS) % len(MARKERS)]
+        color = COLORS[k % len(COLORS)]
+        marker = MARKERS[k // len(COLORS) % len(MARKERS)]
         axes.plot(
             [], [], marker, color=color, markersize=7, label=f"{name}\nSpearman {told[name]}" if name in told else name
         )
@@ -104,12 +105,23 @@ def figure(points: Sequence[Point], told: Mapping[str, str]) -> "Figure":
 
 
 def _draw(axes: "Axes", point: Point, color: str, marker: str, named: bool) -> None:
-    x, y = 100 * point.gain.value, 100 * point.attentiveness.value
+    x = 100 * point.gain.value
+    y = 100 * point.attentiveness.value
     face, order = (color, 2) if point.is_above else ("white", 3)
     axes.errorbar(
-        x, y, xerr=_bar(point.gain), yerr=_bar(point.attentiveness), fmt=marker, color=color, markersize=6, capsize=2,
-        linewidth=1.1, markerfacecolor=face, markeredgewidth=1.4, zorder=order,
-    )  # fmt: skip
+        x,
+        y,
+        xerr=_bar(point.gain),
+        yerr=_bar(point.attentiveness),
+        fmt=marker,
+        color=color,
+        markersize=6,
+        capsize=2,
+        linewidth=1.1,
+        markerfacecolor=face,
+        markeredgewidth=1.4,
+        zorder=order,
+    )
     if named:
         up = 6 if y < 90 else -12
         axes.annotate(

@@ -46,7 +46,8 @@ def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) ->
     for axes, (factor, of_sets) in zip(panels, pairwise.items(), strict=True):
         axes.plot([0, 100], [0, 100], color="#b22222", linewidth=1, zorder=0)
         for k, name in enumerate(sets):
-            x, y = (100 * np.asarray(values) for values in (acc[name], of_sets.get(name, ())))
+            x = 100 * np.asarray(acc[name])
+            y = 100 * np.asarray(of_sets.get(name, ()))
             x = x if len(y) else y
             axes.plot(x, y, MARKERS[k % len(MARKERS)], color=_color(k), markersize=5, alpha=0.75, label=name)
         axes.set(xlim=(-4, 104), ylim=(-4, 104), aspect="equal")

@@ -15,7 +15,8 @@ def seen(example: Example, parts: Sequence[str], form: TableForm) -> dict[str, C
         parts: Names of those that are shown.
         form: How tables are put into words; it may leave out rows that share no words with the other parts.
     """
-    texts, contents = [part for part in example.parts.values() if isinstance(part, str)], {}
+    texts = [part for part in example.parts.values() if isinstance(part, str)]
+    contents = {}
     for name in parts:
         part = example.parts[name]
         if isinstance(part, Picture):

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-RED, BLACK, DASHED = "#C1121F", "black", (0, (3, 1.5))
+RED = "#C1121F"
+BLACK = "black"
+DASHED = (0, (3, 1.5))
 PLACES = dict(zip(LABELS, ((-4.0, -2.2), (0.0, 3.6), (4.0, -2.2)), strict=True))
 OUTWARDS = dict(zip(LABELS, (235, 90, 305), strict=True))  # where the edge from a label to itself lies, in degrees
 RADIUS, BEND = 0.62, 0.2
@@ -56,7 +58,8 @@ def collect(folders: Sequence[str], operation: str) -> dict[str, Edges]:
     found: dict[str, Edges] = {}
     for folder, name in zip(folders, short_names(folders), strict=True):
         results = read_results(folder)
-        of_run = (len(folders) == 1 and edges(results, operation, splits=True)) or edges(results, operation)
+        of_splits = edges(results, operation, splits=True) if len(folders) == 1 else {}
+        of_run = of_splits or edges(results, operation)
         if not of_run:
             operations = dict.fromkeys(name.part for name in named(results) if name.family == TRANSITIONS)
             known = ", ".join(operations) or "none"
@@ -96,16 +99,23 @@ def _edge(axes: "Axes", edge: tuple[str, str], text: str, kind: str, share: floa
     """An arrow, wider for a larger share, with its percentages."""
     from matplotlib.patches import FancyArrowPatch
 
-    (before, after), color = edge, RED if kind == "invalid" else BLACK
+    before, after = edge
+    color = RED if kind == "invalid" else BLACK
     start, end = (np.array(PLACES[label]) for label in edge)
     if before == after:
         angles = np.radians(OUTWARDS[before] + np.array([38, -38]))
         out = np.array([np.cos(np.radians(OUTWARDS[before])), np.sin(np.radians(OUTWARDS[before]))])
         ends = [start + RADIUS * np.array([np.cos(a), np.sin(a)]) for a in angles]
-        bend, shrink, label = -2.2, 0, start + 2.3 * RADIUS * out + [0, 0.15 if out[1] > 0 else -0.35]
+        bend = -2.2
+        shrink = 0
+        label = start + 2.3 * RADIUS * out + [0, 0.15 if out[1] > 0 else -0.35]
     else:
-        (dx, dy), ends, bend, shrink = end - start, [start, end], BEND, 33
-        middle, off = (start + end) / 2, BEND / 2 * np.array([dy, -dx])
+        dx, dy = end - start
+        ends = [start, end]
+        bend = BEND
+        shrink = 33
+        middle = (start + end) / 2
+        off = BEND / 2 * np.array([dy, -dx])
         outer = np.sign(dy) == np.sign(
             middle[0]
         )  # outside of the triangle: there is room for the text beside the arrow
@@ -157,7 +167,8 @@ def figure(runs: Mapping[str, Edges], operation: str) -> "Figure":
     kinds = set()
     for before in LABELS:
         for after in LABELS:
-            kind, edge = style(operation, before, after), (before, after)
+            kind = style(operation, before, after)
+            edge = (before, after)
             shares = [run[edge]["value"] for run in runs.values() if run[edge]["value"] is not None]
             share = sum(shares) / len(shares) if shares else 0.0
             _edge(axes, edge, _text(list(runs.values()), edge, kind), kind, share)

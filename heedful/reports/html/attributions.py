@@ -122,7 +122,8 @@ def main(arguments: list[str]) -> None:
         if evaluated is None:
             raise HeedfulError(f"{run} has no attributions: evaluate the model with --evaluations {NAME}.")
         rows, metadata = evaluated
-        context, folder = Context.of(metadata["context"]), Path(run) / "figures"
+        context = Context.of(metadata["context"])
+        folder = Path(run) / "figures"
         write(explanations(attributions(rows, context), context), folder)
         print(printable(f"in {folder}/{NAME}.html and {NAME}.png"))
 

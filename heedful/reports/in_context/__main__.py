@@ -31,9 +31,9 @@ def main(arguments: list[str]) -> None:
     if not options.format:
         print_report(groups, below, form, options.short)
         return
-    for k, cells in enumerate((short if options.short else whole)(groups, form)):
-        (_, *across), rows = cells.header, cells.rows
-        print("\n" * bool(k) + table_text([cells.heading, *across], rows, options.format), end="")
+    tables = short(groups, form) if options.short else whole(groups, form)
+    texts = [table_text([cells.heading, *cells.header[1:]], cells.rows, options.format) for cells in tables]
+    print("\n".join(texts), end="")
 
 
 if __name__ == "__main__":

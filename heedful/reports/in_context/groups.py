@@ -62,10 +62,8 @@ def _group(key: Key, asked: tuple[Asked, ...]) -> Group:
     for name, above in ((WORTH, ABOVE), (SCORED, SCORED_ABOVE)):
         if name in answers and _at_chance(asked, name, above):
             answers[name] = _flagged(answers[name])
-    written, likely = (
-        _of_swaps([getattr(one, name) for one in asked], asked, worth in answers and _is_flagged(answers[worth]))
-        for name, worth in (("written", WORTH), ("scored", SCORED))
-    )
+    written = _of_swaps([one.written for one in asked], asked, WORTH in answers and _is_flagged(answers[WORTH]))
+    likely = _of_swaps([one.scored for one in asked], asked, SCORED in answers and _is_flagged(answers[SCORED]))
     return Group(key, asked, answers, written, likely, asked[0].answers.majority)
 
 
@@ -103,7 +101,9 @@ def _of_swaps(
         measured[part] = {}
         for name in parts[0][part]:
             of = [one[part][name] for one in parts]
-            sums, n, draws = np.stack([one.sums for one in of]), [one.n for one in of], [one.std for one in of]
+            sums = np.stack([one.sums for one in of])
+            n = [one.n for one in of]
+            draws = [one.std for one in of]
             full = MetricName(ATTENTIVENESS, asked[0].key.data, part, KEPT if name == KEPT else "")
             key = None if name in BESIDE else _key(asked, full, name, ATTENTIVENESS, KEPT)
             found = _few(over_seeds(sums, n, key, draws=draws, reason=NO_SWAPS), asked, sums)
@@ -141,7 +141,8 @@ def less(first: Group, other: Group, sums_of: Callable[[Asked], np.ndarray], nam
         sums_of: From the results of a seed to the sums of the number, float64 [clusters, 2].
         name: Keys the interval.
     """
-    of_first, of_other = ({asked.seed: asked for asked in group.asked} for group in (first, other))
+    of_first = {asked.seed: asked for asked in first.asked}
+    of_other = {asked.seed: asked for asked in other.asked}
     seeds = [seed for seed in of_first if seed in of_other]
     if not seeds:
         return OverSeeds(None, 0.0, reason="they have no seed of demonstrations in common")

@@ -33,7 +33,7 @@ def whole(groups: Sequence[Group], form: Form) -> Iterator[Cells]:
     yield from short(groups, form)
     for alike in tables.by_model(groups):
         for part in _parts(alike):
-            if all(ATTENTIVENESS in group.written.get(part, (ATTENTIVENESS,)) for group in alike):
+            if all(part not in group.written or ATTENTIVENESS in group.written[part] for group in alike):
                 yield from tables.augmentation(alike, part, form)
     yield from tables.across(groups, form)
 
@@ -96,7 +96,8 @@ def about_folders(below: Below) -> Iterator[str]:
 
 def print_report(groups: Sequence[Group], below: Below, form: Form, is_short: bool) -> None:
     """Print tables and notes, in the width of the terminal."""
-    console, shown = Console(), list((short if is_short else whole)(groups, form))
+    console = Console()
+    shown = list(short(groups, form) if is_short else whole(groups, form))
     for cells in shown:
         print_cells(cells, console, between=1)
     console.print()

@@ -122,13 +122,15 @@ def attentiveness(groups: Sequence[Group], part: str, form: Form) -> Cells:
 
     Of a part that must not matter, it is how often answers stay.
     """
-    rows, is_span = [], groups[0].asked[0].context.kind is SPAN
+    rows = []
+    is_span = groups[0].asked[0].context.kind is SPAN
     for group in groups:
         several = {"written": group.written, "scored": group.scored} if group.writes else {"scored": group.written}
         for answer, of in several.items():
             if part not in of:
                 continue
-            measured, beside = headline(of[part]), of[part].get(WITH_INVALID)
+            measured = headline(of[part])
+            beside = of[part].get(WITH_INVALID)
             shown = [
                 form.attentive(measured, text)
                 for text in (form.number, lambda m: spread(m.std_draws), lambda m: spread(m.std_seeds), bounds)
@@ -145,7 +147,8 @@ def attentiveness(groups: Sequence[Group], part: str, form: Form) -> Cells:
 def wordings(groups: Sequence[Group], form: Form) -> Cells | None:
     """The least and the largest number over wordings; None where no prompt has several."""
     keys = dict.fromkeys((group.key.tuples, group.key.kind) for group in groups)
-    parts, rows = list(dict.fromkeys(part for group in groups for part in group.written)), []
+    parts = list(dict.fromkeys(part for group in groups for part in group.written))
+    rows = []
     for tuples, kind in keys:
         alike = [group for group in groups if (group.key.tuples, group.key.kind) == (tuples, kind)]
         if len(alike) > 1:
@@ -177,9 +180,12 @@ def augmentation(groups: Sequence[Group], part: str, form: Form) -> Iterator[Cel
     for alike in _augmented(groups):
         rows = []
         for group in alike:
-            worth, measured = group.answers[WORTH], group.written.get(part, {}).get(ATTENTIVENESS)
-            shown = [form.attentive(measured, lambda m: spread(m.std_draws)),
-                     form.attentive(measured, lambda m: spread(m.std_seeds))]  # fmt: skip
+            worth = group.answers[WORTH]
+            measured = group.written.get(part, {}).get(ATTENTIVENESS)
+            shown = [
+                form.attentive(measured, lambda m: spread(m.std_draws)),
+                form.attentive(measured, lambda m: spread(m.std_seeds)),
+            ]
             cells = [form.number(worth), spread(worth.std_seeds), form.attentive(measured, form.number), *shown]
             rows.append([KINDS.get(group.key.kind, group.key.kind), *cells])
         about = f"{title(alike[0])}, {_words(alike[0], groups)}"
@@ -203,11 +209,13 @@ def _augmented(groups: Sequence[Group]) -> Iterator[list[Group]]:
 
 def _differences(alike: Sequence[Group], part: str, about: str, form: Form) -> Cells:
     """The augmented group less each other, over the same examples and the same seeds; "-" where one is at chance."""
-    first, rows = next(group for group in alike if group.key.kind == AUGMENTED), []
+    first = next(group for group in alike if group.key.kind == AUGMENTED)
+    rows = []
     for other in alike:
         if other is first:
             continue
-        worth, attentive = less(first, other, worth_of, WORTH), ["", ""]
+        worth = less(first, other, worth_of, WORTH)
+        attentive = ["", ""]
         if part in first.written and part in other.written:
             numbers = [group.written[part][ATTENTIVENESS] for group in (first, other)]
             hidden = any(form.attentive(measured, form.number) == HIDDEN for measured in numbers)
@@ -258,12 +266,17 @@ def _row(group: Group, groups: Sequence[Group]) -> str:
 def _column(group: Group, part: str, groups: Sequence[Group]) -> str:
     """The data, with the split and the part where there are several."""
     splits = {other.key.split for other in groups if other.key.data == group.key.data}
-    several = len(group.written) > 1 and part
-    return " ".join([group.key.data, *[group.key.split] * (len(splits) > 1), *[part] * bool(several)])
+    words = [group.key.data]
+    if len(splits) > 1:
+        words.append(group.key.split)
+    if len(group.written) > 1 and part:
+        words.append(part)
+    return " ".join(words)
 
 
 def _by_data(heading: str, cells: dict[tuple[str, str], str]) -> Cells:
-    rows, columns = (list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1))
+    rows = list(dict.fromkeys(key[0] for key in cells))
+    columns = list(dict.fromkeys(key[1] for key in cells))
     return Cells(
         heading, ["model, tuples", *columns], [[row, *(cells.get((row, c), "") for c in columns)] for row in rows]
     )

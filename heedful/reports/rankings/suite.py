@@ -131,7 +131,8 @@ def _read(folder: str) -> Model:
     if len({tuple(one.uid for one in examples) for examples in several.values()}) != 1:
         raise HeedfulError(f"{folder}: its methods explain different examples, or none: evaluate it again.")
     wanted = dict(zip(words["uid"].to_pylist(), words["content"].to_pylist(), strict=True))
-    base, whole = select(rows, intervention=BASE), contents(rows)
+    base = select(rows, intervention=BASE)
+    whole = contents(rows)
     if apart := difference(wanted, {uid: whole[uid] for uid in wanted if uid in whole}):
         raise HeedfulError(f"{folder}: what is explained is not what is predicted: {apart}; evaluate again.")
     return Model(folder, base, Context.of(metadata["context"]), several, wanted, about["manifest"])
@@ -181,7 +182,8 @@ def _population(models: Sequence[Model], method: str, factors: Mapping[str, Fact
         elif twin is not None:
             left_out[name] = f"the same as {twin}"
         else:
-            undefined[name], values[name] = int(is_undefined.sum()), -column
+            undefined[name] = int(is_undefined.sum())
+            values[name] = -column
     clusters = cluster_of(models[0].base)[places]
     return Population(values, tuple(undefined), undefined, left_out, swaps.count(False), clusters)
 
@@ -189,6 +191,8 @@ def _population(models: Sequence[Model], method: str, factors: Mapping[str, Fact
 def _baselines(model: Model, places: np.ndarray) -> dict[str, np.ndarray]:
     base = model.base.take(pa.array(places))
     number = {label: k for k, label in enumerate(model.context.labels)}
-    y, gold = (np.array([number.get(text, -1) for text in strings(base, name)]) for name in ("y", "gold"))
-    has_p = not base["p"].null_count and model.context.labels
-    return baselines(probabilities(base, "p") if has_p else np.zeros((len(y), 0)), y, gold)
+    y = np.array([number.get(text, -1) for text in strings(base, "y")])
+    gold = np.array([number.get(text, -1) for text in strings(base, "gold")])
+    has_p = model.context.labels and not base["p"].null_count
+    p = probabilities(base, "p") if has_p else np.zeros((len(y), 0))
+    return baselines(p, y, gold)

@@ -43,7 +43,8 @@ def sizes(suites: Sequence[Suite], ns: Sequence[int], samples: int) -> Cells:
     """Table 9: how many examples and models there are."""
     rows = []
     for suite in suites:
-        pairs, explained = ordered_pairs(suite.truth), len(next(iter(suite.populations.values())).clusters)
+        pairs = ordered_pairs(suite.truth)
+        explained = len(next(iter(suite.populations.values())).clusters)
         numbers = suite.correct.shape[1], explained, len(suite.models), len(pairs), len(near(suite))
         rows.append([suite.name, *(f"{number:,}" for number in numbers)])
     heading = f"Sizes (table 9); {samples:,} samples of {', '.join(map(str, ns))}"
@@ -62,8 +63,13 @@ def few_shot(suites: Sequence[Suite], method: str, n: int, results: Results) -> 
 
 def _marked(name: str, found: Ranked) -> str:
     test = found.tests.get(name)
-    marks = "" if test is None else BY_SAMPLES * test.is_better_by_samples + BY_MODELS * test.is_better
-    return f"{shown(found.few_shot[name])}{' ' * bool(marks)}{marks}"
+    marks = ""
+    if test is not None and test.is_better_by_samples:
+        marks += BY_SAMPLES
+    if test is not None and test.is_better:
+        marks += BY_MODELS
+    number = shown(found.few_shot[name])
+    return f"{number} {marks}" if marks else number
 
 
 def by_method(suite: Suite, methods: Sequence[str], n: int, results: Results) -> Cells:
@@ -114,10 +120,11 @@ def near(suite: Suite) -> set[tuple[int, int]]:
 
 def pairs(suite: Suite, method: str, n: int, results: Results) -> Cells:
     """Table 4: pairwise accuracy of each ranker, by pairs of models, the better one first."""
-    found, close = results[suite.name, method, n], near(suite)
+    found = results[suite.name, method, n]
+    close = near(suite)
     of = {name: found.rankings[name] for name in rankers([found])}
     header = [
-        f"{suite.models[better]} > {suite.models[worse]}{NEAR * ((better, worse) in close)}"
+        f"{suite.models[better]} > {suite.models[worse]}{NEAR if (better, worse) in close else ''}"
         for better, worse in found.rankings[ACC].pairs.tolist()
     ]
     rows = [[name, *map(percents, ranking.pairwise)] for name, ranking in of.items()]
@@ -127,8 +134,11 @@ def pairs(suite: Suite, method: str, n: int, results: Results) -> Cells:
 def pooled(suites: Sequence[Suite], method: str, n: int, results: Results) -> Cells:
     """Table 3: the mean over sets of what ranks all of them, with GUESS, and the factor that is made for each set."""
     of = [results[suite.name, method, n] for suite in suites]
-    rows = [[name, percents(np.mean([each.rankings[name].few_shot for each in of]))]
-            for name in rankers(of) if all(name in each.rankings for each in of)]  # fmt: skip
+    rows = [
+        [name, percents(np.mean([each.rankings[name].few_shot for each in of]))]
+        for name in rankers(of)
+        if all(name in each.rankings for each in of)
+    ]
     named = [dict(zip(suite.models, suite.truth.tolist(), strict=True)) for suite in suites]
     guessed = guess(named)
     best = max(guessed, key=guessed.__getitem__)
@@ -153,6 +163,8 @@ def set_dependent(suite: Suite, method: str, found: Ranked) -> str:
     """
     population = suite.populations[method]
     half = len(population.clusters) / 2
-    specific = [name for name in SPECIFIC if population.undefined.get(name, half) < half]
-    swaps = ["swap_avg"] * (population.without_swap < half)
-    return next((name for name in (*specific, *swaps, "index_diff") if name in found.tests), "")
+    candidates = [name for name in SPECIFIC if name in population.undefined and population.undefined[name] < half]
+    if population.without_swap < half:
+        candidates.append("swap_avg")
+    candidates.append("index_diff")
+    return next((name for name in candidates if name in found.tests), "")

@@ -35,7 +35,8 @@ def print_cells(cells: Cells, console: Console, between: int = 2) -> None:
     widths = [max(map(len, column)) + between for column in zip(cells.header, *cells.rows, strict=True)]
     columns = list(range(1, len(widths)))
     while columns:
-        used, piece = widths[0], []
+        used = widths[0]
+        piece = []
         while columns and (not piece or used + widths[columns[0]] <= console.width):
             used += widths[columns[0]]
             piece.append(columns.pop(0))

@@ -29,7 +29,8 @@ def categories(measured: Sequence[Interval | None]) -> list[str]:
         measured: Value and interval of each run; None for a run that has none, which gets "".
     """
     known = [m for m in measured if m is not None]
-    low, high = min((m[0] for m in known), default=0.0), max((m[0] for m in known), default=0.0)
+    low = min((m[0] for m in known), default=0.0)
+    high = max((m[0] for m in known), default=0.0)
     up_to = max((m[2] for m in known if m[0] == low), default=0.0)
     down_to = min((m[1] for m in known if m[0] == high), default=0.0)
 
@@ -47,7 +48,10 @@ def categories(measured: Sequence[Interval | None]) -> list[str]:
 
 def _interval(m: Mapping[str, Any] | None) -> Interval | None:
     """A metric with its interval; with one of no width where it has none."""
-    return None if m is None or m["value"] is None else (m["value"], *(m["ci95"] or (m["value"],) * 2))
+    if m is None or m["value"] is None:
+        return None
+    low, high = m["ci95"] or (m["value"], m["value"])
+    return m["value"], low, high
 
 
 def print_categories(runs: Sequence[Mapping[str, Any]], console: Console | None = None) -> None:
@@ -59,7 +63,8 @@ def print_categories(runs: Sequence[Mapping[str, Any]], console: Console | None 
         runs: The results of each run.
         console: Where to print; the terminal by default.
     """
-    console, numbers = console or Console(), [named(run) for run in runs]
+    console = console or Console()
+    numbers = [named(run) for run in runs]
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("among these runs", no_wrap=True)
     for i in range(len(runs)):

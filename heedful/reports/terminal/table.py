@@ -82,7 +82,9 @@ def table_cells(results: Mapping[str, Results], title: str = TITLE) -> tuple[lis
         results: Folder to content of its results.json.
         title: Above the labels of the lines.
     """
-    runs, above, rows = list(results.values()), "", []
+    runs = list(results.values())
+    above = ""
+    rows = []
     lines = _shown(runs)
     for line, label in zip(lines, _labels(runs, lines), strict=True):
         above = above if line.level else label
@@ -115,7 +117,8 @@ def _cell(m: Mapping[str, Any] | None, line: Line, separator: str, with_names: b
 def _table(runs: Sequence[Results], lines: Sequence[Line], title: str) -> Table:
     """The lines, with a column for each run."""
     several = len(runs) > 1
-    separator, heading = "\n" if several else " ", ""
+    separator = "\n" if several else " "
+    heading = ""
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(title, no_wrap=True)
     for i in range(len(runs)):
@@ -147,7 +150,7 @@ def _terms(lines: Sequence[Line]) -> str:
     """Explains the labels that do not explain themselves, in one line."""
     of_lines = {term for line in lines for term in _terms_of(line.label)}
     terms = [term for term in TERMS if term in of_lines]
-    return "; ".join(f"{term}: {TERMS[term]}" for term in terms) + "." * bool(terms)
+    return "; ".join(f"{term}: {TERMS[term]}" for term in terms) + "." if terms else ""
 
 
 def _terms_of(label: str) -> list[str]:
@@ -176,7 +179,8 @@ def different_examples(runs: Sequence[Results]) -> list[str]:
     examples: dict[str, set[str]] = {}
     for run in runs:
         for heading, section in run["display"]["sections"].items():
-            examples.setdefault(heading, set()).update([section["examples"]] * bool(section["examples"]))
+            if section["examples"]:
+                examples.setdefault(heading, set()).add(section["examples"])
     return [
         f"The numbers below '{heading}' rest on different examples in these runs."
         for heading, distinct in examples.items()
@@ -192,7 +196,9 @@ def print_table(results: Mapping[str, Results], console: Console | None = None, 
         console: Where to print; the terminal by default.
         title: Above the labels of the lines.
     """
-    console, runs, several = console or Console(), list(results.values()), len(results) > 1
+    console = console or Console()
+    runs = list(results.values())
+    several = len(results) > 1
     lines = _shown(runs)
     console.print()
     if data := _data(runs):

@@ -74,7 +74,9 @@ class Answers:
     """
 
     def __init__(self, path: str | Path, run: str, clock: Callable[[], float] = time.time) -> None:
-        self.path, self.run, self._clock = Path(path), run, clock
+        self.path = Path(path)
+        self.run = run
+        self._clock = clock
         self.holder = f"{platform.node()} {os.getpid()} {secrets.token_hex(4)}"
         with self._said():
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -133,7 +135,8 @@ class Answers:
 
     def get(self, keys: Iterable[str]) -> dict[str, str]:
         """The answers that are there, by key."""
-        keys, found = list(keys), {}
+        keys = list(keys)
+        found = {}
         with self._said():
             for start in range(0, len(keys), AT_ONCE):
                 some = keys[start : start + AT_ONCE]

@@ -37,7 +37,11 @@ class Asker:
     def __init__(
         self, send: Send, answers: Answers, concurrency: int, most: int | None = None, meter: Meter | None = None
     ) -> None:
-        self.send, self.answers, self.concurrency, self.most, self.meter = send, answers, concurrency, most, meter
+        self.send = send
+        self.answers = answers
+        self.concurrency = concurrency
+        self.most = most
+        self.meter = meter
         self.reused = 0
 
     def replies(self, requests: Sequence[Request]) -> list[Reply | None]:
@@ -49,7 +53,8 @@ class Asker:
         texts = [request.text for request in requests]
         keys = [key_of(text) for text in texts]
         by_key = dict(zip(keys, requests, strict=True))
-        wanted, replies = dict(zip(keys, texts, strict=True)), {}
+        wanted = dict(zip(keys, texts, strict=True))
+        replies = {}
         while wanted:
             claimed = self.answers.claim(wanted, self.most)
             saved = self._saved(claimed.answers)
@@ -107,7 +112,8 @@ class Asker:
         results: SimpleQueue,
         tick: Callable[[], None],
     ) -> None:
-        tries, before = dict.fromkeys(requests, 1), dict[str, Reply]()
+        tries = dict.fromkeys(requests, 1)
+        before = dict[str, Reply]()
         for key, request in requests.items():
             jobs.put((key, request))
         renewed = time.monotonic()
@@ -139,7 +145,8 @@ class Asker:
 
     def _collect_late(self, jobs: SimpleQueue, results: SimpleQueue, left: int, replies: dict[str, Reply]) -> None:
         """Keep the answers that come in a moment after the end of a run that failed or was stopped."""
-        on_their_way, end = left - len(_emptied(jobs)), time.monotonic() + GRACE
+        on_their_way = left - len(_emptied(jobs))
+        end = time.monotonic() + GRACE
         while on_their_way > 0 and (rest := end - time.monotonic()) > 0:
             try:
                 key, result = results.get(timeout=rest)
@@ -157,7 +164,8 @@ class Asker:
 @contextmanager
 def _crew(send: Send, n: int) -> Iterator[tuple[SimpleQueue, SimpleQueue]]:
     """Threads that send what stands in a queue. They end with the process, whatever they wait for."""
-    jobs, results = SimpleQueue(), SimpleQueue()
+    jobs = SimpleQueue()
+    results = SimpleQueue()
     for _ in range(n):
         threading.Thread(target=_work, args=(send, jobs, results), daemon=True).start()
     try:

@@ -28,7 +28,9 @@ class Meter:
     def __init__(
         self, name: str, prices: Sequence[float] | None, totals: Callable[[], Totals], shown: bool = True
     ) -> None:
-        self.name, self.prices, self.totals = name, prices, totals
+        self.name = name
+        self.prices = prices
+        self.totals = totals
         self.shown = shown and get_console().is_terminal
         self._last = time.monotonic()
 

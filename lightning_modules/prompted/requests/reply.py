@@ -87,10 +87,12 @@ def sound(text: str) -> str:
 def at(answer: Any, *path: str | int) -> Any:
     """A value inside JSON; None where there is none."""
     for step in path:
-        fits = isinstance(answer, Mapping) if isinstance(step, str) else isinstance(answer, list)
-        if not fits:
+        if isinstance(step, str) and isinstance(answer, Mapping):
+            answer = answer.get(step)
+        elif isinstance(step, int) and isinstance(answer, list) and step < len(answer):
+            answer = answer[step]
+        else:
             return None
-        answer = answer.get(step) if isinstance(step, str) else answer[step] if step < len(answer) else None
     return answer
 
 

@@ -54,7 +54,8 @@ class Secrets:
                 logging.getLogger(name).addFilter(self._shown)
 
     def _shown(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = self.hide(_message(record)), ()
+        record.msg = self.hide(_message(record))
+        record.args = ()
         record.exc_info = record.exc_text = None  # a traceback may quote what was sent
         return True
 

@@ -122,11 +122,17 @@ class Server:
         except ValueError:
             raise Unusable(f"{self.url}{path} sent something else than JSON") from None
         except self._openai.APIStatusError as error:
-            said, status, times = self._said(error), error.status_code, _times(error)
+            said = self._said(error)
+            status = error.status_code
+            times = _times(error)
         except self._openai.APITimeoutError as error:
-            said, status, times = f" ({self.timeout:g} s)", 0, _times(error)
+            said = f" ({self.timeout:g} s)"
+            status = 0
+            times = _times(error)
         except self._openai.APIConnectionError as error:
-            said, status, times = self._cause(error), -1, ""
+            said = self._cause(error)
+            status = -1
+            times = ""
         except Exception as error:  # whose text may quote what was sent
             raise HeedfulError(f"{self.url}{path}: {type(error).__name__}. {KEPT}") from None
         if status in ONE:
@@ -142,7 +148,8 @@ class Server:
         try:
             told = json.loads(error.response.text)
             for name in ("error", "message", "detail"):
-                told = told.get(name, told) if isinstance(told, Mapping) else told
+                if isinstance(told, Mapping) and name in told:
+                    told = told[name]
             told = self.secrets.hide_inside(told)
             text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
         except ValueError:

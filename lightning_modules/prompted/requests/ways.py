@@ -30,7 +30,8 @@ class Way(ABC):
     has_probabilities = True
 
     def __init__(self, settings: Mapping[str, Any], chat: bool) -> None:
-        self.settings, self.chat = dict(settings), chat
+        self.settings = dict(settings)
+        self.chat = chat
 
     def require(self, prompt: Prompt, task: Task) -> None:
         """Refuse a task whose answers cannot be read in this way.
@@ -112,7 +113,8 @@ class FirstToken(Written):
             )
 
     def reply(self, answer: Any, prompt: Prompt) -> Reply:
-        first, written = choice(answer), super().reply(answer, prompt)
+        first = choice(answer)
+        written = super().reply(answer, prompt)
         listed = at(first, "logprobs", "content", 0, "top_logprobs")
         if isinstance(listed, list):
             pairs = [(at(entry, "token"), at(entry, "logprob")) for entry in listed]
@@ -128,7 +130,8 @@ class FirstToken(Written):
         return Reply(written.text, tokens, None, written.read, written.wrote)
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
-        texts, labels = [_plain(text) for text in prompt.answers], prompt.task.labels
+        texts = [_plain(text) for text in prompt.answers]
+        labels = prompt.task.labels
         sums = dict.fromkeys(range(len(texts)), 0.0)
         for token, value in reply.tokens or ():
             fitting = _fitting(_plain(token), texts)

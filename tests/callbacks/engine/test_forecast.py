@@ -7,7 +7,7 @@ from heedful.callbacks.engine.engine import Planned
 from heedful.callbacks.engine.evaluation import Setting
 from heedful.callbacks.engine.forecast import Amount, forecast
 from heedful.datamodules import Planted
-from heedful.lightning_modules.prompted.requests.questions import QuestionProcessor
+from heedful.lightning_modules.prompted.endpoint import QuestionProcessor
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 

@@ -191,6 +191,11 @@ def test_one_table_decides_nothing_and_without_any_pair_the_reason_is_given(rows
     assert outcome_of(compute(rows_of, plain, plain)).reason == "no example was changed with its label flipped"
 
 
+def test_a_number_without_an_interval_decides_nothing():
+    found = intervals((0.0, 0.01), (0.1, 0.2), (0.1, 0.2)) | {"gap/before": Measurement(0.4, 100)}
+    assert str(outcome_of(found)) == "undecided (the gap has no interval)"
+
+
 def intervals(original: tuple, challenge: tuple, narrowed: tuple, gap: tuple = (0.3, 0.5)) -> dict[str, Measurement]:
     ends = {"original/change": original, "challenge/change": challenge, "gap/narrowed": narrowed, "gap/before": gap}
     return {name: Measurement(sum(ci95) / 2, 100, ci95=ci95) for name, ci95 in ends.items()}

@@ -23,7 +23,7 @@ def explain(
     present = np.concatenate([np.ones((1, n), dtype=bool), neighbours(n, budget - 1, rng)])
     values = np.full(budget, nothing)
     values[0] = full
-    unknown = present.any(axis=1)
+    unknown = np.asarray(present.any(axis=1))
     unknown[0] = False
     if unknown.any():
         values[unknown] = yield present[unknown]

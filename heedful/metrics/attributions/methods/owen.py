@@ -53,11 +53,13 @@ def explain(
     A round asks for all nodes that are sure to be split within the budget, whatever f is for the masks still unknown;
     so the result is that of splitting one node after the other.
     """
-    phi, root = np.zeros(n), partition(segments)
+    phi = np.zeros(n)
+    root = partition(segments)
     if not root.halves:
         return np.array([full - nothing]), np.full(n, np.nan)
     demand(NAME, budget, 2, n)
-    left, answers = min(budget // 2, root.splits), Answers()
+    left = min(budget // 2, root.splits)
+    answers = Answers()
     queue = [_stake(root, 0, nothing, full, 1.0)]
     while left:
         if queue[0][1:4] not in answers:
@@ -83,7 +85,8 @@ def _stake(node: Node, context: int, low: float, high: float, weight: float) -> 
 def _parts(stake: Stake, with_left: float, with_right: float) -> list[Stake]:
     """The halves of a node, each in both contexts, by f with the left half alone and with the right half alone."""
     left, right = stake.node.halves
-    context, weight = stake.context, stake.weight / 2
+    context = stake.context
+    weight = stake.weight / 2
     return [
         _stake(left, context, stake.low, with_left, weight),
         _stake(left, context | right.bits, with_right, stake.high, weight),
@@ -97,7 +100,9 @@ def _sure_to_be_split(queue: list[Stake], answers: Answers, left: int) -> list[S
 
     At worst, all that comes of a node without an answer is split before the next node of the queue.
     """
-    queue, sure, before = queue.copy(), [], 0
+    queue = queue.copy()
+    sure = []
+    before = 0
     while queue and before < left:
         stake = heappop(queue)
         answer = answers.get(stake[1:4])

@@ -8,7 +8,8 @@ import numpy as np
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The matrix product, float64; either may be a vector."""
-    left, right = "ij"[2 - a.ndim :], "jk"[: b.ndim]
+    left = "ij"[2 - a.ndim :]
+    right = "jk"[: b.ndim]
     return np.einsum(f"{left},{right}->{left[:-1]}{right[1:]}", a, b)
 
 
@@ -29,15 +30,19 @@ def inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
         float64 [n, n]; and the smallest pivot, as a share of the largest number on the diagonal. Where that is 0 but
         for rounding, or below, the matrix has no inverse, and the first result is not one.
     """
-    matrix, largest, smallest = matrix.copy(), matrix.diagonal().max(), np.inf
+    largest = matrix.diagonal().max()
+    smallest = np.inf
+    matrix = matrix.copy()
     for k in range(len(matrix)):
-        pivot, column = matrix[k, k], matrix[:, k].copy()
+        pivot = matrix[k, k]
+        column = matrix[:, k].copy()
         smallest = min(smallest, pivot)
         if smallest <= 0:
             break
         row = matrix[k] / pivot
         matrix -= np.multiply.outer(column, row)
-        matrix[k], matrix[:, k] = row, -column / pivot
+        matrix[k] = row
+        matrix[:, k] = -column / pivot
         matrix[k, k] = 1 / pivot
     return matrix, float(smallest / largest)
 

@@ -66,7 +66,8 @@ def shapley(chosen: Coalitions, values: np.ndarray, full: float, nothing: float)
         The error is 0 where all coalitions are there; nan where the pairs that were drawn are fewer than a quarter of
         the features, or than two.
     """
-    n, weights = chosen.half.shape[1], chosen.weights / chosen.weights.sum()
+    n = chosen.half.shape[1]
+    weights = chosen.weights / chosen.weights.sum()
     z = np.where(chosen.half, 1.0, -1.0)
     share = (full - nothing) / n
     target = values[::2] - values[1::2] - z.sum(axis=1) * share
