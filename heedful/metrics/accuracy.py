@@ -22,9 +22,10 @@ SMALLEST = float(np.finfo(np.float32).tiny)
 
 
 def _base(rows: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
-    """Which base rows are correct, which have each gold label, and the cluster of each."""
+    """Which base rows that have a gold label are correct, which have each label, and the cluster of each."""
     base = where(rows, intervention=BASE)
     gold, names = codes(rows, "gold")
+    base &= ~np.isin(gold, [i for i, name in enumerate(names) if name is None])
     of_label = {name: (gold == i)[base] for i, name in enumerate(names) if name is not None}
     of_label = {name: here for name, here in of_label.items() if here.any()}
     return same(rows, "gold", "y")[base], of_label, cluster_of(rows)[base]

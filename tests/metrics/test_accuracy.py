@@ -84,10 +84,10 @@ def test_the_interval_is_close_to_the_normal_one(rows_of):
     assert m.ci95 == pytest.approx((0.7 - half, 0.7 + half), abs=0.1 * half)
 
 
-def test_an_example_without_a_gold_label_is_wrong_and_of_no_label(rows_of):
+def test_an_example_without_a_gold_label_does_not_count(rows_of):
     found = accuracy(rows_of(base_of([("yes", "yes"), ("no", "yes"), (None, "yes"), (None, "no")])), "d")
     assert set(found) == {"accuracy/d", "accuracy/d/majority", "accuracy/d/yes", "accuracy/d/no"}
-    assert (found["accuracy/d"].value, found["accuracy/d/majority"].value) == (0.25, 0.25)
+    assert (found["accuracy/d"].value, found["accuracy/d"].n, found["accuracy/d/majority"].value) == (0.5, 2, 0.5)
 
 
 def test_without_a_prediction_accuracy_is_undefined(rows_of):
