@@ -54,6 +54,14 @@ def refusal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., st
             "line 2: there is no heedful.datamodules.PairedTexts; do you mean heedful.datamod",
         ),
         (
+            MINE.replace("heedful.datamodules.PairedText", "PairedTexts"),
+            "line 2: there is no PairedTexts; do you mean PairedText?",
+        ),
+        (
+            MINE.replace("heedful.datamodules.PairedText", "datamodules.PairedTexts"),
+            "line 2: there is no datamodules.PairedTexts; do you mean heedful.datamod",
+        ),
+        (
             MINE.replace("init_args", "init_arg"),
             "line 3: there is no setting 'init_arg' here; do you mean 'init_args'?",
         ),

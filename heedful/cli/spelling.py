@@ -13,6 +13,7 @@ from jsonargparse import ArgumentParser
 from heedful import datamodules, lightning_modules
 from heedful.cli.short_forms import DEFAULTS, class_named
 from heedful.records import HeedfulError
+from heedful.records.storage.schema import whole
 
 CLASSES = {"data": datamodules, "model": lightning_modules}
 OF_A_CLASS = ("class_path", "init_args", "dict_kwargs")
@@ -73,13 +74,14 @@ def _class(kind: str, args: Sequence[str]) -> type | None:
     for flag, value in zip(args, args[1:], strict=False):
         if flag in (f"--{kind}", "--config"):
             name = class_named(value, kind, in_section=flag == "--config")
-            found = _of_heedful(kind, name) or found
+            found = _of_heedful(name) or found
     return found
 
 
-def _of_heedful(kind: str, name: str | None) -> type | None:
-    module, _, last = (name or "").rpartition(".")
-    found = getattr(sys.modules.get(module or CLASSES[kind].__name__), last, None)
+def _of_heedful(path: str | None) -> type | None:
+    """The class of an import path, of a module that is imported."""
+    module, _, last = (path or "").rpartition(".")
+    found = getattr(sys.modules.get(module), last, None)
     return found if inspect.isclass(found) else None
 
 
@@ -117,7 +119,7 @@ def _faults_of_class(node: yaml.MappingNode, kind: str, named: dict[str, type | 
             name = "PairedText" if kind == "data" else "Encoder"
             yield 1, f"no class_path says what it is, as in class_path: {CLASSES[kind].__name__}.{name}."
     else:
-        heedful_class = _of_heedful(kind, of_class.value)
+        heedful_class = _of_heedful(whole(kind, of_class.value))
         if heedful_class is None and (near := _near_class(kind, of_class.value)):
             yield of_class.start_mark.line + 1, f"there is no {of_class.value}; do you mean {near}?"
     settings = _settings(heedful_class)
@@ -129,12 +131,12 @@ def _faults_of_class(node: yaml.MappingNode, kind: str, named: dict[str, type | 
 
 
 def _near_class(kind: str, path: str) -> str | None:
-    """The class of Heedful that is nearest to a dotted name, if it is looked for in the right module."""
-    module, _, last = path.rpartition(".")
+    """The class of Heedful that is nearest to a name, in short if that is; None of a class of somebody else's."""
+    module, _, last = whole(kind, path).rpartition(".")
     if module != CLASSES[kind].__name__:
         return None
     near = _nearest(last, CLASSES[kind].__all__)
-    return f"{module}.{near}" if near else None
+    return f"{module}.{near}" if near and "." in path else near
 
 
 def _faults_of_settings(node: yaml.Node, settings: set[str]) -> Iterator[tuple[int, str]]:
