@@ -27,9 +27,9 @@ from transformers import BertConfig, BertForSequenceClassification, BertModel, B
 HELPERS = Path(__file__).parents[1] / "helpers"
 sys.path.insert(0, str(HELPERS))
 
+from commands import QUIET  # noqa: E402
 from fake_server import FakeServer, answer_or_refusal  # noqa: E402
 
-QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
 LEARN = ["--model.backbone", "models/bert", "--model.max_length", "64", "--model.learning_rate", "0.003"]
 LEARN += ["--data.batch_size", "16", "--trainer.max_epochs", "2", "--attentiveness.draws", "2"]
 PLANTED = ["--data.n_train", "480", "--data.n_validation", "40"]

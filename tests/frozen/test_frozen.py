@@ -5,8 +5,6 @@ import json
 import re
 import shutil
 import sqlite3
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +23,10 @@ from heedful.records.storage.schema import SCHEMA
 from heedful.reports import compare, rescore
 from heedful.reports.runs import measured, settings
 
+from commands import run
 from fake_server import FakeServer, answer_or_refusal
 
 HERE = Path(__file__).parent
-QUIET = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false", "--trainer.log_every_n_steps", "1"]
 WRITTEN = ("plain", "counterfactual", "tables", "natural_logic", "endpoint", "whole")  # folders with results
 UNLIKE = ("schema", "format")  # names of the number of the schema
 NEAR = 1e-3  # between machines; on one kind of machine, with the versions that README.md names, the bits are the same
@@ -41,12 +39,6 @@ def frozen(request, tmp_path, monkeypatch) -> Path:
     shutil.copytree(HERE / request.param, folder)
     monkeypatch.chdir(folder)
     return folder
-
-
-def run(main: Callable[[], None], *argv: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["heedful.py", *argv, *QUIET])
-        main()
 
 
 def column(rows: pa.Table, name: str) -> np.ndarray:
