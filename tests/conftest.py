@@ -4,7 +4,7 @@ import json
 import os
 import re
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import heedful.torchvision_fix  # noqa: F401
@@ -32,6 +32,7 @@ from transformers import (
 from heedful.datamodules import planted
 
 from made_rows import make
+from run_lab import Forks, Lab
 
 torch.set_num_threads(1)  # tiny models gain nothing from more, and lose much on a busy machine
 settings.register_profile("heedful", max_examples=50, deadline=None, derandomize=True)
@@ -76,6 +77,19 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     BertModel(config).save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
+    """Runs commands and scripts in forks of one process, without their imports."""
+    with Forks(tmp_path_factory.mktemp("forks")) as forks:
+        yield forks
+
+
+@pytest.fixture(scope="session")
+def lab(tiny_bert: Path, forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Lab:
+    """Runs that are killed, stopped and taken up again; the whole ones, with which they are compared, are read alone."""
+    return Lab(tiny_bert, tmp_path_factory.mktemp("lab"), forks)
 
 
 @pytest.fixture(scope="session")

@@ -19,15 +19,9 @@ from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, is_whole, ne
 from heedful.cli.runs import continued, tidy
 from heedful.records import HeedfulError
 
-from run_lab import BATCH, KINDS, Lab, assert_same, curves
+from run_lab import BATCH, KINDS, assert_same, curves
 
 ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture(scope="module")
-def lab(tiny_bert, tmp_path_factory):
-    with Lab(tiny_bert, tmp_path_factory.mktemp("resume")) as lab:
-        yield lab
 
 
 @pytest.mark.parametrize(

@@ -14,16 +14,10 @@ from pytorch_lightning.utilities import rank_zero_only
 from heedful.cli import messages as mistakes
 from heedful.records import stopping
 
-from run_lab import BATCH, EVALUATING, KINDS, Lab, assert_same, curves
+from run_lab import BATCH, EVALUATING, KINDS, assert_same, curves
 
 ROOT = Path(__file__).parents[1]
 SWAPPING = "heedful.callbacks.engine.experiment:Experiment._changed"
-
-
-@pytest.fixture(scope="module")
-def lab(tiny_bert, tmp_path_factory):
-    with Lab(tiny_bert, tmp_path_factory.mktemp("stop")) as lab:
-        yield lab
 
 
 @pytest.mark.parametrize(
