@@ -88,7 +88,7 @@ def forks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forks]:
 
 @pytest.fixture(scope="session")
 def lab(tiny_bert: Path, forks: Forks, tmp_path_factory: pytest.TempPathFactory) -> Lab:
-    """Runs that are killed, stopped and taken up again; the whole ones, with which they are compared, are read alone."""
+    """Runs that are killed, stopped and taken up again, and whole ones to compare them with, which are only read."""
     return Lab(tiny_bert, tmp_path_factory.mktemp("lab"), forks)
 
 
