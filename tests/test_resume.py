@@ -141,6 +141,7 @@ def test_one_command_for_a_requeue_loop_and_a_finished_run_is_left_alone(lab):
 def test_a_callback_whose_default_no_file_can_hold(lab):
     folder = lab.folder / "timed"
     timed = ["--trainer.callbacks", "Timer", "--trainer.callbacks.duration", "00:01:00:00"]
+    timed += ["--trainer.max_epochs", "1", "--data.n_train", "40"]
     statuses, out = lab.run(*lab.argv, "--output", str(folder), *timed)
     assert statuses == [0], out
     statuses, out = lab.run("--resume", str(folder))
@@ -202,7 +203,7 @@ def test_a_run_killed_as_it_writes_its_configuration_leaves_nothing_behind(lab):
     assert_same(lab.whole("plain"), folder)
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped"])
+@pytest.mark.parametrize("damage", [pytest.param("cut", marks=pytest.mark.slow), "flipped"])
 def test_a_damaged_checkpoint_is_seen_and_the_one_before_it_is_taken(lab, damage):
     folder = lab.killed("plain", [BATCH, 16, "before"], f"damaged-{damage}")
     moved = folder.rename(folder.with_name(f"moved-{damage}"))
@@ -216,6 +217,7 @@ def test_a_damaged_checkpoint_is_seen_and_the_one_before_it_is_taken(lab, damage
     assert_same(lab.whole("plain"), moved)
 
 
+@pytest.mark.slow
 def test_flags_after_resume_override_the_configuration(lab):
     folder = lab.killed("plain", [BATCH, 16, "before"], "longer")
     out = lab.resumed("plain", folder, "--trainer.max_epochs", "3", "--data.batch_size", "30")
@@ -233,7 +235,8 @@ def test_flags_after_resume_override_the_configuration(lab):
 def test_a_rank_that_fails_ends_the_run_with_its_error(lab, where):
     folder = lab.folder / f"failed-{where[0][-8:]}"
     flags, processes = KINDS["two"]
-    statuses, out = lab.run(*lab.argv, *flags, "--output", str(folder), kill=where, processes=processes)
+    flags = [*lab.argv, *flags, "--data.n_train", "80"]
+    statuses, out = lab.run(*flags, "--output", str(folder), kill=where, processes=processes)
     assert statuses[1] == 1
     assert statuses[0] not in (0, -14), out
     assert "the disk of rank 1 is on fire" in out

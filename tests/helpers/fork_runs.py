@@ -19,6 +19,7 @@ Reads jobs from stdin, one JSON object a line, and answers each with the exit st
 The last.ckpt of a run that finishes is kept beside its checkpoints/, to be compared.
 """
 
+import gc
 import importlib
 import json
 import os
@@ -173,6 +174,8 @@ def run(job: dict) -> list[int]:
 
 
 if __name__ == "__main__":
+    gc.collect()
+    gc.freeze()  # what is imported is neither looked through nor copied by every fork
     print("ready", flush=True)
     for line in sys.stdin:
         print(json.dumps(run(json.loads(line))), flush=True)
