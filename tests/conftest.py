@@ -1,5 +1,6 @@
 """Fixtures: tiny models and tokenizers of the real classes, and the real data where there are any."""
 
+import gc
 import json
 import os
 import re
@@ -40,6 +41,12 @@ settings.load_profile("heedful")
 
 ROOT = Path(__file__).parents[1]
 SHARED = Path(os.environ.get("HEEDFUL_DATA", ROOT.parent / "shared" / "data"))
+
+
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays until the end: the collector of garbage need not look through it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
