@@ -181,7 +181,7 @@ def test_a_finished_run_keeps_its_weights_once(lab):
     "kill",
     [
         ["heedful.callbacks.outputs.run_folder:RunFolder.finish", 1, "before"],
-        ["heedful.callbacks.outputs.run_folder:flush", 1, "before"],
+        pytest.param(["heedful.callbacks.outputs.run_folder:flush", 1, "before"], marks=pytest.mark.slow),
         ["pathlib:Path.unlink", 1, "after", "previous.ckpt"],
     ],
 )

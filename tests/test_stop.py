@@ -62,7 +62,7 @@ def test_a_run_may_be_stopped_again_and_again(lab):
 @pytest.mark.parametrize(
     "where",
     [
-        "heedful.datamodules.base.paired_data:PairedData.setup",
+        pytest.param("heedful.datamodules.base.paired_data:PairedData.setup", marks=pytest.mark.slow),
         "heedful.callbacks.outputs.run_folder:RunFolder.on_fit_start",
     ],
 )
@@ -104,7 +104,7 @@ def test_a_stopped_evaluation_leaves_no_results(lab, processes, kill):
     assert {path.name for path in folder.rglob("*") if path.is_file()} <= {"config.yaml", "run.json"}
 
 
-@pytest.mark.parametrize("kill", [[BATCH, 5, "int"], [EVALUATING, 3, "int"]])
+@pytest.mark.parametrize("kill", [[BATCH, 5, "int"], pytest.param([EVALUATING, 3, "int"], marks=pytest.mark.slow)])
 def test_ctrl_c_is_not_the_end_of_a_run(lab, kill):
     folder = lab.folder / f"interrupted-{kill[1]}"
     statuses, out = lab.run(*lab.argv, "--output", str(folder), kill=kill)
