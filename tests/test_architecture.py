@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,16 +46,25 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in FILES}
 
 
-def imports(path: Path) -> Iterator[Import]:
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """The syntax of a file, parsed once for all tests."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+@cache
+def imports(path: Path) -> tuple[Import, ...]:
     """Every import in a file, in functions too; a module that is imported by name stands for itself."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    found: list[Import] = []
+    for node in nodes(path):
         if isinstance(node, ast.Import):
-            yield from (Import(node.lineno, alias.name, "") for alias in node.names)
+            found += [Import(node.lineno, alias.name, "") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{path}: a relative import"
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
-                yield Import(node.lineno, *((whole, "") if whole in MODULES else (node.module, alias.name)))
+                found.append(Import(node.lineno, *((whole, "") if whole in MODULES else (node.module, alias.name))))
+    return tuple(found)
 
 
 def package(module: str) -> str:
@@ -123,9 +133,8 @@ def test_nobody_takes_private_names():
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """The strings in a file, but for docstrings."""
-    tree = ast.parse(path.read_text())
-    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    docs = {id(node.value) for node in nodes(path) if isinstance(node, ast.Expr)}
+    for node in nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
             yield node.lineno, node.value
 
@@ -143,7 +152,7 @@ NAMED_TUPLES = ("_replace", "_asdict", "_fields")  # public: the underscore tell
 
 def private_parts(path: Path) -> Iterator[str]:
     """The private names that a file takes from libraries, and from objects that are not its own."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         own = ("self", "cls", "super")  # what a subclass takes from its base, a test of the subclass holds
         if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
             if node.attr in NAMED_TUPLES:
@@ -195,7 +204,7 @@ def test_nobody_takes_the_name_of_a_metric_apart():
     """Those who read metrics find them by the fields of their names."""
     found = set()
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             called = isinstance(node, ast.Call) and getattr(node.func, "attr", "") in TAKES_APART and node.args
             marks = [c.value for c in ast.walk(node.args[0]) if isinstance(c, ast.Constant)] if called else []
             if package(module_of(path)) in ("reports", "callbacks") and any(m in ("/", "=", "_") for m in marks):

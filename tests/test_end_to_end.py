@@ -18,7 +18,7 @@ from heedful.records.rows import read_rows, select
 from heedful.reports.rescore import rescored
 
 from commands import results_of
-from run_lab import BATCH, Lab
+from run_lab import BATCH
 
 ROOT = Path(__file__).parents[1]
 
@@ -30,13 +30,6 @@ def command(script, *argv):
     env = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80", "HF_HUB_OFFLINE": "1"}
     done = subprocess.run([sys.executable, ROOT / script, *argv], capture_output=True, text=True, env=env, timeout=300)
     return done.returncode, done.stdout, done.stderr
-
-
-@pytest.fixture(scope="module")
-def lab(tiny_bert, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("lab")
-    with Lab(tiny_bert, folder, HF_HOME=str(folder / "cache")) as lab:
-        yield lab
 
 
 @pytest.fixture(scope="module")

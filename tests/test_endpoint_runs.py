@@ -1,9 +1,7 @@
 """evaluate.py on a model behind a server: what it costs, what is kept, and what is not shown."""
 
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -149,24 +147,7 @@ def test_several_prompts_lie_side_by_side(monkeypatch, here):
     ]
 
 
-COMMAND = "import evaluate; from heedful.cli.messages import guarded; guarded(evaluate.main)"
-
-
-def command(fake, folder, *argv, **env):
-    """A command in a process of its own; all that it says."""
-    given = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENAI_BASE_URL": fake, **env}
-    quiet = ["--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false"]
-    return subprocess.run(
-        [sys.executable, "-c", COMMAND, *SMALL, *quiet, *argv],
-        env={**os.environ, **given},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
-def test_secrets_reach_no_file_and_no_line(tmp_path):
+def test_secrets_reach_no_file_and_no_line(forks, tmp_path):
     """The server repeats them in whatever it says, and the libraries log all that they can."""
 
     def echo(body, n):
@@ -179,16 +160,18 @@ def test_secrets_reach_no_file_and_no_line(tmp_path):
 
     with FakeServer(echo) as fake:
         url = fake.url.replace("http://", f"http://me:{PASSWORD}@") + f"?token={KEY}"
-        done = command(url, tmp_path, OPENAI_API_KEY=KEY, OPENAI_LOG="debug")
-    assert done.returncode == 2, done.stderr
-    assert "refuses the key in OPENAI_API_KEY: HTTP 401 (*** *** ***)" in done.stderr
-    assert "openai._base_client" in done.stderr  # the log was on
-    assert "Traceback" not in done.stderr
+        env = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": KEY, "OPENAI_LOG": "debug"}
+        argv = [*SMALL, "--trainer.accelerator", "cpu", "--trainer.enable_progress_bar", "false"]
+        statuses, out = forks.run(*argv, command="evaluate", env=env, cwd=str(tmp_path))
+    assert statuses == [2], out
+    assert "refuses the key in OPENAI_API_KEY: HTTP 401 (*** *** ***)" in out
+    assert "openai._base_client" in out  # the log was on
+    assert "Traceback" not in out
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert any(path.name == "answers.sqlite" for path in files)
     assert any(b"Entailment, says ***" in path.read_bytes() for path in files)
     for secret in (KEY, PASSWORD):
-        assert secret not in done.stdout + done.stderr
+        assert secret not in out
         assert not [path for path in files if secret.encode() in path.read_bytes()]
 
 

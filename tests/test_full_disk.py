@@ -4,8 +4,6 @@ import errno
 import os
 import resource
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -22,7 +20,6 @@ from heedful.records.rows import save_rows, schema
 from heedful.records.storage.claim import LOCK
 from heedful.reports.figures.causal_effects import write
 
-ROOT = Path(__file__).parents[1]
 LIMIT = 4096  # bytes that a file may have: a write beyond fails as on a full disk, whoever the user is
 REASON = "File too large"
 
@@ -162,23 +159,16 @@ def test_the_board_is_guarded_when_it_is_opened_once_more(tmp_path):
     assert limited(log, 200) == f"{tmp_path} cannot be written: {REASON}."
 
 
-def test_a_run_on_a_full_disk_is_one_sentence_and_what_it_had_is_whole(tiny_bert, tmp_path):
+def test_a_run_on_a_full_disk_is_one_sentence_and_what_it_had_what_it_had_is_whole(forks, tiny_bert, tmp_path):
     """There is room for all but a checkpoint."""
     argv = ["--model.backbone", tiny_bert, "--model.max_length", "64", "--data.n_train", "32", "--data.n_validation"]
     argv += ["9", "--trainer.accelerator", "cpu", "--trainer.max_epochs", "1", "--output", tmp_path / "run"]
-    process = subprocess.run(
-        [sys.executable, ROOT / "train.py", *map(str, argv), "--trainer.enable_progress_bar", "false"],
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000)),
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert process.returncode == 2
+    statuses, out = forks.run(*argv, "--trainer.enable_progress_bar", "false", limit=40_000)
+    assert statuses == [2], out
     best = tmp_path / "run" / "checkpoints" / "best.ckpt"
     said = f"train.py: {best} cannot be written: the disk is full, or the file too large."
-    assert process.stderr.splitlines()[-1] == said
-    assert "Traceback" not in process.stderr
+    assert out.splitlines()[-1] == said
+    assert "Traceback" not in out
     left = {path.name for path in (tmp_path / "run").iterdir()}
     assert "config.yaml" in left
     assert LOCK not in left

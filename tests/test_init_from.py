@@ -91,7 +91,17 @@ def test_two_classes_are_a_new_head_on_the_same_body(monkeypatch, trained, nlixy
 def test_learning_goes_on_in_a_run_of_its_own(monkeypatch, tmp_path, trained, nlixy):
     monkeypatch.chdir(tmp_path)
     before = load_file(trained / "checkpoints" / "backbone" / "model.safetensors")
-    run(train.main, *nlixy, "--init_from", str(trained), *SHORT, "--trainer.max_epochs", "6")
+    run(
+        train.main,
+        *nlixy,
+        "--init_from",
+        str(trained),
+        *SHORT,
+        "--trainer.max_epochs",
+        "4",
+        "--trainer.check_val_every_n_epoch",
+        "4",
+    )
     folder = Path("runs/nlixy/tiny/plain/version_0")
     after = load_file(folder / "checkpoints" / "backbone" / "model.safetensors")
     assert not torch.equal(before["classifier.weight"], after["classifier.weight"])

@@ -1,10 +1,6 @@
 """Whole evaluations of causal models in context: prompts one after the other, in folders of their own."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -58,15 +54,13 @@ def test_one_prompt_alone_is_an_ordinary_evaluation(llama, tmp_path):
     assert json.loads((tmp_path / "out" / "run.json").read_text())["prompt"]["demonstrations"] == []
 
 
-def test_two_processes_give_the_same_bytes(llama, tmp_path):
-    argv = ["--model", str(llama), *PLANTED, "--prompt.tuples", "1", "--prompt.seeds", "2", *QUIET]
+def test_two_processes_give_the_same_bytes(forks, llama, tmp_path):
+    argv = ["--model", llama, *PLANTED, "--prompt.tuples", "1", "--prompt.seeds", "2", *QUIET]
     for world in (1, 2):
         more = ["--trainer.devices", str(world), "--trainer.strategy", "ddp"] if world > 1 else []
-        command = [sys.executable, "evaluate.py", *argv, *more, "--output", str(tmp_path / str(world))]
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        root = Path(__file__).parents[1]
-        done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        output = ["--output", tmp_path / str(world)]
+        statuses, out = forks.run(*argv, *more, *output, command="evaluate", processes=world)
+        assert statuses == [0] * world, out
     for seed in range(2):
         name = f"plain-plain-k1-seed{seed}"
         one, other = (tmp_path / str(world) / name / "results.json" for world in (1, 2))

@@ -88,9 +88,9 @@ def squares_of(folder):
 
 
 @pytest.fixture(scope="module")
-def lab(tiny_bert, tiny_t5, tiny_vilt, tiny_blip, write_squad, write_squares, tmp_path_factory):
+def lab(tiny_bert, tiny_t5, tiny_vilt, tiny_blip, write_squad, write_squares, forks, tmp_path_factory):
     folder = tmp_path_factory.mktemp("kills")
-    lab = Lab(tiny_bert, folder)
+    lab = Lab(tiny_bert, folder, forks)
     squad = ["--data", "squad2", "--data.path", str(write_squad(folder / "squad.json", 6)), "--data.hold_out", "20"]
     squares, pairs = squares_of(write_squares(folder / "squares", 80, 24)), write_pairs(folder / "pairs")
     bert = ["--model.backbone", str(tiny_bert)]
@@ -115,8 +115,7 @@ def lab(tiny_bert, tiny_t5, tiny_vilt, tiny_blip, write_squad, write_squares, tm
     few = ["--data.inoculation.path", str(folder / "pairs" / "challenge.tsv"), "--data.inoculation.n", "40"]
     inoculation = [*pairs, "--augment", "inoculation", *few, "--data.batch_size", "4", "--init_from", str(trained)]
     lab.kinds["inoculation"] = (inoculation, 1, QUIET)
-    with lab:
-        yield lab
+    return lab
 
 
 def whole(lab, kind, seconds={}):  # noqa: B006

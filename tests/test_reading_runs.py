@@ -160,13 +160,24 @@ def test_results_are_made_of_rows_alone(trained: Path, answering: Path) -> None:
 def test_a_model_that_writes_answers_is_measured_as_one_that_cuts_them_out(
     data: list[str], tiny_t5: Path, tmp_path: Path
 ) -> None:
-    argv = [*data, "--model", "t5", "--model.backbone", tiny_t5, "--model.longest_answer", "4"]
+    argv = [
+        *data,
+        "--model",
+        "t5",
+        "--model.backbone",
+        tiny_t5,
+        "--model.longest_answer",
+        "4",
+        "--attentiveness.draws",
+        "2",
+    ]
     run(train.main, *argv, "--trainer.max_epochs", "1", "--output", tmp_path / "t5")
     assert "heedful.lightning_modules.Writer" in (tmp_path / "t5" / "config.yaml").read_text()
     results = results_of(tmp_path / "t5")
     assert {"f1/squad2", "attentiveness/squad2/context/eligible"} <= set(results["metrics"])
     assert results["metrics"]["null/squad2/flips"]["value"] == 0
-    run(evaluate.main, "--checkpoint", tmp_path / "t5" / "checkpoints" / "best.ckpt", "--output", tmp_path / "again")
+    argv = ["--checkpoint", tmp_path / "t5" / "checkpoints" / "best.ckpt", "--attentiveness.draws", "2"]
+    run(evaluate.main, *argv, "--output", tmp_path / "again")
     assert (tmp_path / "again" / "results.json").read_bytes() == (tmp_path / "t5" / "results.json").read_bytes()
 
 

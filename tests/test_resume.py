@@ -19,15 +19,9 @@ from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, is_whole, ne
 from heedful.cli.runs import continued, tidy
 from heedful.records import HeedfulError
 
-from run_lab import BATCH, KINDS, Lab, assert_same, curves
+from run_lab import BATCH, KINDS, assert_same, curves
 
 ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture(scope="module")
-def lab(tiny_bert, tmp_path_factory):
-    with Lab(tiny_bert, tmp_path_factory.mktemp("resume")) as lab:
-        yield lab
 
 
 @pytest.mark.parametrize(
@@ -147,6 +141,7 @@ def test_one_command_for_a_requeue_loop_and_a_finished_run_is_left_alone(lab):
 def test_a_callback_whose_default_no_file_can_hold(lab):
     folder = lab.folder / "timed"
     timed = ["--trainer.callbacks", "Timer", "--trainer.callbacks.duration", "00:01:00:00"]
+    timed += ["--trainer.max_epochs", "1", "--data.n_train", "40"]
     statuses, out = lab.run(*lab.argv, "--output", str(folder), *timed)
     assert statuses == [0], out
     statuses, out = lab.run("--resume", str(folder))
@@ -186,7 +181,7 @@ def test_a_finished_run_keeps_its_weights_once(lab):
     "kill",
     [
         ["heedful.callbacks.outputs.run_folder:RunFolder.finish", 1, "before"],
-        ["heedful.callbacks.outputs.run_folder:flush", 1, "before"],
+        pytest.param(["heedful.callbacks.outputs.run_folder:flush", 1, "before"], marks=pytest.mark.slow),
         ["pathlib:Path.unlink", 1, "after", "previous.ckpt"],
     ],
 )
@@ -208,7 +203,7 @@ def test_a_run_killed_as_it_writes_its_configuration_leaves_nothing_behind(lab):
     assert_same(lab.whole("plain"), folder)
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped"])
+@pytest.mark.parametrize("damage", [pytest.param("cut", marks=pytest.mark.slow), "flipped"])
 def test_a_damaged_checkpoint_is_seen_and_the_one_before_it_is_taken(lab, damage):
     folder = lab.killed("plain", [BATCH, 16, "before"], f"damaged-{damage}")
     moved = folder.rename(folder.with_name(f"moved-{damage}"))
@@ -222,6 +217,7 @@ def test_a_damaged_checkpoint_is_seen_and_the_one_before_it_is_taken(lab, damage
     assert_same(lab.whole("plain"), moved)
 
 
+@pytest.mark.slow
 def test_flags_after_resume_override_the_configuration(lab):
     folder = lab.killed("plain", [BATCH, 16, "before"], "longer")
     out = lab.resumed("plain", folder, "--trainer.max_epochs", "3", "--data.batch_size", "30")
@@ -239,7 +235,8 @@ def test_flags_after_resume_override_the_configuration(lab):
 def test_a_rank_that_fails_ends_the_run_with_its_error(lab, where):
     folder = lab.folder / f"failed-{where[0][-8:]}"
     flags, processes = KINDS["two"]
-    statuses, out = lab.run(*lab.argv, *flags, "--output", str(folder), kill=where, processes=processes)
+    flags = [*lab.argv, *flags, "--data.n_train", "80"]
+    statuses, out = lab.run(*flags, "--output", str(folder), kill=where, processes=processes)
     assert statuses[1] == 1
     assert statuses[0] not in (0, -14), out
     assert "the disk of rank 1 is on fire" in out

@@ -25,7 +25,8 @@ def trained(tiny_t5, tmp_path_factory):
     """The folder of a run from random weights, on hypotheses with a word that gives the label away."""
     folder = tmp_path_factory.mktemp("runs") / "planted" / "tiny" / "plain" / "version_0"
     argv = ["--model", "t5", "--model.backbone", tiny_t5, "--model.learning_rate", "0.003", *PLANTED]
-    argv += ["--data.n_train", "480", "--data.batch_size", "16", "--trainer.max_epochs", "6"]
+    argv += ["--data.n_train", "480", "--data.batch_size", "16", "--trainer.max_epochs", "4"]
+    argv += ["--trainer.check_val_every_n_epoch", "2"]
     run(train.main, *argv, "--output", folder)
     return folder
 

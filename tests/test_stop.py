@@ -14,16 +14,10 @@ from pytorch_lightning.utilities import rank_zero_only
 from heedful.cli import messages as mistakes
 from heedful.records import stopping
 
-from run_lab import BATCH, EVALUATING, KINDS, Lab, assert_same, curves
+from run_lab import BATCH, EVALUATING, KINDS, assert_same, curves
 
 ROOT = Path(__file__).parents[1]
 SWAPPING = "heedful.callbacks.engine.experiment:Experiment._changed"
-
-
-@pytest.fixture(scope="module")
-def lab(tiny_bert, tmp_path_factory):
-    with Lab(tiny_bert, tmp_path_factory.mktemp("stop")) as lab:
-        yield lab
 
 
 @pytest.mark.parametrize(
@@ -33,7 +27,7 @@ def lab(tiny_bert, tmp_path_factory):
         ("workers", [BATCH, 12, "term"], "at step 12, which is saved"),
         pytest.param("accumulated", [BATCH, 5, "term"], "at step 2, which is saved", marks=pytest.mark.slow),
         ("two", [BATCH, 12, "term"], "at step 12, which is saved"),
-        ("plain", [EVALUATING, 1, "term"], "at step 10, which is saved"),
+        pytest.param("plain", [EVALUATING, 1, "term"], "at step 10, which is saved", marks=pytest.mark.slow),
         ("two", [SWAPPING, 2, "term"], "which is saved"),
         pytest.param("twice_validated", [EVALUATING, 2, "term"], "at step 10, which is saved", marks=pytest.mark.slow),
         ("twice_validated_accumulated", [SWAPPING, 3, "term"], "at step 5, which is saved"),
@@ -57,18 +51,18 @@ def test_a_run_that_is_stopped_after_training_trains_no_more(lab):
 
 
 def test_a_run_may_be_stopped_again_and_again(lab):
-    folder, _ = lab.stopped("twice_validated", [BATCH, 2, "term"], "often")
+    folder, _ = lab.stopped("plain", [BATCH, 2, "term"], "often")
     for kill in ([BATCH, 4, "term"], [EVALUATING, 2, "term"], [EVALUATING, 1, "term"]):
         statuses, out = lab.run("--resume", str(folder), kill=kill)
         assert statuses == [143], out
-    lab.resumed("twice_validated", folder)
-    assert_same(lab.whole("twice_validated"), folder)
+    lab.resumed("plain", folder)
+    assert_same(lab.whole("plain"), folder)
 
 
 @pytest.mark.parametrize(
     "where",
     [
-        "heedful.datamodules.base.paired_data:PairedData.setup",
+        pytest.param("heedful.datamodules.base.paired_data:PairedData.setup", marks=pytest.mark.slow),
         "heedful.callbacks.outputs.run_folder:RunFolder.on_fit_start",
     ],
 )
@@ -110,7 +104,7 @@ def test_a_stopped_evaluation_leaves_no_results(lab, processes, kill):
     assert {path.name for path in folder.rglob("*") if path.is_file()} <= {"config.yaml", "run.json"}
 
 
-@pytest.mark.parametrize("kill", [[BATCH, 5, "int"], [EVALUATING, 3, "int"]])
+@pytest.mark.parametrize("kill", [[BATCH, 5, "int"], pytest.param([EVALUATING, 3, "int"], marks=pytest.mark.slow)])
 def test_ctrl_c_is_not_the_end_of_a_run(lab, kill):
     folder = lab.folder / f"interrupted-{kill[1]}"
     statuses, out = lab.run(*lab.argv, "--output", str(folder), kill=kill)

@@ -1,13 +1,9 @@
 """The same bits on one, two and three processes, for sizes that suit none of them.
 
-One script forks the processes of every case, so that torch is imported once.
+One script forks the processes of every case.
 """
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +13,7 @@ from heedful.datamodules.base.sampler import evaluation_batches
 from heedful.lightning_modules import Encoder
 from heedful.records.rows import read_rows, select
 
-ROOT = Path(__file__).parents[2]
-SIZES = (1, 2, 3, 5, 37, 64)  # in batches of 4: most leave ranks of unequal load, some a rank without work
+SIZES = (1, 5, 37, 64)  # in batches of 4: most leave ranks of unequal load, some a rank without work
 BATCH = 4
 
 SCRIPT = """
@@ -121,7 +116,7 @@ for world in (1, 2, 3):
 
 
 @pytest.fixture(scope="module")
-def results(tiny_bert, tmp_path_factory, write_nlixy, write_squad, write_squares):
+def results(forks, tiny_bert, tmp_path_factory, write_nlixy, write_squad, write_squares):
     """A folder with the results of every size on every number of processes, ``<processes>-<size>``."""
     folder = tmp_path_factory.mktemp("processes")
     contexts = [("A x ran.", "up"), ("No x ran.", "down"), ("A x sat.", "up"), ("No x sat here.", "down")]
@@ -131,14 +126,7 @@ def results(tiny_bert, tmp_path_factory, write_nlixy, write_squad, write_squares
     write_nlixy(folder / "nlixy-other", contexts, [("boy", "child", "leq"), ("dog", "cat", "none")])
     squad = write_squad(folder / "squad.json", 4)
     paths = map(str, (tiny_bert, nlixy, squad, write_squares(folder / "squares", 0, 23), folder))
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, repr(SIZES), str(BATCH), *paths],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'helpers'}"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    forks.script(SCRIPT, repr(SIZES), BATCH, *paths)
     return folder
 
 

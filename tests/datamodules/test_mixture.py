@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.datamodules import PairedText, Reading
@@ -105,6 +105,7 @@ def test_two_names_of_one_file_share_no_row_either(folder: Path) -> None:
     assert data.counts.mixed["turned with turned"] == (50, 50)
 
 
+@settings(max_examples=20)
 @given(st.integers(1, 100), st.integers(1, 100), st.integers(0, 5))
 def test_a_smaller_share_is_among_a_larger_one(folder: Path, small: int, large: int, seed: int) -> None:
     small, large = sorted((small, large))

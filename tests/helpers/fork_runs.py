@@ -1,10 +1,15 @@
-"""Runs train.py and evaluate.py in forked processes and kills them where a test says: imports cost their seconds once.
+"""Runs train.py, evaluate.py and scripts of tests in forked processes: imports cost their seconds once.
 
 Reads jobs from stdin, one JSON object a line, and answers each with the exit statuses of its processes.
 
-    command     "train" or "evaluate"
+    command     "train", "evaluate" or "script"
+    script      the code of a script
     argv        its command line
     log         file of stdout and stderr of all processes
+    env         variables of the environment, null for one that is to be missing
+    cwd         folder to work in
+    limit       bytes that a file may have: a write beyond fails as on a full disk
+    sketched    whether figures of curves are drawn without curves, which is quicker: for runs whose weights count
     processes   how many; several are connected as torchrun would
     kill        null, or [where, nth, when, word]: SIGKILL before or after the nth call of a function (that has the word
                 among its arguments) by rank 0; in place of "before", "term" and "int" send SIGTERM and SIGINT to the
@@ -14,26 +19,33 @@ Reads jobs from stdin, one JSON object a line, and answers each with the exit st
 The last.ckpt of a run that finishes is kept beside its checkpoints/, to be compared.
 """
 
+import gc
 import importlib
 import json
 import os
+import resource
 import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import heedful.torchvision_fix  # noqa: F401
 
+import matplotlib.backends.backend_agg  # noqa: F401
+import pandas  # noqa: F401
 import timm
+import transformers.models.bert.modeling_bert  # noqa: F401
+from matplotlib.figure import Figure
 from pytorch_lightning.utilities import rank_zero_only
 
 import evaluate
 import train
 from heedful.callbacks.checkpoints.files import LAST, remove_states
-from heedful.callbacks.outputs import run_folder
+from heedful.callbacks.outputs import board, run_folder
 from heedful.cli import messages as mistakes
 
 
@@ -85,6 +97,34 @@ def child(job: dict, rank: int, port: int) -> None:
         os.dup2(log.fileno(), 2)
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell may have had ignored
+    for name, value in (job.get("env") or {}).items():
+        os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+    os.chdir(job.get("cwd") or ".")
+    if job.get("limit"):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (job["limit"], job["limit"]))
+    act = prepared(job, rank, port)
+    status = 1
+    try:
+        act()
+        status = 0
+    except SystemExit as stop:
+        status = stop.code
+        if isinstance(status, str):
+            print(status, file=sys.stderr)
+            status = 1
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status or 0)
+
+
+def prepared(job: dict, rank: int, port: int) -> Callable[[], None]:
+    """The script or the command of a job, ready to run."""
+    if job.get("command") == "script":
+        sys.argv = ["-c", *job["argv"]]
+        return lambda: exec(compile(job["script"], "<script>", "exec"), {"__name__": "__main__"})
     command = {"train": train, "evaluate": evaluate}[job.get("command", "train")]
     sys.argv = [str(Path(command.__file__)), *job["argv"]]
     world = job.get("processes", 1)
@@ -95,20 +135,11 @@ def child(job: dict, rank: int, port: int) -> None:
         rank_zero_only.rank = rank  # which Lightning read when it was imported
     run_folder.remove_states = keep_last
     without_hub()
+    if job.get("sketched"):
+        board.history_figure = lambda points, title: Figure(figsize=(1, 1))
     if job.get("kill") and rank == (world - 1 if job["kill"][2] in ("raise", "term", "int") else 0):
         watch(*job["kill"])
-    status = 1
-    try:
-        mistakes.guarded(command.main)
-        status = 0
-    except SystemExit as stop:
-        status = stop.code
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+    return lambda: mistakes.guarded(command.main)
 
 
 def run(job: dict) -> list[int]:
@@ -143,6 +174,8 @@ def run(job: dict) -> list[int]:
 
 
 if __name__ == "__main__":
+    gc.collect()
+    gc.freeze()  # what is imported is neither looked through nor copied by every fork
     print("ready", flush=True)
     for line in sys.stdin:
         print(json.dumps(run(json.loads(line))), flush=True)

@@ -41,21 +41,18 @@ KINDS = {  # name: (flags, processes); between 14 and 34 batches
 }
 
 
-class Lab:
-    """Runs train.py and evaluate.py in forks of one process, with more variables in its environment if need be."""
+class Forks:
+    """One process that has imported what runs need, and forks them: see fork_runs.py."""
 
-    def __init__(self, tiny_bert, folder, **env):
-        self.folder, self.references, self.kinds, self.ended = folder, {}, dict(KINDS), 0
-        self.argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--model.learning_rate", "0.003"]
-        self.argv += ["--data.n_train", "300", "--data.n_validation", "37", "--trainer.accelerator", "cpu"]
-        self.argv += ["--attentiveness.draws", "2", "--checkpoint.last_every_n_steps", "2"]
-        self.argv += ["--trainer.log_every_n_steps", "1"]
+    def __init__(self, folder):
+        self.log, self.ended = folder / "log", 0
+        env = {"OMP_NUM_THREADS": "1", "COLUMNS": "80", "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "cache")}
         self.process = subprocess.Popen(
             [sys.executable, ROOT / "tests" / "helpers" / "fork_runs.py"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "80", "HF_HUB_OFFLINE": "1", **env},
+            env={**os.environ, **env, "PYTHONPATH": f"{ROOT}:{ROOT / 'tests' / 'helpers'}"},
         )
         assert self.process.stdout.readline() == "ready\n"
 
@@ -66,18 +63,37 @@ class Lab:
         self.process.stdin.close()
         self.process.wait(timeout=30)
 
-    def run(self, *argv, kill=None, processes=1, log=None, signals=None, command="train"):
+    def run(self, *argv, log=None, **job):
         """(exit statuses, what was printed)."""
         while self.ended == int(time.time()) and {"--resume", "--ckpt_path"} & {*argv}:
             time.sleep(0.02)  # files of events of one second are read in the order of process ids, as text
-        log = log or self.folder / "log"
+        log = log or self.log
         log.unlink(missing_ok=True)
-        job = {"argv": argv, "kill": kill, "processes": processes, "log": str(log), "signals": signals}
-        job["command"] = command
-        self.process.stdin.write(json.dumps(job) + "\n")
+        self.process.stdin.write(json.dumps(job | {"argv": [*map(str, argv)], "log": str(log)}) + "\n")
         self.process.stdin.flush()
         statuses, self.ended = json.loads(self.process.stdout.readline()), int(time.time())
         return statuses, log.read_text()
+
+    def script(self, code, *argv, **job):
+        """The printed lines of a script that has to end well."""
+        statuses, out = self.run(*argv, command="script", script=code, **job)
+        assert statuses == [0], out[-3000:]
+        return out
+
+
+class Lab:
+    """Runs of train.py and evaluate.py on a small model, whose figures are sketched, and those that others repeat."""
+
+    def __init__(self, tiny_bert, folder, forks):
+        self.folder, self.forks, self.references, self.kinds = folder, forks, {}, dict(KINDS)
+        self.argv = ["--model.backbone", str(tiny_bert), "--model.max_length", "64", "--model.learning_rate", "0.003"]
+        self.argv += ["--data.n_train", "300", "--data.n_validation", "37", "--trainer.accelerator", "cpu"]
+        self.argv += ["--attentiveness.draws", "2", "--checkpoint.last_every_n_steps", "2"]
+        self.argv += ["--trainer.log_every_n_steps", "1"]
+
+    def run(self, *argv, processes=1, **job):
+        """(exit statuses, what was printed)."""
+        return self.forks.run(*argv, processes=processes, sketched=True, **job)
 
     def command(self, kind):
         """(command line, processes) of a kind of run; a third member stands for what the others have in common."""

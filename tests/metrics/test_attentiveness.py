@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.callbacks import Attentiveness
@@ -103,6 +103,7 @@ def test_equals_the_reference(rows_of, experiment):
     check(found, reference(base, swapped, default))
 
 
+@settings(max_examples=20)
 @given(experiments())
 def test_rows_of_other_parts_and_interventions_do_not_count(rows_of, experiment):
     base, swapped, default = experiment

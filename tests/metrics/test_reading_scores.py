@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.metrics import METRICS
@@ -157,6 +157,7 @@ def test_another_spelling_is_no_other_answer() -> None:
     assert found["attentiveness/d/context/changed"].per_draw == (0, 1, 1)
 
 
+@settings(max_examples=20)
 @given(questions=st.lists(QUESTION, min_size=1, max_size=12))
 def test_what_stays_where_a_distractor_is_anothers(questions: list[Any]) -> None:
     """Silence that stays counts as well; an answer of nothing but an article is not silence."""

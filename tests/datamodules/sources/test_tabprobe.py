@@ -54,7 +54,7 @@ def test_the_real_counterfactuals_inoculate(shared_data: Path) -> None:
     texts = {json.dumps([e.parts["premise"].encode(), e.parts["hypothesis"], e.label]) for e in modified}
     for by_group in (False, True):
         chosen: list[set[str]] = []
-        for n in (100, 200, 300):
+        for n in (100, 300):
             inoculation = Inoculation(str(path), n, by_group)
             data = PairedTables(
                 **SETTINGS | {"path": str(shared_data / "infotabs")}, augment="inoculation", inoculation=inoculation
@@ -66,7 +66,7 @@ def test_the_real_counterfactuals_inoculate(shared_data: Path) -> None:
             assert {json.dumps(values) for values in named} <= texts
             tables = set(data.train_examples.column("meta.table"))
             assert by_group == (len(tables) < n * 171 / 1_108 * 1.5)
-        assert chosen[0] < chosen[1] < chosen[2]
+        assert chosen[0] < chosen[1]
 
 
 def perturbed(path: Path, n: int, **settings: Any) -> Examples:

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.interventions import (
@@ -338,6 +338,7 @@ def test_edits_give_the_new_text_and_labels_follow_the_direction(seed, draw):
                 assert (new.uid, changed.clusters) == (base.uid, (base.uid, f"table {base.meta['table']}"))
 
 
+@settings(max_examples=10)
 @given(seeds, st.data())
 def test_the_result_depends_on_seed_uid_and_draw_and_not_on_the_order_of_calls(seed, data):
     pool, changes = make_pool(), all_perturbations()

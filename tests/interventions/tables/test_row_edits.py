@@ -4,7 +4,7 @@ import json
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.interventions import Donors, RowEdits, manifest_hash
@@ -124,6 +124,7 @@ def test_every_row_that_can_be_edited_is(pool, seed):
         assert keys["permute"] == ([""] if len(table.rows) > 1 else [])
 
 
+@settings(max_examples=20)
 @given(pools(), names, seeds, st.data())
 def test_the_result_depends_on_seed_uid_and_draw_and_on_no_order(pool, name, seed, data):
     edit = edits(name, pool)

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.interventions import RuleAnalyser, Source, SwapTitle
@@ -97,6 +97,7 @@ def test_why_an_example_gets_no_title(pool):
         assert change.why_not(base.uid) == expected
 
 
+@settings(max_examples=20)
 @given(pools(), seeds)
 def test_every_lender_is_among_those_that_share_keys(pool, seed):
     change = swap(pool)
@@ -109,6 +110,7 @@ def test_every_lender_is_among_those_that_share_keys(pool, seed):
             assert changed.partner == min(uid for uid, t in tables.items() if t == tables[changed.partner])
 
 
+@settings(max_examples=20)
 @given(pools(), seeds, st.randoms(use_true_random=False))
 def test_the_result_depends_on_seed_uid_and_draw_and_not_on_the_order_of_calls(pool, seed, random):
     calls = [(example.uid, draw) for example in pool for draw in range(2)]

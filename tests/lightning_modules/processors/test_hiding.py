@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerBase
 
@@ -71,6 +71,7 @@ def by_part(words: HiddenWords, row: int, hidden: np.ndarray) -> list[list[bool]
     return [own.tolist() for own in np.split(hidden[row, : ends[-1]], ends[:-1])]
 
 
+@settings(max_examples=20)
 @pytest.mark.parametrize("kind", ["word", "minilm", "roberta", "deberta", "deberta_v3", "electra"])
 @given(rows=ROWS, seed=SEEDS)
 def test_words_of_pairs(
@@ -96,6 +97,7 @@ def test_words_of_pairs(
         assert len(made[i]) == lengths[i] == len(sequence)
 
 
+@settings(max_examples=20)
 @pytest.mark.parametrize("kind", ["t5", "bart"])
 @given(rows=ROWS, seed=SEEDS)
 def test_words_of_templates(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerBase
 
@@ -41,6 +41,7 @@ def tokens(processor: TemplateProcessor, example: Example) -> list[int]:
     return ids
 
 
+@settings(max_examples=20)
 @pytest.mark.parametrize("kind", KINDS)
 @given(rows=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=4))
 def test_a_filled_template_is_encoded_as_by_the_tokenizer(
@@ -73,6 +74,7 @@ def test_what_is_read_of_each_task_is_what_t5_was_trained_on(
         assert tokens(processor, Example("e", parts)) == tokenizer(text)["input_ids"]
 
 
+@settings(max_examples=20)
 @pytest.mark.parametrize("kind", KINDS)
 @given(rows=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=6), room=st.integers(2, 12))
 def test_the_words_of_the_template_stay_and_the_longest_part_is_cut(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import (
     AutoTokenizer,
@@ -50,6 +50,7 @@ def assert_same(processor: TextProcessor, rows: list[tuple[str, ...]]) -> None:
         assert torch.equal(found[name], tensor), name
 
 
+@settings(max_examples=20)
 @pytest.mark.parametrize("kind", KINDS)
 @given(rows=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=4), max_length=st.sampled_from(MAX_LENGTHS))
 def test_pairs_are_encoded_as_by_the_tokenizer(
@@ -59,6 +60,7 @@ def test_pairs_are_encoded_as_by_the_tokenizer(
     assert_same(TextProcessor(tokenizers[kind], PARTS, max_length), rows)
 
 
+@settings(max_examples=20)
 @pytest.mark.parametrize("kind", KINDS)
 @given(rows=st.lists(st.tuples(TEXT), min_size=1, max_size=4), max_length=st.sampled_from([3, 4, 9, 64]))
 def test_single_parts_are_encoded_as_by_the_tokenizer(
@@ -88,6 +90,7 @@ def test_a_limit_saved_with_the_tokenizer_does_not_cut(tokenizers: dict[str, Pre
     assert batch["input_ids"].shape == (2, 243)
 
 
+@settings(max_examples=20)
 @pytest.mark.parametrize("kind", KINDS)
 @given(rows=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=6), max_length=st.sampled_from(MAX_LENGTHS))
 def test_lengths_are_the_tokens_of_the_batch_and_truncated_what_was_cut(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, DebertaV2Tokenizer, PreTrainedTokenizerBase, RobertaTokenizer
 
@@ -41,6 +41,7 @@ def example(
     return Example("e", {"context": text, "question": question}, json.dumps(golds or []), meta=meta)
 
 
+@settings(max_examples=20)
 @pytest.mark.parametrize("kind", KINDS)
 @given(texts=st.lists(st.tuples(TEXT, QUESTION), min_size=1, max_size=3), max_length=st.sampled_from([90, 128, 500]))
 def test_windows_are_those_of_the_tokenizer(
@@ -74,6 +75,7 @@ def test_windows_are_those_of_the_tokenizer(
         assert found["characters"][i][first : first + count].tolist() == expected.tolist()
 
 
+@settings(max_examples=20)
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
 def test_an_answer_is_found_wherever_it_stands(

@@ -1,9 +1,6 @@
 """Endpoints in the real engine: oracles behind a server, of which every number is known."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +19,6 @@ from commands import TRAINER
 from fake_server import FakeServer, Fault, question_of, share_of
 
 pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -322,7 +318,6 @@ def test_further_entries_of_a_request(at):
 
 PROCESS = """
 import os, sys
-sys.path[:0] = [{root!r}, {helpers!r}]
 import heedful
 import torch
 from pathlib import Path
@@ -361,16 +356,10 @@ for world in (1, 2, 3):
 
 
 @pytest.fixture(scope="module")
-def by_processes(tmp_path_factory):
+def by_processes(forks, tmp_path_factory):
     """A folder with the results of one, two and three processes, and how often each request was sent."""
     folder = tmp_path_factory.mktemp("processes")
-    code = PROCESS.format(root=str(ROOT), helpers=str(ROOT / "tests" / "helpers"))
-    env = {**os.environ, "OMP_NUM_THREADS": "1"}
-    env.pop("OPENAI_API_KEY", None)
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(folder)], env=env, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    forks.script(PROCESS, folder, env={"OPENAI_API_KEY": None})
     return folder
 
 

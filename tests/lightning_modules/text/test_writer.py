@@ -61,7 +61,7 @@ def learned(tiny_t5):
     torch.manual_seed(0)
     writer = ready(tiny_t5)
     optimizer = torch.optim.AdamW(writer.parameters(), lr=3e-3)
-    for _ in range(200):
+    for _ in range(120):
         optimizer.zero_grad()
         loss_of(writer, QUESTIONS).backward()
         optimizer.step()

@@ -430,7 +430,8 @@ def test_it_learns_what_takes_both_parts_and_is_measured_by_the_commands(squares
         "--attentiveness.draws",
         2,
     ]
-    run(train.main, *argv, "--trainer.max_epochs", 5, "--output", tmp_path / "run")
+    epochs = ["--trainer.max_epochs", 5, "--trainer.check_val_every_n_epoch", 5]
+    run(train.main, *argv, *epochs, "--output", tmp_path / "run")
     run(evaluate.main, "--checkpoint", tmp_path / "run" / "checkpoints" / "best.ckpt")
     (evaluated,) = (tmp_path / "run" / "evaluations").iterdir()
     for folder in (tmp_path / "run", evaluated):

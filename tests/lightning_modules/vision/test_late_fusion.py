@@ -76,7 +76,7 @@ def test_it_learns_what_takes_both_parts_and_heeds_them(squares, tiny_bert) -> N
     data, model = data_of(squares, batch_size=8), model_of(tiny_bert)
     engine = Engine()
     callbacks = [Accuracy(), Attentiveness(), engine]
-    Trainer(**TRAINER, max_epochs=12, callbacks=callbacks).fit(model, data)
+    Trainer(**TRAINER, max_epochs=12, check_val_every_n_epoch=12, callbacks=callbacks).fit(model, data)
     measured = {name: m.value for name, m in engine.measurements.items()}
     assert measured["accuracy/squares"] > 0.85
     assert measured["attentiveness/squares/image"] > 0.4
@@ -87,7 +87,7 @@ def test_it_learns_what_takes_both_parts_and_heeds_them(squares, tiny_bert) -> N
 def test_one_part_alone_cannot_learn_it(squares, tiny_bert, partial: str) -> None:
     data, model = data_of(squares, batch_size=8, partial=partial), model_of(tiny_bert)
     engine = Engine()
-    Trainer(**TRAINER, max_epochs=3, callbacks=[Accuracy(), engine]).fit(model, data)
+    Trainer(**TRAINER, max_epochs=3, check_val_every_n_epoch=3, callbacks=[Accuracy(), engine]).fit(model, data)
     assert engine.measurements["accuracy/squares"].value == pytest.approx(0.75, abs=0.08)  # the majority
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.metrics.tables.challenge import (
@@ -131,6 +131,7 @@ def test_what_counts_and_what_does_not_is_counted(rows_of, of_uid):
     assert counts == expected | {"neutral": neutral, "unchanged": len(of_uid) - len(either) - neutral}
 
 
+@settings(max_examples=20)
 @given(cases())
 def test_predictions_without_probabilities_are_enough(rows_of, of_uid):
     assert compute(rows_of, of_uid, p=None, p2=None) == compute(rows_of, of_uid)

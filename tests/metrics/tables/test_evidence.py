@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.interventions.tables.allowed_transitions import LABELS
@@ -122,6 +122,7 @@ def test_what_does_not_count_is_counted(rows_of, cases):
     }  # fmt: skip
 
 
+@settings(max_examples=20)
 @given(cases_of)
 def test_rows_of_other_parts_and_interventions_do_not_count(rows_of, cases):
     others = [
@@ -132,6 +133,7 @@ def test_rows_of_other_parts_and_interventions_do_not_count(rows_of, cases):
     assert compute(rows_of, cases, others) == compute(rows_of, cases)
 
 
+@settings(max_examples=20)
 @given(cases_of)
 def test_predictions_without_probabilities_are_enough(rows_of, cases):
     assert compute(rows_of, cases, p=None, p2=None) == compute(rows_of, cases)

@@ -1,10 +1,11 @@
 """Inoculation: accuracies against plain loops, and the rule for the outcome against cases with known ends."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heedful.metrics.tables.challenge import challenge_pairs
@@ -29,6 +30,7 @@ def share(values: list) -> float | None:
     return sum(values) / len(values) if values else None
 
 
+@settings(max_examples=25)
 @given(cases(), st.sampled_from(("preserved", "flipped")), st.data())
 def test_equals_the_reference(rows_of, before, kind, data):
     answer, after = st.sampled_from(LABELS), {}
@@ -118,6 +120,7 @@ def test_predictions_without_probabilities_are_enough(rows_of):
 # --- the outcome
 
 
+@cache
 def run(original: float, challenge: float, tables: int = 100, each: int = 20, seed: int = 0) -> dict[str, Case]:
     """Examples whose originals are right with one chance, and whose flipped ones with another; a chance is kept."""
     rng, found = np.random.default_rng(seed), {}
