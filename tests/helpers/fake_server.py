@@ -45,6 +45,13 @@ def answer_or_refusal(body: Mapping[str, Any], n: int = 0) -> str:
     return "I cannot say." if share > 0.9 else ("neutral" if share < 0.3 else "entailment")
 
 
+class Listener(ThreadingHTTPServer):
+    """Lets more connections wait than the usual five: one that is dropped is tried again after a second."""
+
+    request_queue_size = 128
+    daemon_threads = True
+
+
 class FakeServer:
     """Answers each request as ``rule(body, n)`` says, where n counts equal requests from 0.
 
@@ -69,8 +76,7 @@ class FakeServer:
             def log_message(self, *args: Any) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = Listener(("127.0.0.1", 0), Handler)
 
     @property
     def url(self) -> str:
