@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from transformers import PretrainedConfig
 
 from heedful.callbacks.checkpoints.files import best_of, require_whole
@@ -14,7 +13,7 @@ from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.cli.runs import classes_in_configs, config_of, settings_in_configs, take
 from heedful.lightning_modules.pretrained.backbones import has_weights, is_hub_id, quiet
 from heedful.records import HeedfulError
-from heedful.records.storage.named_configs import named_configs
+from heedful.records.storage.named_configs import backbones
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.runs import short_name
 
@@ -50,9 +49,9 @@ def backbone_form(name: str) -> list[str] | None:
             return None
         if not is_hub_id(name):
             raise HeedfulError(f"--model {name}: there is no such folder, and no model of the hub is called so.")
-    for file in named_configs("model").values():
-        if yaml.safe_load(file.read_text())["init_args"].get("backbone") == name:
-            return ["--model", str(file)]
+    for known, (backbone, _) in backbones().items():
+        if backbone == name:
+            return ["--model", known]
     return ["--model", f"heedful.lightning_modules.{_family(name)}", "--model.backbone", name]
 
 

@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import HeedfulError, MetricName
-from heedful.records.storage.named_configs import named_configs
+from heedful.records.storage.named_configs import backbones
 from heedful.records.storage.regime import regime_name
 from heedful.records.storage.results import distinct, named, read_results
 from heedful.records.storage.schema import whole
@@ -123,14 +121,9 @@ def settings(folder: Path) -> dict[str, Any]:
 
 def short_name(backbone: str, class_path: str | None) -> str | None:
     """The short name of a model, as --model takes it; None where no file in configs/model names the backbone."""
-    known = {name: yaml.safe_load(path.read_text()) for name, path in named_configs("model").items()}
-    fitting = [name for name, config in known.items() if config["init_args"].get("backbone") == backbone]
-    same = (
-        name
-        for name in fitting
-        if class_path and whole("model", known[name]["class_path"]) == whole("model", class_path)
-    )
-    return next(same, next(iter(fitting), None))
+    fitting = {name: of_class for name, (of, of_class) in backbones().items() if of == backbone}
+    same = [name for name, of_class in fitting.items() if class_path and of_class == whole("model", class_path)]
+    return next(iter([*same, *fitting]), None)
 
 
 def _read(folder: str) -> Measured:

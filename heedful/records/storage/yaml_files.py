@@ -88,7 +88,7 @@ def parse_yaml(text: str, named: str) -> Any:
     except yaml.YAMLError as error:
         raise HeedfulError(f"{named} is not valid YAML: {_first(error)}.") from None
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader=PARSER)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that no calendar has is a ValueError
         raise HeedfulError(f"{named} is not valid YAML: {_first(error)}.") from None
 

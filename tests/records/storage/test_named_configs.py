@@ -2,7 +2,8 @@
 
 import pytest
 
-from heedful.records.storage.named_configs import named_configs
+from heedful.records import HeedfulError
+from heedful.records.storage.named_configs import backbones, named_configs
 from heedful.rooms import folder
 
 
@@ -25,3 +26,21 @@ def test_a_file_of_the_working_folder_comes_first(monkeypatch, tmp_path):
     }
     assert files["rte"] == folder("configs") / "data" / "rte.yaml"
     assert list(named_configs("model")) == sorted(path.stem for path in (folder("configs") / "model").iterdir())
+
+
+def test_a_file_that_says_nothing_of_a_backbone_has_none_and_a_broken_one_is_named(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    folder_ = tmp_path / "configs" / "model"
+    folder_.mkdir(parents=True)
+    odd = {"a": "[1]", "b": "class_path: 3", "c": "init_args: 3", "d": "class_path: mine.Own", "e": ""}
+    for name, text in odd.items():
+        (folder_ / f"{name}.yaml").write_text(text)
+    found = backbones()
+    assert {name: found[name] for name in odd} == {
+        **dict.fromkeys("abce", (None, None)),
+        "d": (None, "mine.Own"),
+    }
+    assert found["bert"] == ("google-bert/bert-base-uncased", "heedful.lightning_modules.Encoder")
+    (folder_ / "a.yaml").write_text("a: [")
+    with pytest.raises(HeedfulError, match=r"configs/model/a.yaml is not valid YAML"):
+        backbones()
