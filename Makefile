@@ -33,7 +33,7 @@ types: install  ## Check types
 	$(BIN)/mypy
 
 installed: install  ## Test the package as it is installed: a wheel, and editable
-	$(BIN)/python -m pytest -m slow tests/slow/test_installed.py
+	$(BIN)/python -m pytest -m slow tests/slow/test_installed.py tests/test_torchvision_fix.py
 
 suite-msgs:  ## Train, attribute and rank models of MSGS: make suite-msgs DATA=DIR; a stopped one goes on
 suite-hans:  ## The same of HANS

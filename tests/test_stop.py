@@ -24,7 +24,7 @@ SWAPPING = "heedful.callbacks.engine.experiment:Experiment._changed"
     ("kind", "kill", "words"),
     [
         ("plain", [BATCH, 3, "term"], "stopped by SIGTERM at step 3, which is saved: go on with "),
-        ("workers", [BATCH, 12, "term"], "at step 12, which is saved"),
+        pytest.param("workers", [BATCH, 12, "term"], "at step 12, which is saved", marks=pytest.mark.slow),
         pytest.param("accumulated", [BATCH, 5, "term"], "at step 2, which is saved", marks=pytest.mark.slow),
         ("two", [BATCH, 12, "term"], "at step 12, which is saved"),
         pytest.param("plain", [EVALUATING, 1, "term"], "at step 10, which is saved", marks=pytest.mark.slow),

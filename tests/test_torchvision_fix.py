@@ -11,6 +11,7 @@ from heedful import torchvision_fix
 MISSING = "operator torchvision::nms does not exist"
 
 
+@pytest.mark.slow
 def test_a_plain_session_of_an_installed_environment_loads_what_a_run_exports(tmp_path):
     import transformers
 

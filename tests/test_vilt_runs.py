@@ -92,6 +92,7 @@ def test_each_part_alone_says_something_else(trained: Path, tmp_path: Path) -> N
         assert 0.1 < found[f"naive_partial/easy_vqa/{part}"]["value"] < 0.9
 
 
+@pytest.mark.slow
 def test_learning_goes_on_with_other_data(squares: list[str], trained: Path, tmp_path: Path) -> None:
     start = ["--init_from", trained, "--model.learning_rate", "1e-6", "--trainer.max_epochs", "1"]
     run(train.main, *squares, *start, "--data.max_train", "16", "--output", tmp_path / "more")
@@ -130,6 +131,7 @@ def sides(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return ["--data", str(config), "--data.eval_batch_size", "8"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partial", [None, "sentence"])
 def test_two_pictures_and_each_part_of_them(
     sides: list[str], tiny_vilt: Path, tmp_path: Path, partial: str | None

@@ -13,7 +13,7 @@ from heedful.datamodules.base.sampler import evaluation_batches
 from heedful.lightning_modules import Encoder
 from heedful.records.rows import read_rows, select
 
-SIZES = (1, 5, 37, 64)  # in batches of 4: most leave ranks of unequal load, some a rank without work
+SIZES = (1, 5, 37)  # in batches of 4: most leave ranks of unequal load, some a rank without work
 BATCH = 4
 
 SCRIPT = """
@@ -198,7 +198,7 @@ def test_the_same_examples_are_shown_on_several_processes(results, processes):
     names = [f"{case}/figures/unchanged-{part}.md" for case in SIZES for part in ("premise", "hypothesis")]
     for name in [*names, "squad/figures/unchanged-context.md"]:
         assert (results / f"1-{name}").read_bytes() == (results / f"{processes}-{name}").read_bytes(), name
-    assert (results / f"{processes}-64" / "figures" / "unchanged-premise.md").read_text().count("\n## ") > 3
+    assert (results / f"{processes}-37" / "figures" / "unchanged-premise.md").read_text().count("\n## ") > 3
 
 
 def test_no_example_is_lost_or_repeated(results):

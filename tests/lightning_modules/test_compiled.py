@@ -53,6 +53,7 @@ def outputs(model: PretrainedClassifier, examples: list[Example], plugin: Precis
     return outputs.answers if outputs.probs is None else outputs.probs
 
 
+@pytest.mark.slow
 def test_one_graph_serves_all_batches(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graphs = []
 

@@ -77,6 +77,7 @@ def perturbed(path: Path, n: int, **settings: Any) -> Examples:
     return data.train_examples
 
 
+@pytest.mark.slow
 def test_perturbed_hypotheses_of_the_training_set_inoculate(shared_data: Path) -> None:
     path = shared_data / "infotabs"
     train = load_tables(path, "train")

@@ -1,9 +1,5 @@
 """The figure of TCE against DCE: what it shows, how runs are named, and what it refuses."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -125,9 +121,3 @@ def test_a_folder_without_results_is_named(tmp_path):
 def test_results_without_causal_effects_are_refused(tmp_path, nothing):
     with pytest.raises(HeedfulError, match="a/results.json holds no causal effects"):
         causal_figure.main([save(tmp_path / "a", **nothing), save(tmp_path / "b")])
-
-
-def test_matplotlib_is_not_loaded_before_it_draws():
-    code = "import sys, heedful.reports.figures.causal_effects; print('matplotlib' in sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[3])
-    assert ran.stdout.strip() == "False"

@@ -2,9 +2,6 @@
 
 import html
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -233,9 +230,3 @@ def test_without_pairs_the_figure_says_so():
     texts, pictures = drawn(figure([], "d: 0 of 3 examples keep it: every prediction changed."))
     assert " ".join(texts) == "d: 0 of 3 examples keep it: every prediction changed."
     assert not pictures
-
-
-def test_matplotlib_is_not_loaded_before_it_draws():
-    code = "import sys, heedful.reports.figures.contact_sheet; print('matplotlib' in sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[3])
-    assert ran.stdout.strip() == "False"

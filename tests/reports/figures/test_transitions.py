@@ -1,9 +1,5 @@
 """The graph of transitions: what stands on its edges, how they look, and what is refused."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch
@@ -128,9 +124,3 @@ def test_another_kind_of_file_an_operation_that_was_not_measured_and_no_run_are_
     written_results.save(tmp_path / "b")
     with pytest.raises(HeedfulError, match="but of: none"):
         transition_figure.main([str(tmp_path / "b")])
-
-
-def test_matplotlib_is_not_loaded_before_it_draws():
-    code = "import sys, heedful.reports.figures.transitions; print('matplotlib' in sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parents[3])
-    assert ran.stdout.strip() == "False"
