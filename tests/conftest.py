@@ -1,8 +1,11 @@
 """What runs tests has the fixtures of tests/helpers/shared_fixtures.py; what only deals them out imports nothing."""
 
 import gc
+import os
 
 import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is imported: on small arrays threads wait for each other
 
 
 def pytest_configure(config: pytest.Config) -> None:
