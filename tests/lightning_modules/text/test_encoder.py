@@ -310,7 +310,7 @@ def test_configuring_twice_keeps_the_network(save: Saver) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_export_loads_without_heed_and_gives_the_same_bits(save: Saver, kind: str, tmp_path: Path) -> None:
+def test_an_export_loads_without_heedful_and_gives_the_same_bits(save: Saver, kind: str, tmp_path: Path) -> None:
     model = encoder(save("m", kind, headless=True))
     found = probabilities(model)
     model.export(str(tmp_path / "export"), weights=True)

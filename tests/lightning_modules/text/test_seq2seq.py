@@ -319,7 +319,7 @@ def test_tables_are_parts_like_others(backbones: dict[str, str], decoding: str) 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_export_loads_without_heed_and_gives_the_same_bits(
+def test_an_export_loads_without_heedful_and_gives_the_same_bits(
     backbones: dict[str, str], kind: str, tmp_path: Path
 ) -> None:
     model = model_of(backbones[kind])

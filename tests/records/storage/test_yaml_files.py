@@ -55,7 +55,7 @@ def test_other_things_than_files_of_settings_are_refused(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("path", sorted((Path(__file__).parents[1] / "configs").rglob("*.yaml")), ids=lambda p: p.stem)
-def test_the_configurations_of_heed_are_read_as_before(path: Path) -> None:
+def test_the_configurations_of_heedful_are_read_as_before(path: Path) -> None:
     assert read_yaml(str(path), "a") == yaml.safe_load(path.read_text())
 
 
