@@ -1,4 +1,4 @@
-"""Where the four folders of the top level are: callbacks/, datamodules/, lightning_modules/ and configs/.
+"""The places of the four folders of the top level: callbacks/, datamodules/, lightning_modules/ and configs/.
 
 In a clone, links in this folder lead to them; in an installed package they are here. Where git wrote small files in
 place of links, as on Windows, a finder leads to them.

@@ -1,4 +1,4 @@
-"""What runs tests has the fixtures of tests/helpers/shared_fixtures.py; what only deals them out imports nothing."""
+"""Processes that run tests have the fixtures of shared_fixtures.py; the one that deals them out imports nothing."""
 
 import gc
 import os
@@ -15,6 +15,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is imported and collected stays until the end: the collector of garbage need not look through it."""
+    """Modules and tests stay until the end: the collector of garbage need not look through them."""
     gc.collect()
     gc.freeze()

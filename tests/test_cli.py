@@ -76,6 +76,14 @@ def test_a_class_is_named_in_short_in_full_or_as_earlier_versions_did(monkeypatc
     assert parse(monkeypatch, ["--config", str(tmp_path / "whole.yaml")]).datamodule.sizes["train"] == 7
 
 
+@pytest.mark.parametrize(
+    "argv", [["--data", "MNLI"], ["--data", "Encoder"], ["--model", "Bert"], ["--augment", "Planted"]]
+)
+def test_another_name_that_looks_like_a_class_is_unknown(argv):
+    with pytest.raises(HeedfulError, match=f"{argv[0]} {argv[1]}: unknown; known are "):
+        expand(argv)
+
+
 def test_a_name_may_be_of_a_file_in_the_working_folder(monkeypatch, tmp_path):
     (tmp_path / "configs" / "data").mkdir(parents=True)
     (tmp_path / "configs" / "data" / "mine.yaml").write_text("class_path: Planted\ninit_args: {n_train: 7}\n")

@@ -25,7 +25,7 @@ FUNCTIONS = ("measure", "train", "evaluate")  # of the public interface, there o
 
 
 def fresh(code: str, folder: Path = ROOT) -> str:
-    """What a new interpreter prints, which finds the package in a folder."""
+    """The output of a new interpreter, which finds the package in a folder."""
     environment = os.environ | {"PYTHONPATH": str(folder)}
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, cwd=folder)
     assert ran.returncode == 0, ran.stderr

@@ -1,4 +1,4 @@
-"""What evaluate.py runs: see there."""
+"""The command that evaluates: evaluate.py says how it is used."""
 
 import sys
 from pathlib import Path

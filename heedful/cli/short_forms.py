@@ -4,13 +4,14 @@ import json
 import os
 import re
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from heedful.cli.model_forms import backbone_form
 from heedful.cli.runs import classes_in_configs, split_configs
 from heedful.records import HeedfulError, require_file
 from heedful.records.storage.named_configs import named_configs
-from heedful.records.storage.schema import present, whole
+from heedful.records.storage.schema import ROOMS, present, whole
 from heedful.records.storage.yaml_files import parse_yaml, read_yaml
 
 FOLDER_OF = {"data": "data", "model": "model", "augment": "experiment"}
@@ -69,7 +70,7 @@ def config_path(kind: str, name: str) -> str:
         raise HeedfulError(f"--{kind} {name} is a file of data: name its kind, as in --data mnli --data.path {name}.")
     if kind != "augment" and re.fullmatch(r"\w+(\.\w+)+", name):
         return present(name)
-    if kind != "augment" and re.fullmatch("[A-Z][A-Za-z0-9]*", name):
+    if kind != "augment" and name in import_module(ROOMS[kind]).__all__:
         return whole(kind, name)
     more = ", the folder of a model, or its hub id, OWNER/NAME" if kind == "model" else ""
     raise HeedfulError(f"--{kind} {name}: unknown; known are {', '.join(names(kind))} (or name a YAML file{more}).")

@@ -1,4 +1,4 @@
-"""What train.py runs: see there."""
+"""The command that trains: train.py says how it is used."""
 
 import sys
 from pathlib import Path

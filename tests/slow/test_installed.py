@@ -57,7 +57,7 @@ class Environment(NamedTuple):
     checkout: Path
 
     def run(self, folder: Path, *argv: str | Path) -> str:
-        """What a command prints that runs in another folder than the checkout."""
+        """The output of a command that runs in another folder than the checkout."""
         kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         environment = kept | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "80"}
         command = [self.python, *argv]

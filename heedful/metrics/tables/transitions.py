@@ -71,22 +71,16 @@ class Changes:
 
 def _places(rows: pa.Table, name: str) -> np.ndarray:
     at, labels = codes(rows, name)
-    places = []
-    for label in labels:
-        if label not in LABELS:
-            raise HeedfulError(f"Transitions are known between {', '.join(LABELS)}; a prediction is {label!r}.")
-        places.append(LABELS.index(label))
-    return np.array(places, dtype=np.int64)[at]
+    if strange := [label for label in labels if label not in LABELS]:
+        raise HeedfulError(f"Transitions are known between {', '.join(LABELS)}; a prediction is {strange[0]!r}.")
+    return np.array([LABELS.index(label) for label in labels], dtype=np.int64)[at]
 
 
 def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
     at, names = sliced(rows, SPLIT)
-    places = []
-    for name in names:
-        if name not in splits:
-            raise HeedfulError(f"A row is of the split {name!r}, which is none of {', '.join(splits)}.")
-        places.append(splits.index(name))
-    return np.array(places, dtype=np.int64)[at]
+    if strange := [name for name in names if name not in splits]:
+        raise HeedfulError(f"A row is of the split {strange[0]!r}, which is none of {', '.join(splits)}.")
+    return np.array([splits.index(name) for name in names], dtype=np.int64)[at]
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def read_results(folder: str | Path) -> dict[str, Any]:
 
 
 def read_run(folder: str | Path) -> dict[str, Any]:
-    """What run.json says about a run or an evaluation; nothing where there is none.
+    """Read run.json of a run or of an evaluation; an empty description where there is none.
 
     Raises:
         HeedfulError: It is damaged, or of a schema that is not read.

@@ -20,10 +20,10 @@ ROOMS = {"data": "heedful.datamodules", "model": "heedful.lightning_modules"}
 
 
 def of_today(found: Any, named: str) -> dict[str, Any]:
-    """What a file holds, as the present schema has it.
+    """The content of a file under the present schema.
 
     Args:
-        found: What stands in it.
+        found: The values in it.
         named: The file; begins the message.
 
     Raises:

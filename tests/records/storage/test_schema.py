@@ -1,4 +1,4 @@
-"""What earlier versions wrote, as it is read today."""
+"""Files of earlier versions, as they are read today."""
 
 import doctest
 
