@@ -108,23 +108,28 @@ class FakeServer:
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            self._send(http, self.rule(body, n), body)
+            fault = self._answer(body, n)
+        finally:
+            with self._lock:  # before it is sent: whoever has the answer may ask again at once
+                self.at_once -= 1
+        try:
+            self._send(http, fault)
         except (BrokenPipeError, ConnectionResetError):  # nobody waits any more
             pass
-        finally:
-            with self._lock:
-                self.at_once -= 1
 
-    def _send(self, http: BaseHTTPRequestHandler, answer: Any, body: dict[str, Any]) -> None:
-        fault = answer if isinstance(answer, Fault) else Fault()
-        time.sleep(fault.seconds)
+    def _answer(self, body: dict[str, Any], n: int) -> Fault:
+        answer = self.rule(body, n)
+        if not isinstance(answer, Fault):
+            told = answer if isinstance(answer, dict) else written(answer, body)
+            return Fault(body=json.dumps(told))
+        time.sleep(answer.seconds)
+        return answer
+
+    def _send(self, http: BaseHTTPRequestHandler, fault: Fault) -> None:
         if fault.closes:
             http.close_connection = True
             http.connection.close()
             return
-        if not isinstance(answer, Fault):
-            told = answer if isinstance(answer, dict) else written(answer, body)
-            fault = Fault(body=json.dumps(told))
         content = fault.body.encode()
         http.send_response(fault.status)
         for name, value in {"Content-Type": "application/json", **fault.headers}.items():
