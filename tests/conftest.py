@@ -18,3 +18,4 @@ def pytest_collection_finish() -> None:
     """Modules and tests stay until the end: the collector of garbage need not look through them."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(10_000, 20, 50)  # what tests leave in circles is small

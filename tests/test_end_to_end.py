@@ -1,6 +1,6 @@
 """The two commands as a user runs them, on a tiny model: one process, several, interrupted, and without a hub.
 
-Each is started as a user starts it at least once; what else is asked of them runs in forks, without their imports.
+train.py is started as a user starts it; what else is asked of both runs in forks, without their imports.
 """
 
 import json
@@ -44,10 +44,10 @@ def trained(tiny_bert, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def evaluated(trained):
+def evaluated(lab, trained):
     """The folder of an evaluation of the best checkpoint by one process."""
-    status, out, err = command("evaluate.py", "--checkpoint", str(trained[0] / "checkpoints" / "best.ckpt"))
-    assert status == 0, err
+    statuses, out = lab.run("--checkpoint", str(trained[0] / "checkpoints" / "best.ckpt"), command="evaluate")
+    assert statuses == [0], out
     return trained[0] / "evaluations" / "planted-validation", out
 
 

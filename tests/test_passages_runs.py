@@ -68,6 +68,7 @@ def test_a_t5_reads_both_passages_with_demonstrations(rag, tiny_t5, tmp_path, ca
     assert "answers that stay" in " ".join(capsys.readouterr().out.split())  # a heading may wrap
 
 
+@pytest.mark.slow
 def test_a_t5_is_trained_on_them(rag, tiny_t5, tmp_path):
     argv = ["--data", "rag", "--data.path", rag, *model(tiny_t5), "--trainer.max_epochs", "1"]
     run(train.main, *argv, "--output", tmp_path / "run")

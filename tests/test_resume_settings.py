@@ -86,24 +86,29 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
+FURTHER = [
+    (["--model.weight_decay", 0], "--model.weight_decay: .* began with 0.01"),
+    (["--model.warmup", 0.5], "--model.warmup"),
+    (["--model.max_length", 32], "--model.max_length: .* began with 64"),
+    (["--model.backbone", "elsewhere"], "--model.backbone: .* cannot take elsewhere"),
+    (["--checkpoint.monitor", "loss/train"], "--checkpoint.monitor"),
+    (["--trainer.limit_train_batches", 2], "--trainer.limit_train_batches"),
+    (["--data.max_train", 90], "mnli: the train examples"),
+    (["--data.max_validation", 20], "mnli: the validation examples"),
+]
+
+
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
         (["--model.learning_rate", 0.01], "--model.learning_rate: .* began with 0.0001, .* cannot take 0.01"),
-        (["--model.weight_decay", 0], "--model.weight_decay: .* began with 0.01"),
-        (["--model.warmup", 0.5], "--model.warmup"),
-        (["--model.max_length", 32], "--model.max_length: .* began with 64"),
-        (["--model.backbone", "elsewhere"], "--model.backbone: .* cannot take elsewhere"),
         (["--model", "heedful.lightning_modules.Reader"], "--model"),
         (["--seed_everything", 7], "--seed_everything: .* began with 0, .* cannot take 7"),
-        (["--checkpoint.monitor", "loss/train"], "--checkpoint.monitor"),
-        (["--trainer.limit_train_batches", 2], "--trainer.limit_train_batches"),
         (["--trainer.callbacks", "EarlyStopping", "--trainer.callbacks.monitor", "loss/train"], "--trainer.callbacks"),
         (["--augment", "counterfactual"], "mnli: the train examples are not those that the run began with"),
-        (["--data.max_train", 90], "mnli: the train examples"),
-        (["--data.max_validation", 20], "mnli: the validation examples"),
         (["--partial", "hypothesis"], "was trained on premise and hypothesis, and the data give hypothesis"),
         (["--data.template", "{premise} so {hypothesis}"], "mnli: the train and validation examples"),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in FURTHER),
     ],
 )
 def test_a_setting_that_would_not_be_followed_is_refused_and_nothing_is_written(stopped, settings, named):
@@ -136,9 +141,9 @@ def change_a_word(split, rows):
     ("change", "splits"),
     [
         (swap_labels, "train"),
-        (drop_a_row, "train"),
+        pytest.param(drop_a_row, "train", marks=pytest.mark.slow),
         (exchange_rows, "train and validation"),
-        (change_a_word, "validation"),
+        pytest.param(change_a_word, "validation", marks=pytest.mark.slow),
     ],
 )
 def test_other_examples_are_refused_unless_they_are_allowed(stopped, tmp_path, change, splits):

@@ -46,6 +46,7 @@ def common(folder: Path, model: Path, tmp_path: Path) -> list[str]:
     return ["--data", str(folder), "--model", str(model), "--output", str(tmp_path / "found.json"), *threads]
 
 
+@pytest.mark.slow
 def test_attentiveness_counts_the_forwards_of_the_cost_model(common: list[str], model: Path, tmp_path: Path) -> None:
     pytest.importorskip("accelerate")
     from benchmarks import attentiveness
@@ -127,6 +128,7 @@ def test_a_model_is_trained_where_none_is_named(common: list[str]) -> None:
     assert set(found["variants"]) == {"a", "d"}
 
 
+@pytest.mark.slow
 def test_training_sees_every_example_once_in_every_variant(common: list[str]) -> None:
     pytest.importorskip("accelerate")
     from benchmarks import training
@@ -253,6 +255,7 @@ def test_the_gpu_script_runs_on_a_cpu(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "gpu.json").read_text()) == found
 
 
+@pytest.mark.slow
 def test_the_engine_on_a_gpu_is_compared_on_a_cpu(tmp_path: Path) -> None:
     found = gpu_engine.main(["--tiny", "--repeats", "1", "--draws", "2", "--output", str(tmp_path / "found.json")])
     (one,) = found["batches"]
@@ -305,6 +308,7 @@ def test_a_table_fits_a_terminal() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_counterfactual_pictures_are_neither_decoded_nor_encoded_again(tiny_bert: Path, tmp_path: Path) -> None:
     from benchmarks import pictures
 

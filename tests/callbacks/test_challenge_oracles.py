@@ -362,6 +362,7 @@ def test_the_parts_may_have_other_names():
     assert measure(data=Claims(text="claim")).measurements == measure().measurements
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partial", [None, "hypothesis"])
 def test_real_hypotheses(shared_data, partial):
     settings = {"name": "infotabs", "path": str(shared_data / "infotabs"), "partial": partial, "max_validation": 300}

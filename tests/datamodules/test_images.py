@@ -184,6 +184,7 @@ def test_what_is_wrong_with_the_settings_is_said(squares: Path) -> None:
             module(squares, **settings)
 
 
+@pytest.mark.slow
 def test_the_permutations_of_an_nlvr_scene_are_one_group(shared_data: Path) -> None:
     from heedful.cli.messages import Parser
     from heedful.datamodules import PairedData

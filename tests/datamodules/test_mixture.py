@@ -171,6 +171,7 @@ def test_shares_leave_something_and_names_are_told_apart(folder: Path) -> None:
         Reading("own", {"text": "a", "question": "b"}, path=str(folder), mixture=[Mixture(0.1)])
 
 
+@pytest.mark.slow
 def test_paws_among_qqp(shared_data: Path) -> None:
     settings = yaml.safe_load((ROOT / "configs" / "data" / "qqp.yaml").read_text())["init_args"] | {"hub": None}
     columns = {"question1": "sentence1", "question2": "sentence2"}

@@ -144,6 +144,7 @@ def test_other_files_are_not_taken_for_msgs(tmp_path):
         msgs(tmp_path).setup("validate")
 
 
+@pytest.mark.slow
 def test_all_real_tasks(shared_data):
     tasks = sorted(path.name for path in (shared_data / "msgs").iterdir() if path.is_dir())
     assert len(tasks) == 12

@@ -61,6 +61,7 @@ def by_uid(examples: Examples) -> dict[str, Example]:
 # the real data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("split", "numbers"),
     [("train", (16_538, 1_740)), *((split, (1_800, 200)) for split in ("dev", "alpha1", "alpha2", "alpha3"))],
@@ -87,6 +88,7 @@ def test_a_real_pair_is_what_its_files_say(shared_data: Path) -> None:
     assert (example.label, example.meta) == ("contradiction", {"table": "T1769", "category": "Album"})
 
 
+@pytest.mark.slow
 def test_folds_of_the_real_training_set_hold_whole_tables(shared_data: Path) -> None:
     data = module(shared_data / "infotabs", folds=5, fold=3)
     data.setup("fit")
@@ -262,7 +264,7 @@ def test_a_challenge_set_may_be_pairs_about_the_same_tables(folder: Path, tmp_pa
     ("regime", "argv"),
     [
         ("plain", ["--data.table_style", "structure", "--data.keep_rows", "3"]),
-        ("partial-hypothesis", ["--partial", "hypothesis"]),
+        pytest.param("partial-hypothesis", ["--partial", "hypothesis"], marks=pytest.mark.slow),
         ("counterfactual-fold-1", ["--augment", "counterfactual", "--data.folds", "4", "--data.fold", "1"]),
     ],
 )

@@ -63,7 +63,9 @@ REAL = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(REAL))
+@pytest.mark.parametrize(
+    "name", ["rte", "paws", *(pytest.param(name, marks=pytest.mark.slow) for name in ("mnli", "qqp"))]
+)
 def test_each_config_reads_the_real_files(name: str, shared_data: Path) -> None:
     n_train, n_validation, others = REAL[name]
     data = from_config(name, shared_data / name, **others, max_train=150, max_validation=100)
@@ -346,6 +348,7 @@ def test_the_files_of_help_and_med_are_read(shared_data: Path) -> None:
         from_config("med", shared_data / "med" / "MED.tsv").setup("fit")
 
 
+@pytest.mark.slow
 def test_hans_is_read_with_its_heuristics(shared_data: Path) -> None:
     data = from_config("hans", shared_data / "hans", max_train=10, max_validation=10)
     data.setup("fit")

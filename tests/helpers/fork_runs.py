@@ -21,6 +21,7 @@ The last.ckpt of a run that finishes is kept beside its checkpoints/, to be comp
 
 import gc
 import importlib
+import io
 import json
 import os
 import resource
@@ -29,7 +30,9 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -38,7 +41,8 @@ import heedful.torchvision_fix  # noqa: F401
 import matplotlib.backends.backend_agg  # noqa: F401
 import pandas  # noqa: F401
 import timm
-import transformers.models.bert.modeling_bert  # noqa: F401
+import torch
+from transformers import BertConfig, BertModel, logging
 from matplotlib.figure import Figure
 from pytorch_lightning.utilities import rank_zero_only
 
@@ -173,7 +177,20 @@ def run(job: dict) -> list[int]:
     return [statuses[pid] for pid in pids]
 
 
+def warm() -> None:
+    """Do once what every run would do first: make the parser, load a model, see its kernels made."""
+    logging.disable_progress_bar()
+    config = BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8)
+    with TemporaryDirectory() as folder, torch.inference_mode():
+        BertModel(config).save_pretrained(folder)
+        BertModel.from_pretrained(folder)(torch.zeros(1, 4, dtype=torch.long))
+    sys.argv = ["train.py", "--print_config"]
+    with redirect_stdout(io.StringIO()), suppress(SystemExit):
+        train.main()
+
+
 if __name__ == "__main__":
+    warm()
     gc.collect()
     gc.freeze()  # what is imported is neither looked through nor copied by every fork
     print("ready", flush=True)

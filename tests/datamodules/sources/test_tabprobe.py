@@ -48,6 +48,7 @@ def test_the_real_counterfactuals_flip_the_label_by_the_table(
     assert len(unchanged) == (split == "training")
 
 
+@pytest.mark.slow
 def test_the_real_counterfactuals_inoculate(shared_data: Path) -> None:
     path = shared_data / "tabprobe" / "counterfactuals" / "training"
     _, modified = load_counterfactuals(path)
@@ -209,6 +210,7 @@ def test_the_real_annotations_leave_71_pairs_of_18_tables(shared_data: Path) -> 
     assert (music.table, music.keys) == ("T1976", ("Labels",))
 
 
+@pytest.mark.slow
 def test_the_annotated_tables_are_kept_out_of_training(shared_data: Path) -> None:
     path = shared_data / "tabprobe" / "annotation" / "results" / "remaining_annotations.csv"
     data = PairedTables(**SETTINGS | {"path": str(shared_data / "infotabs")}, without_tables=str(path))

@@ -418,6 +418,7 @@ def nlvr2(write_squares, tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_it_learns_what_takes_both_parts_and_is_measured_by_the_commands(squares, tiny_blip, tmp_path) -> None:
     argv = ["--data", squares / "data.yaml", "--model", "blip", "--model.backbone", tiny_blip]
     argv += [

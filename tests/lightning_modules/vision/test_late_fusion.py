@@ -83,6 +83,7 @@ def test_it_learns_what_takes_both_parts_and_heeds_them(squares, tiny_bert) -> N
     assert measured["attentiveness/squares/question"] > 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("partial", ["image", "question"])
 def test_one_part_alone_cannot_learn_it(squares, tiny_bert, partial: str) -> None:
     data, model = data_of(squares, batch_size=8, partial=partial), model_of(tiny_bert)
