@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
@@ -112,10 +113,8 @@ class FakeServer:
         finally:
             with self._lock:  # before it is sent: whoever has the answer may ask again at once
                 self.at_once -= 1
-        try:
+        with suppress(BrokenPipeError, ConnectionResetError):  # nobody waits any more
             self._send(http, fault)
-        except (BrokenPipeError, ConnectionResetError):  # nobody waits any more
-            pass
 
     def _answer(self, body: dict[str, Any], n: int) -> Fault:
         answer = self.rule(body, n)

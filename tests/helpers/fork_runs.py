@@ -42,9 +42,9 @@ import matplotlib.backends.backend_agg  # noqa: F401
 import pandas  # noqa: F401
 import timm
 import torch
-from transformers import BertConfig, BertModel, logging
 from matplotlib.figure import Figure
 from pytorch_lightning.utilities import rank_zero_only
+from transformers import BertConfig, BertModel, logging
 
 import evaluate
 import train
