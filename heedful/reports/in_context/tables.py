@@ -13,10 +13,10 @@ from heedful.reports.terminal.cells import Cells
 from heedful.reports.terminal.table import FLAGS
 
 AUGMENTED, PLAIN = "counterfactual", "plain"
-KINDS = {PLAIN: "plain", "extra_tuple": "+1 tuple", "matched_labels": "matched", AUGMENTED: "augmented"}
+KINDS = {PLAIN: "plain", "extra_tuple": "half default", "matched_labels": "matched", AUGMENTED: "augmented"}
 CONTROLS = {
-    "extra_tuple": "one more demonstration of each label (the paper's control)",
-    "matched_labels": "real demonstrations, as many of each label as augmented ones",
+    "extra_tuple": "more real demonstrations of the default label, until half have it (the paper's control)",
+    "matched_labels": "a real demonstration of the default label in the place of each copy",
     AUGMENTED: "with counterfactual copies of the demonstrations",
 }
 HIDDEN = "-"  # at chance, as in the paper
@@ -174,8 +174,8 @@ def _range(measured: Sequence[OverSeeds]) -> str:
 def augmentation(groups: Sequence[Group], part: str, form: Form) -> Iterator[Cells]:
     """Table 7: demonstrations with counterfactuals beside plain ones and both controls, and their differences.
 
-    "+1 tuple" is the paper's control: plain demonstrations, one more of each label. "Matched" is the exact one: real
-    examples, as many of each label as the augmented demonstrations have.
+    "Half default" is the paper's control: plain demonstrations, and real ones of the default label until half have it.
+    "Matched" is the exact one: real examples, with the labels of the augmented demonstrations in the same order.
     """
     for alike in _augmented(groups):
         rows = []

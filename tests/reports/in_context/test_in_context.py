@@ -94,7 +94,7 @@ def test_numbers_are_those_of_loops_over_the_rows(runs, capsys):
     found = tables(capsys, runs, "--all")
     (answers,) = (rows for heading, rows in found.items() if heading == "models-tiny, nli validation: 60 examples, %")
     (swapped,) = (rows for heading, rows in found.items() if "nli validation: attentiveness" in heading)
-    named = {"": "plain", " augmented": "counterfactual", " +1 tuple": "extra_tuple", " matched": "matched_labels"}
+    named = {"": "plain", " augmented": "counterfactual", " half default": "extra_tuple", " matched": "matched_labels"}
     for words, kind in named.items():
         accuracy, attentive, stds = by_loops(runs, "paper", kind, 1, 3)
         (row,) = (row for row in answers if row[""] == f"k=1{words} paper")
@@ -151,7 +151,7 @@ def test_tables_of_the_paper_are_there_in_form(runs, capsys):
 def test_augmentation_is_compared_with_plain_demonstrations_and_both_controls(runs, capsys):
     found = tables(capsys, runs)
     (seven,) = (rows for heading, rows in found.items() if "(table 7)" in heading and "nli" in heading)
-    assert [row[""] for row in seven] == ["plain", "+1 tuple", "matched", "augmented"]
+    assert [row[""] for row in seven] == ["plain", "half default", "matched", "augmented"]
     (less,) = (rows for heading, rows in found.items() if "less others" in heading and "nli" in heading)
     accuracy, attentive, _ = by_loops(runs, "paper", "counterfactual", 1, 3)
     for row, kind in zip(less, ("plain", "extra_tuple", "matched_labels"), strict=True):
@@ -163,6 +163,25 @@ def test_augmentation_is_compared_with_plain_demonstrations_and_both_controls(ru
         assert all(100 * change > float(bound) for bound in row["[95 %]"].strip("[]").split(", ")[:1])
     (at_chance,) = (rows for heading, rows in found.items() if "less others" in heading and "hard" in heading)
     assert {row["attentiveness"] for row in at_chance} == {"-"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"), [("plain", 0), ("counterfactual", 0), ("extra_tuple", 1), ("matched_labels", 3)]
+)
+def test_demonstrations_of_another_version_stand_apart(tmp_path, capsys, kind, version):
+    """A folder that says no version is of the first; plain demonstrations are drawn as they were then."""
+    for seed in range(2):
+        save(tmp_path / f"old{seed}", rows_of(seed=seed), seed=seed, kind=kind, version=version)
+        save(tmp_path / f"new{seed}", rows_of(seed=seed + 2), seed=seed + 2, kind=kind)
+    groups = groups_of(read(folders_of([str(tmp_path)]).folders))
+    if kind == "plain":
+        assert [group.seeds for group in groups] == [(0, 1, 2, 3)]
+        return
+    assert {group.key.kind: group.seeds for group in groups} == {
+        kind: (2, 3), f"{kind}, version {max(1, version)}": (0, 1)}  # fmt: skip
+    main([str(tmp_path)])
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"{kind}, version {max(1, version)}: drawn otherwise than now, and so a kind of its own;" in text
 
 
 def test_wordings_have_a_spread(runs, capsys):
