@@ -54,7 +54,7 @@ def test_each_draw_of_demonstrations_is_measured_apart(llama, tmp_path, capsys):
 
 @pytest.mark.parametrize("chat", ["true", "false"])
 def test_what_the_model_reads_is_kept_with_its_special_tokens(llama, tmp_path, chat):
-    """Decoded from the ids that the processor gives the model; of a chat the turns as well, which make the same text."""
+    """Decoded from the ids that the processor gives the model; of a chat with the turns that make the same text."""
     argv = ["--model", llama, *PLANTED, "--model.chat", chat, "--prompt.tuples", "1", "--evaluations", "accuracy"]
     run(evaluate.main, *argv, "--prompt.demonstrations", "extra_tuple", "--output", tmp_path / "out")
     about = json.loads((tmp_path / "out" / "run.json").read_text())["prompt"]

@@ -334,6 +334,33 @@ def test_a_model_that_writes_nothing_has_no_written_answers(tmp_path, capsys, se
     assert "written: the label" not in text
 
 
+@pytest.mark.parametrize("few", [9, 10])
+def test_of_few_examples_their_number_stands_in_every_table(tmp_path, capsys, few):
+    """So many examples of 60 are predicted as another label than the default one; all are swapped twice."""
+    uids = [f"u{i:02}" for i in range(60)]
+    for k, (seed, kind) in enumerate((seed, kind) for seed in range(2) for kind in ("plain", "counterfactual")):
+        base = {uid: (LABELS[i % 2], "entailment" if i < few else "neutral") for i, uid in enumerate(uids)}
+        swaps = [
+            {"uid": uid, "draw": d, "y2": LABELS[(i + d + k) % 2]} for i, uid in enumerate(uids[:few]) for d in (0, 1)
+        ]
+        save(tmp_path / f"{kind}{seed}", make(base, swaps), seed=seed, kind=kind)
+    found = tables(capsys, str(tmp_path), "--all")
+    (swapped,) = (rows for heading, rows in found.items() if "attentiveness, premise" in heading)
+    (six,) = (rows for heading, rows in found.items() if "(table 6)" in heading)
+    (seven,) = (rows for heading, rows in found.items() if "(table 7)" in heading)
+    (eleven,) = (rows for heading, rows in found.items() if "(table 11)" in heading)
+    (less,) = (rows for heading, rows in found.items() if "less others" in heading)
+    cells = [row["value"] for row in swapped] + [six[0]["nli"], eleven[0]["nli"]]
+    cells += [row["attentiveness"] for row in (*seven, *less)] + [row["+invalid"] for row in swapped if row["+invalid"]]
+    beside = [row[name] for row in (*swapped, *seven) for name in ("± draws", "± seeds")]
+    beside += [row["[95 %]"] for row in swapped]
+    assert [cell.startswith("n=9") for cell in cells] == [few == 9] * len(cells)
+    assert ["few_examples" in row["value"] for row in swapped] == [few == 9] * len(swapped)
+    assert [bool(cell) for cell in beside] == [few == 10] * len(beside)
+    main([str(tmp_path), "--all"])
+    assert ("(j) fewer than 10 examples count" in capsys.readouterr().out) == (few == 9)
+
+
 def test_clusters_that_are_few_are_marked(tmp_path):
     for seed in range(2):
         save(tmp_path / str(seed), rows_of(group=4, seed=seed), seed=seed)
