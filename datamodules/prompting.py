@@ -21,7 +21,7 @@ class Prompting:
     Attributes:
         tuples: How many demonstrations of every label stand before the example.
         seeds: How many times demonstrations are drawn, each measured apart.
-        demonstrations: "plain"; "counterfactual" adds of each demonstration of another label a copy with a part of
+        demonstrations: "plain"; "counterfactual" adds a copy of each demonstration of another label, with a part of
             another example and the default label; "extra_tuple" and "matched_labels" are its controls: real examples of
             the default label are added until half have it, or one in the place of each copy.
         wordings: The names of the wordings of the data, each measured apart; by default the first. "template" is the

@@ -30,7 +30,7 @@ def demonstrations(
         tuples: How many tuples, 0 or more.
         seed: The run's seed.
         draw: Which of several choices of demonstrations.
-        kind: "plain"; "counterfactual" adds of each demonstration of another label its copy with the part ``swap`` of
+        kind: "plain"; "counterfactual" adds a copy of each demonstration of another label, with the part ``swap`` of
             another example and the default label; "extra_tuple" adds real examples of the default label until half of
             all have it (CAT, §6 and table 7); "matched_labels" has a real example of the default label in the place of
             each copy.

@@ -46,14 +46,14 @@ def too_few(n: float, flags: Sequence[str]) -> str:
     """What every table shows in place of attentiveness that rests on too few examples: their number; else "".
 
     Args:
-        n: How many examples it rests on.
+        n: How many examples it rests on; of a mean over seeds, their mean.
         flags: Of the measurement.
 
     Example:
-        >>> too_few(3, ["few_examples"]), too_few(300, [])
-        ('n=3', '')
+        >>> too_few(3, ["few_examples"]), too_few(9.5, ["few_examples"]), too_few(300, [])
+        ('n=3', 'n=9.5', '')
     """
-    return f"n={n:,.0f}" if FEW_EXAMPLES in flags else ""
+    return "n=" + f"{n:.1f}".removesuffix(".0") if FEW_EXAMPLES in flags else ""
 
 
 def _csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

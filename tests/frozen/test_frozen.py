@@ -85,7 +85,7 @@ def test_results_rows_and_settings_are_read(frozen, name):
 
 
 def as_now(found: dict[str, Any]) -> dict[str, Any]:
-    """Results with the flag of attentiveness of few examples, which earlier versions did not have, before all others."""
+    """Results with the flag of attentiveness of few examples, which was not there before, as the first of the flags."""
     for name, m in found["metrics"].items():
         if name.startswith("attentiveness/") and not name.endswith("/eligible") and 0 < m["n"] < 10:
             m["flags"] = ["few_examples", *(flag for flag in m["flags"] if flag != "few_examples")]
