@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.paired_data import PairedData
-from heedful.interventions.demonstrations import Kind, demonstrations
+from heedful.interventions.demonstrations import VERSIONS, Kind, demonstrations
 from heedful.records import CLASSIFICATION, SPAN, Example, HeedfulError
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
@@ -21,9 +21,9 @@ class Prompting:
     Attributes:
         tuples: How many demonstrations of every label stand before the example.
         seeds: How many times demonstrations are drawn, each measured apart.
-        demonstrations: "plain"; "counterfactual" adds to each demonstration of another label a copy with a part of
-            another example and the default label; "extra_tuple" and "matched_labels" are its controls: one tuple more,
-            or real examples, as many of each label.
+        demonstrations: "plain"; "counterfactual" adds a copy of each demonstration of another label, with a part of
+            another example and the default label; "extra_tuple" and "matched_labels" are its controls: real examples of
+            the default label are added until half have it, or one in the place of each copy.
         wordings: The names of the wordings of the data, each measured apart; by default the first. "template" is the
             data's template, in which models of the T5 family read an example: their default.
 
@@ -59,10 +59,11 @@ class Prompting:
             )
         if self.seeds > 1 and not self.tuples:
             rank_zero_info("Without demonstrations seeds do not differ: one prompt is measured.")
+        kind = self.demonstrations
         draws = range(self.seeds if self.tuples else 1)
         shown = self._shown(data) if self.tuples else [()]
         return [
-            Prompt(wording, data.task, shown[draw], name, draw, self.tuples, self.demonstrations)
+            Prompt(wording, data.task, shown[draw], name, draw, self.tuples, kind, VERSIONS[kind])
             for name, wording in self._wordings(data, own).items()
             for draw in draws
         ]

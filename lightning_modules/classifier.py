@@ -15,7 +15,7 @@ from heedful.lightning_modules.outputs import Outputs, most_probable
 from heedful.lightning_modules.pretrained.labels import meanings
 from heedful.lightning_modules.pretrained.misfits import difference, misfits
 from heedful.lightning_modules.processors.processor import Processor
-from heedful.records import KINDS, HeedfulError, TableForm, Task, generator, listing, percent
+from heedful.records import KINDS, Example, HeedfulError, TableForm, Task, generator, listing, percent
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -90,6 +90,15 @@ class Classifier(pl.LightningModule):
 
     def prompt_with(self, prompt: Prompt) -> None:
         """Be asked by this prompt from now on, where ``reads_prompts`` says that it can be."""
+        raise NotImplementedError
+
+    def sent(self, example: Example) -> dict[str, Any]:
+        """An example as it is asked about by the prompt, word for word, for run.json; made by what asks.
+
+        Returns:
+            ``path`` and ``body`` of a request to a server; else ``text``, what the model reads, decoded from its token
+            ids with special tokens, and of a chat ``messages``, the turns that the text was made of.
+        """
         raise NotImplementedError
 
     def require_parts(self, task: Task) -> None:

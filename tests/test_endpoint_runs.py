@@ -11,6 +11,7 @@ import evaluate
 import train
 from heedful.cli.messages import guarded
 from heedful.cli.short_forms import expand, of_endpoint
+from heedful.datamodules import Planted
 from heedful.lightning_modules.prompted.requests import server
 from heedful.records import HeedfulError
 
@@ -65,6 +66,7 @@ def test_a_second_evaluation_sends_nothing(monkeypatch, here, caplog):
     assert re.search(rf"org/tiny: 0 requests sent, 0 tokens read and 0 written; {sent - 1} answers came", told)
     run_file = json.loads((first / "run.json").read_text())
     assert run_file["prompt"]["wording"] == "plain"
+    assert run_file["prompt"]["sent"] == json.loads((here / "second/run.json").read_text())["prompt"]["sent"]
 
 
 def test_requests_end_where_the_user_wants_and_go_on_from_there(monkeypatch, here):
@@ -135,6 +137,29 @@ def test_a_key_is_missing_before_anything_is_made(monkeypatch, here):
     ):
         run(evaluate.main, *SMALL)
     assert not list(here.iterdir())
+
+
+@pytest.mark.parametrize("chat", ["true", "false"])
+def test_what_is_sent_is_kept(monkeypatch, here, chat):
+    """To the letter what the server got for that example: the turns of a chat, or one text."""
+    argv = ["--prompt.tuples", "1", "--prompt.demonstrations", "counterfactual", "--data.n_train", "40"]
+    with FakeServer(answer) as fake:
+        ask(monkeypatch, fake, *argv, "--endpoint.chat", chat, "--output", "out")
+    about = json.loads((here / "out" / "run.json").read_text())["prompt"]
+    data = Planted(n_train=40, n_validation=20)
+    data.setup("validate")
+    parts = data.pool[about["example"]].parts
+    question = f"premise: {parts['premise']}\nhypothesis: {parts['hypothesis']}\nanswer:"
+    got = [(path, body) for path, body in zip(fake.paths, fake.requests, strict=True) if question_of(body) == question]
+    assert len(got) == 2  # with that of the null control
+    for path, body in got:
+        assert path == f"/v1{about['sent']['path']}"
+        assert json.dumps(body, sort_keys=True) == json.dumps(about["sent"]["body"], sort_keys=True)
+    assert len(about["demonstrations"]) == 5
+    if chat == "true":
+        turns = about["sent"]["body"]["messages"]
+        assert [turn["role"] for turn in turns] == ["user", "assistant"] * 5 + ["user"]
+        assert turns[-1]["content"] == question
 
 
 def test_several_prompts_lie_side_by_side(monkeypatch, here):

@@ -60,11 +60,13 @@ def test_a_t5_reads_both_passages_with_demonstrations(rag, tiny_t5, tmp_path, ca
         assert metrics["abstention/rag"]["n"] == metrics["attentiveness/rag/distractor/kept"]["n"] == n
         about = json.loads((folder / "run.json").read_text())["prompt"]
         assert len(about["demonstrations"]) == 2
-        assert "I don't know" in about["text"]
-        first[wording] = about["text"].rsplit("Passage 1: ", 1)[1].split("\n")[0]
+        text = about["sent"]["text"]
+        assert "I don't know" in text
+        first[wording] = text.rsplit("Passage 1: ", 1)[1].split(" Passage 2: ")[0]
         rows = read_rows(folder / "rows" / "attentiveness.parquet")[0].to_pylist()
         assert {row["expectation"] for row in rows if row["part"] == "distractor"} == {"stay"}
-    assert first == {"plain": "{passage}", "reversed": "{distractor}"}
+    shown = json.loads((rag / "validation.jsonl").read_text().splitlines()[0])
+    assert first == {"plain": shown["passage"], "reversed": shown["distractor"]}
     assert "answers that stay" in " ".join(capsys.readouterr().out.split())  # a heading may wrap
 
 

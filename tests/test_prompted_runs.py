@@ -3,9 +3,14 @@
 import json
 
 import pytest
+from transformers import AutoTokenizer
 
 import evaluate
 import train
+from heedful.datamodules import Planted
+from heedful.datamodules.prompting import Prompting
+from heedful.lightning_modules import CausalLM
+from heedful.lightning_modules.prompted.shared_prefix import Queries
 from heedful.records import HeedfulError
 from heedful.records.rows import BASE, read_rows, select
 
@@ -37,13 +42,46 @@ def test_each_draw_of_demonstrations_is_measured_apart(llama, tmp_path, capsys):
         assert results["metrics"]["accuracy/planted"]["n"] == 12
         assert results["metrics"]["null/planted/flips"]["value"] == 0
         assert len(prompt["demonstrations"]) == 5  # of three labels, two with a copy
-        assert prompt["text"].count("answer:") == 6
+        assert prompt["version"] == 2
+        assert prompt["sent"]["text"].count("answer:") == 6
         rows, _ = read_rows(tmp_path / "out" / name / "rows" / "accuracy.parquet")
         base = select(rows, intervention=BASE)
         assert base["p"].null_count == 0
         assert set(base["y"].to_pylist()) <= {"entailment", "neutral", "contradiction", "(no label)"}
     first, second = (prompt["demonstrations"] for prompt in prompts.values())
     assert first != second
+
+
+@pytest.mark.parametrize("chat", ["true", "false"])
+def test_what_the_model_reads_is_kept_with_its_special_tokens(llama, tmp_path, chat):
+    """Decoded from the ids that the processor gives the model; of a chat with the turns that make the same text."""
+    argv = ["--model", llama, *PLANTED, "--model.chat", chat, "--prompt.tuples", "1", "--evaluations", "accuracy"]
+    run(evaluate.main, *argv, "--prompt.demonstrations", "extra_tuple", "--output", tmp_path / "out")
+    about = json.loads((tmp_path / "out" / "run.json").read_text())["prompt"]
+    data = Planted(n_train=40, n_validation=12)
+    data.setup("validate")
+    model = CausalLM(str(llama), chat=chat == "true")
+    model.prepare(data.task)
+    (prompt,) = Prompting(1, demonstrations="extra_tuple").prompts(data)
+    model.prompt_with(prompt)
+    (ids,) = Queries(**model.processor([data.pool[about["example"]]])).whole(model.processor.tokens.prefix)
+    own = AutoTokenizer.from_pretrained(llama)
+    sent = about["sent"]
+    assert sent["text"] == own.decode(ids)
+    question = "premise: {premise}\nhypothesis: {hypothesis}\nanswer:"
+    asked = [question.format(**example.parts) for example in (*prompt.demonstrations, data.pool[about["example"]])]
+    asked[0] = f"Answer with one of: entailment, neutral, contradiction.\n\n{asked[0]}"
+    answers = [example.label for example in prompt.demonstrations]
+    assert len(answers) == 4
+    if chat == "false":
+        assert set(sent) == {"text"}
+        assert sent["text"] == "\n\n".join([*map(" ".join, zip(asked, answers, strict=False)), asked[-1]])
+        return
+    turns = [("user", asked[0])]
+    for answer, following in zip(answers, asked[1:], strict=True):
+        turns += [("assistant", answer), ("user", following)]
+    assert sent["messages"] == [{"role": role, "content": content} for role, content in turns]
+    assert sent["text"] == "".join(f"<|{role}|>\n{content}<|end|>\n" for role, content in turns) + "<|assistant|>\n"
 
 
 def test_one_prompt_alone_is_an_ordinary_evaluation(llama, tmp_path):

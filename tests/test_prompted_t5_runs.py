@@ -48,8 +48,10 @@ def test_a_t5_is_asked_with_demonstrations_in_its_template(rte, tiny_t5, tmp_pat
     command(rte, tiny_t5, *argv)
     about = json.loads((tmp_path / "run.json").read_text())["prompt"]
     assert (about["wording"], about["tuples"], len(about["demonstrations"])) == ("template", 1, 2)
-    assert about["text"].count("rte sentence1:") == 3
-    assert about["text"].endswith("rte sentence1: {sentence1} sentence2: {sentence2}")
+    text = about["sent"]["text"]
+    assert text.count("rte sentence1:") == 3
+    assert about["example"] == "rte/validation/1"
+    assert text.endswith("rte sentence1: The dog ran 0 . sentence2: The child sat validation 0 .</s>")
     found = results_of(tmp_path)
     assert found["metrics"]["null/rte/flips"]["value"] == 0
     assert found["counts"].get("no_label", 0) == (10 if decoding == "greedy" else 0)
@@ -88,7 +90,7 @@ def test_wordings_and_seeds_have_a_folder_each(rte, tiny_t5, tmp_path):
     assert {folder.name for folder in tmp_path.iterdir() if folder.is_dir()} >= names
     values = {name: results_of(tmp_path / name)["metrics"]["accuracy/rte"]["n"] for name in names}
     assert set(values.values()) == {10}
-    texts = {name: json.loads((tmp_path / name / "run.json").read_text())["prompt"]["text"] for name in names}
+    texts = {name: json.loads((tmp_path / name / "run.json").read_text())["prompt"]["sent"]["text"] for name in names}
     assert len(set(texts.values())) == 4
     assert all(text.startswith("You're given a pair") == name.startswith("paper") for name, text in texts.items())
 
@@ -109,6 +111,6 @@ def test_questions_with_demonstrations(tiny_t5, write_squad, tmp_path):
     argv = ["--data", "squad2", "--data.path", tmp_path, *model, "--prompt.tuples", "1", "--attentiveness.draws", "1"]
     run(evaluate.main, *argv, "--output", tmp_path / "out")
     about = json.loads((tmp_path / "out" / "run.json").read_text())["prompt"]
-    assert about["text"].count("question:") == 3
-    assert "unanswerable" in about["text"]
+    assert about["sent"]["text"].count("question:") == 3
+    assert "unanswerable" in about["sent"]["text"]
     assert results_of(tmp_path / "out")["metrics"]["exact_match/squad2"]["n"] == 20

@@ -28,7 +28,7 @@ def output_folder(cli: HeedfulCLI) -> Path:
 def main() -> None:
     cli = HeedfulCLI(True, output_folder, expand(with_run(with_packages(sys.argv[1:]))))
     checkpoint, results = cli.config.checkpoint, {}
-    for _ in each_prompt(cli.prompts, cli.model, cli.callback(RunFolder)):
+    for _ in each_prompt(cli.prompts, cli.model, cli.callback(RunFolder), cli.planned.values()):
         cli.trainer.validate(cli.model, cli.datamodule, ckpt_path=checkpoint, weights_only=True, verbose=False)
         if not cli.callback(Engine).results:
             raise HeedfulError("Nothing was evaluated: see --trainer.limit_val_batches.")

@@ -42,16 +42,27 @@ def prompts_of(prompting: Prompting | None, model: Classifier, data: PairedData)
     return prompts
 
 
-def each_prompt(prompts: Sequence[Prompt], model: Classifier, run: RunFolder) -> Iterator[None]:
+def each_prompt(
+    prompts: Sequence[Prompt], model: Classifier, run: RunFolder, planned: Collection[Planned]
+) -> Iterator[None]:
     """Prepare a model for one prompt after the other; once for nothing where there is none.
 
-    The results of one prompt alone belong into the folder of the command; of several, each has a folder inside it.
+    The results of one prompt alone belong into the folder of the command; of several, each has a folder inside it. What
+    is sent for the first example goes into run.json.
+
+    Args:
+        prompts: The prompts to measure.
+        model: Who is asked.
+        run: Writes the results.
+        planned: The evaluations, which hold the examples.
     """
     whole = run.folder
+    first = next((one.plan.pool[0] for one in planned if len(one.plan.pool)), None)
     for prompt in prompts:
         model.prompt_with(prompt)
         inside = whole and len(prompts) > 1
-        run.begin(whole / name_of(prompt) if inside else whole, {"prompt": prompt.as_dict()})
+        sent = {} if first is None else {"example": first.uid, "sent": model.sent(first)}
+        run.begin(whole / name_of(prompt) if inside else whole, {"prompt": {**prompt.as_dict(), **sent}})
         yield
     if not prompts:
         yield

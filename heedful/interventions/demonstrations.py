@@ -9,6 +9,8 @@ import numpy as np
 from heedful.records import SPAN, Example, Examples, HeedfulError, Task, generator, random_key, words_of
 
 Kind = Literal["plain", "counterfactual", "extra_tuple", "matched_labels"]
+# of each kind: rises when the same settings choose other demonstrations or another order, and reports keep them apart
+VERSIONS: dict[Kind, int] = {"plain": 1, "counterfactual": 2, "extra_tuple": 2, "matched_labels": 2}
 NONE = SPAN.default_gold("")  # the gold label of a question without an answer
 
 
@@ -18,8 +20,9 @@ def demonstrations(
     """Choose the demonstrations of a prompt.
 
     A tuple is one example of every label; for questions, one with an answer and one without, where there are such. The
-    examples of fewer tuples are among those of more. Their order is shuffled by (seed, draw, tuples). Examples, order
-    and copies depend on uids, and not on the order of the training examples.
+    examples of fewer tuples are among those of more, and the plain ones among those of every other kind. All of them,
+    copies too, are shuffled together by (seed, draw, tuples). Examples, order and copies depend on uids, and not on the
+    order of the training examples.
 
     Args:
         examples: Training examples.
@@ -27,45 +30,58 @@ def demonstrations(
         tuples: How many tuples, 0 or more.
         seed: The run's seed.
         draw: Which of several choices of demonstrations.
-        kind: "plain"; "counterfactual" puts behind each demonstration of another label its copy with the part ``swap``
-            of another example and the default label; "extra_tuple" takes one tuple more (the paper's control);
-            "matched_labels" takes real examples, as many of each label as "counterfactual" has.
+        kind: "plain"; "counterfactual" adds a copy of each demonstration of another label, with the part ``swap`` of
+            another example and the default label; "extra_tuple" adds real examples of the default label until half of
+            all have it (CAT, §6 and table 7); "matched_labels" has a real example of the default label in the place of
+            each copy.
         swap: The part to swap for counterfactuals.
 
     Returns:
         The demonstrations, in the order in which they are shown. A copy has the uid of its original and "~" behind it.
 
     Raises:
-        HeedfulError: Too few examples have a label, there is no part to swap or no default label, or an example has no
-            partner.
+        HeedfulError: Too few examples have a label, there is no part to swap or no default label, an example has no
+            partner, or half of the plain demonstrations have the default label.
 
     Example:
         >>> from heedful.records import CLASSIFICATION
         >>> pool = Examples.of([Example(str(i), {"a": f"t{i}", "b": f"u{i}"}, "xyz"[i % 3]) for i in range(9)])
         >>> task = Task(CLASSIFICATION, ("a", "b"), ("x", "y", "z"), default_label="z")
-        >>> [e.label for e in demonstrations(pool, task, 1, seed=0, draw=0, kind="counterfactual", swap="a")]
-        ['x', 'z', 'y', 'z', 'z']
+        >>> [e.uid for e in demonstrations(pool, task, 1, seed=0, draw=0, kind="counterfactual", swap="a")]
+        ['0~', '2', '4~', '4', '0']
+        >>> [e.uid for e in demonstrations(pool, task, 1, seed=0, draw=0, kind="matched_labels", swap="a")]
+        ['8', '2', '5', '4', '0']
     """
     parts, default = _augmentation(task, kind, swap)
-    n = tuples + (kind == "extra_tuple")
     by_label = _by_label(examples, task)
-    counts = dict.fromkeys(by_label, n)
-    if kind == "matched_labels":
-        counts[default] = n * len(by_label)
+    own = tuples * (default in by_label)
+    others = tuples * len(by_label.keys() - {default})
+    if kind == "extra_tuple" and own >= others:
+        raise HeedfulError(
+            "§prompt.demonstrations extra_tuple adds nothing: of two labels, half of the plain demonstrations have the "
+            "default one; take matched_labels, or plain ones with another §prompt.tuples."
+        )
+    added = {"extra_tuple": others - own, "matched_labels": others}.get(kind, 0)
+    counts = dict.fromkeys(by_label, tuples) | ({default: own + added} if added else {})
     key = random_key(seed, "demonstrations", draw)
     nothing = np.zeros(0, dtype=np.int64)
-    ranked = {label: _ranked(examples, by_label.get(label, nothing), key) for label in counts}
-    chosen = np.concatenate([_first(ranked[label], k, label, task) for label, k in counts.items()])
-    order = generator(seed, "demonstrations", draw, kind == "matched_labels", n).permutation(len(chosen))
-    positions = chosen[order]
+    chosen = {
+        label: _first(_ranked(examples, by_label.get(label, nothing), key), n, label, task)
+        for label, n in counts.items()
+    }
+    positions = [i for label in by_label for i in chosen[label][:tuples]]
+    positions += chosen[default][own:] if added else []
+    shown = [examples[i] for i in positions]
     if kind == "counterfactual":
-        return _with_copies(examples, positions, parts, default, seed, draw)
-    return tuple(examples[i] for i in positions.tolist())
+        shown += _copies(examples, positions, parts, default, seed, draw)
+    # False keys the order that plain demonstrations have always had
+    order = generator(seed, "demonstrations", draw, False, tuples).permutation(len(shown))
+    return tuple(shown[i] for i in order.tolist())
 
 
 def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[str], str]:
-    """The parts that copies swap, and their gold label; nothing where there are no copies and nothing to match them."""
-    if kind not in ("counterfactual", "matched_labels"):
+    """The parts that copies swap, and their gold label; nothing for plain demonstrations."""
+    if kind == "plain":
         return (), ""
     if task.default_gold is None or swap is None:
         raise HeedfulError(
@@ -92,7 +108,7 @@ def _ranked(examples: Examples, positions: np.ndarray, key: int) -> np.ndarray:
     return positions[np.lexsort([uid_keys, second, first])]
 
 
-def _first(positions: np.ndarray, n: int, label: str, task: Task) -> np.ndarray:
+def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
     """The first n of them."""
     if len(positions) < n:
         called = "no answer" if label == NONE and task.kind is SPAN else label
@@ -100,21 +116,20 @@ def _first(positions: np.ndarray, n: int, label: str, task: Task) -> np.ndarray:
             f"§prompt.tuples: the prompt needs {n} training examples with {called!r}, and there are {len(positions)}: "
             "ask for fewer tuples."
         )
-    return positions[:n]
+    return positions[:n].tolist()
 
 
-def _with_copies(
-    examples: Examples, positions: np.ndarray, parts: Sequence[str], default: str, seed: int, draw: int
-) -> tuple[Example, ...]:
-    """Demonstrations, each of another label followed by its counterfactual copy.
+def _copies(
+    examples: Examples, positions: Sequence[int], parts: Sequence[str], default: str, seed: int, draw: int
+) -> list[Example]:
+    """The counterfactual copy of each demonstration of another label.
 
     Who may lend is as for :class:`~heedful.interventions.Swap`; who of them lends depends on their uids alone.
     """
     lenders = examples.partners(parts)
-    shown = []
-    for position in positions.tolist():
+    copies = []
+    for position in positions:
         example = examples[position]
-        shown.append(example)
         if example.label == default:
             continue
         ranked = _ranked(examples, lenders.all_of(position), random_key(seed, "lender", draw, example.uid))
@@ -124,5 +139,5 @@ def _with_copies(
                 f"{example.uid}: swap another part with §data.swap, or take other §prompt.demonstrations."
             )
         lent = {part: examples.part(part, ranked[0]) for part in parts}
-        shown.append(replace(example, uid=f"{example.uid}~", parts={**example.parts, **lent}, label=default))
-    return tuple(shown)
+        copies.append(replace(example, uid=f"{example.uid}~", parts={**example.parts, **lent}, label=default))
+    return copies

@@ -23,6 +23,7 @@ from heedful.records.rows import BASE, cluster_of, runs, same, strings, where
 
 NOTHING = "no example of it was swapped, or all are predicted as the default label"
 FEW = 2  # labels that are never predicted and still have a line each
+LEAST, FEW_EXAMPLES = 10, "few_examples"  # with fewer, one example moves the number by more than 10 points
 
 
 class Swapped(NamedTuple):
@@ -41,6 +42,16 @@ class Swapped(NamedTuple):
         """Some of them."""
         return Swapped(*(column[kept] for column in self))
 
+    @property
+    def examples(self) -> int:
+        """How many base examples they were made of."""
+        return int(numbered(self.uid)[-1]) + 1 if len(self.uid) else 0
+
+
+def few_examples(n: float) -> tuple[str, ...]:
+    """The flag of attentiveness that rests on so few examples that tables show their number instead, or nothing."""
+    return (FEW_EXAMPLES,) if 0 < n < LEAST else ()
+
 
 def mean_over_draws(hit: np.ndarray, of: Swapped, key: Key, flags: tuple[str, ...], reason: str) -> Measurement:
     """Mean over draws of the share of hits, with an interval that resamples clusters."""
@@ -51,7 +62,7 @@ def mean_over_draws(hit: np.ndarray, of: Swapped, key: Key, flags: tuple[str, ..
     return replace(
         found,
         value=float(np.mean(per_draw)),
-        n=int(numbered(of.uid)[-1]) + 1,
+        n=of.examples,
         draws=len(per_draw),
         std=float(np.std(per_draw, ddof=1)) if len(per_draw) > 1 else None,
         per_draw=per_draw,
@@ -59,8 +70,12 @@ def mean_over_draws(hit: np.ndarray, of: Swapped, key: Key, flags: tuple[str, ..
 
 
 def _with_few(flags: tuple[str, ...], rows: pa.Table, of: Swapped) -> tuple[str, ...]:
-    """The flags of all rows, but for that of few clusters, which is that of the changed examples that count."""
-    return (*(flag for flag in flags if flag != FEW_CLUSTERS), *few_among(rows, of.cluster))
+    """The flags of all rows, but for those of few clusters and few examples, which are of those that count."""
+    return (
+        *(flag for flag in flags if flag != FEW_CLUSTERS),
+        *few_among(rows, of.cluster),
+        *few_examples(of.examples),
+    )
 
 
 def _eligible(name: MetricName, eligible: int, n: int) -> Numbers:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
+from heedful.metrics.attentiveness import few_examples
 from heedful.metrics.statistics.bootstrap import Key, difference, estimate
 from heedful.metrics.statistics.clusters import few_among
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
@@ -35,7 +36,7 @@ from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.rows import BASE, cluster_of, contents, runs, same, strings, where
 from heedful.records.rows import difference as other_examples
 from heedful.records.storage.results import distinct, named, read_evaluation, read_results
-from heedful.reports.tables import FORMATS, table_text
+from heedful.reports.tables import FORMATS, table_text, too_few
 from heedful.reports.terminal.table import FLAGS
 
 ATTENTIVENESS = "attentiveness"
@@ -184,7 +185,7 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
 
     def scored(columns: Sequence[np.ndarray], mask: np.ndarray, reason: str, n: int, **how) -> Measurement:
         of = clusters[mask]
-        flags = few_among(tables[0], of)
+        flags = (*few_among(tables[0], of), *few_examples(n))
         return estimate([column[mask] for column in columns], of, key, n, reason, flags=flags, **how)
 
     n = int(in_u.sum())
@@ -208,6 +209,8 @@ def shown(m: Measurement, sign: str = "") -> str:
     """A number in percent with its interval."""
     if m.value is None:
         return "undefined"
+    if few := too_few(m.n, m.flags):
+        return few
     text = f"{100 * m.value:{sign}z.1f}"
     return text if m.ci95 is None else f"{text} [{100 * m.ci95[0]:{sign}z.1f}, {100 * m.ci95[1]:{sign}z.1f}]"
 

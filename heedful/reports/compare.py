@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from heedful.metrics.attentiveness import FEW_EXAMPLES
 from heedful.metrics.statistics.bootstrap import NO_WIDTH, share
 from heedful.metrics.statistics.clusters import few
 from heedful.records import Context, HeedfulError, Measurement, MetricName, run_command
@@ -32,7 +33,7 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
     Returns:
         The same, with ``n`` the number of runs, ``per_draw`` the value of each, and the flags of any. Names without a
-        value in some run stay without one, and say in how many.
+        value in some run, or with one that tables do not show, stay without one, and say in how many.
 
     Raises:
         HeedfulError: The runs have no metric in common.
@@ -42,7 +43,7 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     metrics = {}
     for name in first["metrics"]:
         measured = [result["metrics"][name] for result in results if name in result["metrics"]]
-        values = [m["value"] for m in measured if m["value"] is not None]
+        values = [m["value"] for m in measured if m["value"] is not None and FEW_EXAMPLES not in m["flags"]]
         flags = tuple(dict.fromkeys(flag for m in measured for flag in m["flags"] if flag != NO_WIDTH))
         if len(measured) < n:
             continue

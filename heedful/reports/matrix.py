@@ -15,7 +15,7 @@ from rich.text import Text
 
 from heedful.records import HeedfulError, MetricName, printable, run_command
 from heedful.reports.runs import Measured, columns, is_above_majority, measured
-from heedful.reports.tables import FORMATS, table_text
+from heedful.reports.tables import FORMATS, table_text, too_few
 
 MODEL, MAJORITY = "model", "majority"
 Cells = dict[tuple[str, str], str]  # (row, column) to text
@@ -27,6 +27,8 @@ def number(m: Mapping[str, Any] | None) -> str:
         return ""
     if m["value"] is None:
         return "undefined"
+    if few := too_few(m["n"], m["flags"]):
+        return few
     return f"{100 * m['value']:.1f}" + ("" if m["std"] is None else f" ± {100 * m['std']:.1f}")
 
 

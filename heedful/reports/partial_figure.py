@@ -18,6 +18,7 @@ from heedful.records.storage.results import read_evaluation
 from heedful.reports.comparable import shown
 from heedful.reports.figures.partial_inputs import ALL, WITHIN, Point, figure, spearman, spearman_within
 from heedful.reports.runs import Measured, columns, is_above_majority, measured
+from heedful.reports.tables import too_few
 
 SUFFIXES = ("pdf", "png", "svg")
 
@@ -56,6 +57,8 @@ def points_of(runs: Sequence[Measured]) -> tuple[list[Point], list[str]]:
             alone = partial_of(run, part, runs)
             if m["value"] is None:
                 without.append(f"{run.folder}: attentiveness to {part} is undefined: {m['reason']}.")
+            elif few := too_few(m["n"], m["flags"]):
+                without.append(f"{run.folder}: attentiveness to {part} rests on too few examples, {few}.")
             elif alone is None:
                 kept = other_parts(run, part)
                 wanted = f"trained with --partial {kept}" if kept else "of the other parts alone"

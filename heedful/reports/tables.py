@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 
+from heedful.metrics.attentiveness import FEW_EXAMPLES
 from heedful.records import printable
 from heedful.reports.figures.contact_sheet import escaped
 
@@ -39,6 +40,20 @@ def table_text(header: Sequence[str], rows: Sequence[Sequence[str]], form: str) 
     if uneven := [row for row in rows if len(row) != len(header)]:
         raise ValueError(f"{len(header)} columns, and the row {uneven[0]}")
     return FORMATS[form](header, rows)
+
+
+def too_few(n: float, flags: Sequence[str]) -> str:
+    """What every table shows in place of attentiveness that rests on too few examples: their number; else "".
+
+    Args:
+        n: How many examples it rests on; of a mean over seeds, their mean.
+        flags: Of the measurement.
+
+    Example:
+        >>> too_few(3, ["few_examples"]), too_few(9.5, ["few_examples"]), too_few(300, [])
+        ('n=3', 'n=9.5', '')
+    """
+    return "n=" + f"{n:.1f}".removesuffix(".0") if FEW_EXAMPLES in flags else ""
 
 
 def _csv(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

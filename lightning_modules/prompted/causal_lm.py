@@ -26,7 +26,7 @@ from heedful.lightning_modules.prompted.shared_prefix import (
     read_queries,
     write,
 )
-from heedful.records import CLASSIFICATION, SPAN, HeedfulError, Task
+from heedful.records import CLASSIFICATION, SPAN, Example, HeedfulError, Task
 from heedful.records.prompts.prompt import Prompt
 
 COMPARED = 4  # examples of the first batch whose scores are computed without sharing, too
@@ -139,6 +139,9 @@ class CausalLM(Classifier):
         length = self.max_length or most
         self.processor = PromptProcessor(self.tokenizer, prompt, chat, length, self.longest)
         self._begin_anew()
+
+    def sent(self, example: Example) -> dict[str, Any]:
+        return self.processor.sent(example)
 
     def _begin_anew(self) -> None:
         self._prefix: States | None = None

@@ -192,10 +192,15 @@ class Endpoint(Classifier):
         return self.way.reply(self._server.post(request.path, request.body), self.prompt)
 
     def _request(self, question: str, repeat: int | str = 0) -> Request:
-        way = self.way
-        body = {**way.body(self.prompt, question), **self.extra}
-        body = {k: v for k, v in body.items() if k not in self._left_out}
-        return Request(self._server.known_as, way.path, self.read, body, repeat)
+        return Request(self._server.known_as, self.way.path, self.read, self._body(question), repeat)
+
+    def _body(self, question: str) -> dict[str, Any]:
+        body = {**self.way.body(self.prompt, question), **self.extra}
+        return {k: v for k, v in body.items() if k not in self._left_out}
+
+    def sent(self, example: Example) -> dict[str, Any]:
+        (question,) = self.processor([example])["questions"]
+        return {"path": self.way.path, "body": self._body(question)}
 
     @property
     def _left_out(self) -> set[str]:

@@ -69,13 +69,13 @@ class PromptProcessor(NumberProcessor):
                 self.tokens.require_no_special(self.prompt.question(parts), example.uid)
             numbers = self.store.numbers([self._text(parts) for parts in several])
             for i in np.flatnonzero(self.store.lengths(numbers) > self.budget):
-                numbers[i] = self._shortened(several[i])
+                (numbers[i],) = self.store.numbers([self._text(self._shortened(several[i]))])
                 self._cut.add(int(numbers[i]))
             blocks.append(numbers)
         return np.concatenate(blocks)[None]
 
-    def _shortened(self, parts: Sequence[Part]) -> int:
-        """The number of an example whose longest part has lost its end."""
+    def _shortened(self, parts: Sequence[Part]) -> list[str]:
+        """The parts in words; where the prompt is too long, the longest has lost its end."""
         form = self.prompt.task.form
         texts = [part for part in parts if isinstance(part, str)]
         words = [part if isinstance(part, str) else form.text(part, texts) for part in parts]
@@ -83,12 +83,20 @@ class PromptProcessor(NumberProcessor):
             number = self.store.numbers([self._text(words)])
             over = int(self.store.lengths(number)[0]) - self.budget
             if over <= 0:
-                return int(number[0])
+                return words
             ends = [self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True) for text in words]
             longest = max(range(len(words)), key=lambda k: len(ends[k]["input_ids"]))
             offsets = ends[longest]["offset_mapping"]
             kept = max(0, len(offsets) - over)
             words[longest] = words[longest][: offsets[kept][0]].rstrip() if kept else ""
+
+    def sent(self, example: Example) -> dict[str, Any]:
+        """An example as the model reads it: ``text``, and of a chat ``messages``."""
+        words = self._shortened([example.parts[name] for name in self.prompt.task.parts])
+        (rest,) = self._rows(self.numbers([example])[0])
+        ids = [*self.tokens.prefix, *rest.tolist()]
+        turns = {"messages": self.prompt.messages(self.prompt.question(words))} if self.tokens.chat else {}
+        return {**turns, "text": self.tokenizer.decode(ids, clean_up_tokenization_spaces=False)}
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         numbers = self.numbers(examples)[0]

@@ -27,6 +27,7 @@ class PromptTokens:
         chat: Whether the prompt is a chat, in the tokenizer's own template.
 
     Attributes:
+        chat: Whether the prompt is a chat.
         prefix: The ids that every text begins with.
         answers: The ids of each of ``prompt.answers``, behind the text.
 
@@ -38,6 +39,7 @@ class PromptTokens:
     def __init__(self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, chat: bool) -> None:
         self.tokenizer = tokenizer
         self.prompt = prompt
+        self.chat = chat
         self._adds = not chat
         self._behind = 0 if chat else _special_behind(tokenizer)
         before, _, after = self._whole(prompt, chat).partition(MARK)

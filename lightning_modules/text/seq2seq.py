@@ -16,7 +16,7 @@ from heedful.lightning_modules.pretrained.labels import is_named, meanings, requ
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier, drop
 from heedful.lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
 from heedful.lightning_modules.processors.templates import TemplateProcessor, in_one_text
-from heedful.records import CLASSIFICATION, NO_LABEL, HeedfulError, Task, rename_parts
+from heedful.records import CLASSIFICATION, NO_LABEL, Example, HeedfulError, Task, rename_parts
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -97,6 +97,11 @@ class Seq2Seq(PretrainedClassifier):
         self.output_names = ()
         self._read_prompt(prompt)
         self._encode_targets(prompt.answers)
+
+    def sent(self, example: Example) -> dict[str, Any]:
+        inputs = self.processor([example])
+        ids = inputs["input_ids"][0][inputs["attention_mask"][0].bool()].tolist()
+        return {"text": self.processor.tokenizer.decode(ids, clean_up_tokenization_spaces=False)}
 
     def _read_prompt(self, prompt: Prompt) -> None:
         """Make the processor for a prompt.

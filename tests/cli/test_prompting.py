@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from heedful.callbacks.engine.engine import Planned
+from heedful.callbacks.engine.evaluation import Plan
 from heedful.cli.app import HeedfulCLI
 from heedful.cli.prompting import each_prompt, name_of, prompts_of
 from heedful.cli.short_forms import expand
 from heedful.datamodules import Planted
 from heedful.datamodules.prompting import Prompting
-from heedful.records import HeedfulError
+from heedful.records import Context, Example, ExamplesBuilder, HeedfulError
 from heedful.records.prompts.prompt import Prompt
 
 from oracles import Oracle
@@ -32,6 +34,9 @@ class InContext(Oracle):
     def prompt_with(self, prompt: Prompt) -> None:
         self.asked.append(prompt)
 
+    def sent(self, example: Example) -> dict[str, Any]:
+        return {"text": self.asked[-1].text(example.parts["hypothesis"])}
+
 
 class Trained(InContext):
     """An oracle that may be asked in context, and need not be."""
@@ -48,6 +53,7 @@ class Folder:
     def begin(self, folder: Path | None, about: Mapping[str, Any]) -> None:
         self.folder = folder
         self.begun.append((folder, about["prompt"]["seed"]))
+        self.prompt = about["prompt"]
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +61,12 @@ def data() -> Planted:
     planted = Planted(n_train=40, n_validation=6)
     planted.setup("validate")
     return planted
+
+
+def planned(data: Planted) -> list[Planned]:
+    """An evaluation of no example, and one of all."""
+    pools = (ExamplesBuilder(data.task.parts).finish(), data.pool)
+    return [Planned(None, Plan(pool, ()), Context(data.name)) for pool in pools]
 
 
 # which prompts
@@ -93,8 +105,10 @@ def test_a_model_in_context_is_not_trained(data: Planted) -> None:
 def test_several_prompts_have_a_folder_each(data: Planted, tmp_path: Path) -> None:
     model, run = InContext(), Folder(tmp_path)
     prompts = Prompting(2, 2, "extra_tuple").prompts(data)
-    for prompt, _ in zip(prompts, each_prompt(prompts, model, run), strict=False):
+    for prompt, _ in zip(prompts, each_prompt(prompts, model, run, planned(data)), strict=False):
         assert model.asked[-1] == prompt
+        assert run.prompt["sent"] == {"text": prompt.text(data.pool[0].parts["hypothesis"])}
+        assert run.prompt["example"] == data.pool[0].uid
     names = [f"plain-extra_tuple-k2-seed{seed}" for seed in range(2)]
     assert [name_of(prompt) for prompt in prompts] == names
     assert run.begun == [(tmp_path / name, seed) for seed, name in enumerate(names)]
@@ -102,17 +116,18 @@ def test_several_prompts_have_a_folder_each(data: Planted, tmp_path: Path) -> No
 
 def test_one_prompt_and_none_have_the_folder_of_the_command(data: Planted, tmp_path: Path) -> None:
     model, run = InContext(), Folder(tmp_path)
-    assert list(each_prompt(Prompting(1).prompts(data), model, run)) == [None]
+    assert list(each_prompt(Prompting(1).prompts(data), model, run, planned(data))) == [None]
     assert run.begun == [(tmp_path, 0)]
     alone = Folder(tmp_path)
-    assert list(each_prompt([], model, alone)) == [None]  # measured once, as ever
+    assert list(each_prompt([], model, alone, planned(data))) == [None]  # measured once, as ever
     assert (alone.folder, alone.begun) == (tmp_path, [])
 
 
 def test_other_processes_learn_their_folder_from_the_first(data: Planted) -> None:
     run = Folder(None)
-    list(each_prompt(Prompting(1, 2).prompts(data), InContext(), run))
+    list(each_prompt(Prompting(1, 2).prompts(data), InContext(), run, []))
     assert [folder for folder, _ in run.begun] == [None, None]
+    assert "sent" not in run.prompt  # there was no example
 
 
 def test_names_of_all_prompts_of_a_command_differ(data: Planted) -> None:

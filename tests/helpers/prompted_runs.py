@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import yaml
 
+from heedful.interventions.demonstrations import VERSIONS
 from heedful.records import NO_LABEL, SPAN, Context
 from heedful.records import rows as r
 from heedful.records.storage.results import write_results
@@ -91,6 +92,7 @@ def save(
     manifest: str = "m",
     backbone: str = "models/tiny",
     swapped: bool = True,
+    version: int | None = None,
     **model: Any,
 ) -> str:
     """Write the results of one prompt; returns the name of the folder.
@@ -106,6 +108,7 @@ def save(
         manifest: Identity of the swaps.
         backbone: Of the model.
         swapped: Whether attentiveness was measured.
+        version: Of the demonstrations; 0 for a folder that does not say it, by default today's.
         **model: Further settings of the model.
     """
     meta = {"data": context.data, "seed": context.seed, "manifest": manifest, "context": context.as_dict()}
@@ -114,7 +117,9 @@ def save(
         written["attentiveness"] = (rows, meta)
     found = written_results.results(data=context.data, seed=context.seed)
     write_results(folder, found, written)
-    prompt = {"wording": wording, "seed": seed, "tuples": tuples, "kind": kind, "demonstrations": [], "text": ""}
+    prompt = {"wording": wording, "seed": seed, "tuples": tuples, "kind": kind, "demonstrations": []}
+    if version != 0:
+        prompt["version"] = VERSIONS[kind] if version is None else version
     (folder / "run.json").write_text(json.dumps({"prompt": prompt}))
     config = {
         "model": {"class_path": "heedful.lightning_modules.CausalLM", "init_args": {"backbone": backbone, **model}},

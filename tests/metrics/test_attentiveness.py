@@ -12,7 +12,7 @@ from heedful.callbacks import Attentiveness
 from heedful.callbacks.engine.evaluation import Plan
 from heedful.interventions import Swap
 from heedful.metrics.attentiveness import METRIC, attentiveness
-from heedful.records import NO_LABEL, Context, Example, Examples, Measurement
+from heedful.records import NO_LABEL, SPAN, Context, Example, Examples, Measurement
 
 from made_rows import by_text
 
@@ -327,6 +327,26 @@ def test_the_interval_resamples_what_examples_share(rows_of):
     (low, high), (lower, upper) = alone[name].ci95, shared[name].ci95
     assert (shared[name].value, shared[name].n) == (alone[name].value, 240)
     assert (upper - lower) / (high - low) == pytest.approx(6**0.5, rel=0.1)
+
+
+@given(experiments())
+def test_what_rests_on_fewer_than_ten_examples_is_flagged_and_keeps_its_value(rows_of, experiment):
+    base, swapped, default = experiment
+    expected = {f"attentiveness/d/premise{suffix}": m for suffix, m in reference(base, swapped, default).items()}
+    for name, m in compute(rows_of, base, swapped, default).items():
+        counted = expected.get(name)
+        assert ("few_examples" in m.flags) == (counted is not None and counted["n"] < 10), name
+        assert counted is None or m.value == pytest.approx(counted["value"])
+
+
+@pytest.mark.parametrize("n", [9, 10])
+def test_few_answers_that_are_texts_are_flagged_as_well(rows_of, n):
+    base = {f"u{i:02}": ('["x"]', "x" if i < n else "") for i in range(20)}
+    changed = [{"uid": uid, "part": part, "y2": ""} for uid in base for part in ("text", "other")]
+    context = Context("d", kind=SPAN, default_label="", own={"swap": ["text"], "distractors": ["other"]})
+    found = {str(name): m for name, m in METRIC.score(rows_of(base, changed, labels=1), context).items()}
+    flagged = {name.removeprefix("attentiveness/d/") for name, m in found.items() if "few_examples" in m.flags}
+    assert flagged == ({"text", "text/changed", "other/changed"} if n < 10 else set())  # not other/kept, of all 20
 
 
 def test_few_groups_are_those_of_the_examples_that_count(rows_of):

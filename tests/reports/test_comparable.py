@@ -153,16 +153,16 @@ def test_models_that_disagree_everywhere_have_no_score_and_the_reason_is_said(tm
 
 
 def test_models_at_the_majority_share_stay_out_unless_asked_for(tmp_path, capsys):
-    good, bad = (rows_of([(y, ["neutral"] * DRAWS)] * 3) for y in ("entailment", "contradiction"))
+    good, bad = (rows_of([(y, ["neutral"] * DRAWS)] * 10) for y in ("entailment", "contradiction"))
     flagged = save(tmp_path / "c", bad, flags=("not_above_majority",))
     folders = [save(tmp_path / "a", good), save(tmp_path / "b", good), flagged]
     report.main(folders)
     text = capsys.readouterr().out
-    assert "U: 3 of 3 examples (100 %): entailment 3" in text
+    assert "U: 10 of 10 examples (100 %): entailment 10" in text
     assert "on U, (2) - (1): +0.0 [+0.0, +0.0]" in text
     assert "(3) -: accuracy not above the majority share" in text
     report.main([*folders, "--all"])
-    assert "U: 0 of 3 examples" in capsys.readouterr().out
+    assert "U: 0 of 10 examples" in capsys.readouterr().out
     report.main([folders[0], folders[2]])
     assert "fewer than two models to compare" in capsys.readouterr().out
 
@@ -189,14 +189,30 @@ def test_runs_with_other_swaps_are_refused(tmp_path, other, message):
 
 
 def test_runs_on_several_data_sets_are_compared_within_each(tmp_path, capsys):
-    rows = rows_of([("entailment", ["neutral"] * DRAWS)] * 2)
+    rows = rows_of([("entailment", ["neutral"] * DRAWS)] * 12)
     folders = [save(tmp_path / f"{data}{i}", rows, data=data, seed=k) for k, data in enumerate("de") for i in (0, 1)]
     report.main([*folders, "--format", "csv"])
     blocks = capsys.readouterr().out
     table = list(csv.reader(io.StringIO(blocks)))
     assert [row[0] for row in table[::3]] == ["d, validation: premise swapped", "e, validation: premise swapped"]
     assert [row[0] for row in table if row[0] in folders] == folders
-    assert table[1][1:] == ["100.0 [100.0, 100.0]", "2", "100.0 [100.0, 100.0]", "2", "+0.0 [+0.0, +0.0]"]
+    assert table[1][1:] == ["100.0 [100.0, 100.0]", "12", "100.0 [100.0, 100.0]", "12", "+0.0 [+0.0, +0.0]"]
+
+
+def test_of_few_examples_their_number_stands_in_the_table(tmp_path, capsys):
+    """Nine of twenty examples are in U: its scores and differences are not shown, the scores of each run are."""
+    models = [[(y if i < 9 else other, ["neutral"] * DRAWS) for i in range(20)]
+              for y, other in (("entailment", "entailment"), ("entailment", "contradiction"))]  # fmt: skip
+    folders = [save(tmp_path / str(i), rows_of(examples)) for i, examples in enumerate(models)]
+    report.main([*folders, "--format", "csv"])
+    table = list(csv.reader(io.StringIO(capsys.readouterr().out)))
+    assert [row[1:] for row in table[1:]] == [["n=9", "9", "100.0 [100.0, 100.0]", "20", "n=9"]] * 2
+    report.main(folders)
+    text = " ".join(capsys.readouterr().out.split())
+    assert "on U, (2) - (1): n=9" in text
+    assert "Note: fewer than 10 examples count" in text
+    found = report.comparison([rows_of(examples) for examples in models], CONTEXT, "premise")
+    assert (found.on_u[0].value, found.on_u[0].flags[0]) == (1.0, "few_examples")
 
 
 def test_no_number_is_cut_at_80_columns():

@@ -1,6 +1,7 @@
 """Several runs: the paired difference against a plain computation, and the mean."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -188,6 +189,12 @@ def test_the_mean_of_runs(values):
     std = (sum((v - mean) ** 2 for v in values) / (len(values) - 1)) ** 0.5
     assert (m["value"], m["std"]) == (pytest.approx(mean), pytest.approx(std, abs=1e-12))
     assert (m["n"], m["per_draw"]) == (len(values), values)
+
+
+def test_a_mean_of_a_number_that_is_not_shown_is_not_shown():
+    few = replace(SCORE, n=3, flags=("few_examples",))
+    m = report.averaged([results((PREMISE, one)) for one in (SCORE, few, few)])["metrics"][str(PREMISE)]
+    assert (m["value"], m["reason"], m["flags"]) == (None, "in 2 of 3 runs", ["few_examples"])
 
 
 def test_the_mean_is_of_what_all_runs_have(tmp_path, capsys):

@@ -84,6 +84,12 @@ def test_the_tables_hold_what_was_measured_and_no_more(runs, capsys):
     ]
 
 
+def test_of_few_examples_their_number_stands_in_the_table(tmp_path, capsys):
+    report.main([folder(tmp_path / "a", "mnli", 0.8, 0.746, flags=("few_examples",)), "--format", "csv"])
+    table = list(csv.reader(io.StringIO(capsys.readouterr().out.split("\n\n")[1])))
+    assert table == [["attentiveness, %", "mnli premise"], ["minilm", "n=60"]]
+
+
 def test_the_terminal_shows_the_same(runs, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     report.main(runs)

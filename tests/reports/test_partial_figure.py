@@ -93,6 +93,7 @@ def runs(tmp_path):
         save(tmp_path / "alone_e", 0.4, partial="hypothesis", data="e"),
         save(tmp_path / "other", 0.7, 0.5, data="f"),
         save(tmp_path / "undefined", 0.7, None, data="g", reason="why not"),
+        save(tmp_path / "few", 0.7, 0.5, ("few_examples",), data="h"),
     ]
 
 
@@ -107,6 +108,7 @@ def test_a_run_is_matched_with_the_model_of_the_parts_that_stay(runs):
     assert points[0].gain.ci95 == pytest.approx((0.15, 0.25))
     assert "no run of minilm on f trained with --partial hypothesis" in without[0]
     assert "undefined: why not" in without[1]
+    assert "few: attentiveness to premise rests on too few examples, n=60." in without[2]
 
 
 def test_the_figure_shows_each_point_with_bars_both_ways(runs):

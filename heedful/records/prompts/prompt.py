@@ -1,7 +1,7 @@
 """A prompt: what a model in context reads before and around an example, and how what it writes is understood."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from heedful.records.answers import NO_ANSWER, normalised
@@ -25,6 +25,7 @@ class Prompt:
         seed: Which demonstrations were drawn: 0, 1, ... of several seeds.
         tuples: How many tuples of one example of each label they come from.
         kind: How the demonstrations were made: "plain", "counterfactual" or one of the controls.
+        version: Of the way in which that kind is made.
     """
 
     wording: Wording
@@ -34,6 +35,7 @@ class Prompt:
     seed: int = 0
     tuples: int = 0
     kind: str = "plain"
+    version: int = 1
 
     @property
     def answers(self) -> tuple[str, ...]:
@@ -114,13 +116,12 @@ class Prompt:
         return NO_LABEL
 
     def as_dict(self) -> dict[str, object]:
-        """The prompt for a file: the words, and the uids of the demonstrations."""
-        about: Mapping[str, object] = {
+        """Which prompt it is, for a file: its settings, and the uids of the demonstrations."""
+        return {
             "wording": self.name,
             "seed": self.seed,
             "tuples": self.tuples,
             "kind": self.kind,
+            "version": self.version,
             "demonstrations": [example.uid for example in self.demonstrations],
         }
-        asked = {part: f"{{{part}}}" for part in self.task.parts}
-        return {**about, "text": self.text(self.question([asked[part] for part in self.task.parts]))}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from heedful.interventions.demonstrations import VERSIONS
 from heedful.metrics.in_context.answers import Answers, answers, scored
 from heedful.metrics.in_context.swaps import ATTENTIVENESS, Swaps, swaps
 from heedful.records import SOFT, SPAN, Context, HeedfulError
@@ -27,7 +28,7 @@ class Key(NamedTuple):
         data: Name of the data set.
         split: The examples that were evaluated.
         wording: The name of the words.
-        kind: How demonstrations were made: "plain", "counterfactual" or a control.
+        kind: How demonstrations were made: "plain", "counterfactual" or a control; with a version that is not today's.
         tuples: How many tuples of demonstrations.
     """
 
@@ -183,7 +184,7 @@ def _read(run: Measured, model: str) -> Asked:
         raise HeedfulError(f"{run.folder}: no example was predicted; evaluate again.")
     swapped, about = evaluated.get(ATTENTIVENESS, (None, {}))
     asked = _by_part(swapped, Context.of(about["context"])) if swapped is not None else ({}, {})
-    key = Key(model, run.data, run.split, prompt["wording"], prompt["kind"], prompt["tuples"])
+    key = Key(model, run.data, run.split, prompt["wording"], _kind(prompt), prompt["tuples"])
     manifest = about.get("manifest", "")
     own = settings(Path(run.folder)).get("model", {})
     scores = own.get("decoding", "greedy") != "greedy" or own.get("read", "written") != "written"
@@ -191,6 +192,13 @@ def _read(run: Measured, model: str) -> Asked:
     return Asked(
         run.folder, key, prompt["seed"], writes, context, contents(rows), manifest, answers(rows, context), *asked
     )
+
+
+def _kind(prompt: Mapping[str, Any]) -> str:
+    """The kind of demonstrations; with its version where today's are drawn otherwise, so that nothing joins them."""
+    kind = prompt["kind"]
+    version = prompt.get("version", 1)
+    return kind if version == VERSIONS.get(kind) else f"{kind}, version {version}"
 
 
 def _by_part(rows: pa.Table, context: Context) -> tuple[dict[str, dict[str, Swaps]], dict[str, dict[str, Swaps]]]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from heedful.metrics.attentiveness import few_examples
 from heedful.metrics.in_context.answers import ABOVE, AGREEMENT, INVALID, SCORED, SCORED_ABOVE, WORTH
 from heedful.metrics.in_context.swaps import ATTENTIVENESS, KEPT, TO_DEFAULT, WITH_INVALID, Swaps
 from heedful.metrics.statistics.bootstrap import difference
@@ -107,6 +108,8 @@ def _of_swaps(
             full = MetricName(ATTENTIVENESS, asked[0].key.data, part, KEPT if name == KEPT else "")
             key = None if name in BESIDE else _key(asked, full, name, ATTENTIVENESS, KEPT)
             found = _few(over_seeds(sums, n, key, draws=draws, reason=NO_SWAPS), asked, sums)
+            if few := few_examples(found.n):  # no table shows the number, and so no spread of it
+                found = replace(found, std_seeds=None, std_draws=None, ci95=None, flags=(*found.flags, *few))
             measured[part][name] = _flagged(found) if at_chance else found
     return measured
 

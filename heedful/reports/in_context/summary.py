@@ -58,6 +58,8 @@ def notes(groups: Sequence[Group], shown: Sequence[Cells], form: Form) -> Iterat
     if kinds := {group.key.kind for group in groups} & tables.CONTROLS.keys():
         texts = (f"{tables.KINDS[kind]}: {text}" for kind, text in tables.CONTROLS.items() if kind in kinds)
         yield f"{'; '.join(texts)}."
+    if others := listing(sorted({group.key.kind for group in groups} - tables.KINDS.keys())):
+        yield f"{others}: drawn otherwise than now, and so a kind of its own; evaluate again to compare with others."
     if any(len(group.seeds) > 1 for group in groups):
         yield "[95 %] crosses examples and seeds of demonstrations, so that three seeds give wide intervals."
     if lone := [tables.label(group, groups) for group in groups if len(group.seeds) == 1 and group.key.tuples]:

@@ -9,14 +9,15 @@ from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.over_seeds import OverSeeds
 from heedful.records import SPAN
 from heedful.reports.in_context.groups import Group, attentiveness_of, headline, less, worth_of
+from heedful.reports.tables import too_few
 from heedful.reports.terminal.cells import Cells
 from heedful.reports.terminal.table import FLAGS
 
 AUGMENTED, PLAIN = "counterfactual", "plain"
-KINDS = {PLAIN: "plain", "extra_tuple": "+1 tuple", "matched_labels": "matched", AUGMENTED: "augmented"}
+KINDS = {PLAIN: "plain", "extra_tuple": "half default", "matched_labels": "matched", AUGMENTED: "augmented"}
 CONTROLS = {
-    "extra_tuple": "one more demonstration of each label (the paper's control)",
-    "matched_labels": "real demonstrations, as many of each label as augmented ones",
+    "extra_tuple": "more real demonstrations of the default label, until half have it (the paper's control)",
+    "matched_labels": "a real demonstration of the default label in the place of each copy",
     AUGMENTED: "with counterfactual copies of the demonstrations",
 }
 HIDDEN = "-"  # at chance, as in the paper
@@ -43,13 +44,18 @@ class Form:
         if measured.value is None:
             return "undefined"
         marks = "".join(f" ({flag if self.names else FLAGS[flag][0]})" for flag in measured.flags)
-        return f"{100 * measured.value:{sign}z.1f}{marks}"
+        return f"{too_few(measured.n, measured.flags) or f'{100 * measured.value:{sign}z.1f}'}{marks}"
 
     def attentive(self, measured: OverSeeds | None, text: Callable[[OverSeeds], str]) -> str:
         """A text about attentiveness; "-" where accuracy is not above the majority share, unless all are shown."""
         if measured is None:
             return ""
-        return HIDDEN if NOT_ABOVE_MAJORITY in measured.flags and not self.all else text(measured)
+        return HIDDEN if self.instead(measured) == HIDDEN else text(measured)
+
+    def instead(self, measured: OverSeeds) -> str:
+        """What stands in place of attentiveness: "-", or how many examples it rests on where these are few; else ""."""
+        is_hidden = NOT_ABOVE_MAJORITY in measured.flags and not self.all
+        return HIDDEN if is_hidden else too_few(measured.n, measured.flags)
 
 
 def spread(std: float | None) -> str:
@@ -112,7 +118,9 @@ def answers(groups: Sequence[Group], form: Form) -> Cells:
 
 
 def _plain(measured: OverSeeds | None) -> str:
-    return "" if measured is None else f"{100 * measured.value:z.1f}"
+    if measured is None or measured.value is None:
+        return ""
+    return too_few(measured.n, measured.flags) or f"{100 * measured.value:z.1f}"
 
 
 def attentiveness(groups: Sequence[Group], part: str, form: Form) -> Cells:
@@ -136,7 +144,7 @@ def attentiveness(groups: Sequence[Group], part: str, form: Form) -> Cells:
                 for text in (form.number, lambda m: spread(m.std_draws), lambda m: spread(m.std_seeds), bounds)
             ]
             row = [label(group, groups), answer, *shown, f"{measured.n:,.0f}"]
-            with_invalid = form.attentive(beside, lambda m: f"{100 * m.value:z.1f}" if m.value is not None else "")
+            with_invalid = form.attentive(beside, _plain)
             rows.append(row if is_span else [*row, with_invalid if of is group.written else ""])
     header = SWAPPED if is_span else [*SWAPPED, "+invalid"]
     of_part = next(group.written[part] for group in groups if part in group.written)
@@ -163,7 +171,7 @@ def wordings(groups: Sequence[Group], form: Form) -> Cells | None:
 def _attentive_spread(measured: Sequence[dict[str, OverSeeds] | None], form: Form) -> str:
     """The spread over the wordings whose attentiveness is shown."""
     shown = [headline(numbers) for numbers in measured if numbers is not None]
-    return _range([m for m in shown if form.attentive(m, form.number) != HIDDEN])
+    return _range([m for m in shown if not form.instead(m)])
 
 
 def _range(measured: Sequence[OverSeeds]) -> str:
@@ -174,8 +182,8 @@ def _range(measured: Sequence[OverSeeds]) -> str:
 def augmentation(groups: Sequence[Group], part: str, form: Form) -> Iterator[Cells]:
     """Table 7: demonstrations with counterfactuals beside plain ones and both controls, and their differences.
 
-    "+1 tuple" is the paper's control: plain demonstrations, one more of each label. "Matched" is the exact one: real
-    examples, as many of each label as the augmented demonstrations have.
+    "Half default" is the paper's control: plain demonstrations, and real ones of the default label until half have it.
+    "Matched" is the exact one: real examples, with the labels of the augmented demonstrations in the same order.
     """
     for alike in _augmented(groups):
         rows = []
@@ -208,7 +216,10 @@ def _augmented(groups: Sequence[Group]) -> Iterator[list[Group]]:
 
 
 def _differences(alike: Sequence[Group], part: str, about: str, form: Form) -> Cells:
-    """The augmented group less each other, over the same examples and the same seeds; "-" where one is at chance."""
+    """The augmented group less each other, over the same examples and the same seeds.
+
+    Where attentiveness of either is not shown, what stands in its place does here as well.
+    """
     first = next(group for group in alike if group.key.kind == AUGMENTED)
     rows = []
     for other in alike:
@@ -218,9 +229,9 @@ def _differences(alike: Sequence[Group], part: str, about: str, form: Form) -> C
         attentive = ["", ""]
         if part in first.written and part in other.written:
             numbers = [group.written[part][ATTENTIVENESS] for group in (first, other)]
-            hidden = any(form.attentive(measured, form.number) == HIDDEN for measured in numbers)
+            instead = next(filter(None, map(form.instead, numbers)), "")
             change = less(first, other, attentiveness_of(part), part)
-            attentive = [HIDDEN, HIDDEN] if hidden else [form.number(change, "+"), bounds(change, "+")]
+            attentive = [instead] * 2 if instead else [form.number(change, "+"), bounds(change, "+")]
         seeds = str(len(set(first.seeds) & set(other.seeds)))
         name = f"less {KINDS.get(other.key.kind, other.key.kind)}"
         rows.append([name, seeds, form.number(worth, "+"), bounds(worth, "+"), *attentive])

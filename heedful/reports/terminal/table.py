@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from heedful.metrics.attentiveness import FEW_EXAMPLES, LEAST
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.over_seeds import ONE_SEED
 from heedful.records import Line, MetricName, printable
+from heedful.reports.tables import too_few
 
 FLAGS = {  # flag: mark in the table, explanation
     NOT_ABOVE_MAJORITY: ("a", "accuracy not above the majority share: one-sided test, p >= 0.05"),
@@ -24,6 +26,7 @@ FLAGS = {  # flag: mark in the table, explanation
     "resamples_left_out": ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
     "one_sided": ("h", "all flips end in one label, so that a constant answer is right"),
     ONE_SEED: ("i", "defined for one seed of demonstrations alone: the interval says nothing of others"),
+    FEW_EXAMPLES: ("j", f"fewer than {LEAST} examples count: so many, n, and no share of them"),
 }
 WARNING = " Do not read attentiveness here."  # where it is flagged so
 TERMS = {  # how the label of a line ends, or begins where dots follow: what it means
@@ -105,6 +108,8 @@ def _cell(m: Mapping[str, Any] | None, line: Line, separator: str, with_names: b
     marks = "".join(f" ({FLAGS[flag][0] if flag in FLAGS and not with_names else flag})" for flag in m["flags"])
     if m["value"] is None:
         return f"undefined: {m['reason']}{marks}"
+    if few := too_few(m["n"], m["flags"]):
+        return f"{few}{marks}"
     scale, digits = (1, 2) if line.unit == "ratio" else (100, 1)
     tiny = 0 < abs(scale * m["value"]) < 1e-2  # the noise floor
     text = f"{scale * m['value']:.0e}" if tiny else f"{scale * m['value']:z.2f}"

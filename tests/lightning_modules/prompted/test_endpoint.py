@@ -107,6 +107,33 @@ def test_a_model_that_answers_by_a_hash_has_the_attentiveness_of_the_hash(at):
     assert sum(n == 2 for n in sent.values()) == 40  # the null control alone
 
 
+def typed(body, n):
+    """A typed decision, as /systemone and /decisions give it."""
+    p = {"entailment": 0.5, "neutral": 0.3, "contradiction": 0.2}
+    listed = [{"value": value, "probability": share} for value, share in p.items()]
+    one = {"answers": {"answer": {"probabilities": p}}}
+    return one if "state" in body else {"answers": [{"type": "choice", "probabilities": listed}]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        ({"read": "systemone"}, typed),
+        ({"read": "decisions"}, typed),
+        ({"extra": {"seed": None, "top_p": 0.5}, "max_tokens": 5}, lambda body, n: "neutral"),
+    ],
+)
+def test_what_would_be_sent_is_what_the_server_gets(at, settings, rule):
+    with FakeServer(rule) as fake:
+        module = at(fake, **settings)
+        engine = measured(module, planted(4), Accuracy())
+        examples = [module.sent(Example(uid, parts_of(uid), None)) for uid in map(question_of, fake.requests)]
+    assert value(engine, "accuracy/planted") is not None
+    assert [{"path": path.removeprefix("/v1"), "body": body}
+            for path, body in zip(fake.paths, fake.requests, strict=True)] == examples  # fmt: skip
+    assert len(examples) == 9  # with the null control and a first question
+
+
 def test_the_null_control_finds_a_server_that_answers_otherwise_the_second_time(at):
     with FakeServer(lambda body, n: "neutral" if n == 0 else "entailment") as fake:
         engine = measured(at(fake, concurrency=3), planted())

@@ -58,6 +58,9 @@ def test_special_tokens_before_a_text_are_those_of_the_tokenizer(template, schem
     expected = own(text)["input_ids"]
     assert tokens.ids([text]) == [expected[:-1] if template.endswith("<|end|>") else expected]
     assert tokens.prefix == expected[: len(tokens.prefix)]
+    sent = PromptProcessor(own, prompt(3), False, 4096, 8).sent(EXAMPLES[0])
+    assert sent == {"text": own.decode(tokens.ids([text])[0])}
+    assert sent["text"].startswith("<|begin|>") == template.startswith("<|begin|>")
     assert len(tokens.prefix) > 20
     assert [own.decode(answer).strip() for answer in tokens.answers] == list(tokens.prompt.answers)
 
@@ -116,6 +119,10 @@ def test_what_is_too_long_loses_the_end_of_its_longest_part_and_is_counted():
     assert "one two three" in text
     assert processor.lengths(EXAMPLES).tolist() == lengths[:-1].tolist()
     assert processor.truncated == 0
+    (turn,) = processor.sent(long)["messages"][-1:]
+    assert turn["content"] in processor.sent(long)["text"]
+    assert "one two three" in turn["content"]
+    assert len(turn["content"]) < len(long.parts["premise"])
 
 
 def test_a_prompt_without_room_is_refused():

@@ -58,6 +58,7 @@ def test_instruction_demonstrations_and_example_are_one_text(tiny_t5: Path) -> N
     for example in POOL:
         whole = " ".join(["Say how they relate.", *shown, written_out(example)])
         assert read_by(model, example) == model.processor.tokenizer(whole)["input_ids"]
+        assert model.sent(example) == {"text": model.processor.tokenizer.decode(read_by(model, example))}
 
 
 def test_without_a_named_wording_demonstrations_stand_in_the_template_of_the_data(tiny_t5: Path) -> None:

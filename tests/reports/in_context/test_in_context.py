@@ -94,7 +94,7 @@ def test_numbers_are_those_of_loops_over_the_rows(runs, capsys):
     found = tables(capsys, runs, "--all")
     (answers,) = (rows for heading, rows in found.items() if heading == "models-tiny, nli validation: 60 examples, %")
     (swapped,) = (rows for heading, rows in found.items() if "nli validation: attentiveness" in heading)
-    named = {"": "plain", " augmented": "counterfactual", " +1 tuple": "extra_tuple", " matched": "matched_labels"}
+    named = {"": "plain", " augmented": "counterfactual", " half default": "extra_tuple", " matched": "matched_labels"}
     for words, kind in named.items():
         accuracy, attentive, stds = by_loops(runs, "paper", kind, 1, 3)
         (row,) = (row for row in answers if row[""] == f"k=1{words} paper")
@@ -151,7 +151,7 @@ def test_tables_of_the_paper_are_there_in_form(runs, capsys):
 def test_augmentation_is_compared_with_plain_demonstrations_and_both_controls(runs, capsys):
     found = tables(capsys, runs)
     (seven,) = (rows for heading, rows in found.items() if "(table 7)" in heading and "nli" in heading)
-    assert [row[""] for row in seven] == ["plain", "+1 tuple", "matched", "augmented"]
+    assert [row[""] for row in seven] == ["plain", "half default", "matched", "augmented"]
     (less,) = (rows for heading, rows in found.items() if "less others" in heading and "nli" in heading)
     accuracy, attentive, _ = by_loops(runs, "paper", "counterfactual", 1, 3)
     for row, kind in zip(less, ("plain", "extra_tuple", "matched_labels"), strict=True):
@@ -163,6 +163,25 @@ def test_augmentation_is_compared_with_plain_demonstrations_and_both_controls(ru
         assert all(100 * change > float(bound) for bound in row["[95 %]"].strip("[]").split(", ")[:1])
     (at_chance,) = (rows for heading, rows in found.items() if "less others" in heading and "hard" in heading)
     assert {row["attentiveness"] for row in at_chance} == {"-"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"), [("plain", 0), ("counterfactual", 0), ("extra_tuple", 1), ("matched_labels", 3)]
+)
+def test_demonstrations_of_another_version_stand_apart(tmp_path, capsys, kind, version):
+    """A folder that says no version is of the first; plain demonstrations are drawn as they were then."""
+    for seed in range(2):
+        save(tmp_path / f"old{seed}", rows_of(seed=seed), seed=seed, kind=kind, version=version)
+        save(tmp_path / f"new{seed}", rows_of(seed=seed + 2), seed=seed + 2, kind=kind)
+    groups = groups_of(read(folders_of([str(tmp_path)]).folders))
+    if kind == "plain":
+        assert [group.seeds for group in groups] == [(0, 1, 2, 3)]
+        return
+    assert {group.key.kind: group.seeds for group in groups} == {
+        kind: (2, 3), f"{kind}, version {max(1, version)}": (0, 1)}  # fmt: skip
+    main([str(tmp_path)])
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"{kind}, version {max(1, version)}: drawn otherwise than now, and so a kind of its own;" in text
 
 
 def test_wordings_have_a_spread(runs, capsys):
@@ -313,6 +332,33 @@ def test_a_model_that_writes_nothing_has_no_written_answers(tmp_path, capsys, se
     text = " ".join(capsys.readouterr().out.split())
     assert "models-tiny: nothing is written; the answer is the label with the highest likelihood." in text
     assert "written: the label" not in text
+
+
+@pytest.mark.parametrize("few", [9, 10])
+def test_of_few_examples_their_number_stands_in_every_table(tmp_path, capsys, few):
+    """So many examples of 60 are predicted as another label than the default one; all are swapped twice."""
+    uids = [f"u{i:02}" for i in range(60)]
+    for k, (seed, kind) in enumerate((seed, kind) for seed in range(2) for kind in ("plain", "counterfactual")):
+        base = {uid: (LABELS[i % 2], "entailment" if i < few else "neutral") for i, uid in enumerate(uids)}
+        swaps = [
+            {"uid": uid, "draw": d, "y2": LABELS[(i + d + k) % 2]} for i, uid in enumerate(uids[:few]) for d in (0, 1)
+        ]
+        save(tmp_path / f"{kind}{seed}", make(base, swaps), seed=seed, kind=kind)
+    found = tables(capsys, str(tmp_path), "--all")
+    (swapped,) = (rows for heading, rows in found.items() if "attentiveness, premise" in heading)
+    (six,) = (rows for heading, rows in found.items() if "(table 6)" in heading)
+    (seven,) = (rows for heading, rows in found.items() if "(table 7)" in heading)
+    (eleven,) = (rows for heading, rows in found.items() if "(table 11)" in heading)
+    (less,) = (rows for heading, rows in found.items() if "less others" in heading)
+    cells = [row["value"] for row in swapped] + [six[0]["nli"], eleven[0]["nli"]]
+    cells += [row["attentiveness"] for row in (*seven, *less)] + [row["+invalid"] for row in swapped if row["+invalid"]]
+    beside = [row[name] for row in (*swapped, *seven) for name in ("± draws", "± seeds")]
+    beside += [row["[95 %]"] for row in swapped]
+    assert [cell.startswith("n=9") for cell in cells] == [few == 9] * len(cells)
+    assert ["few_examples" in row["value"] for row in swapped] == [few == 9] * len(swapped)
+    assert [bool(cell) for cell in beside] == [few == 10] * len(beside)
+    main([str(tmp_path), "--all"])
+    assert ("(j) fewer than 10 examples count" in capsys.readouterr().out) == (few == 9)
 
 
 def test_clusters_that_are_few_are_marked(tmp_path):

@@ -256,6 +256,17 @@ def test_a_flag_marks_the_run_and_the_metric_that_it_is_about():
     assert [line.split()[-1] for line in lines[1:]] == ["(a)", "n=4"]
 
 
+def test_of_few_examples_their_number_stands_in_the_table():
+    few = dataclasses.replace(SCORE, n=3, flags=("not_above_majority", "few_examples"))
+    found = results((PREMISE, few), (MORE[2], dataclasses.replace(few, n=9)))
+    lines = table_of(printed({"a": found}))
+    assert [line.split("  ")[-1].strip() for line in lines[1:]] == ["n=3 (a) (j)", "n=9 (a) (j)"]
+    assert "(j) fewer than 10 examples count" in printed({"a": found})
+    assert column(printed({"a": found, "b": results((PREMISE, SCORE))}), 1) == "n=3 (a) (j)"
+    assert table_cells({"a": found})[1][0][1] == "n=3 (not_above_majority) (few_examples)"
+    assert found["metrics"]["attentiveness/d/premise"]["value"] == SCORE.value
+
+
 def test_flags_are_explained_in_the_order_of_their_marks():
     flags = [(Line(f"accuracy/{i}", "accuracy"), raise_flag(flag)) for i, flag in enumerate(reversed(FLAGS))]
     marks = re.findall(r"^\((\w)\)", printed({"a": results(*flags)}), re.MULTILINE)
