@@ -282,7 +282,7 @@ def test_factors_that_can_rank_nothing_are_left_out(tmp_path, capsys):
     [({"verb": 1}, 0, "verb"), ({"verb": 20}, 9, "swap_avg"), ({}, 20, "index_diff")],
 )
 def test_the_factor_that_is_made_for_a_set_is_defined_for_most_examples(undefined, without_swap, factor):
-    of = SimpleNamespace(clusters=np.arange(30), undefined=undefined, without_swap=without_swap)
+    of = SimpleNamespace(places=np.arange(30), undefined=undefined, without_swap=without_swap)
     found = SimpleNamespace(tests=dict.fromkeys([*undefined, "swap_avg", "index_diff"]))
     assert set_dependent(SimpleNamespace(populations={"shap": of}), "shap", found) == factor
 

@@ -51,7 +51,7 @@ class Population:
         undefined: Factor to how many examples it is not defined for, in one model or more.
         left_out: Factor that is no ranker to the reason; each would count in the correction for several tests.
         without_swap: How many examples have no swapped words, and so count 0 in the SWAP factors.
-        clusters: int [population].
+        places: Which of all examples these are, int64 [population].
     """
 
     values: Mapping[str, np.ndarray]
@@ -59,7 +59,7 @@ class Population:
     undefined: Mapping[str, int]
     left_out: Mapping[str, str]
     without_swap: int
-    clusters: np.ndarray
+    places: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -184,8 +184,7 @@ def _population(models: Sequence[Model], method: str, factors: Mapping[str, Fact
         else:
             undefined[name] = int(is_undefined.sum())
             values[name] = -column
-    clusters = cluster_of(models[0].base)[places]
-    return Population(values, tuple(undefined), undefined, left_out, swaps.count(False), clusters)
+    return Population(values, tuple(undefined), undefined, left_out, swaps.count(False), places)
 
 
 def _baselines(model: Model, places: np.ndarray) -> dict[str, np.ndarray]:
