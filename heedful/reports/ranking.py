@@ -74,8 +74,8 @@ def notes(suites: Sequence[Suite], results: Results) -> Iterator[str]:
     """What a reader must know of these tables, a sentence or two each."""
     yield (
         f"{tables.BY_SAMPLES} better than ACC by the paper's bootstrap (p < 0.05), which takes samples as data and so "
-        f"finds too much. {tables.BY_MODELS} better by Heedful's test, which resamples models and all examples, those of "
-        "the accuracies among them (p < 0.05 after Holm's correction over the factors of one set, method and n). "
+        f"finds too much. {tables.BY_MODELS} better by Heedful's test, which resamples models and examples, those "
+        "of the truth among them (p < 0.05 after Holm's correction over the factors of one set, method and n). "
         "Intervals are those of Heedful's test; p values are two-sided."
     )
     yield f"{tables.NEAR} near pair: the gap in accuracy is less than two standard errors. Ties count one half."
