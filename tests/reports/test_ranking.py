@@ -217,6 +217,10 @@ def refused(tmp_path, *arguments):
         ({"examples": 90}, "/a and /b were evaluated on different examples: 30 are in one of them only"),
         ({"population": 20}, "/a and /b explain different examples: 10 are in one of them only"),
         ({"first": 5}, "/a and /b explain different examples: 10 are in one of them only"),
+        (
+            {"group": "g"},
+            "/a and /b name other groups that intervals resample: evaluate both with the same --data.groups",
+        ),
         ({"manifest": "n"}, "/a and /b were not explained alike (their manifests differ)"),
         ({"methods": ("lime",)}, "/a and /b were not explained alike (their manifests differ)"),
         ({"quality": 0.6}, "ood: all models have the same accuracy, so there is no order to predict."),

@@ -142,6 +142,11 @@ def _require_alike(first: Model, other: Model) -> None:
     both = f"{first.folder} and {other.folder}"
     if apart := difference(contents(first.base), contents(other.base)):
         raise HeedfulError(f"{both} were evaluated on different examples: {apart}; other OOD sets stand in --set.")
+    if not first.base["group"].equals(other.base["group"]):
+        raise HeedfulError(
+            f"{both} name other groups that intervals resample: evaluate both with the same --data.groups and "
+            "--data.cluster, and by the same version of the data set's YAML."
+        )
     if apart := difference(first.contents, other.contents):
         raise HeedfulError(
             f"{both} explain different examples: {apart}; evaluate both with one seed and as many. An example for "
