@@ -359,7 +359,14 @@ def test_hans_is_read_with_its_heuristics(shared_data: Path) -> None:
     assert (data.task.labels, data.task.default_label) == (("entailment", "non-entailment"), "non-entailment")
 
 
-def test_intervals_on_hans_resample_templates_each_of_which_has_one_label(shared_data: Path) -> None:
+@pytest.mark.parametrize("name", ["hans", "hans-three"])
+def test_intervals_on_hans_resample_templates(name: str, tmp_path: Path) -> None:
+    columns = from_config(name, tmp_path).columns
+    assert (columns.clustered_by, columns.groups) == ("template", ())
+
+
+@pytest.mark.slow
+def test_each_template_of_hans_has_one_label_and_partners_are_of_any(shared_data: Path) -> None:
     """Swaps stay those of single examples: two sentences of one template have no more to do with each other."""
     data = from_config("hans", shared_data / "hans")
     data.setup("validate")
@@ -370,7 +377,6 @@ def test_intervals_on_hans_resample_templates_each_of_which_has_one_label(shared
     some = np.arange(0, 30_000, 500)
     found, before = (Swap("premise", None, 1).partners(pool, some, 0, seed=0) for pool in (data.pool, alone))
     assert found.tolist() == before.tolist()
-    assert from_config("hans-three", shared_data / "hans").columns.clustered_by == "template"
 
 
 # columns that results are broken down by

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from heedful.metrics.ranking.protocol import drawn, ordered_pairs, pairwise, sample_means
-from heedful.metrics.statistics.bootstrap import Key, interval, numbered, ratio, resample
+from heedful.metrics.statistics.bootstrap import Key, interval, ratio, resample
 from heedful.records import Measurement, generator
 
 RESAMPLES = 2_000  # of examples and models; each holds a ranking of all samples
@@ -104,8 +104,8 @@ def over_examples_and_models(
     """
     stacked = np.stack(list(values.values()))
     models = len(correct)
-    of_example = numbered(clusters)
-    number = int(of_example.max()) + 1
+    distinct, of_example = np.unique(clusters, return_inverse=True)
+    number = len(distinct)
     rng = generator("examples and models", *key)
     found = np.full((resamples, len(stacked)), np.nan)
     for r in range(resamples):

@@ -109,7 +109,7 @@ def test_the_p_value_of_a_tiny_case_is_that_of_all_resamples():
         both = [share_in_order(of, truth, times, samples) for of in values.values()]
         if None not in both:
             less.append(both[0] - both[1])
-    found = over_examples_and_models(values, correct, np.arange(2), choices, np.arange(3), (0,), 6_000)
+    found = over_examples_and_models(values, correct, np.arange(2), choices, np.arange(3), (0,), 3_000)
     resampled = found["f"] - found["acc"]
     exact = min(1.0, 2 * min(np.mean(np.array(less) <= 0), np.mean(np.array(less) >= 0)))
     assert two_sided(resampled) == pytest.approx(exact, abs=0.04)
