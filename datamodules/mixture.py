@@ -59,6 +59,7 @@ class Mixture:
             groups=[group for group in of_data.groups if group in of_data.parts],
             meta=(),
             slices=(),
+            cluster=of_data.cluster if of_data.cluster in of_data.parts else None,
         )
 
 

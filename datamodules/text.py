@@ -37,6 +37,8 @@ class PairedText(PairedData):
         uid: Column of a unique id; rows are numbered without one.
         groups: Columns whose equal values make two examples related, so that they are never partners.
         meta: Columns that go along into the rows, as text; they may be empty. Those of ``slices`` do so by themselves.
+        cluster: What intervals resample as a whole, where that is not the first of ``groups``: a part, a group, or one
+            of ``meta``, which does not keep examples from being partners. ``hold_out`` and ``folds`` split none.
         quoting: Whether fields of csv and tsv files may stand in double quotes.
         columns: Names of all columns, of csv, tsv and txt files without a header, and of json files whose rows are
             lists.
@@ -67,6 +69,7 @@ class PairedText(PairedData):
         uid: str | None = None,
         groups: Sequence[str] = (),
         meta: Sequence[str] = (),
+        cluster: str | None = None,
         quoting: bool = True,
         columns: Sequence[str] = (),
         several: str | None = None,
@@ -93,7 +96,15 @@ class PairedText(PairedData):
         added = (SPLIT,) if len(_listed((splits or {}).get("validation", ""))) > 1 else ()  # to each of several splits
         further = tuple(column for column in self.slices if column not in (*meta, *added))
         self.columns = Columns(
-            parts, label, labels, uid, tuple(groups), (*meta, *further), slices=further, several=several
+            parts,
+            label,
+            labels,
+            uid,
+            tuple(groups),
+            (*meta, *further),
+            slices=further,
+            several=several,
+            cluster=cluster,
         )
         self.hub = hub
         self.path = path

@@ -112,7 +112,7 @@ def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examp
     column = group_column(examples)
     groups = list(examples.column(column))
     if len(set(groups)) < folds:
-        what = "examples" if column == "uid" else "different values of the first of §data.groups"
+        what = "examples" if column == "uid" else "different values of §data.cluster, or else the first of §data.groups"
         raise HeedfulError(f"§data.folds {folds}: the training set has only {len(set(groups))} {what}.")
     held = folds_of(groups, folds) == fold
     return examples.take(np.flatnonzero(~held)), examples.take(np.flatnonzero(held))
@@ -136,7 +136,7 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
         ends = np.append(np.flatnonzero(group[1:] != group[:-1]) + 1, len(order))
         end = int(ends[np.searchsorted(ends, n)])
         if end == len(order):
-            whole = "no group (the first of §data.groups) is split"
+            whole = "no group (§data.cluster, or else the first of §data.groups) is split"
             raise HeedfulError(f"§data.hold_out {n} leaves nothing to train on, since {whole}.")
         n = end
     return examples.take(np.sort(order[n:])), examples.take(np.sort(order[:n]))

@@ -14,7 +14,7 @@ from heedful.datamodules.sources.arrow_files import dataset_rows
 from heedful.datamodules.sources.gold import Gold
 from heedful.datamodules.sources.readers import SUFFIXES, TEXT, brief, inside, read, reason
 from heedful.datamodules.sources.values import column_name, is_empty, text_of
-from heedful.records import Examples, ExamplesBuilder, HeedfulError, require_file, without_hub
+from heedful.records import Examples, ExamplesBuilder, HeedfulError, listing, require_file, without_hub
 
 DELIMITED = (".csv", ".tsv", ".txt")
 
@@ -32,6 +32,8 @@ class Columns:
         groups: Columns whose equal values make two examples related: they are never partners. The name of a part stands
             for its content. Intervals resample the first one as a whole.
         meta: Columns that go along into the rows; they may be empty.
+        cluster: What intervals resample as a whole in place of the first group: a part, a group or a meta column.
+            Examples that share a meta column alone may be partners.
         slices: Those of ``meta`` that are there only because results are broken down by them.
         several: How several right labels stand in the column of the label, as :class:`Gold` has it.
         kinds: Part to "table" or "picture", where its column holds such a thing and no text.
@@ -46,16 +48,38 @@ class Columns:
     kinds: Mapping[str, str] = field(default_factory=dict)
     slices: Sequence[str] = ()
     several: str | None = None
+    cluster: str | None = None
 
     def __post_init__(self) -> None:
         for option, names in (("groups", self.groups), ("meta", self.meta)):
             if twice := [name for name in names if list(names).count(name) > 1]:
                 raise HeedfulError(f"§data.{option} names {twice[0]!r} twice.")
+        if self.cluster is not None and self.cluster not in (known := (*self.parts, *self.groups, *self.meta)):
+            raise HeedfulError(
+                f"§data.cluster {self.cluster}: name a part, or what stands in §data.groups or §data.meta: "
+                f"{listing(known)}."
+            )
 
     @property
     def further_groups(self) -> tuple[str, ...]:
         """The groups that are columns, and no part's content."""
         return tuple(group for group in self.groups if group not in self.parts)
+
+    @property
+    def clustered_by(self) -> str | None:
+        """The part, group or meta column that intervals resample as a whole; None for single examples."""
+        return next(iter(self.groups), None) if self.cluster is None else self.cluster
+
+    def meta_of(self, values: Mapping[str, Any], where: str, row: int) -> list[str]:
+        """The meta columns of a row as text; they may be empty, unless intervals resample them.
+
+        Raises:
+            HeedfulError: One holds something else, or is empty and may not be.
+        """
+        return [
+            "" if is_empty(values[name]) and name != self.cluster else text_of(values[name], where, row, name)
+            for name in self.meta
+        ]
 
     def spellings(self) -> dict[str, str]:
         """Spelling to label name."""
@@ -110,7 +134,7 @@ def to_examples(
     """
     gold = Gold(columns.labels, columns.spellings(), columns.several)
     further = columns.further_groups
-    builder = ExamplesBuilder(tuple(columns.parts), further, columns.meta, columns.kinds, *columns.groups[:1])
+    builder = ExamplesBuilder(tuple(columns.parts), further, columns.meta, columns.kinds, columns.clustered_by)
     wanted = [*columns.parts.values(), columns.label, *further, *columns.meta, *filter(None, [columns.uid])]
     kept = array("q")  # the rows that became examples
     no_gold = 0
@@ -129,8 +153,7 @@ def to_examples(
         ]
         groups = [text_of(values[column], where, row, column) for column in further]
         uid = row if columns.uid is None else text_of(values[columns.uid], where, row, columns.uid)
-        meta = ["" if is_empty(values[c]) else text_of(values[c], where, row, c) for c in columns.meta]
-        builder.add(f"{prefix}/{uid}", parts, label, groups, meta)
+        builder.add(f"{prefix}/{uid}", parts, label, groups, columns.meta_of(values, where, row))
         kept.append(row)
     if not kept:
         raise HeedfulError(f"{where} has no row with a gold label ({no_gold} without).")

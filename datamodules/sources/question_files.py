@@ -9,7 +9,7 @@ from typing import Any
 
 from heedful.datamodules.sources.hub_and_local import Columns, refuse_repeated, require_columns
 from heedful.datamodules.sources.readers import Row, brief
-from heedful.datamodules.sources.values import is_empty, text_of
+from heedful.datamodules.sources.values import text_of
 from heedful.records import SPAN, Examples, ExamplesBuilder, HeedfulError
 
 STARTS = "starts"  # meta column: where each gold answer begins in its text, in characters, or null: a JSON list
@@ -121,7 +121,7 @@ def to_questions(
             nowhere in its text, or a repeated id; the message names the row.
     """
     further = columns.further_groups
-    cluster, *_ = columns.groups or (next(iter(columns.parts)),)
+    cluster = columns.clustered_by or next(iter(columns.parts))
     builder = ExamplesBuilder(tuple(columns.parts), further, (STARTS, *columns.meta), cluster=cluster)
     wanted = [*columns.parts.values(), columns.label, *further, *columns.meta]
     wanted += [name for name in (columns.uid, no_answer) if name is not None]
@@ -142,7 +142,7 @@ def to_questions(
                 continue
         starts = [_place(parts[0], answer, start, f"{where}, row {row}", found) for answer, start in answers.items()]
         of_group = [text_of(values[column], where, row, column) for column in further]
-        meta = ["" if is_empty(values[c]) else text_of(values[c], where, row, c) for c in columns.meta]
+        meta = columns.meta_of(values, where, row)
         uid = number if columns.uid is None else text_of(values[columns.uid], where, row, columns.uid)
         gold = SPAN.write_gold(list(answers))
         builder.add(f"{prefix}/{uid}", parts, gold, of_group, [json.dumps(starts), *meta])

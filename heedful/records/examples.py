@@ -34,7 +34,8 @@ class ExamplesBuilder:
         groups: Names of the groups that are no part's content.
         meta: Names of the meta columns.
         kinds: Name to kind (of :data:`KINDS`) of the parts that are no texts.
-        cluster: The group that intervals resample as a whole; by default the first one that is no part's content.
+        cluster: The group or meta column that intervals resample as a whole; by default the first group that is no
+            part's content.
     """
 
     BATCH = BATCH
@@ -51,7 +52,7 @@ class ExamplesBuilder:
         self.groups = (*parts, *groups)
         self.meta = tuple(meta)
         cluster = next(iter(groups), None) if cluster is None else cluster
-        self._cluster = None if cluster is None else self.groups.index(cluster)
+        self._cluster = None if cluster is None else (*self.groups, *meta).index(cluster)
         columns = {"parts": parts, "groups": self.groups, "meta": meta}
         names = [f"{kind}.{name}" for kind, several in columns.items() for name in several]
         if cluster is not None:
@@ -73,10 +74,10 @@ class ExamplesBuilder:
         """Append one example; values stand in the order of the names given to the builder."""
         texts = [part if isinstance(part, str) else part.encode() for part in parts]
         ids = [content_id(p if isinstance(p, Picture) else text) for p, text in zip(parts, texts, strict=True)]
-        grouped = (*ids, *groups)
+        columns = (*ids, *groups, *meta)
         if self._cluster is not None:
-            meta = (*meta, ids[self._cluster][:16] if self._cluster < len(ids) else grouped[self._cluster])
-        self._rows.append((uid, label, *texts, *grouped, *meta))
+            columns = (*columns, columns[self._cluster][: 16 if self._cluster < len(ids) else None])
+        self._rows.append((uid, label, *texts, *columns))
         self._characters += sum(map(len, (*texts, *groups, *meta)))
         if len(self._rows) == self.BATCH or self._characters > CHARACTERS:
             self._flush()

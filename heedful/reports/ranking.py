@@ -35,7 +35,9 @@ USUAL = 10  # examples of a sample, of which all tables are made where it is amo
 def computed(suites: Sequence[Suite], sizes: Sequence[int], samples: int, seed: int) -> Results:
     """Rank the models of each set by each method that explains them, and each size of samples."""
     return {
-        (suite.name, method, n): ranked(of.values, of.factors, suite.truth, of.clusters, n, samples, seed)
+        (suite.name, method, n): ranked(
+            of.values, of.factors, suite.correct, of.places, suite.clusters, n, samples, seed
+        )
         for suite in suites
         for method, of in suite.populations.items()
         for n in sizes
@@ -72,8 +74,9 @@ def notes(suites: Sequence[Suite], results: Results) -> Iterator[str]:
     """What a reader must know of these tables, a sentence or two each."""
     yield (
         f"{tables.BY_SAMPLES} better than ACC by the paper's bootstrap (p < 0.05), which takes samples as data and so "
-        f"finds too much. {tables.BY_MODELS} better by Heedful's test, which resamples examples and models (p < 0.05 "
-        "after Holm's correction). Intervals are those of Heedful's test; p values are two-sided."
+        f"finds too much. {tables.BY_MODELS} better by Heedful's test, which resamples models and examples, those "
+        "of the truth among them (p < 0.05 after Holm's correction over the factors of one set, method and n). "
+        "Intervals are those of Heedful's test; p values are two-sided."
     )
     yield f"{tables.NEAR} near pair: the gap in accuracy is less than two standard errors. Ties count one half."
     for suite in suites:
@@ -93,7 +96,7 @@ def notes(suites: Sequence[Suite], results: Results) -> Iterator[str]:
 
 def _left_out(of: Population) -> Iterator[str]:
     """Which factors are not defined, for some examples or for all, or say nothing of their own."""
-    total = len(of.clusters)
+    total = len(of.places)
     for why in dict.fromkeys(of.left_out.values()):
         yield f"{why}, and left out: {', '.join(name for name in of.left_out if of.left_out[name] == why)}."
     for name, count in of.undefined.items():

@@ -66,7 +66,7 @@ def test_the_group_is_the_first_that_is_no_part_or_else_the_uid() -> None:
     assert group_column(Examples.of([Example("u", {"premise": "p"}, None)])) == "uid"
 
 
-@pytest.mark.parametrize(("examples", "message"), [(pool(["a"] * 9), "only 1 different values of the first of")])
+@pytest.mark.parametrize(("examples", "message"), [(pool(["a"] * 9), "only 1 different values of cluster")])
 def test_more_folds_than_groups_are_refused(examples: Examples, message: str) -> None:
     with pytest.raises(HeedfulError, match=message):
         fold_out(examples, 5, 0)
@@ -109,6 +109,36 @@ def pairs(path: Path, **others: Any) -> PairedText:
     parts = {"premise": "premise", "hypothesis": "hypothesis"}
     arguments = {"name": "own", "parts": parts, "labels": labels, "default_label": "neutral", "path": str(path)}
     return PairedText(**arguments | others)
+
+
+def test_a_cluster_that_is_no_group_is_resampled_and_split_off_whole_and_has_partners_within(folder: Path) -> None:
+    data = pairs(folder, meta=["article"], cluster="article", folds=5, fold=0)
+    data.setup("fit")
+    assert list(data.pool.column("cluster")) == list(data.pool.column("meta.article"))
+    assert not set(data.pool.column("cluster")) & set(data.train_examples.column("cluster"))
+    assert data.pool.groups == ("premise", "hypothesis")
+    assert data.pool.partners(["premise"]).counts.tolist() == [len(data.pool) - 1] * len(data.pool)
+    grouped = pairs(folder, groups=["article"], folds=5, fold=0)
+    grouped.setup("fit")
+    assert list(grouped.pool.column("cluster")) == list(data.pool.column("cluster"))
+    assert max(grouped.pool.partners(["premise"]).counts) < len(data.pool) - 1
+
+
+def test_a_cluster_comes_before_the_first_group_and_is_a_part_or_a_column_that_goes_along(folder: Path) -> None:
+    data = pairs(folder / "train.tsv", groups=["article"], cluster="premise", hold_out=7)
+    data.setup("fit")
+    assert list(data.pool.column("cluster")) == [e.groups["premise"][:16] for e in data.pool]
+    with pytest.raises(
+        HeedfulError, match="cluster topic: name a part, or .* groups or meta: premise, hypothesis, article"
+    ):
+        pairs(folder, groups=["article"], cluster="topic")
+
+
+def test_a_cluster_may_not_be_empty_where_other_columns_may(tmp_path: Path) -> None:
+    (tmp_path / "train.tsv").write_text("premise\thypothesis\tlabel\ttemplate\np\th\t0\t\nq\ti\t1\tt\n")
+    pairs(tmp_path / "train.tsv", meta=["template"], hold_out=1).setup("fit")
+    with pytest.raises(HeedfulError, match="train.tsv, row 1: the column 'template' is empty"):
+        pairs(tmp_path / "train.tsv", meta=["template"], cluster="template", hold_out=1).setup("fit")
 
 
 def test_a_fold_of_the_training_file_is_validated_on(folder: Path) -> None:

@@ -328,7 +328,7 @@ def test_holding_out_takes_whole_articles(tmp_path: Path, write_squad: Callable[
         assert len(data.pool) == 10 * articles
         assert not texts(data.pool) & texts(data.train_examples)
     with pytest.raises(
-        HeedfulError, match=r"hold_out 31 leaves nothing to train on, since no group \(the first of groups\) is split"
+        HeedfulError, match=r"hold_out 31 leaves nothing to train on, since no group \(cluster, or else the first"
     ):
         squad(file, hold_out=31).setup("fit")
 

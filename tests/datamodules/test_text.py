@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
@@ -11,6 +12,7 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 from heedful.datamodules import PairedText
 from heedful.datamodules.base.inoculation import Inoculation
 from heedful.datamodules.sources.hub_and_local import Hub
+from heedful.interventions import Swap
 from heedful.records import Examples, HeedfulError
 
 from changed_examples import sharing
@@ -355,6 +357,26 @@ def test_hans_is_read_with_its_heuristics(shared_data: Path) -> None:
     assert set(data.load("validation").column("meta.heuristic")) == {"lexical_overlap", "subsequence", "constituent"}
     assert set(data.pool.column("label")) == {"entailment", "non-entailment"}
     assert (data.task.labels, data.task.default_label) == (("entailment", "non-entailment"), "non-entailment")
+
+
+@pytest.mark.parametrize("name", ["hans", "hans-three"])
+def test_intervals_on_hans_resample_templates(name: str, tmp_path: Path) -> None:
+    columns = from_config(name, tmp_path).columns
+    assert (columns.clustered_by, columns.groups) == ("template", ())
+
+
+@pytest.mark.slow
+def test_each_template_of_hans_has_one_label_and_partners_are_of_any(shared_data: Path) -> None:
+    """Swaps stay those of single examples: two sentences of one template have no more to do with each other."""
+    data = from_config("hans", shared_data / "hans")
+    data.setup("validate")
+    of_templates = {*zip(data.pool.column("cluster"), data.pool.column("label"), strict=True)}
+    assert len(of_templates) == len({*data.pool.column("cluster")}) == 60
+    alone = Examples(data.pool.table.drop_columns(["cluster"]))
+    assert data.pool.fingerprint == alone.fingerprint
+    some = np.arange(0, 30_000, 500)
+    found, before = (Swap("premise", None, 1).partners(pool, some, 0, seed=0) for pool in (data.pool, alone))
+    assert found.tolist() == before.tolist()
 
 
 # columns that results are broken down by

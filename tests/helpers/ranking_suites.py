@@ -22,7 +22,9 @@ PARTS = ("a", "b")
 WORDS = ("good", "bad", "dog", "cat", "saw", "the")
 
 
-def base_rows(probs: np.ndarray, gold: Sequence[int], data: str, content: str = "") -> pa.Table:
+def base_rows(
+    probs: np.ndarray, gold: Sequence[int], data: str, content: str = "", group: str | None = None
+) -> pa.Table:
     """Base rows of one model, which answers what is most probable.
 
     Args:
@@ -30,6 +32,7 @@ def base_rows(probs: np.ndarray, gold: Sequence[int], data: str, content: str = 
         gold: The numbers of the gold labels.
         data: Begins the uids.
         content: What the content of each example is called, before its uid.
+        group: What all of them share, if anything.
     """
     uids = [f"{data}/test/{k:04d}" for k in range(len(gold))]
     entry = {
@@ -37,7 +40,7 @@ def base_rows(probs: np.ndarray, gold: Sequence[int], data: str, content: str = 
         "y": [LABELS[k] for k in probs.argmax(axis=1)], "p": list(probs.astype(np.float32)),
         "clusters": [[uid] for uid in uids], "slices": [[] for _ in uids],
     }  # fmt: skip
-    same = {"group": None, "intervention": BASE, "draw": NO_DRAW, "y2": None, "p2": None, "version": 1}
+    same = {"group": group, "intervention": BASE, "draw": NO_DRAW, "y2": None, "p2": None, "version": 1}
     columns = {name: [same.get(name, "")] * len(uids) for name in schema(2).names} | entry
     return sort_rows(make_rows(columns, 2))
 
@@ -72,6 +75,7 @@ def save(
     manifest: str = "m",
     truthful: bool = False,
     probabilities: bool = True,
+    group: str | None = None,
     **meta: str,
 ) -> str:
     """Write the results of one model that is right with the chance ``quality``; returns the folder.
@@ -88,6 +92,7 @@ def save(
         manifest: Identity of the masks.
         truthful: Whether f(x) is the quality.
         probabilities: Whether predictions have any.
+        group: What all examples share, if anything.
         **meta: Meta columns of all examples.
     """
     gold = np.random.default_rng(9).integers(0, 2, size=examples)
@@ -98,7 +103,7 @@ def save(
     context = Context(data, parts=PARTS, labels=LABELS)
     words = explained(probs, gold, range(first, first + population), data, methods, meta)
     words = [replace(of, full=quality) for of in words] if truthful else words
-    base = base_rows(probs, gold, data, content)
+    base = base_rows(probs, gold, data, content, group)
     if not probabilities:
         base = base.set_column(base.schema.get_field_index("p"), "p", pa.nulls(examples, base.schema.field("p").type))
     rows = {"accuracy": base, "attributions": word_rows(words, content=content)}

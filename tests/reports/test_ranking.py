@@ -217,6 +217,10 @@ def refused(tmp_path, *arguments):
         ({"examples": 90}, "/a and /b were evaluated on different examples: 30 are in one of them only"),
         ({"population": 20}, "/a and /b explain different examples: 10 are in one of them only"),
         ({"first": 5}, "/a and /b explain different examples: 10 are in one of them only"),
+        (
+            {"group": "g"},
+            "/a and /b name other groups that intervals resample: evaluate both with the same --data.groups",
+        ),
         ({"manifest": "n"}, "/a and /b were not explained alike (their manifests differ)"),
         ({"methods": ("lime",)}, "/a and /b were not explained alike (their manifests differ)"),
         ({"quality": 0.6}, "ood: all models have the same accuracy, so there is no order to predict."),
@@ -282,7 +286,7 @@ def test_factors_that_can_rank_nothing_are_left_out(tmp_path, capsys):
     [({"verb": 1}, 0, "verb"), ({"verb": 20}, 9, "swap_avg"), ({}, 20, "index_diff")],
 )
 def test_the_factor_that_is_made_for_a_set_is_defined_for_most_examples(undefined, without_swap, factor):
-    of = SimpleNamespace(clusters=np.arange(30), undefined=undefined, without_swap=without_swap)
+    of = SimpleNamespace(places=np.arange(30), undefined=undefined, without_swap=without_swap)
     found = SimpleNamespace(tests=dict.fromkeys([*undefined, "swap_avg", "index_diff"]))
     assert set_dependent(SimpleNamespace(populations={"shap": of}), "shap", found) == factor
 

@@ -1,7 +1,8 @@
 """Words that two segments share: in the same order, or in another one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,56 +11,90 @@ from heedful.records.word_lists import word_lists
 FUNCTION_WORDS = frozenset(word for words in word_lists(__file__).values() for word in words)
 
 
-def aligned(first: Sequence[str], second: Sequence[str]) -> np.ndarray:
-    """A longest common subsequence of two lists of words, without regard to case: int64 [pairs, 2], ascending.
+class Alignments(NamedTuple):
+    """All longest common subsequences of two lists of words; two that pair other places are two of them.
 
-    Of several longest ones it is the one that takes each common word as early as it can, and else leaves out a word of
-    the first list before one of the second.
+    Attributes:
+        number: How many there are; 1 where no word is common.
+        through_first: How many of them pair each word of the first list.
+        through_second: The same of the second.
+    """
+
+    number: int
+    through_first: tuple[int, ...]
+    through_second: tuple[int, ...]
+
+
+def aligned(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The share of all longest common subsequences that pair each word: float64 [words] in [0, 1], of both lists.
+
+    Which of several is taken makes no difference that way, nor in which direction they are read. The shares of either
+    list sum to the length of these subsequences. Case does not count.
 
     Example:
-        >>> aligned(["The", "cat", "saw", "it"], ["it", "saw", "the", "cat"]).tolist()
-        [[0, 2], [1, 3]]
+        >>> first, second = aligned(["The", "cat", "saw", "it"], ["it", "saw", "the", "cat"])
+        >>> first.tolist(), second.tolist()  # "the cat" alone has two words
+        ([1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0])
+        >>> first, second = aligned(["cat", "saw", "dog"], ["dog", "saw", "cat"])
+        >>> [round(share, 3) for share in first.tolist()]  # each of the three is as long as the others
+        [0.333, 0.333, 0.333]
     """
-    pairs = _aligned(*(tuple(word.lower() for word in words) for words in (first, second)))
-    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    of = _alignments(*_lower(first, second))
+    in_first = _of_words(through / of.number for through in of.through_first)
+    return in_first, _of_words(through / of.number for through in of.through_second)
 
 
 @lru_cache(maxsize=2**14)  # several factors of several models ask for the same words
-def _aligned(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
-    longest = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]  # of what stands from there on
+def _alignments(a: tuple[str, ...], b: tuple[str, ...]) -> Alignments:
+    behind, of_behind = _suffixes(a, b)
+    before, of_before = _suffixes(a[::-1], b[::-1])
+    through_first = [0] * len(a)
+    through_second = [0] * len(b)
+    for i, word in enumerate(a):
+        for j in (j for j, other in enumerate(b) if other == word):
+            ahead = len(a) - i, len(b) - j  # where the reversed lists have what stands before both
+            if before[ahead[0]][ahead[1]] + 1 + behind[i + 1][j + 1] == behind[0][0]:
+                through = of_before[ahead[0]][ahead[1]] * of_behind[i + 1][j + 1]
+                through_first[i] += through
+                through_second[j] += through
+    return Alignments(of_behind[0][0], tuple(through_first), tuple(through_second))
+
+
+def _suffixes(a: Sequence[str], b: Sequence[str]) -> tuple[list[list[int]], list[list[int]]]:
+    """The length of the longest common subsequences of ``a[i:]`` and ``b[j:]``, and how many there are, at [i][j]."""
+    length = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
+    number = [[1] * (len(b) + 1) for _ in range(len(a) + 1)]
     for i in reversed(range(len(a))):
         for j in reversed(range(len(b))):
-            skipped = max(longest[i + 1][j], longest[i][j + 1])
-            longest[i][j] = longest[i + 1][j + 1] + 1 if a[i] == b[j] else skipped
-    pairs = []
-    i = 0
-    j = 0
-    while i < len(a) and j < len(b):
-        if a[i] == b[j]:
-            pairs.append((i, j))
-            i += 1
-            j += 1
-        elif longest[i + 1][j] >= longest[i][j + 1]:
-            i += 1
-        else:
-            j += 1
-    return tuple(pairs)
+            paired = length[i + 1][j + 1] + 1 if a[i] == b[j] else -1
+            longest = max(paired, length[i + 1][j], length[i][j + 1])
+            length[i][j] = longest
+            number[i][j] = (
+                number[i + 1][j + 1] * (paired == longest)
+                + number[i + 1][j] * (length[i + 1][j] == longest)
+                + number[i][j + 1] * (length[i][j + 1] == longest)
+                - number[i + 1][j + 1] * (length[i + 1][j + 1] == longest)  # those are among both of the last two
+            )
+    return length, number
 
 
 def shared(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Where the words stand that occur in the other list too, in any order: int64 numbers in the first, in the second.
+    """1 for each word that occurs in the other list too, in any order, and else 0: float64 [words], of both lists.
 
     Example:
-        >>> [places.tolist() for places in shared(["The", "cat"], ["a", "cat", "the", "the"])]
-        [[0, 1], [1, 2, 3]]
+        >>> [of_words.tolist() for of_words in shared(["The", "cat"], ["a", "cat", "the", "the"])]
+        [[1.0, 1.0], [0.0, 1.0, 1.0, 1.0]]
     """
-    a = [word.lower() for word in first]
-    b = [word.lower() for word in second]
-    return _places(a, range(len(a)), set(b)), _places(b, range(len(b)), set(a))
+    a, b = _lower(first, second)
+    return _of_words(word in b for word in a), _of_words(word in a for word in b)
 
 
 def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Where the words stand that both lists have outside :func:`aligned`: int64 numbers in the first, in the second.
+    """Where the words stand that both lists have, and that move: int64 numbers in the first, in the second.
+
+    A word moves where some longest common subsequence leaves it out; so of two phrases of one length that change places
+    both do, in whichever direction one reads, and of two of different lengths the shorter one. A word that moves in one
+    list alone, as one that is repeated there, is not swapped.
 
     Only content words count; where there are none, all do. A content word has a letter or a digit, and does not stand
     in ``alignment.yaml``.
@@ -68,14 +103,16 @@ def swapped(first: Sequence[str], second: Sequence[str]) -> tuple[np.ndarray, np
         >>> a, b = "a good dog became a bad cat".split(), "a bad dog became a good cat".split()
         >>> [places.tolist() for places in swapped(a, b)]
         [[1, 5], [1, 5]]
+        >>> [places.tolist() for places in swapped("he saw her".split(), "her saw he".split())]  # saw moves as well
+        [[1], [1]]
     """
-    a = [word.lower() for word in first]
-    b = [word.lower() for word in second]
-    pairs = aligned(a, b)
-    rests = [sorted(set(range(len(words))) - set(pairs[:, k].tolist())) for k, words in enumerate((a, b))]
-    both = {a[i] for i in rests[0]} & {b[j] for j in rests[1]}
+    a, b = _lower(first, second)
+    of = _alignments(a, b)
+    in_first = [i for i, through in enumerate(of.through_first) if through < of.number]
+    in_second = [j for j, through in enumerate(of.through_second) if through < of.number]
+    both = {a[i] for i in in_first} & {b[j] for j in in_second}
     wanted = {word for word in both if is_content(word)} or both
-    return _places(a, rests[0], wanted), _places(b, rests[1], wanted)
+    return _places(a, in_first, wanted), _places(b, in_second, wanted)
 
 
 def is_content(word: str) -> bool:
@@ -86,6 +123,14 @@ def is_content(word: str) -> bool:
         [True, False, False]
     """
     return any(sign.isalnum() for sign in word) and word not in FUNCTION_WORDS
+
+
+def _lower(*lists: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return (tuple(word.lower() for word in words) for words in lists)
+
+
+def _of_words(values: Iterable[float]) -> np.ndarray:
+    return np.fromiter(values, dtype=np.float64)
 
 
 def _places(words: Sequence[str], among: Sequence[int], wanted: set[str]) -> np.ndarray:

@@ -56,7 +56,10 @@ def sum_diff(of: Attribution) -> float | None:
 
 
 def index_diff(of: Attribution, mean: bool = False, bag: bool = False) -> float | None:
-    """INDEX-DIFF: the sum of phi_a - phi_b over the words of a longest common subsequence of a and b.
+    """INDEX-DIFF: the sum of phi_a - phi_b over the words of the longest common subsequence of a and b.
+
+    Where there are several longest ones it is the mean over all of them: the paper chooses none, and any choice hangs
+    on the direction of reading.
 
     Args:
         of: The attribution.
@@ -68,14 +71,18 @@ def index_diff(of: Attribution, mean: bool = False, bag: bool = False) -> float 
         >>> of = example("the cat slept", [0.1, 0.5, 0.2], "Slept the cat", [0.4, 0.0, 0.3])
         >>> [round(index_diff(of, bag=bag), 6) for bag in (False, True)]
         [0.3, 0.1]
+        >>> of = example("cat saw dog", [0.6, 0.0, 0.0], "dog saw cat", [0.0, 0.0, 0.3])  # one of three words
+        >>> round(index_diff(of), 6)
+        0.1
     """
     if (both := sides(of)) is None:
         return None
     (a, phi_a), (b, phi_b) = both
-    of_a, of_b = shared(a, b) if bag else aligned(a, b).T
-    if not mean:
-        return float(phi_a[of_a].sum() - phi_b[of_b].sum())
-    return float(phi_a[of_a].mean() - phi_b[of_b].mean()) if len(of_a) else None
+    in_a, in_b = shared(a, b) if bag else aligned(a, b)
+    if mean and not in_a.any():
+        return None
+    sums = [float((phi[of > 0] * of[of > 0]).sum()) for phi, of in ((phi_a, in_a), (phi_b, in_b))]
+    return sums[0] / float(in_a.sum()) - sums[1] / float(in_b.sum()) if mean else sums[0] - sums[1]
 
 
 def first_tok(of: Attribution) -> float | None:
@@ -139,7 +146,7 @@ def has_swapped_words(of: Attribution) -> bool | None:
 
 
 def swap_avg(of: Attribution) -> float | None:
-    """SWAP-AVG: the mean phi of the words that stand elsewhere in the other segment, in both; 0 without any.
+    """SWAP-AVG: the mean phi of the words that change places (:func:`swapped`), in both segments; 0 without any.
 
     Example:
         >>> from heedful.metrics.attributions.sample import example
@@ -157,6 +164,8 @@ def swap_avg(of: Attribution) -> float | None:
 def swap_max_diff(of: Attribution) -> float | None:
     """SWAP-MAX-DIFF: the phi of the swapped word of a with the largest absolute phi, less that of b; 0 without any.
 
+    Of two opposite phi that are equally large neither counts, so that it makes no difference which stands first.
+
     Example:
         >>> from heedful.metrics.attributions.sample import example
         >>> of = example("good dog , bad cat", [-0.4, 0, 0, 0.2, 0], "bad dog , good cat", [0.1, 0, 0, 0.3, 0])
@@ -166,10 +175,15 @@ def swap_max_diff(of: Attribution) -> float | None:
     if (both := sides(of)) is None:
         return None
     (a, phi_a), (b, phi_b) = both
-    in_a, in_b = swapped(a, b)
-    of_a = phi_a[in_a]
-    of_b = phi_b[in_b]
-    return float(of_a[np.abs(of_a).argmax()] - of_b[np.abs(of_b).argmax()]) if len(of_a) else 0.0
+    of_a, of_b = swapped(a, b)
+    return _largest(phi_a[of_a]) - _largest(phi_b[of_b]) if len(of_a) else 0.0
+
+
+def _largest(phi: np.ndarray) -> float:
+    """The phi with the largest absolute value; 0 where two opposite ones have it."""
+    low = float(phi.min())
+    high = float(phi.max())
+    return 0.0 if low == -high else max(low, high, key=abs)
 
 
 def irreg(of: Attribution) -> float | None:

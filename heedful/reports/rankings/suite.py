@@ -51,7 +51,7 @@ class Population:
         undefined: Factor to how many examples it is not defined for, in one model or more.
         left_out: Factor that is no ranker to the reason; each would count in the correction for several tests.
         without_swap: How many examples have no swapped words, and so count 0 in the SWAP factors.
-        clusters: int [population].
+        places: Which of all examples these are, int64 [population].
     """
 
     values: Mapping[str, np.ndarray]
@@ -59,7 +59,7 @@ class Population:
     undefined: Mapping[str, int]
     left_out: Mapping[str, str]
     without_swap: int
-    clusters: np.ndarray
+    places: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,11 @@ def _require_alike(first: Model, other: Model) -> None:
     both = f"{first.folder} and {other.folder}"
     if apart := difference(contents(first.base), contents(other.base)):
         raise HeedfulError(f"{both} were evaluated on different examples: {apart}; other OOD sets stand in --set.")
+    if not first.base["group"].equals(other.base["group"]):
+        raise HeedfulError(
+            f"{both} name other groups that intervals resample: evaluate both with the same --data.groups and "
+            "--data.cluster, and by the same version of the data set's YAML."
+        )
     if apart := difference(first.contents, other.contents):
         raise HeedfulError(
             f"{both} explain different examples: {apart}; evaluate both with one seed and as many. An example for "
@@ -184,8 +189,7 @@ def _population(models: Sequence[Model], method: str, factors: Mapping[str, Fact
         else:
             undefined[name] = int(is_undefined.sum())
             values[name] = -column
-    clusters = cluster_of(models[0].base)[places]
-    return Population(values, tuple(undefined), undefined, left_out, swaps.count(False), clusters)
+    return Population(values, tuple(undefined), undefined, left_out, swaps.count(False), places)
 
 
 def _baselines(model: Model, places: np.ndarray) -> dict[str, np.ndarray]:

@@ -44,7 +44,7 @@ def sizes(suites: Sequence[Suite], ns: Sequence[int], samples: int) -> Cells:
     rows = []
     for suite in suites:
         pairs = ordered_pairs(suite.truth)
-        explained = len(next(iter(suite.populations.values())).clusters)
+        explained = len(next(iter(suite.populations.values())).places)
         numbers = suite.correct.shape[1], explained, len(suite.models), len(pairs), len(near(suite))
         rows.append([suite.name, *(f"{number:,}" for number in numbers)])
     heading = f"Sizes (table 9); {samples:,} samples of {', '.join(map(str, ns))}"
@@ -162,7 +162,7 @@ def set_dependent(suite: Suite, method: str, found: Ranked) -> str:
     SWAP-AVG where most examples have swapped words; else INDEX-DIFF.
     """
     population = suite.populations[method]
-    half = len(population.clusters) / 2
+    half = len(population.places) / 2
     candidates = [name for name in SPECIFIC if name in population.undefined and population.undefined[name] < half]
     if population.without_swap < half:
         candidates.append("swap_avg")

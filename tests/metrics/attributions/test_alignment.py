@@ -1,52 +1,99 @@
-"""Words that two segments share, against a search over all subsequences."""
+"""Words that two segments share, against a search over all subsequences of both, and on real pairs."""
 
+import csv
 from itertools import combinations
 
-from hypothesis import given
+import numpy as np
+import pytest
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from heedful.metrics.attributions.alignment import FUNCTION_WORDS, aligned, is_content, shared, swapped
+from heedful.records.parts.words import words as words_of
 
-words = st.lists(st.sampled_from(["the", "The", "cat", "dog", "to", "?"]), max_size=7)
+words = st.lists(st.sampled_from(["the", "The", "cat", "dog", "to", "?"]), max_size=6)
 
 
 def longest(a, b):
-    """The length of the longest common subsequence, by trying all of the first list."""
+    """All longest common subsequences, by trying all places of both lists: sets of pairs."""
     a, b = [w.lower() for w in a], [w.lower() for w in b]
+    for k in range(min(len(a), len(b)), -1, -1):
+        found = [
+            set(zip(of_a, of_b, strict=True))
+            for of_a in combinations(range(len(a)), k)
+            for of_b in combinations(range(len(b)), k)
+            if [a[i] for i in of_a] == [b[j] for j in of_b]
+        ]
+        if found:
+            return found
+    raise AssertionError("the empty one is always there")
 
-    def is_within(short):
-        rest = iter(b)
-        return all(word in rest for word in short)
 
-    return max(k for k in range(len(a) + 1) if any(map(is_within, combinations(a, k))))
+def moving(a, b):
+    """The places of words that some longest common subsequence leaves out in both lists, by their definition."""
+    a, b = [w.lower() for w in a], [w.lower() for w in b]
+    left_out = [([i for i in range(len(a)) if i not in dict(of)], [j for j in range(len(b)) if j not in
+                 [j for _, j in of]]) for of in longest(a, b)]  # fmt: skip
+    wanted = {word for of_a, of_b in left_out for word in {a[i] for i in of_a} & {b[j] for j in of_b}}
+    wanted = {word for word in wanted if word in ("cat", "dog")} or wanted
+    anywhere = ({i for of_a, _ in left_out for i in of_a}, {j for _, of_b in left_out for j in of_b})
+    return tuple(
+        [k for k in sorted(places) if text[k] in wanted] for text, places in zip((a, b), anywhere, strict=True)
+    )
+
+
+def listed(places):
+    return tuple(of_words.tolist() for of_words in places)
 
 
 @given(words, words)
-def test_the_alignment_is_a_longest_common_subsequence(a, b):
-    pairs = aligned(a, b)
-    assert len(pairs) == longest(a, b)
-    assert all(a[i].lower() == b[j].lower() for i, j in pairs)
-    assert all((after > before).all() for before, after in zip(pairs, pairs[1:], strict=False))
+def test_a_word_is_aligned_in_its_share_of_all_longest_common_subsequences(a, b):
+    every = longest(a, b)
+    expected_a = [sum(i in dict(of) for of in every) / len(every) for i in range(len(a))]
+    expected_b = [sum(j in [j for _, j in of] for of in every) / len(every) for j in range(len(b))]
+    assert listed(aligned(a, b)) == (expected_a, expected_b)
 
 
 @given(words, words)
-def test_swapped_words_are_in_both_outside_the_alignment(a, b):
-    pairs = aligned(a, b).tolist()
-    outside_a = [i for i in range(len(a)) if i not in [i for i, _ in pairs]]
-    outside_b = [j for j in range(len(b)) if j not in [j for _, j in pairs]]
-    of_a = [i for i in outside_a if a[i].lower() in [b[j].lower() for j in outside_b]]
-    of_b = [j for j in outside_b if b[j].lower() in [a[i].lower() for i in outside_a]]
-    if any(a[i].lower() in ("cat", "dog") for i in of_a):
-        of_a = [i for i in of_a if a[i].lower() in ("cat", "dog")]
-        of_b = [j for j in of_b if b[j].lower() in ("cat", "dog")]
-    assert [places.tolist() for places in swapped(a, b)] == [of_a, of_b]
+def test_swapped_words_are_those_that_some_longest_common_subsequence_leaves_out_in_both(a, b):
+    assert listed(swapped(a, b)) == moving(a, b)
+
+
+@given(words, words)
+def test_without_a_tie_they_are_those_outside_the_one_alignment(a, b):
+    every = longest(a, b)
+    assume(len(every) == 1)
+    (pairs,) = every
+    of_a = [i for i in range(len(a)) if i not in [i for i, _ in pairs]]
+    of_b = [j for j in range(len(b)) if j not in [j for _, j in pairs]]
+    both = {a[i].lower() for i in of_a} & {b[j].lower() for j in of_b}
+    both = {w for w in both if w in ("cat", "dog")} or both
+    expected = [i for i in of_a if a[i].lower() in both], [j for j in of_b if b[j].lower() in both]
+    assert listed(swapped(a, b)) == expected
+
+
+@given(words, words)
+def test_neither_the_direction_nor_the_order_of_the_lists_matters(a, b):
+    for of in (aligned, shared):
+        first, second = listed(of(a, b))
+        assert listed(of(b, a)) == (second, first)
+        assert listed(of(a[::-1], b[::-1])) == (first[::-1], second[::-1])
+    assert_alike(a, b)
+
+
+def assert_alike(a, b):
+    """Swapped words are the same read backwards, and with the lists exchanged."""
+    first, second = listed(swapped(a, b))
+    assert listed(swapped(b, a)) == (second, first)
+    backwards = listed(swapped(a[::-1], b[::-1]))
+    assert backwards == ([len(a) - 1 - i for i in first[::-1]], [len(b) - 1 - j for j in second[::-1]])
 
 
 @given(words, words)
 def test_shared_words_occur_in_both(a, b):
     of_a, of_b = shared(a, b)
-    assert of_a.tolist() == [i for i, w in enumerate(a) if w.lower() in [v.lower() for v in b]]
-    assert of_b.tolist() == [j for j, w in enumerate(b) if w.lower() in [v.lower() for v in a]]
+    assert of_a.tolist() == [w.lower() in [v.lower() for v in b] for w in a]
+    assert of_b.tolist() == [w.lower() in [v.lower() for v in a] for w in b]
 
 
 def test_the_swapped_words_of_the_paper():
@@ -57,6 +104,38 @@ def test_the_swapped_words_of_the_paper():
         ["good", "bad"],
         ["bad", "good"],
     ]
+
+
+@pytest.mark.parametrize(("first", "second"), [("Ann", "Bob"), ("old men", "young women"), ("x y z", "u v w")])
+def test_of_two_phrases_of_one_length_that_change_places_both_count(first, second):
+    a = f"they said that {first} rarely if ever met {second} in town".split()
+    b = f"they said that {second} rarely if ever met {first} in town".split()
+    found = [sorted(text[k] for k in places) for text, places in zip((a, b), swapped(a, b), strict=True)]
+    assert found == [sorted(f"{first} {second}".split())] * 2
+
+
+def test_a_word_that_is_repeated_in_one_list_is_not_swapped():
+    assert listed(swapped("the cat and the cat".split(), "the cat".split())) == ([], [])
+
+
+@pytest.fixture(scope="module")
+def paws(shared_data):
+    path = shared_data / "paws" / "validation.tsv"
+    if not path.is_file():
+        pytest.skip(f"no PAWS in {path}")
+    with path.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return [(words_of(row["sentence1"]), words_of(row["sentence2"])) for row in rows]
+
+
+@pytest.mark.parametrize(
+    "chosen", [slice(None, None, 20), pytest.param(slice(None), marks=pytest.mark.slow)], ids=["some", "all"]
+)
+def test_real_pairs_have_the_same_swapped_words_read_backwards(paws, chosen):
+    pairs = paws[chosen]
+    for a, b in pairs:
+        assert_alike(a, b)
+    assert np.mean([len(swapped(a, b)[0]) > 0 for a, b in pairs]) > 0.7
 
 
 def test_function_words_are_lower_case_and_stand_once():

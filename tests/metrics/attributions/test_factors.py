@@ -47,20 +47,23 @@ def made(first, second):
 def test_factors_of_two_segments_are_those_of_loops(first, second):
     of = made(first, second)
     phi_a, phi_b = [x for _, x in first], [x for _, x in second]
-    pairs = alignment.aligned(of.words["a"], of.words["b"]).tolist()
+    in_a, in_b = alignment.aligned(of.words["a"], of.words["b"])
+    index = [sum(x * share for x, share in zip(phi, shares, strict=True)) for phi, shares in
+             ((phi_a, in_a), (phi_b, in_b))]  # fmt: skip
     in_both = {w for w, _ in first} & {w for w, _ in second}
     bag_a, bag_b = ([x for w, x in side if w in in_both] for side in (first, second))
     swap_a, swap_b = ([phi[i] for i in of_side] for phi, of_side in
                       zip((phi_a, phi_b), alignment.swapped(of.words["a"], of.words["b"]), strict=True))  # fmt: skip
 
     def largest(values):
-        return next(x for x in values if abs(x) == max(map(abs, values)))
+        top = {x for x in values if abs(x) == max(map(abs, values))}
+        return sum(top) / len(top)
 
     expected = {
         "max_diff": max(phi_a) - max(phi_b),
         "sum_diff": sum(phi_a) - sum(phi_b),
-        "index_diff": sum(phi_a[i] - phi_b[j] for i, j in pairs),
-        "index_diff_mean": sum(phi_a[i] - phi_b[j] for i, j in pairs) / len(pairs) if pairs else None,
+        "index_diff": index[0] - index[1],
+        "index_diff_mean": (index[0] - index[1]) / sum(in_a) if any(in_a) else None,
         "index_diff_bag": sum(bag_a) - sum(bag_b),
         "index_diff_bag_mean": sum(bag_a) / len(bag_a) - sum(bag_b) / len(bag_b) if in_both else None,
         "first_tok": 0.125,
@@ -71,6 +74,21 @@ def test_factors_of_two_segments_are_those_of_loops(first, second):
     found = {name: factor(of) for name, factor in (FACTORS | VARIANTS).items()}
     assert found == {name: None if x is None else pytest.approx(x) for name, x in expected.items()}
     assert has_swapped_words(of) == bool(swap_a)
+
+
+@given(sentence, sentence)
+def test_factors_of_shared_words_are_the_same_read_backwards_and_change_sign_with_the_segments(first, second):
+    of, backwards, exchanged = made(first, second), made(first[::-1], second[::-1]), made(second, first)
+    for name, sign in (("swap_avg", 1), ("swap_max_diff", -1), ("index_diff", -1)):
+        assert FACTORS[name](backwards) == pytest.approx(FACTORS[name](of))
+        assert FACTORS[name](exchanged) == pytest.approx(sign * FACTORS[name](of))
+
+
+def test_both_of_two_phrases_that_change_places_count():
+    """Of "Ann" and "Bob" one alone is outside of any single longest common subsequence."""
+    of = example("Ann called and met Bob", [0.5, 0, 0, 0, 0.25], "Bob called and met Ann", [0.75, 0, 0, 0, 0.125])
+    assert FACTORS["swap_avg"](of) == (0.5 + 0.25 + 0.75 + 0.125) / 4
+    assert FACTORS["swap_max_diff"](of) == 0.5 - 0.75
 
 
 @given(sentence, st.integers(0, 8))

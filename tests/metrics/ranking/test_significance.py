@@ -1,5 +1,7 @@
 """Both tests against loops, Holm's correction by hand, and false alarms in simulations."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -54,51 +56,114 @@ def test_the_bootstrap_over_samples_is_a_naive_one():
     assert over_samples(success, success, (0,))[1] == 1
 
 
+def share_in_order(of, truth, times, samples):
+    """The share of pairs and samples that are ordered as the truth has them, by loops; None where no pair counts."""
+    total, weight = 0.0, 0
+    for i, j in product(range(len(truth)), repeat=2):
+        if truth[i] <= truth[j]:
+            continue
+        right = []
+        for examples in samples:
+            means = [np.nanmean(of[k][examples]) if not np.isnan(of[k][examples]).all() else np.nan for k in (i, j)]
+            right.append(1.0 if means[0] > means[1] else 0.0 if means[0] < means[1] else 0.5)
+        total += times[i] * times[j] * sum(right) / len(right)
+        weight += times[i] * times[j]
+    return total / weight if weight else None
+
+
 def test_resamples_of_examples_and_models_are_those_of_loops():
+    """Examples 1, 3, 4, 6 and 8 of nine are explained; four clusters, of which one has none of these."""
     rng = np.random.default_rng(0)
-    truth, clusters = np.array([0.9, 0.5, 0.7, 0.5]), np.array([0, 0, 1, 2, 2, 2, 3])
-    values = {"f": rng.choice([0.0, 0.5, 1.0], size=(4, 7)), "acc": rng.choice([0.0, 1.0], size=(4, 7))}
+    correct, clusters = rng.choice([0.0, 1.0], size=(4, 9)), np.array([0, 0, 3, 1, 2, 2, 2, 3, 1])
+    clusters[[2, 7]], places = 3, np.array([1, 3, 4, 6, 8])
+    values = {"f": rng.choice([0.0, 0.5, 1.0], size=(4, 5)), "acc": correct[:, places]}
     values["f"][1, 2] = np.nan
     choices = uniforms(3, 11, 0)
-    found, again = (
-        over_examples_and_models(values, truth, choices, clusters, (5,), 30),
-        generator("examples and models", 5),
-    )
-    for r in range(30):
-        population = [k for c in again.integers(4, size=4) for k in range(7) if clusters[k] == c]
+    found = over_examples_and_models(values, correct, places, choices, clusters, (5,), 40)
+    again = generator("examples and models", 5)
+    for r in range(40):
+        examples = [k for c in again.integers(4, size=4) for k in range(9) if clusters[k] == c]
         times = again.multinomial(4, [0.25] * 4)
+        truth = [sum(correct[i, k] for k in examples) for i in range(4)]
+        population = sorted(places.tolist().index(k) for k in examples if k in places)
         for name, of in values.items():
-            total, weight = 0.0, 0
-            for i in range(4):
-                for j in range(4):
-                    if truth[i] <= truth[j]:
-                        continue
-                    right = []
-                    for sample in choices:
-                        examples = [population[int(u * len(population))] for u in sample]
-                        means = [np.nanmean([of[k][e] for e in examples] + [np.nan]) if
-                                 not all(np.isnan(of[k][e]) for e in examples) else np.nan for k in (i, j)]  # fmt: skip
-                        right.append(1.0 if means[0] > means[1] else 0.0 if means[0] < means[1] else 0.5)
-                    total += times[i] * times[j] * sum(right) / len(right)
-                    weight += times[i] * times[j]
-            assert found[name][r] == pytest.approx(total / weight if weight else np.nan, nan_ok=True)
+            expected = None
+            if population:
+                samples = [[population[int(u * len(population))] for u in sample] for sample in choices]
+                expected = share_in_order(of, truth, times, samples)
+            assert found[name][r] == pytest.approx(np.nan if expected is None else expected, nan_ok=True)
+
+
+def test_the_p_value_of_a_tiny_case_is_that_of_all_resamples():
+    """Three examples and three models have 27 resamples each, all of one chance."""
+    correct = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    values = {"f": np.array([[0.0, 2.0], [3.0, 1.0], [1.0, 0.0]]), "acc": correct[:, :2]}
+    choices = uniforms(1, 4, 0)
+    less = []
+    for examples, models in product(product(range(3), repeat=3), repeat=2):
+        population = sorted(k for k in examples if k < 2)
+        if not population:
+            continue
+        samples = [[population[int(u * len(population))] for u in sample] for sample in choices]
+        truth, times = correct[:, examples].sum(axis=1), np.bincount(models, minlength=3)
+        both = [share_in_order(of, truth, times, samples) for of in values.values()]
+        if None not in both:
+            less.append(both[0] - both[1])
+    found = over_examples_and_models(values, correct, np.arange(2), choices, np.arange(3), (0,), 3_000)
+    resampled = found["f"] - found["acc"]
+    exact = min(1.0, 2 * min(np.mean(np.array(less) <= 0), np.mean(np.array(less) >= 0)))
+    assert two_sided(resampled) == pytest.approx(exact, abs=0.04)
+    assert np.nanmean(resampled) == pytest.approx(np.mean(less), abs=0.02)
+    assert np.isnan(resampled).mean() == pytest.approx(1 - len(less) / 27**2, abs=0.02)
+    assert 0.05 < exact < 0.9
 
 
 def test_clusters_come_and_go_together():
     """Thirty examples ten times over say as much as thirty."""
     rng, truth = np.random.default_rng(0), np.arange(5.0)
     few = 0.3 * truth[:, None] + rng.normal(size=(5, 30))
+    correct = np.repeat(truth[:, None], 300, axis=1)  # the same order in all resamples
     values, clusters = {"f": np.repeat(few, 10, axis=1)}, np.repeat(np.arange(30), 10)
     choices = uniforms(20, 100, 0)
-    alone = over_examples_and_models({"f": few}, truth, choices, np.arange(30), (0,), 300)["f"]
-    together = over_examples_and_models(values, truth, choices, clusters, (0,), 300)["f"]
-    assert np.nanstd(together) == pytest.approx(np.nanstd(alone), rel=0.15)
+    alone = over_examples_and_models({"f": few}, correct[:, :30], np.arange(30), choices, np.arange(30), (0,), 300)
+    together = over_examples_and_models(values, correct, np.arange(300), choices, clusters, (0,), 300)
+    assert np.nanstd(together["f"]) == pytest.approx(np.nanstd(alone["f"]), rel=0.15)
+
+
+def equally_good(rng, models, examples=500):
+    """Whether models of one true accuracy are right, and the examples that are explained."""
+    return (rng.random((models, examples)) < 0.7).astype(float), rng.choice(examples, 100, replace=False)
+
+
+def of_own_test(factor, correct, places, seed=0, resamples=200):
+    """The p value of a factor against ACC."""
+    values = {"acc": correct[:, places], "f": np.broadcast_to(factor, (len(correct), len(places)))}
+    choices, clusters = uniforms(10, 40, seed), np.arange(correct.shape[1])
+    found = over_examples_and_models(values, correct, places, choices, clusters, (seed,), resamples)
+    return two_sided(found["f"] - found["acc"])
+
+
+@pytest.mark.parametrize("models", [4, 6])
+def test_the_order_that_chance_gave_to_equal_models_is_no_skill(models):
+    """With the truth held fixed, p is as small as resamples allow."""
+    correct, places = equally_good(np.random.default_rng(models), models)
+    assert of_own_test(correct.mean(axis=1)[:, None], correct, places) > 0.1
+
+
+def test_equal_models_give_few_false_alarms():
+    """A factor that has every pair of them in one order, by chance."""
+    alarms = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        correct, places = equally_good(rng, 4)
+        alarms += of_own_test(rng.normal(size=(4, 1)), correct, places, seed, resamples=100) < 0.05
+    assert alarms <= 2  # one of twenty
 
 
 def made(rng, models, examples, bias=1.0):
-    """ACC and a factor that see the truth through noise of examples and, if there is a bias, of models."""
+    """What 1,000 answers are worth; ACC and a factor that see it through noise of examples and, by a bias, models."""
     truth = rng.normal(size=models)
-    return truth, {
+    return truth[:, None] + 2 * rng.normal(size=(models, 1_000)), {
         name: truth[:, None] + bias * rng.normal(size=(models, 1)) + 2 * rng.normal(size=(models, examples))
         for name in ("acc", "f")
     }
@@ -109,7 +174,8 @@ def test_a_factor_that_is_plainly_better_is_found():
     truth = rng.normal(size=10)
     acc, f, g, h = (scale * truth[:, None] + rng.normal(size=(10, 100)) for scale in (0.3, 9, -9, 0.3))
     values = {"acc": acc, "f": f, "g": g, "h": h}
-    found = ranked(values, ("f", "g", "h"), truth, np.arange(100), 10, 100, resamples=400)
+    correct = truth[:, None] + rng.normal(size=(10, 1_000))
+    found = ranked(values, ("f", "g", "h"), correct, np.arange(100), np.arange(1_000), 10, 100, resamples=400)
     better, worse, nothing = (found.tests[name] for name in "fgh")
     assert better.is_better
     assert better.is_better_by_samples
@@ -125,9 +191,9 @@ def test_a_factor_that_is_plainly_better_is_found():
 
 def test_few_shot_accuracies_and_their_differences_are_those_of_the_protocol():
     rng = np.random.default_rng(2)
-    truth, values = made(rng, 5, 40)
-    found = ranked(values, ("f",), truth, np.arange(40), 10, 60, resamples=50)
-    samples, pairs = drawn(uniforms(10, 60, 0), 40), ordered_pairs(truth)
+    correct, values = made(rng, 5, 40)
+    found = ranked(values, ("f",), correct, np.arange(40), np.arange(1_000), 10, 60, resamples=50)
+    samples, pairs = drawn(uniforms(10, 60, 0), 40), ordered_pairs(correct.mean(axis=1))
     expected = {name: successes(sample_means(of, samples), pairs).mean() for name, of in values.items()}
     assert {name: found.few_shot[name].value for name in values} == {k: pytest.approx(x) for k, x in expected.items()}
     assert found.tests["f"].own.value == pytest.approx(expected["f"] - expected["acc"])
@@ -136,9 +202,9 @@ def test_few_shot_accuracies_and_their_differences_are_those_of_the_protocol():
 
 @pytest.mark.parametrize(("models", "equal", "is_tested"), [(3, 1, False), (4, 1, True), (4, 2, False), (5, 2, True)])
 def test_too_few_models_have_no_p_value_of_our_own_test(models, equal, is_tested):
-    truth, values = made(np.random.default_rng(3), models, 40)
-    truth[:equal] = truth[0]
-    test = ranked(values, ("f",), truth, np.arange(40), 10, 60, resamples=50).tests["f"]
+    correct, values = made(np.random.default_rng(3), models, 40)
+    correct[:equal] = correct[0]
+    test = ranked(values, ("f",), correct, np.arange(40), np.arange(1_000), 10, 60, resamples=50).tests["f"]
     assert (test.p is not None, test.p_holm is not None) == (is_tested, is_tested)
     assert test.own.ci95 is not None
     if not is_tested:
@@ -151,8 +217,8 @@ def test_false_alarms_are_no_more_than_promised(bias):
     """A factor as good as ACC: Heedful's test finds a difference in at most one of twenty; the paper's in many more."""
     own, by_samples = [], []
     for k in range(200):
-        truth, values = made(np.random.default_rng([k, int(bias)]), 6, 100, bias=bias)
-        found = ranked(values, ("f",), truth, np.arange(100), 10, 100, seed=k, resamples=300)
+        correct, values = made(np.random.default_rng([k, int(bias)]), 6, 100, bias=bias)
+        found = ranked(values, ("f",), correct, np.arange(100), np.arange(1_000), 10, 100, seed=k, resamples=300)
         own.append(found.tests["f"].p < 0.05)
         by_samples.append(found.tests["f"].p_samples < 0.05)
     assert np.mean(own) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 200)

@@ -7,7 +7,8 @@ import numpy as np
 from heedful.interventions.masks import antithetic_orders, prefixes
 from heedful.metrics.attributions.methods.method import Rounds, demand
 
-NAME, VERSION = "permutation", 1
+NAME, VERSION = "permutation", 2
+FEWEST = 20  # pairs of orders that an error needs
 
 
 def explain(
@@ -39,13 +40,22 @@ def mean_contributions(
         full: f of all features.
         nothing: f of none.
 
+    A pair is one draw, since its orders depend on each other. The variance that few draws show is right on average, but
+    often far too small, as where a feature happens to add the same in all of them: what phi was off by, divided by the
+    root of that variance, had a root mean square of 1.2 to 2.7 with 10 pairs, and of 3 or more with 4, in simulations
+    of 15 games of 6 to 10 features. The error is therefore multiplied by the standard deviation of Student's
+    distribution, which makes it 1.01 to 1.15 with 20 pairs, and is not known with fewer.
+
     Returns:
-        phi, and the standard error of the mean over pairs, float64 [n] each; the error of a single pair is nan.
+        phi, the mean over pairs, and its standard error, float64 [n] each; the error is nan for fewer than
+        :data:`FEWEST` pairs.
     """
     paths = np.pad(values, ((0, 0), (1, 1)), constant_values=((0.0, 0.0), (nothing, full)))
     added = np.empty(orders.shape)
     np.put_along_axis(added, orders, np.diff(paths, axis=1), axis=1)
     of_pairs = (added[::2] + added[1::2]) / 2
     pairs, n = of_pairs.shape
-    error = of_pairs.std(axis=0, ddof=1) / np.sqrt(pairs) if pairs > 1 else np.full(n, np.nan)
-    return of_pairs.mean(axis=0), error
+    if pairs < FEWEST:
+        return of_pairs.mean(axis=0), np.full(n, np.nan)
+    of_student = np.sqrt((pairs - 1) / (pairs - 3))  # the standard deviation with pairs - 1 degrees of freedom
+    return of_pairs.mean(axis=0), of_student * of_pairs.std(axis=0, ddof=1) / np.sqrt(pairs)

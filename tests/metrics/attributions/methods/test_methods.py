@@ -19,6 +19,7 @@ from heedful.records import HeedfulError
 from word_games import ends, planted_game, play, smooth_game, table_game
 
 SUMS, DRAWS = ("shap", "permutation", "owen"), ("lime", "shap", "permutation")
+FACTOR = {"lime": 1, "shap": 1, "permutation": 5}  # of the budget, where an error is to be known
 BLAS = {"linalg", "dot", "matmul", "vdot", "inner", "tensordot"}
 
 
@@ -100,17 +101,18 @@ def scatter(method, game, segments, budget, times=150):
 
 
 @pytest.mark.parametrize("method", DRAWS)
-@pytest.mark.parametrize(("segments", "budget"), [((5, 4), 60), ((8, 8), 128), ((15, 15), 256)])
+@pytest.mark.parametrize(("segments", "budget"), [((5, 4), 64), ((8, 8), 128), ((15, 15), 256)])
 def test_the_error_is_how_far_phi_scatters(method, segments, budget):
     """Never understated by more than a tenth; overstated, where a budget is small for its words, by less than half."""
-    true, reported = scatter(method, smooth_game(sum(segments), 1), list(segments), budget)
+    true, reported = scatter(method, smooth_game(sum(segments), 1), list(segments), FACTOR[method] * budget)
     assert 0.9 < reported / true < 1.5
 
 
 @pytest.mark.parametrize("method", DRAWS)
 def test_the_error_falls_as_the_budget_grows(method):
     """By half for four times the masks, and more where coalitions become complete."""
-    few, more, many = (scatter(method, smooth_game(14, 2), [7, 7], budget, 10)[1] for budget in (128, 512, 2048))
+    budgets = (FACTOR[method] * budget for budget in (128, 512, 2048))
+    few, more, many = (scatter(method, smooth_game(14, 2), [7, 7], budget, 10)[1] for budget in budgets)
     assert few > 1.7 * more > 1.7**2 * many
 
 
