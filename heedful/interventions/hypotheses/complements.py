@@ -49,7 +49,9 @@ FRONT = re.compile(rf"(?:{'|'.join(OF_ALL)})\b", re.IGNORECASE)  # the longest c
 HAS_NO = re.compile(rf"(?:{SUBJECT.pattern}|there) {AUXILIARY} $", re.IGNORECASE)
 HAS_SEVERAL = re.compile(rf"(?:{SUBJECT.pattern}) (?:(?!an? )\w+ ){{1,4}}(?<! at )$", re.IGNORECASE)
 EACH = re.compile(rf"(?:{SUBJECT.pattern}|(?:the \w+|_+)(?:['’]s?)?(?: \w+){{0,3}}) {AUXILIARY} $", re.IGNORECASE)
-THINGS = re.compile(r"\s+(?:\w+ )?\w+(?<!ie)(?<![sxz]e)(?<![cs]he)(?<![siu])(s)\b", re.IGNORECASE)
+THINGS = re.compile(  # "loud bells": the s of what is "bell" in the singular
+    r"\s+(?!more|less|fewer|such)(?:\w+ )?\w+(?<!ie)(?<![sxz]e)(?<![cs]he)(?<![siu])(s)\b", re.IGNORECASE
+)
 EVENTS: dict[str, list[str]] = WORDS["events"]
 HAPPENED = re.compile(  # @ is a date
     rf"(?:(?:the (?:(?!(?:{'|'.join(WORDS['of_others'])})\b)\w+ ){{0,2}})?_+|it|he|she) (?:{AUXILIARY} )?"
@@ -86,8 +88,8 @@ def complementary_quantifiers(claim: Claim) -> list[Edits]:
     It stands in front of the sentence, behind the verb of the subject, or says how many things the subject has. "Many"
     and "several" have no complement.
     """
-    spans = (*claim.found.quantifiers, *claim.found.negations)
-    if len(spans) != 1 or not claim.free(*spans[0][:2]):
+    spans = [span for span in (*claim.found.quantifiers, *claim.found.negations) if claim.free(span.start, span.end)]
+    if len(spans) != 1:
         return []
     start, end, word = spans[0]
     text = claim.masked
@@ -166,7 +168,7 @@ def dates_of_the_row(claim: Claim) -> list[Edits]:
         new = _date_of(content, date)
         if new is None or not claim.free(date.start, date.end):
             return []
-        if new != old.lower():
+        if new.lower() != re.sub("['’]", "", old.lower()).replace("autumn", "fall"):
             edits.append(Edit(date.start, date.end, old, new.capitalize() if old[0].isupper() else new, "dates"))
     return [tuple(edits)] if edits else []
 
