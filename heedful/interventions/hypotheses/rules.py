@@ -63,7 +63,7 @@ def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
 def unnegated(claim: Claim) -> list[Edits]:
     """Take the only negation away, where there is one that can be."""
     text = claim.text
-    if len(claim.found.negations) != 1 or re.search(r"\b(?:any\w*|yet|ever|longer)\b", text):
+    if len(claim.found.negations) != 1 or re.search(r"\b(?:any\w*|yet|ever|longer|single|one)\b", text):
         return []
     changes: list[Edits] = []
     for m in (*NOT.finditer(text), *HAS_NO.finditer(text)):

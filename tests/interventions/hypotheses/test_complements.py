@@ -87,6 +87,7 @@ def test_a_plain_clause_becomes_what_it_denies(text, kind, made):
         "The tower is not tall but Spanish.",
         "Its bells were not made in Spain.",
         "The tower never has any visitors.",  # "has any visitors"
+        "The tower never lost a single bell.",  # nor one
         "The tower was not built until 1950.",
         "The tower is no longer closed.",
         "The tower is not only a church.",
