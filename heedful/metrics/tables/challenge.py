@@ -18,6 +18,7 @@ from heedful.interventions import DIRECTIONS
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.statistics.bootstrap import Formula, Key, difference, ratio
+from heedful.metrics.statistics.clusters import few_of
 from heedful.metrics.tables.by_table import by_table, tables_of
 from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown, generator
 from heedful.records.rows import BASE, of_split, same, select, strings, where
@@ -239,7 +240,9 @@ def by_way(
     name = of._replace(statistic=f"{of.statistic}/{BOTH_WAYS}")
     both = [np.asarray(column, dtype=np.float64) * (labels == label) for label in FROM.values() for column in columns]
     reason = next((why for label, why in reasons.items() if label not in labels), "")
-    found[name] = by_table(both, table.tolist(), (seed, str(name)), len(pairs), reason, _mean_of_ways(formula))
+    mean = by_table(both, table.tolist(), (seed, str(name)), len(pairs), reason, _mean_of_ways(formula))
+    few = few_of(min(len(set(table[labels == label])) for label in reasons))  # of either way are too few for both
+    found[name] = mean if mean.value is None else replace(mean, flags=tuple(dict.fromkeys((*few, *mean.flags))))
     return found
 
 

@@ -177,6 +177,9 @@ def test_the_interval_of_both_ways_resamples_the_tables_of_both(rows_of):
     low, high = found["flipped/both_ways"].ci95
     assert found["flipped/both_ways"].value == pytest.approx(0.5)
     assert (high - low) / 2 == pytest.approx(1.96 * 0.5 / math.sqrt(100), rel=0.15)  # one coin a table
+    assert found["flipped/both_ways"].flags == ()
+    few = {uid: case for uid, case in of_uid.items() if case.gold == E or int(uid[1:]) < 40}  # of 10 tables
+    assert [compute(rows_of, few)[name].flags for name in ("flipped", "flipped/both_ways")] == [(), ("few_clusters",)]
 
 
 def test_without_any_pair_every_number_is_undefined(rows_of):
