@@ -150,11 +150,11 @@ def test_predictions_without_probabilities_are_enough(rows_of):
 
 @cache
 def run(original: float, challenge: float, tables: int = 32, each: int = 16, seed: int = 0) -> dict[str, Case]:
-    """Examples whose originals are right with one chance, and whose flipped ones with another; a chance is kept."""
+    """Examples whose originals are right with one chance, and whose changed ones with another; a chance is kept."""
     found = {}
     for i, (a, b) in enumerate(np.random.default_rng(seed).random((tables * each, 2))):
-        y2 = C if b < challenge else E
-        found[f"u{i}"] = Case(f"T{i // each}", E, E if a < original else C, {("values", "v"): (C, y2)})
+        y2 = E if b < challenge else C
+        found[f"u{i}"] = Case(f"T{i // each}", E, E if a < original else C, {("values", "v"): (E, y2)})
     return found
 
 
@@ -176,15 +176,15 @@ def run(original: float, challenge: float, tables: int = 32, each: int = 16, see
     ],
 )
 def test_the_outcome_is_read_off_the_intervals(rows_of, after, number):
-    found = outcome_of(compute(rows_of, run(0.8, 0.4), run(*after)))
+    found = outcome_of(compute(rows_of, run(0.8, 0.4), run(*after), "preserved"))
     assert found.number == number
     assert str(found).startswith(f"{'undecided' if number is None else number} (the original test changes by ")
 
 
 def test_few_examples_leave_it_undecided_and_so_does_a_challenge_without_a_gap(rows_of):
-    few = compute(rows_of, run(0.8, 0.4, 10, 3), run(0.8, 0.6, 10, 3, seed=1))
+    few = compute(rows_of, run(0.8, 0.4, 10, 3), run(0.8, 0.6, 10, 3, seed=1), "preserved")
     assert outcome_of(few).number is None
-    level = compute(rows_of, run(0.8, 0.8), run(0.8, 0.9))
+    level = compute(rows_of, run(0.8, 0.8), run(0.8, 0.9), "preserved")
     outcome = outcome_of(level)
     assert outcome.number is None
     assert "there may have been no gap to close" in outcome.reason
@@ -230,7 +230,7 @@ def test_whoever_learns_to_answer_one_label_gains_nothing_in_the_mean_of_both_wa
 
 
 def test_one_table_decides_nothing_and_without_any_pair_the_reason_is_given(rows_of):
-    one = compute(rows_of, run(0.8, 0.4, 1, 50), run(0.5, 0.4, 1, 50))
+    one = compute(rows_of, run(0.8, 0.4, 1, 50), run(0.5, 0.4, 1, 50), "preserved")
     outcome = outcome_of(one)
     assert (outcome.number, outcome.reason) == (None, "the interval of the original test over few tables has no width")
     assert str(outcome_of(compute(rows_of, {}, {}))) == "undecided (no example was predicted)"
