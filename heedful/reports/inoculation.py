@@ -14,18 +14,21 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from rich.console import Console
 
 from heedful.metrics.metric import Numbers
-from heedful.metrics.tables.challenge import KINDS, TITLE, challenge_pairs, perturbations
+from heedful.metrics.tables.challenge import BOTH_WAYS, FLIPPED, FROM, KINDS, TITLE, challenge_pairs, perturbations
 from heedful.metrics.tables.counterfactual_tables import set_changes, set_data
 from heedful.metrics.tables.inoculation import INOCULATION, inoculation, inoculation_outcome
 from heedful.records import Context, HeedfulError, Measurement, MetricName, printable, run_command
 from heedful.records.rows import contents, difference, of_split
 from heedful.records.storage.results import RESULTS, read_evaluation, read_results
+from heedful.reports.terminal.cells import Cells, print_cells
 
 ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
 TIMES = ("before", "after", "change")
-ROWS = {"original": "original", "not_neutral": "  not neutral", "challenge": "challenge"}  # as they are printed
+PARTS = {"original": "original test", "paired": "paired originals", "challenge": "challenge", "gap": "gap"}
+WAYS = {f"/{way}": way.replace("_", " ") for way in FROM} | {f"/{BOTH_WAYS}": "mean of both"}  # of what flips
 Families = dict[str, tuple[str, ...]]  # kinds of changes to their interventions
 
 
@@ -153,9 +156,24 @@ def _in_common(evaluation: str, before: Path, after: Path) -> tuple[pa.Table, pa
 
 def _points(m: Measurement, sign: str = "") -> str:
     if m.value is None:
-        return f"undefined: {m.reason}"
+        return "undefined"
+    text = f"{100 * m.value:{sign}.1f}"
+    if m.ci95 is None:
+        return text
     low, high = (100 * x for x in m.ci95)
-    return f"{100 * m.value:{sign}.1f} [{low:{sign}.1f}, {high:{sign}.1f}]"
+    return f"{text} [{low:{sign}.1f}, {high:{sign}.1f}]"
+
+
+def _cells(test: Test, found: Numbers) -> Cells:
+    """The table of a challenge test: each part before, after, and its change; of what flips each way as well."""
+    rows = []
+    for part, label in PARTS.items():
+        ways = WAYS if (part, test.kind) == ("challenge", FLIPPED) else {}
+        for way, name in {"": label, **ways}.items():
+            measured = [found[MetricName(INOCULATION, str(test), part, f"{time}{way}")] for time in TIMES]
+            cells = [_points(m, sign) for m, sign in zip(measured, ("", "", "+"), strict=True)]
+            rows.append([name, str(measured[0].n), *cells])
+    return Cells(f"challenge: {test}", ["%", "n", *TIMES], rows)
 
 
 def _chosen_by(folder: Path) -> str:
@@ -172,14 +190,9 @@ def print_comparison(before: Path, after: Path) -> None:
     if said := _chosen_by(after):
         print(said)
     for test, found in compare(before, after).items():
-        print(f"\n  challenge: {test}")
-        print(f"  {'':13} {TIMES[0]:>18} {TIMES[1]:>18} {TIMES[2]:>20}")
-        for row, label in ROWS.items():
-            measured = [found[MetricName(INOCULATION, str(test), row, time)] for time in TIMES]
-            cells = [_points(m, sign) for m, sign in zip(measured, ("", "", "+"), strict=True)]
-            print(f"  {label:13} {cells[0]:>18} {cells[1]:>18} {cells[2]:>20}")
+        print_cells(_cells(test, found), Console(), between=1)
         outcome = inoculation_outcome(found, str(test))
-        print(fill(f"outcome {outcome}", 80, initial_indent="  ", subsequent_indent="    "))
+        print(fill(f"outcome {outcome}", 80, subsequent_indent="  "))
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -155,7 +155,7 @@ def test_a_change_of_each_kind_was_made():
     made = {(kind, way) for kind in RULED for way, n in counts[f"challenge/{kind}"].items() if n}
     assert {kind for kind, _ in made} == set(RULED)
     assert {kind for kind, way in made if way == "flipped"} == set(RULED)
-    assert {kind for kind, way in made if way == "flipped_from_contradiction"} == {"dates"}
+    assert {kind for kind, way in made if way == "flipped_from_contradiction"} == {"dates", "quantifiers"}
 
 
 def test_a_constant_answer_is_right_where_all_flips_end_in_it_and_a_flag_says_so():
@@ -167,8 +167,11 @@ def test_a_constant_answer_is_right_where_all_flips_end_in_it_and_a_flag_says_so
     assert flipped.value == pytest.approx(ways[0].n / flipped.n)
     for kind in RULED:
         m = found(engine, f"hypotheses/kind={kind}/flipped")
-        both = kind == "dates"
+        both = kind in ("dates", "quantifiers")
         assert (m.value == 1, "one_sided" in m.flags) == (not both, not both)
+        mean = found(engine, f"hypotheses/kind={kind}/flipped/both_ways")
+        assert mean.value == (0.5 if both else None)
+    assert found(engine, "hypotheses/flipped/both_ways").value == 0.5
     assert "one_sided" not in flipped.flags
     counts = engine.results["counts"]["challenge/hypotheses"]
     assert [counts[f"flipped_from_{label}"] for label in (E, C)] == [m.n for m in ways]
@@ -301,7 +304,7 @@ def test_names_need_spacy_and_without_it_that_is_said_and_counted(caplog):
     assert len(said) == 1
     assert "pip install 'spacy" in said[0]
     assert engine.results["counts"]["challenge/left_out"] == ["entities"]
-    assert engine.results["counts"]["challenge/analyser"] == "rules-2"
+    assert engine.results["counts"]["challenge/analyser"] == "rules-3"
     assert not any("entities" in name for name in engine.measurements)
     with pytest.raises(HeedfulError, match=r"^kinds entities: Entities .* need spaCy .*pip install 'spacy"):
         Challenge(["title", "entities"])
@@ -377,7 +380,7 @@ def test_real_hypotheses(shared_data, partial):
     assert (m["titles/original"].value, m["titles/preserved"].value) == (1, 1)
     assert min(m[f"hypotheses/{way}"].n for way in ("original", "preserved", "flipped")) > 50
     assert m["titles/preserved"].n > 100
-    assert engine.results["counts"]["challenge/analyser"] == "rules-2"
+    assert engine.results["counts"]["challenge/analyser"] == "rules-3"
     for example in engine.seen:
         assert list(example.parts) == ([partial] if partial else ["premise", "hypothesis"])
     for row in changed(engine):

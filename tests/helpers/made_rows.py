@@ -33,9 +33,10 @@ def make(
     for change in changed:
         gold, y = base[change["uid"]]
         entries.append({"intervention": "swap", "part": "premise", "draw": 0, "gold": gold, "y": y, **change})
+    drawn = iter(rng.dirichlet(np.ones(labels), len(base) + 2 * len(changed)).astype(np.float32))
     for entry in entries:
-        p = rng.dirichlet(np.ones(labels)).astype(np.float32)
-        p2 = None if entry["intervention"] == r.BASE else rng.dirichlet(np.ones(labels)).astype(np.float32)
+        p = next(drawn)
+        p2 = None if entry["intervention"] == r.BASE else next(drawn)
         defaults = {
             "variant": "",
             "partner": "",

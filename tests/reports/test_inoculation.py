@@ -88,13 +88,23 @@ def test_two_runs_are_compared_and_the_comparison_is_printed(tmp_path, rows_of, 
     (numbers,) = compare(before, after).values()
     found = {name[2:4]: m.value for name, m in numbers.items()}
     assert [found["original", time] for time in ("before", "after", "change")] == [1, 1, 0]
-    assert [found["not_neutral", time] for time in ("before", "after", "change")] == [1, 1, 0]
+    assert [found["paired", time] for time in ("before", "after", "change")] == [1, 1, 0]
     assert [found["challenge", time] for time in ("before", "after", "change")] == [0, 1, 1]
     main([str(before), str(after)])
     text = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert "challenge: challenge, perturb, label flipped".split() in text
-    assert "not neutral 100.0 [100.0, 100.0] 100.0 [100.0, 100.0] +0.0 [+0.0, +0.0]".split() in text
-    assert "challenge 0.0 [0.0, 0.0] 100.0 [100.0, 100.0] +100.0 [+100.0, +100.0]".split() in text
+    assert "paired originals 3 100.0 [100.0, 100.0] 100.0 [100.0, 100.0]".split() in text
+    assert "challenge 3 0.0 [0.0, 0.0] 100.0 [100.0, 100.0]".split() in text
+    assert "challenge +100.0 [+100.0, +100.0]".split() in text  # what does not fit in 80 columns stands below
+    assert "gap -100.0 [-100.0, -100.0]".split() in text
+
+
+def test_each_way_of_what_flips_is_printed_and_one_that_is_missing_is_undefined(tmp_path, rows_of, capsys):
+    main([str(written(tmp_path / str(right), rows_of, right)) for right in (False, True)])
+    text = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert "from entailment 3 0.0 [0.0, 0.0] 100.0 [100.0, 100.0]".split() in text
+    assert "from contradiction 0 undefined undefined".split() in text
+    assert "mean of both 3 undefined undefined".split() in text
 
 
 def test_a_run_without_challenge_examples_is_refused(tmp_path, rows_of):

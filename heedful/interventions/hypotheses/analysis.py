@@ -149,7 +149,7 @@ class RuleAnalyser:
         (Number(start=23, end=25, value=Decimal('30'), governor='over', governor_start=18),)
     """
 
-    name: str = "rules-2"
+    name: str = "rules-3"
     knows_entities: bool = False
 
     def analyse(self, text: str) -> Analysis:

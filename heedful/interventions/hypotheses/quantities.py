@@ -129,7 +129,7 @@ def _moved_date(claim: Claim, date: Date, rng: np.random.Generator) -> str | Non
         return None
     step = int(rng.integers(1, 16)) * (10 if date.unit == "decade" else 1)
     new = date.value + (step if MONOTONICITY[date.governor][claim.label] == INCREASE else -step)
-    return _as_date(new, date) if new <= LATEST else None
+    return as_date(new, date) if new <= LATEST else None
 
 
 def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.random.Generator) -> str | None:
@@ -143,11 +143,11 @@ def _other_date(claim: Claim, date: Date, content: str, flip: bool, rng: np.rand
             return None
         return new.capitalize() if old[0].isupper() else new
     if date.unit == "month":
-        tabled = _months(content)
-        others = sorted(set(range(12)) - tabled - _months(claim.text))
+        tabled = months(content)
+        others = sorted(set(range(12)) - tabled - months(claim.text))
         return MONTHS[others[int(rng.integers(len(others)))]] if tabled and others else None
     years = _other_years(claim, date, content)
-    return _as_date(years[int(rng.integers(len(years)))], date) if years else None
+    return as_date(years[int(rng.integers(len(years)))], date) if years else None
 
 
 def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
@@ -169,7 +169,8 @@ def _other_years(claim: Claim, date: Date, content: str) -> list[int]:
     ]
 
 
-def _as_date(value: int, date: Date) -> str | None:
+def as_date(value: int, date: Date) -> str | None:
+    """A year or decade as it is written; None for one of the first thousand years."""
     if value <= 1000:
         return None
     return f"{value}s" if date.unit == "decade" else str(value)
@@ -230,6 +231,6 @@ def _percent(text: str, end: int) -> bool:
     return bool(re.match(r"\s?(?:%|percent|per cent)", text[end:]))
 
 
-def _months(text: str) -> set[int]:
+def months(text: str) -> set[int]:
     """The months that a text names, written out or by three letters."""
     return {k for k, month in enumerate(MONTHS) if re.search(rf"\b{month[:3]}(?:{month[3:]})?\b", text)}

@@ -23,8 +23,10 @@ QUANTIFIED = re.compile(
     r"^an? |\b(?:all|every|each|most|many|both|at least|more than|less than|over|under|one)\b", re.I
 )
 NEGATED = re.compile(r"\b(is|was|are|were|has|have|had|does|do|did)( not\b|n['’]t\b)", re.IGNORECASE)
-NEVER = re.compile(r"\b(?:is|was|are|were|has|have|had)( not| never|n['’]t)(?= \w)", re.IGNORECASE)
-UNLIKE = re.compile(r" (?:only|all|every|many|just|until|more|less|yet|ever|both|always|a lot|most)\b", re.IGNORECASE)
+NOT = re.compile(r"\b(?:is|was|are|were|has|have|had)( not|n['’]t)(?= \w)|( never)(?= \w)", re.IGNORECASE)
+UNLIKE = re.compile(
+    r" (?:only|all|every|many|just|until|more|less|yet|ever|both|always|a lot|most|very|too|so|again)\b", re.IGNORECASE
+)
 HAS_NO = re.compile(r"\b(?:has|have|had|is|are|was|were) (no )(?!longer|one\b|other|more|less|fewer|such|place)\w+s\b")
 WORDS = word_lists(__file__)
 WEAKER: dict[str, str] = WORDS["weaker"]
@@ -55,11 +57,19 @@ def negation(claim: Claim, flip: bool, rng: np.random.Generator) -> list[Edits]:
     verb = claim.verb
     if not negations and verb and not VAGUE.search(text) and not QUANTIFIED.search(text[: verb.start]):
         changes.append((Edit(verb.start, verb.end, text[verb.start : verb.end], verb.negated, "negation"),))
-    if len(negations) == 1:
-        for m in (*NEVER.finditer(text), *HAS_NO.finditer(text)):
-            sure = not UNLIKE.match(text[m.end(1) :]) and not re.search(r"\b(?:any|yet|ever|longer|anymore)\b", text)
-            if sure and claim.free(*m.span(1)):
-                changes.append((Edit(*m.span(1), m[1], "", "negation"),))
+    return [*changes, *unnegated(claim)]
+
+
+def unnegated(claim: Claim) -> list[Edits]:
+    """Take the only negation away, where there is one that can be."""
+    text = claim.text
+    if len(claim.found.negations) != 1 or re.search(r"\b(?:any\w*|yet|ever|longer|single|one)\b", text):
+        return []
+    changes: list[Edits] = []
+    for m in (*NOT.finditer(text), *HAS_NO.finditer(text)):
+        start, end = m.span(m.lastindex or 0)
+        if not UNLIKE.match(text[end:]) and claim.free(start, end):
+            changes.append((Edit(start, end, text[start:end], "", "negation"),))
     return changes
 
 

@@ -17,7 +17,8 @@ from numpy.typing import ArrayLike
 from heedful.interventions import DIRECTIONS
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics.metric import Metric, Numbers
-from heedful.metrics.statistics.bootstrap import Key, difference, ratio
+from heedful.metrics.statistics.bootstrap import Formula, Key, difference, ratio
+from heedful.metrics.statistics.clusters import few_of
 from heedful.metrics.tables.by_table import by_table, tables_of
 from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown, generator
 from heedful.records.rows import BASE, of_split, same, select, strings, where
@@ -28,6 +29,7 @@ HYPOTHESES, TITLES, TITLE = "hypotheses", "titles", "title"
 NEUTRAL = LABELS[1]
 FLIPPED = KINDS[1]
 FROM = {f"from_{label}": label for label in LABELS if label != NEUTRAL}  # statistics of what flips, by original label
+BOTH_WAYS = "both_ways"  # the unweighted mean of these
 ONE_SIDED = "one_sided"  # all flips end in one label
 SUBSAMPLES = 100
 HALF_ERROR = "std_is_half_a_standard_error"
@@ -173,8 +175,9 @@ def challenge(
         over samples of 80 %, but of no slice; ``<preserved or flipped>/every``, the mean over originals of their
         accuracy on all of their changed examples; ``<...>/drop``, accuracy on the originals of this kind less that on
         the changed ones; ``flipped/from_entailment`` and ``flipped/from_contradiction``, that on the changed examples
-        of originals with this label. A flag is for flips that all end in one label, so that whoever always answers it
-        is right. Intervals resample tables.
+        of originals with this label, and ``flipped/both_ways``, their unweighted mean: whoever always answers the same
+        has no more than a half there. It is undefined where one of them is. A flag is for flips that all end in one
+        label, so that whoever always answers it is right. Intervals resample tables.
 
     Raises:
         HeedfulError: As :func:`challenge_pairs`.
@@ -184,39 +187,73 @@ def challenge(
     one_sided = len({pair.label for pair in pairs[FLIPPED]}) == 1
 
     def measure(
-        statistic: str,
-        values: Sequence[float],
-        chosen: Sequence[Pair],
-        reason: str,
-        minus: Sequence[float] | None = None,
+        statistic: str, columns: Sequence[ArrayLike], chosen: Sequence[Pair], reason: str, formula: Formula = ratio
     ) -> None:
         name = of._replace(statistic=statistic)
-        one = np.ones(len(chosen))
         table = [pair.table for pair in chosen]
-        columns: list[ArrayLike] = [values, one] if minus is None else [values, one, minus, one]
-        formula = ratio if minus is None else difference
         found[name] = by_table(columns, table, (seed, str(name)), len(chosen), reason, formula)
         if one_sided and statistic in (FLIPPED, f"{FLIPPED}/every"):
             found[name] = replace(found[name], flags=(*found[name].flags, ONE_SIDED))
         if statistic in (ORIGINAL, *KINDS) and not of.slice:
-            hits = np.array(values, dtype=np.float64)
+            hits = np.array(columns[0], dtype=np.float64)
             found[name._replace(statistic=f"{statistic}/subsamples")] = subsampled(hits, (seed, str(name)), reason)
 
     originals = {pair.uid: pair for kind in KINDS for pair in pairs[kind]}
     chosen = [originals[uid] for uid in sorted(originals)]
-    measure(ORIGINAL, [p.original for p in chosen], chosen, "no example has a challenge example")
+    right = [p.original for p in chosen]
+    measure(ORIGINAL, [right, np.ones(len(chosen))], chosen, "no example has a challenge example")
     for kind in kinds:
         chosen = pairs[kind]
         reason = f"no example was changed with its label {kind}"
+        one = np.ones(len(chosen))
+        right = [p.original for p in chosen]
         scored = [p.changed[p.scored] for p in chosen]
-        measure(kind, scored, chosen, reason)
-        measure(f"{kind}/every", [float(np.mean(p.changed)) for p in chosen], chosen, reason)
-        measure(f"{kind}/drop", [p.original for p in chosen], chosen, reason, scored)
-    for statistic, label in FROM.items() if FLIPPED in kinds else ():
-        chosen = [pair for pair in pairs[FLIPPED] if pair.label == label]
-        scored = [p.changed[p.scored] for p in chosen]
-        measure(f"{FLIPPED}/{statistic}", scored, chosen, f"no example was changed from {label} to the other label")
+        measure(kind, [scored, one], chosen, reason)
+        measure(f"{kind}/every", [[float(np.mean(p.changed)) for p in chosen], one], chosen, reason)
+        measure(f"{kind}/drop", [right, one, scored, one], chosen, reason, difference)
+        if kind == FLIPPED:
+            found |= by_way(of._replace(statistic=kind), [scored, one], chosen, seed)
     return found
+
+
+def by_way(
+    of: MetricName, columns: Sequence[ArrayLike], pairs: Sequence[Pair], seed: int, formula: Formula = ratio
+) -> Numbers:
+    """A number of what flips from each label, and the unweighted mean of both ways.
+
+    Args:
+        of: The name of the number of all; ``/<way>`` is put behind its statistic.
+        columns: Each float64 [pairs], what is summed.
+        pairs: The pairs.
+        seed: Keys the bootstrap.
+        formula: From sums [..., columns] to the number.
+    """
+    found: Numbers = {}
+    labels = np.array([pair.label for pair in pairs], dtype=str)
+    table = np.array([pair.table for pair in pairs], dtype=str)
+    reasons = {label: f"no example was changed from {label} to the other label" for label in FROM.values()}
+    for way, label in FROM.items():
+        name = of._replace(statistic=f"{of.statistic}/{way}")
+        here = labels == label
+        own = [np.asarray(column, dtype=np.float64)[here] for column in columns]
+        found[name] = by_table(own, table[here].tolist(), (seed, str(name)), len(own[0]), reasons[label], formula)
+    name = of._replace(statistic=f"{of.statistic}/{BOTH_WAYS}")
+    both = [np.asarray(column, dtype=np.float64) * (labels == label) for label in FROM.values() for column in columns]
+    reason = next((why for label, why in reasons.items() if label not in labels), "")
+    mean = by_table(both, table.tolist(), (seed, str(name)), len(pairs), reason, _mean_of_ways(formula))
+    few = few_of(min(len(set(table[labels == label])) for label in reasons))  # of either way are too few for both
+    found[name] = mean if mean.value is None else replace(mean, flags=tuple(dict.fromkeys((*few, *mean.flags))))
+    return found
+
+
+def _mean_of_ways(formula: Formula) -> Formula:
+    """The mean of what a formula gives of the first half of the columns, and of the second."""
+
+    def mean(sums: np.ndarray) -> np.ndarray:
+        half = sums.shape[-1] // 2
+        return (formula(sums[..., :half]) + formula(sums[..., half:])) / 2
+
+    return mean
 
 
 def challenge_lines(
@@ -224,7 +261,7 @@ def challenge_lines(
 ) -> list[Line]:
     """Accuracy on originals, where labels are preserved, and where they flip; below each that of kinds and of splits.
 
-    Where labels flip both ways, each way stands below.
+    Where labels flip, each way stands below, and their mean, also where no example flips that way.
 
     Args:
         numbers: Those of :func:`challenge`, and others.
@@ -238,20 +275,19 @@ def challenge_lines(
         total = of._replace(statistic=statistic)
         lines.append(Line(str(total), f"{of.part or of.data}: {statistic}", beside=True))
         of_kinds = {f"kind={kind}": kind for kind in sorted(kinds) if statistic != ORIGINAL}
-        lines += _both_ways(numbers, total, 1) if kinds else []
+        lines += _ways(total, 1)
         for slice_, label in (of_kinds | of_splits).items():
             name = total._replace(slice=slice_)
-            lines += [Line(str(name), label.replace("_", " "), level=1), *_both_ways(numbers, name, 2)]
+            lines += [Line(str(name), label.replace("_", " "), level=1), *_ways(name, 2)]
     shown = {str(name) for name in numbers}
     return [line for line in lines if line.metric in shown]
 
 
-def _both_ways(numbers: Numbers, flipped: MetricName, level: int) -> list[Line]:
-    """The lines below a number of flipped examples; none where these have one label, or for another number."""
-    names = {way: flipped._replace(statistic=f"{flipped.statistic}/{way}") for way in FROM}
-    if not all(name in numbers and numbers[name].n for name in names.values()):
-        return []
-    return [Line(str(name), way.replace("_", " "), level=level) for way, name in names.items()]
+def _ways(total: MetricName, level: int) -> list[Line]:
+    """The lines of each way of what flips, and of their mean."""
+    labels = {way: way.replace("_", " ") for way in FROM} | {BOTH_WAYS: "mean of both ways"}
+    names = {way: total._replace(statistic=f"{total.statistic}/{way}") for way in labels}
+    return [Line(str(name), labels[way], level=level) for way, name in names.items()]
 
 
 def perturbations(kinds: Sequence[str]) -> list[str]:

@@ -13,16 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.metric import Numbers
-from heedful.metrics.statistics.bootstrap import NO_WIDTH, Formula, difference, ratio
+from heedful.metrics.statistics.bootstrap import NO_WIDTH, difference, ratio
 from heedful.metrics.statistics.clusters import FEW_CLUSTERS
 from heedful.metrics.tables.by_table import by_table, tables_of
-from heedful.metrics.tables.challenge import NEUTRAL, challenge_pairs
+from heedful.metrics.tables.challenge import FLIPPED, Pair, by_way, challenge_pairs
 from heedful.records import HeedfulError, Measurement, MetricName
 from heedful.records.rows import BASE, contents, same, select, strings
 from heedful.records.rows import difference as difference_of
 
 INOCULATION, MARGIN = "inoculation", 0.02
 Runs = tuple[pa.Table, pa.Table]
+Values = tuple[np.ndarray, np.ndarray | None]  # a number is the mean of the first, less that of the second
 
 
 @dataclass(frozen=True)
@@ -48,21 +49,23 @@ def _different(what: str, how: str) -> HeedfulError:
     )
 
 
-def _originals(runs: Runs) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """Of each example of the original test: whether the predictions before and after are right [examples, 2], whether
-    its gold label is not neutral [examples], and its table."""
+def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:
+    """Whether the predictions before and after are right on each example of the original test [examples, 2]; tables."""
     before, after = (select(rows, intervention=BASE) for rows in runs)
     if differ := difference_of(contents(before), contents(after)):
         raise _different("original", differ)
     right = [dict(zip(strings(rows, "uid"), same(rows, "gold", "y"), strict=True)) for rows in (before, after)]
-    label = dict(zip(strings(before, "uid"), strings(before, "gold"), strict=True))
-    uids = sorted(label)
+    uids = sorted(right[0])
     both = np.array([[r[uid] for r in right] for uid in uids], dtype=np.float64).reshape(-1, 2)
-    return both, np.array([label[uid] != NEUTRAL for uid in uids], dtype=bool), tables_of(runs[0], uids)
+    return both, tables_of(runs[0], uids)
 
 
-def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) -> tuple[np.ndarray, list[str]]:
-    """The same of the challenge test."""
+def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) -> tuple[np.ndarray, list[Pair]]:
+    """Whether the predictions are right on each scored challenge example and its original, with the pairs before.
+
+    Returns:
+        float64 [pairs, 4]: the original before and after, the challenge example before and after.
+    """
     before, after = (challenge_pairs(rows, interventions, seed)[kind] for rows in runs)
     first = [(pair.uid, pair.which, len(pair.changed)) for pair in before]
     second = [(pair.uid, pair.which, len(pair.changed)) for pair in after]
@@ -71,15 +74,11 @@ def _challenges(runs: Runs, interventions: Sequence[str], kind: str, seed: int) 
     if first != second:
         lone = sorted({uid for uid, *_ in {*first} ^ {*second}})
         raise _different("challenge", f"{len(lone):,} were not changed alike, the first is {lone[0]}")
-    right = [[pair.changed[pair.scored] for pair in both] for both in zip(before, after, strict=True)]
-    return np.array(right, dtype=np.float64).reshape(-1, 2), [pair.table for pair in before]
-
-
-def _narrowed(sums: np.ndarray) -> np.ndarray:
-    """How much the gap between original and challenge test has become smaller, from all columns."""
-    gap_before = difference(sums[..., [0, 2, 3, 5]])
-    gap_after = difference(sums[..., [1, 2, 4, 5]])
-    return gap_before - gap_after
+    right = [
+        [old.original, new.original, old.changed[old.scored], new.changed[new.scored]]
+        for old, new in zip(before, after, strict=True)
+    ]
+    return np.array(right, dtype=np.float64).reshape(-1, 4), before
 
 
 def inoculation(
@@ -92,10 +91,9 @@ def inoculation(
 ) -> Numbers:
     """Accuracy on the original and on the challenge test, before and after inoculation (tables 9 to 12).
 
-    All numbers are about the same examples before and after. A challenge test has no neutral examples, so that the gap
-    is between it and those of the original test that are not neutral either; otherwise a model that is good at neutral
-    ones would show a gap where there is none. Intervals resample tables, those of both tests together where they share
-    them.
+    All numbers are about the same examples before and after. A challenge test is made of some of the original examples
+    only, those that a change can be made of: never neutral ones, and maybe easier ones. So the gap is between it and
+    these same originals, each with its own challenge example. Intervals resample tables.
 
     Args:
         original: Rows before and after; all base rows count, neutral ones as well (tables 9 and 11).
@@ -109,45 +107,42 @@ def inoculation(
 
     Returns:
         Under ``inoculation/<data>/``: ``original/before``, ``/after`` and ``/change`` (after less before);
-        ``not_neutral/...``, the same of the original examples with another label than neutral; ``challenge/...``, the
-        same of the challenge test; ``gap/before`` and ``/after`` (``not_neutral`` less ``challenge``), and
-        ``gap/narrowed`` (before less after). ``n`` is the number of examples, for a gap the smaller of two.
+        ``paired/...``, the same of the originals that have a scored challenge example; ``challenge/...``, the same of
+        these challenge examples; ``gap/...``, ``paired`` less ``challenge``. Where labels flip, all but the first also
+        as ``<...>/from_entailment`` and ``<...>/from_contradiction``, by the label of the original, and
+        ``<...>/both_ways``, the unweighted mean of these two. ``n`` is the number of examples, or of such pairs.
 
     Raises:
         HeedfulError: The examples are not the same before and after, or do not name their tables.
     """
-    right, decided, table = _originals(original)
-    other, others = _challenges(challenge, interventions, kind, seed)
-    columns = np.zeros((len(right) + len(other), 9))  # of each test: right before, right after, 1
-    columns[: len(right), :3] = np.column_stack([right, np.ones(len(right))])
-    columns[: len(right), 3:6] = columns[: len(right), :3] * decided[:, None]
-    columns[len(right) :, 6:] = np.column_stack([other, np.ones(len(other))])
-    tables = np.array(table + others, dtype=str)
     found: Numbers = {}
-    n = {"original": len(right), "not_neutral": int(decided.sum()), "challenge": len(other)}
-    reasons = {
-        "original": "no example was predicted",
-        "challenge": f"no example was changed with its label {kind}",
-        "not_neutral": "every example of the original test is neutral",
+
+    def measure(part: str, statistics: Mapping[str, Values], tables: Sequence[str], reason: str) -> None:
+        one = np.ones(len(tables))
+        for statistic, (plus, minus) in statistics.items():
+            name = MetricName(INOCULATION, data, part, statistic)
+            columns, formula = ([plus, one], ratio) if minus is None else ([plus, one, minus, one], difference)
+            found[name] = by_table(columns, tables, (seed, str(name)), len(tables), reason, formula)
+            if kind == FLIPPED and part != "original":
+                found.update(by_way(name, columns, pairs, seed, formula))
+
+    originals, tables = _originals(original)
+    right, pairs = _challenges(challenge, interventions, kind, seed)
+    own_before, own_after, before, after = right.T
+    gap = {  # the change is the originals' less that of the challenge, written as one difference
+        "before": (own_before, before),
+        "after": (own_after, after),
+        "change": (own_after + before, own_before + after),
     }
-    reason = next((why for test, why in reasons.items() if not n[test]), "")
-
-    def measure(part: str, statistic: str, chosen: Sequence[int], n: int, formula: Formula) -> None:
-        name = MetricName(INOCULATION, data, part, statistic)
-        here = columns[:, chosen]
-        kept = here.any(axis=1)  # the examples of the tests in question; their tables are resampled
-        found[name] = by_table(list(here[kept].T), tables[kept].tolist(), (seed, str(name)), n, reason, formula)
-
-    for i, test in enumerate(n):
-        before, after, one = range(3 * i, 3 * i + 3)
-        measure(test, "before", (before, one), n[test], ratio)
-        measure(test, "after", (after, one), n[test], ratio)
-        measure(test, "change", (after, one, before, one), n[test], difference)
-    fewer = min(n["not_neutral"], n["challenge"])
-    measure("gap", "before", (3, 5, 6, 8), fewer, difference)
-    measure("gap", "after", (4, 5, 7, 8), fewer, difference)
-    measure("gap", "narrowed", range(3, 9), fewer, _narrowed)
+    measure("original", _times(*originals.T), tables, "no example was predicted")
+    parts = {"paired": _times(own_before, own_after), "challenge": _times(before, after), "gap": gap}
+    for part, statistics in parts.items():
+        measure(part, statistics, [pair.table for pair in pairs], f"no example was changed with its label {kind}")
     return found
+
+
+def _times(before: np.ndarray, after: np.ndarray) -> dict[str, Values]:
+    return {"before": (before, None), "after": (after, None), "change": (after, before)}
 
 
 class _Interval(NamedTuple):
@@ -185,8 +180,8 @@ def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, marg
     - outcome 3 if the change on the original test lies below -margin, whatever the challenge test does (the paper's
       definition has it improve as well; the reason says what it did);
     - otherwise undecided unless that change lies above -margin, and the gap before inoculation above 0 (the gap is to
-      original examples that are not neutral, as those of the challenge are not);
-    - then outcome 1 if the change on the challenge test lies above the margin, and the gap has narrowed: above 0;
+      the originals of the challenge examples);
+    - then outcome 1 if the change on the challenge test lies above the margin, and that of the gap below 0;
     - outcome 2 if the change on the challenge test lies below the margin;
     - otherwise undecided, as where both tests improve alike.
 
@@ -201,7 +196,7 @@ def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, marg
     gap = _decisive(found[MetricName(INOCULATION, data, "gap", "before")], "the gap")
     of_challenge = found[MetricName(INOCULATION, data, "challenge", "change")]
     challenge = _decisive(of_challenge, "the challenge test")
-    narrowed = _decisive(found[MetricName(INOCULATION, data, "gap", "narrowed")], "what the gap narrows by")
+    closing = _decisive(found[MetricName(INOCULATION, data, "gap", "change")], "the change of the gap")
     small = f"{100 * margin:g} points"
     if isinstance(original, str):
         return Outcome(None, original)
@@ -216,13 +211,12 @@ def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, marg
         return Outcome(None, gap)
     if isinstance(challenge, str):
         return Outcome(None, challenge)
-    if isinstance(narrowed, str):
-        return Outcome(None, narrowed)
+    if isinstance(closing, str):
+        return Outcome(None, closing)
     if gap.low <= 0:
         return Outcome(None, f"{said}; there may have been no gap to close: {gap}")
     said += f", the challenge test by {challenge}"
     if challenge.high < margin:
         return Outcome(2, f"{said}, a gain of less than {small}")
-    if challenge.low > margin and narrowed.low > 0:
-        return Outcome(1, f"{said}, and the gap narrows by {narrowed}")
-    return Outcome(None, f"{said}, and the gap narrows by {narrowed}")
+    said += f", and the gap by {closing}"
+    return Outcome(1 if challenge.low > margin and closing.high < 0 else None, said)

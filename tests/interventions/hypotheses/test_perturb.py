@@ -445,12 +445,12 @@ def test_it_says_what_it_is_and_refuses_what_it_does_not_know():
     source = Source(make_pool(), RuleAnalyser())
     flipped, kept = (PerturbHypothesis("numbers", direction, source) for direction in ("flipped", "preserved"))
     assert (flipped.expectation, kept.expectation, flipped.parts) == ("change", "stay", ("hypothesis",))
-    assert flipped.settings == ("numbers", "flipped", "rules-2", source.pool.fingerprint)
+    assert flipped.settings == ("numbers", "flipped", "rules-3", source.pool.fingerprint)
     assert flipped.covers("t/dev/0")
     assert len({flipped, kept}) == 2
     doubled = PerturbHypothesis("numbers", "flipped", source, half_or_double=True)
     assert doubled.settings == (*flipped.settings, "half_or_double")
-    assert [change.version for change in all_perturbations() if change.kind == "dates"] == [3, 3]
+    assert [change.version for change in all_perturbations() if change.kind == "dates"] == [3, 4]
     for kind, direction in (("numbers", "preserved"), ("dates", "flipped")):
         with pytest.raises(HeedfulError, match="half or double"):
             PerturbHypothesis(kind, direction, source, half_or_double=True)

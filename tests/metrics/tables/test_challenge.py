@@ -48,7 +48,7 @@ def test_equals_the_reference_where_each_original_has_one_change_of_a_kind(rows_
     found = compute(rows_of, of_uid)
     names = {"original", "original/subsamples"}
     names |= {f"{kind}{end}" for kind in KINDS for end in ("", "/subsamples", "/every", "/drop")}
-    names |= {f"flipped/from_{label}" for label in (E, C)}
+    names |= {f"flipped/from_{label}" for label in (E, C)} | {"flipped/both_ways"}
     assert set(found) == names
     challenged = [case for case in of_uid.values() if any(changes_of(case, kind) for kind in KINDS)]
     check(found["original"], [case.y == case.gold for case in challenged])
@@ -61,8 +61,17 @@ def test_equals_the_reference_where_each_original_has_one_change_of_a_kind(rows_
         one_sided = kind == "flipped" and len({case.gold for case, _ in kept}) == 1
         for name in (kind, f"{kind}/every"):
             assert ("one_sided" in found[name].flags) == one_sided
-    for label in (E, C):
-        check(found[f"flipped/from_{label}"], [gold == y2 for case, (gold, y2) in kept if case.gold == label])
+    ways = {label: [gold == y2 for case, (gold, y2) in kept if case.gold == label] for label in (E, C)}
+    for label, scored in ways.items():
+        check(found[f"flipped/from_{label}"], scored)
+    both, missing = found["flipped/both_ways"], [label for label, scored in ways.items() if not scored]
+    assert both.n == len(kept)
+    if missing:
+        assert both.value is None
+        assert both.reason == f"no example was changed from {missing[0]} to the other label"
+    else:
+        assert both.value == pytest.approx(sum(sum(s) / len(s) for s in ways.values()) / 2, abs=1e-12)
+        assert both.ci95[0] <= both.ci95[1]
     flagged = {name for name, m in found.items() if "one_sided" in m.flags}
     assert flagged <= {"flipped", "flipped/every"}
 
@@ -147,6 +156,30 @@ def test_a_case_done_by_hand(rows_of):
     assert found["flipped"].ci95 == pytest.approx((0, 0.5))  # T1 alone, T2 alone
     assert found["flipped/drop"].ci95 == pytest.approx((0, 1))
     assert found["preserved"].flags == ("few_clusters", "interval_without_width")
+
+
+def test_both_ways_weigh_the_same_however_many_examples_they_have(rows_of):
+    """Whoever always says contradiction is right on 9 of 10 flips, and on one of two ways."""
+    of_uid = {f"u{i}": Case(f"T{i}", *((C, C) if i == 0 else (E, E)), {}) for i in range(10)}
+    flips = {uid: {("values", "v"): (E if case.gold == C else C, C)} for uid, case in of_uid.items()}
+    found = compute(rows_of, {uid: replace(case, changes=flips[uid]) for uid, case in of_uid.items()})
+    assert found["flipped"].value == pytest.approx(0.9)
+    assert found["flipped/both_ways"].value == pytest.approx(0.5)
+
+
+def test_the_interval_of_both_ways_resamples_the_tables_of_both(rows_of):
+    """Tables are right on all of their flips or on none, on each way in half of them: two independent shares."""
+    of_uid = {}
+    for i in range(400):
+        gold, other = (E, C) if i % 4 else (C, E)  # of 100 tables, 4 flips each, one of them from contradiction
+        of_uid[f"u{i}"] = Case(f"T{i // 4}", gold, gold, {("values", "v"): (other, other if i // 4 % 2 else gold)})
+    found = compute(rows_of, of_uid)
+    low, high = found["flipped/both_ways"].ci95
+    assert found["flipped/both_ways"].value == pytest.approx(0.5)
+    assert (high - low) / 2 == pytest.approx(1.96 * 0.5 / math.sqrt(100), rel=0.15)  # one coin a table
+    assert found["flipped/both_ways"].flags == ()
+    few = {uid: case for uid, case in of_uid.items() if case.gold == E or int(uid[1:]) < 40}  # of 10 tables
+    assert [compute(rows_of, few)[name].flags for name in ("flipped", "flipped/both_ways")] == [(), ("few_clusters",)]
 
 
 def test_without_any_pair_every_number_is_undefined(rows_of):
@@ -245,7 +278,7 @@ def test_shown_is_every_kind_and_split_below_its_total(rows_of):
     context = Context("infotabs", splits=SPLITS, own=OWN)
     numbers = METRIC.score(rows, context)
     lines, kinds, splits = METRIC.show(numbers, context, {}).lines, ["nominal modifiers", "numbers"], ["a 1", "b"]
-    ways = [f"- from {label}" for label in (E, C)]
+    ways = [f"- from {label}" for label in (E, C)] + ["- mean of both ways"]
     below = [f"- {way}" for way in ways]
     assert [("  " * line.level + line.label).replace("  ", "- ") for line in lines] == [
         *["hypotheses: original", *(f"- {label}" for label in splits)],
@@ -258,6 +291,24 @@ def test_shown_is_every_kind_and_split_below_its_total(rows_of):
     assert {line.metric for line in lines} < {str(name) for name in numbers}
     assert lines[4].metric == "challenge/infotabs/hypotheses/kind=nominal_modifiers/preserved"
     assert lines[1].metric == "challenge/infotabs/hypotheses/split=a_1/original"
+
+
+def test_a_way_that_no_flip_goes_is_shown_as_undefined(rows_of):
+    kind = "perturb/numbers/flipped"
+    rows = rows_from(rows_of, {f"u{i}": Case(f"T{i}", E, E, {(kind, "v"): (C, C)}) for i in range(3)})
+    context = Context("d", own={"kinds": ["numbers"], "title": False})
+    numbers = METRIC.score(rows, context)
+    shown = {line.metric: line.label for line in METRIC.show(numbers, context, {}).lines}
+    found = {str(name): m for name, m in numbers.items()}
+    for name in ("hypotheses", "hypotheses/kind=numbers"):
+        ways = ("from_entailment", "from_contradiction", "both_ways")
+        lines = {way: f"challenge/d/{name}/flipped/{way}" for way in ways}
+        assert [shown[line] for line in lines.values()] == [
+            "from entailment",
+            "from contradiction",
+            "mean of both ways",
+        ]
+        assert [found[line].value for line in lines.values()] == [1, None, None]
 
 
 @pytest.mark.parametrize(

@@ -105,19 +105,20 @@ def test_shown_are_the_sets_in_the_order_of_their_names_with_their_cells_below(r
     cells = [f"{a}, {b}; alone: {c}" for a, b, c in product(("right", "wrong"), repeat=3)]
     expected = [(f"counterfactuals-{name}: {way}", 0) for name in ("flips", "flips-2") for way in ("original", *KINDS)]
     assert [(line.label, line.level) for line in lines if not line.level] == expected
-    assert [line.label for line in lines[3:11]] == cells
-    assert (lines[4].metric, lines[4].level) == ("challenge/counterfactuals-flips/flipped/cells/right_right_wrong", 1)
-    assert len(lines) == 22
+    assert [line.label for line in lines[3:6]] == ["from entailment", "from contradiction", "mean of both ways"]
+    assert [line.label for line in lines[6:14]] == cells
+    assert (lines[7].metric, lines[7].level) == ("challenge/counterfactuals-flips/flipped/cells/right_right_wrong", 1)
+    assert len(lines) == 28
     assert {line.label for line in lines if line.beside} == {label for label, _ in expected}
     assert {line.metric for line in lines} < {str(name) for name in numbers}
-    right = {line.label: numbers[name] for name in numbers for line in lines[3:11] if str(name) == line.metric}
+    right = {line.label: numbers[name] for name in numbers for line in lines[6:14] if str(name) == line.metric}
     assert right["right, wrong; alone: right"].value == pytest.approx(1 / 3)  # a
 
 
 def test_without_a_hypothesis_only_model_there_are_no_cells(rows_of):
     context = Context("d", own={"sets": ["flips"], "hypothesis_only": None})
     numbers = METRIC.score(of_sets(rows_of), context)
-    assert len(METRIC.show(numbers, context, {}).lines) == 3
+    assert len(METRIC.show(numbers, context, {}).lines) == 6
     (chart,) = METRIC.charts(context)
     assert {curve: str(name) for curve, name in chart.curves.items()} == {
         "flipped: flips": "challenge/counterfactuals-flips/flipped"
