@@ -98,7 +98,12 @@ def test_partners_are_of_other_articles(answering: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "flags", [["--partial", "question"], ["--partial", "context"], ["--augment", "counterfactual"]]
+    "flags",
+    [
+        ["--partial", "question"],
+        pytest.param(["--partial", "context"], marks=pytest.mark.slow),
+        ["--augment", "counterfactual"],
+    ],
 )
 def test_baselines_and_augmentation(data: list[str], tiny_bert: Path, tmp_path: Path, flags: list[str]) -> None:
     argv = [*data, "--model.backbone", tiny_bert, *SHORT, *flags, "--trainer.max_epochs", "1"]

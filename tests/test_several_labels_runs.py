@@ -34,7 +34,7 @@ def test_ambiguous_pairs_are_learned_and_measured(tiny_bert, tmp_path, ambiguous
     data += ["--data.splits", "{train: train, validation: validation}", "--data.groups", "[]"]
     model = ["--model.backbone", tiny_bert, "--model.max_length", "32", "--model.learning_rate", "0.003"]
     model += ["--model.max_unknown", "0.9", "--data.batch_size", "8"]
-    run(train.main, *data, *model, "--trainer.max_epochs", "6", "--output", tmp_path / "run")
+    run(train.main, *data, *model, "--trainer.max_epochs", "3", "--output", tmp_path / "run")
     run(evaluate.main, "--checkpoint", tmp_path / "run")
     (folder,) = (tmp_path / "run" / "evaluations").iterdir()
     metrics = results_of(folder)["metrics"]

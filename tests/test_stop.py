@@ -28,7 +28,7 @@ SWAPPING = "heedful.callbacks.engine.experiment:Experiment._changed"
         pytest.param("accumulated", [BATCH, 5, "term"], "at step 2, which is saved", marks=pytest.mark.slow),
         ("two", [BATCH, 12, "term"], "at step 12, which is saved"),
         pytest.param("plain", [EVALUATING, 1, "term"], "at step 10, which is saved", marks=pytest.mark.slow),
-        ("two", [SWAPPING, 2, "term"], "which is saved"),
+        pytest.param("two", [SWAPPING, 2, "term"], "which is saved", marks=pytest.mark.slow),
         pytest.param("twice_validated", [EVALUATING, 2, "term"], "at step 10, which is saved", marks=pytest.mark.slow),
         ("twice_validated_accumulated", [SWAPPING, 3, "term"], "at step 5, which is saved"),
         pytest.param("plain", [EVALUATING, 3, "term"], "at step 20, which is saved", marks=pytest.mark.slow),
@@ -50,6 +50,7 @@ def test_a_run_that_is_stopped_after_training_trains_no_more(lab):
     assert "Epoch " not in lab.resumed("plain", folder)
 
 
+@pytest.mark.slow
 def test_a_run_may_be_stopped_again_and_again(lab):
     folder, _ = lab.stopped("plain", [BATCH, 2, "term"], "often")
     for kill in ([BATCH, 4, "term"], [EVALUATING, 2, "term"], [EVALUATING, 1, "term"]):

@@ -19,7 +19,7 @@ from commands import run as run_command
 
 COLORS = ("red", "green", "blue")
 LEARNING = ["--model.learning_rate", "0.006", "--data.batch_size", "16", "--trainer.max_epochs", "6"]
-LEARNING += ["--trainer.check_val_every_n_epoch", "3"]
+LEARNING += ["--trainer.check_val_every_n_epoch", "6"]
 
 
 def run(main: Callable[[], None], *argv: str | Path) -> None:

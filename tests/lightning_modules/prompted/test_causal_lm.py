@@ -86,7 +86,7 @@ def test_scores_are_those_of_whole_texts(folders, kind, demonstrations, chat):
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
-@pytest.mark.parametrize("demonstrations", [0, 2])
+@pytest.mark.parametrize("demonstrations", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_premises_that_a_batch_shares_are_read_once(folders, kind, demonstrations, monkeypatch):
     module = model(folders[kind], prompt(demonstrations))
     order = np.argsort(-module.processor.nearness(SHARING, module.processor.lengths(SHARING)), kind="stable")
