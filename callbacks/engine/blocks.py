@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 
 from heedful.callbacks.engine.predictions import Predictions
 from heedful.interventions import Changes, EachExample, Intervention
@@ -49,6 +50,16 @@ class Block:
         order = np.argsort(ranks, kind="stable")  # of one example, by intervention
         return intervention[order], place[order]
 
+    @cached_property
+    def base(self) -> np.ndarray:
+        """The position in the pool of the example that each of :attr:`examples` was made of: int64 [examples]."""
+        intervention, place = self._order
+        base = np.zeros(len(place), dtype=np.int64)
+        for k, changes in enumerate(self.changes):
+            here = intervention == k
+            base[here] = changes.positions[place[here]]
+        return base
+
     @property
     def interventions(self) -> np.ndarray:
         """The number of the intervention that each example to predict comes from: int64 [examples]."""
@@ -73,6 +84,31 @@ class Block:
                 lenders[part][here] = changes.lenders.get(part, own)[place[here]]
         return Composed(self.pool, positions, lenders, others, again=True)
 
+    def _places(self, k: int) -> np.ndarray:
+        """The place among the examples of each change by an intervention: int64 [changes]."""
+        mine = np.flatnonzero(self._order[0] == k)
+        return mine[np.argsort(self._order[1][mine])]
+
+    def unread(self, of_pool: np.ndarray, of_examples: np.ndarray) -> list[pa.Array]:
+        """Which changed examples are to the model what their base examples are.
+
+        Args:
+            of_pool: uint64 [pool], the fingerprint of each example of the pool.
+            of_examples: uint64 [examples], those of :attr:`examples`.
+
+        Returns:
+            For each intervention, in the order of its changes, bool [changes]; null where nothing is changed.
+        """
+        same = of_examples == of_pool[self.base]
+        unread = []
+        for k, changes in enumerate(self.changes):
+            if changes.known is not None:
+                unread.append(pa.array(of_pool[changes.known] == of_pool[changes.positions]))
+            else:
+                places = self._places(k)
+                unread.append(pa.array(same[places], mask=self.examples.repeated[places]))
+        return unread
+
     def apart(self, predicted: Predictions, base: Predictions) -> list[Predictions]:
         """The predictions of each intervention, in the order of its changes.
 
@@ -85,8 +121,7 @@ class Block:
             if changes.known is not None:
                 apart.append(base.of(changes.known))
                 continue
-            mine = np.flatnonzero(self._order[0] == k)
-            apart.append(predicted.take(mine[np.argsort(self._order[1][mine])]))
+            apart.append(predicted.take(self._places(k)))
         return apart
 
 

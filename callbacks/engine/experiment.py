@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -206,11 +206,11 @@ class Experiment:
             if is_first():
                 spools.update({name: Spool(schema) for name in plans})
 
-        def write(block: Block, predicted: Sequence[Predictions]) -> None:
+        def write(block: Block, predicted: Sequence[Predictions], unread: Sequence[pa.Array]) -> None:
             begin = 0
             for name, spool in spools.items():
                 here = slice(begin, begin + len(plans[name]))
-                spool.write(maker.rows(block, plan[here], block.changes[here], predicted[here]))
+                spool.write(maker.rows(block, plan[here], block.changes[here], predicted[here], unread[here]))
                 begin = here.stop
 
         with ThreadPoolExecutor(1) as writer:  # makes the rows of a block while the next one is predicted
@@ -218,7 +218,7 @@ class Experiment:
             for block in self._blocks(plan):
                 predicted = self._changed(plan, block)
                 by_first(pending.result)  # what the writing raises ends all processes
-                pending = writer.submit(write, block, predicted)
+                pending = writer.submit(write, block, predicted, self._unread(block))
                 pace.advance(len(block.positions))
             by_first(pending.result)
         by_first(lambda: tables.update({name: spool.finish() for name, spool in spools.items()}))
@@ -249,6 +249,18 @@ class Experiment:
             mask[within_limit(intervention, self.pool, eligible, self.seed)] = True
             masks.append(mask)
         return masks
+
+    @cached_property
+    def _fingerprints(self) -> np.ndarray | None:
+        """What the model receives of each example of the pool: uint64 [pool]; None where that is not known."""
+        return self.module.processor.fingerprints(self.pool)
+
+    def _unread(self, block: Block) -> list[pa.Array]:
+        """Which changes of a block the model never reads, of each intervention; null where that is not known."""
+        changed = self.module.processor.fingerprints(block.examples)
+        if self._fingerprints is None or changed is None:
+            return [pa.nulls(len(changes), pa.bool_()) for changes in block.changes]
+        return block.unread(self._fingerprints, changed)
 
     def _changed(self, plan: Sequence[Intervention], block: Block) -> list[Predictions]:
         """The predictions for the changes of a block, in their order: one for each intervention.

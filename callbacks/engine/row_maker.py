@@ -32,7 +32,12 @@ class RowMaker:
         self.schema = r.schema(len(task.distribution))
 
     def rows(
-        self, block: Block, plan: Sequence[Intervention], changes: Sequence[Changes], predicted: Sequence[Predictions]
+        self,
+        block: Block,
+        plan: Sequence[Intervention],
+        changes: Sequence[Changes],
+        predicted: Sequence[Predictions],
+        unread: Sequence[pa.Array],
     ) -> pa.Table:
         """The base rows of a block and those of its changes, in their canonical order.
 
@@ -41,6 +46,7 @@ class RowMaker:
             plan: Interventions.
             changes: The changes that each of them makes.
             predicted: The predictions of each, in the order of its changes.
+            unread: Likewise, which are to the model what their base examples are: bool [changes], null if not known.
 
         Raises:
             HeedfulError: Two rows have the same key.
@@ -90,6 +96,7 @@ class RowMaker:
             "p2": r.vectors(after.probs, self.schema.field("p2").type, unchanged),
             "clusters": self._clusters(block, changes).take(order),
             "slices": slices_of(pool, block.positions).take(ranks),
+            r.UNREAD: pa.concat_arrays([pa.nulls(n, pa.bool_()), *unread]).take(order),
         }
         return pa.table([pa.array(columns[name]) for name in self.schema.names], schema=self.schema)
 

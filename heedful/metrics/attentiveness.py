@@ -265,6 +265,21 @@ def score(rows: pa.Table, context: Context) -> Numbers:
     return found
 
 
+def counted(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
+    """The swaps that the attentiveness to each part counts, and those of each distractor: bool [rows] each."""
+    name = MetricName("attentiveness", context.data)
+    counts = ~where(rows, y=NO_ANSWER if context.kind is SPAN else NO_LABEL)
+    if context.kind is not SPAN and context.default_label is not None:
+        counts &= ~where(rows, y=context.default_label)
+    found = {name._replace(part=part): counts & _swaps(rows, part) for part in context.own["swap"]}
+    distractors = context.own.get("distractors", ())
+    return found | {name._replace(part=part, statistic="kept"): _swaps(rows, part) for part in distractors}
+
+
+def _swaps(rows: pa.Table, part: str) -> np.ndarray:
+    return where(rows, intervention="swap", part=part)
+
+
 def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
     """Show every number; of many labels of a part that are never predicted, how many they are.
 
@@ -304,4 +319,4 @@ def charts(context: Context) -> tuple[Chart, ...]:
 
 
 STATISTICS = "to_default", "with_invalid", "eligible", "changed", "kept"
-METRIC = Metric("attentiveness", score, show, charts, STATISTICS)
+METRIC = Metric("attentiveness", score, show, charts, STATISTICS, counted)

@@ -104,4 +104,10 @@ def _followed(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
     return {"siblings": np.array(other, dtype=np.float64), "siblings_gold": worth}
 
 
-METRIC = Metric(FAMILY, default_label)
+def _swaps(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
+    """The swaps of each part of examples that are predicted as the default label: bool [rows] each."""
+    swaps = where(rows, y=context.default_label, intervention="swap")
+    return {MetricName(FAMILY, context.data, part): swaps & where(rows, part=part) for part in context.own["swap"]}
+
+
+METRIC = Metric(FAMILY, default_label, rests_on=_swaps)

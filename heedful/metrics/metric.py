@@ -1,15 +1,31 @@
 """A metric makes numbers of the rows of an evaluation, and says how they are shown; from a rows file alone."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from heedful.records import Chart, Context, Line, Measurement, MetricName, Shown
-from heedful.records.rows import require_canonical
+from heedful.records.rows import BASE, UNREAD, require_canonical, where
 
 Numbers = dict[MetricName, Measurement]
+READ = "read"
+UNREAD_CHANGES = "unread_changes"  # flags a number of which more changes are unread than
+MOST_UNREAD = 0.05
+
+
+def beside(name: MetricName, statistic: str) -> MetricName:
+    """The name of what stands beside a headline: "unread", the share of its changes that the model never reads, or
+    "read", the headline over the others.
+
+    Example:
+        >>> str(beside(MetricName("natural_logic", "nlixy", "context", "tce"), "read"))
+        'natural_logic/nlixy/context/tce/read'
+    """
+    return name._replace(statistic="/".join(filter(None, (name.statistic, statistic))))
 
 
 def lines(numbers: Numbers) -> list[Line]:
@@ -43,6 +59,11 @@ def no_charts(context: Context) -> tuple[Chart, ...]:
     return ()
 
 
+def no_changes(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
+    """No number rests on a change."""
+    return {}
+
+
 @dataclass(frozen=True)
 class Metric:
     """The numbers of an evaluation.
@@ -54,6 +75,8 @@ class Metric:
         charts: The curves over epochs, from the context; called before anything is measured.
         statistics: What other numbers may be called, beside those of its curves: the last words of their names. None
             where nobody says.
+        rests_on: The changed examples that each headline counts, bool [rows] each, from the rows and the context.
+        whole: Whether an example counts with all of its changes, and is left out where one of them is unread.
     """
 
     name: str
@@ -61,6 +84,8 @@ class Metric:
     show: Callable[[Numbers, Context, Mapping[str, Any]], Shown] = show_all
     charts: Callable[[Context], tuple[Chart, ...]] = no_charts
     statistics: tuple[str, ...] | None = None
+    rests_on: Callable[[pa.Table, Context], dict[MetricName, np.ndarray]] = no_changes
+    whole: bool = False
 
     def may_have(self, metric: str, context: Context) -> bool:
         """Whether a number may have this name: that of a curve, or one about the same data and part."""
@@ -70,15 +95,67 @@ class Metric:
             return True
         if self.statistics is None:
             return any(metric.startswith(f"{name}/") for name in known)
-        words = {*self.statistics, *context.labels, *(f"from_{label}" for label in context.labels)}
+        words = {*self.statistics, UNREAD, READ, *context.labels, *(f"from_{label}" for label in context.labels)}
         own = [name._replace(statistic="", slice="") for name in curves if name.family == self.name]
         return any(metric == f"{name}/{word}" for name in own for word in words)
 
     def score(self, rows: pa.Table, context: Context) -> Numbers:
-        """The numbers of rows.
+        """The numbers of rows; beside each headline, how much of it rests on changes that the model never reads.
 
         Raises:
             HeedfulError: The rows are not in their canonical order, in which those of an example stand together.
         """
         require_canonical(rows)
-        return self.numbers(rows, context)
+        numbers = self.numbers(rows, context)
+        return self._with_unread(numbers, rows, context) if self.rests_on is not no_changes else numbers
+
+    def _with_unread(self, numbers: Numbers, rows: pa.Table, context: Context) -> Numbers:
+        """Numbers, with the share unread beside each headline, and what the headline is without, if that is something.
+
+        Nothing stands beside a headline of which it is not known what the model receives.
+        """
+        is_known = rows[UNREAD].is_valid().to_numpy()
+        is_unread = where(rows, **{UNREAD: True})
+        of_read: Numbers = {}
+        changes = self.rests_on(rows, context)
+        result: Numbers = {}
+        for name, measured in numbers.items():
+            result[name] = measured
+            here = changes.get(name, np.zeros(0, dtype=bool))
+            if not here.any() or not is_known[here].all():
+                continue
+            share = float(is_unread[here].mean())
+            result[beside(name, UNREAD)] = Measurement(share, int(here.sum()))
+            if share > MOST_UNREAD:
+                result[name] = replace(measured, flags=(*measured.flags, UNREAD_CHANGES))
+            if share:
+                of_read = of_read or self.numbers(self._read(rows, is_unread), context)
+                again = of_read[name]
+                if again.value is None and measured.value is not None:
+                    why = f"of what the model reads: {again.reason}"
+                    again = replace(again, reason=why if share < 1 else "the model reads none of the changes")
+                result[beside(name, READ)] = again
+        return result
+
+    def _read(self, rows: pa.Table, is_unread: np.ndarray) -> pa.Table:
+        """The rows of what the model reads."""
+        if not self.whole:
+            return rows.filter(pa.array(~is_unread))
+        uids = pc.unique(rows["uid"].filter(pa.array(is_unread)))
+        is_base = where(rows, intervention=BASE)
+        return rows.filter(pa.array(is_base | ~pc.is_in(rows["uid"], value_set=uids).to_numpy()))
+
+    def shown(self, numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
+        """How the numbers are shown: as :attr:`show` says, and below a headline what is unread, if anything is."""
+        headlines = {str(name): name for name in numbers if beside(name, UNREAD) in numbers}
+        aside = {beside(name, statistic) for name in headlines.values() for statistic in (UNREAD, READ)}
+        shown = self.show({name: m for name, m in numbers.items() if name not in aside}, context, counts)
+        lines = []
+        for line in shown.lines:
+            lines.append(line)
+            name = headlines.get(line.metric)
+            if name is not None and numbers[beside(name, UNREAD)].value:
+                below = replace(line, label=UNREAD, level=line.level + 1, beside=False, text="")
+                lines.append(replace(below, metric=str(beside(name, UNREAD)), unit="percent"))
+                lines.append(replace(below, metric=str(beside(name, READ)), label=READ))
+        return replace(shown, lines=lines)

@@ -59,4 +59,10 @@ def charts(context: Context) -> tuple[Chart, ...]:
     return (Chart(" and ".join(curves), curves, "attentiveness"),)
 
 
-METRIC = Metric("naive_partial", score, charts=charts)
+def _kept(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
+    """The examples of which one part is left, for each side: bool [rows] each."""
+    name = MetricName("naive_partial", context.data)
+    return {name._replace(part=side): where(rows, intervention="keep", variant=side) for side in context.own["sides"]}
+
+
+METRIC = Metric("naive_partial", score, charts=charts, rests_on=_kept)

@@ -4,7 +4,8 @@ A row says what was asked (uid, intervention, part, variant, draw), what the mod
 after the change (``y2``, ``p2``), what its error is shared with (``clusters``), and by what a breakdown groups it
 (``slices``: "name=value" for each meta column of the base example). ``group`` is what intervals resample as a whole,
 such as the table or the premise of the base example; null where each example is alone. ``gold`` is the label of the
-example as changed. A
+example as changed. ``unread`` is true where the model receives the same as for the base example, since what was changed
+is cut off, say; null where that is not known, or nothing was changed. A
 base row has intervention "base", draw -1 and no ``y2``, and its ``content`` identifies the label and the parts of the
 example: rows of two runs are joined only where these are the same. The null control has draw -1 as well.
 """
@@ -28,6 +29,7 @@ SPLIT = "split"  # the meta column that several splits are told apart by
 NO_DRAW = -1
 MOST_DRAWS = 2**15 - 1  # a draw has 16 bits, one of them for its sign
 GROUP = 65_536  # rows of a Parquet row group
+UNREAD = "unread"
 KEY = ("uid", "intervention", "part", "variant", "draw")
 ABOUT = "uid", "group", "content"  # texts about the base example
 STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
@@ -44,7 +46,7 @@ def schema(labels: int) -> pa.Schema:
     return pa.schema(
         [(name, pa.string()) for name in STRINGS]
         + [("version", pa.int16()), ("draw", pa.int16()), ("p", probs), ("p2", probs)]
-        + [("clusters", pa.list_(pa.string())), ("slices", pa.list_(pa.string()))]
+        + [("clusters", pa.list_(pa.string())), ("slices", pa.list_(pa.string())), (UNREAD, pa.bool_())]
     )
 
 
@@ -217,9 +219,12 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     except ValueError:
         entry = None
     entry = of_today(entry, str(path))
-    missing = [name for name in entry.pop("columns", schema(1).names) if name not in rows.schema.names]
+    columns = entry.pop("columns", schema(1).names)
+    missing = [name for name in columns if name not in rows.schema.names]
     if missing:
         raise HeedfulError(f"{path} is damaged: it has no column {missing[0]!r}; evaluate again.")
+    if columns == [name for name in schema(1).names if name != UNREAD]:  # of schema 4 or 5
+        rows = rows.append_column(UNREAD, pa.nulls(rows.num_rows, pa.bool_()))
     return rows, entry
 
 

@@ -51,7 +51,7 @@ def score(
                 raise HeedfulError(f"{evaluation} and {named[str(name)]} both yield the metric {name}.")
         numbers |= found
         counts |= {f"{evaluation}/{key}": count for key, count in metadata["counts"].items()}
-        shown.append(metric.show(found, context, metadata["counts"]))
+        shown.append(metric.shown(found, context, metadata["counts"]))
     results = {
         "schema": SCHEMA,
         **{key: run[key] for key in ("data", "split", "seed", "note")},

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from heedful.lightning_modules.processors.fingerprints import hashes, powers, scattered
+
 Stretch = tuple[Sequence[int], Sequence[int]]  # token ids and their token types
 GROUP = 2**16  # padded tokens of the batches that are put together at once
 
@@ -67,6 +69,10 @@ class Frame:
         types = []
         behind = []
         self._part_pieces = []
+        self._part_types = _weights(part_types)
+        self._hashes = [
+            hashes(scattered(np.array(ids)) * _weights(types), np.array([len(ids)])) for ids, types in stretches
+        ]
         for i, (tokens, token_types) in enumerate(stretches):
             ids = [*ids, *tokens]
             types = [*types, *token_types]
@@ -85,6 +91,27 @@ class Frame:
         self._types = np.array(types, np.int64)
         self.behind = np.array(behind, np.int64)
         self._mask = np.array(mask, np.int64)
+
+    def fingerprints(self, parts: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """The hash of each input, of its token ids and types in their order, without padding.
+
+        Args:
+            parts: uint64 [parts, inputs], the hash of the ids of each part.
+            counts: int64 [parts, inputs], how many tokens of it.
+
+        Returns:
+            uint64 [inputs].
+        """
+        factors = powers(int(counts.sum(axis=0).max(initial=0)) + self.size + 1)
+        place = np.zeros(counts.shape[1], dtype=np.int64)
+        found = np.zeros(counts.shape[1], dtype=np.uint64)
+        for i, stretch in enumerate(self._hashes):
+            found += stretch * factors[place]
+            place += self.sizes[i]
+            if i < len(parts):
+                found += self._part_types[i] * parts[i] * factors[place]
+                place += counts[i]
+        return found
 
     def batches(
         self,
@@ -157,3 +184,8 @@ class Frame:
         ids[ranges(places, counts)] = tokens[ranges(starts.ravel(), counts)]
         for size, w, end in zip(sizes, widths, np.cumsum(np.multiply(sizes, widths)).tolist(), strict=True):
             yield tuple(values[end - size * w : end].reshape(size, w) for values in (ids, mask, types))
+
+
+def _weights(types: Sequence[int]) -> np.ndarray:
+    """By what a hash tells token types apart: uint64 [types], odd."""
+    return scattered(np.array(types, dtype=np.int64)) | np.uint64(1)

@@ -1,5 +1,6 @@
 """Pictures as a model's input: each is decoded and resized once, and kept in a mapped file."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,6 +12,7 @@ from PIL import Image
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
+from heedful.lightning_modules.processors.fingerprints import scattered
 from heedful.lightning_modules.processors.processor import NumberProcessor
 from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import Example, Picture, Spool, Task, column
@@ -54,6 +56,7 @@ class PictureStore:
         self._blank = np.full((*shape, 3), 128, dtype=np.uint8)
         self._kept: dict[int, tuple[pa.RecordBatch, int]] = {}
         self._bytes = 0
+        self._fingerprints: dict[int, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_kept": {}}  # another process decodes what it needs
@@ -101,6 +104,18 @@ class PictureStore:
         missing = [n for n in dict.fromkeys(numbers) if n and n not in self._kept]
         decoded = dict(zip(missing, self._decode(missing), strict=True)) if missing else {}
         return [decoded[n] if n in decoded else self._pixels(n) for n in numbers]
+
+    def fingerprints(self, numbers: np.ndarray) -> np.ndarray:
+        """A hash of the size and the pixels of each picture: uint64 of the shape of the numbers; made once for each."""
+        different, of = np.unique(numbers, return_inverse=True)
+        new = [n for n in different.tolist() if n not in self._fingerprints]
+        for start in range(0, len(new), BLOCK):
+            some = new[start : start + BLOCK]
+            for number, picture in zip(some, self.pixels(some), strict=True):
+                digest = hashlib.blake2b(str(picture.shape).encode() + picture.tobytes(), digest_size=8).digest()
+                self._fingerprints[number] = int.from_bytes(digest, "little")
+        found = np.array([self._fingerprints[n] for n in different.tolist()], dtype=np.uint64)
+        return found[of].reshape(numbers.shape)
 
     def _pixels(self, number: int) -> np.ndarray:
         if not number:
@@ -169,6 +184,14 @@ class PictureProcessor(NumberProcessor):
         self.truncated = self.text.truncated
         self.unknown = self.text.unknown
         return lengths
+
+    def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
+        numbers = self.numbers(examples)
+        texts = len(self.text.parts)
+        found = self.text.fingerprints_of(numbers[:texts])
+        for pictures in self.store.fingerprints(numbers[texts:]):
+            found = scattered(found) + pictures
+        return found
 
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         self.text.pad_to = self.pad_to

@@ -40,6 +40,14 @@ class Processor(ABC):
         """
         return lengths
 
+    def fingerprints(self, examples: Sequence[Example]) -> np.ndarray | None:
+        """Find examples of which the model receives the same: they have the same 64 bits, and others have others.
+
+        Returns:
+            uint64 [examples], the same in every process; None where it is not known what the model receives.
+        """
+        return None
+
     @abstractmethod
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
         """Input of the model for these examples; tensors of examples have them as their first dimension."""

@@ -149,6 +149,14 @@ class TextProcessor(NumberProcessor):
         self.truncated = int((tokens > self.budget).sum())
         return np.minimum(tokens, self.budget) + np.int32(self.frame.size)
 
+    def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
+        return self.fingerprints_of(self.numbers(examples))
+
+    def fingerprints_of(self, numbers: np.ndarray) -> np.ndarray:
+        """As :meth:`fingerprints`, for the :meth:`numbers` of examples."""
+        counts = share_budget(self.store.lengths(numbers), self.budget)
+        return self.frame.fingerprints(self.store.hashes(numbers, counts), counts)
+
     def batches(self, examples: Sequence[Example], batches: Sequence[np.ndarray]) -> Iterator[dict[str, Any]]:
         return self.batches_of(self.numbers(examples), batches)
 

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from transformers import PreTrainedTokenizerBase
 
+from heedful.lightning_modules.processors.fingerprints import hashes, scattered
+from heedful.lightning_modules.processors.frame import ranges
 from heedful.records import keys, spooling
 
+HASHED = 20  # bits of the tokens that are hashed at once
 PIECE = 512  # texts that are tokenised at once; of more, Python collects garbage for longer than they take
 
 
@@ -30,6 +33,7 @@ class TokenStore:
         self._number = np.zeros(0, dtype=np.int32)  # of the text with each key, in the order of adding
         self._starts = np.zeros(1, dtype=np.int64)
         self._unknown = np.zeros(0, dtype=np.int64)  # of the tokens of each text, how many are unknown
+        self._hashes = np.zeros(0, dtype=np.uint64)  # of the tokens of each text
         self._ids = np.zeros((0, 3 if offsets else 1), dtype=np.int32)  # id, first character, character behind the last
         self._file = None
         self._owner = os.getpid()
@@ -81,6 +85,7 @@ class TokenStore:
         for i in np.flatnonzero(lengths == 0):  # an empty vocabulary of bytes says nothing of what it does not know
             unknown[i] = bool(texts[i].strip())
         self._unknown = np.concatenate([self._unknown, unknown])
+        self._hashes = np.concatenate([self._hashes, hashes(scattered(ids[:, 0]), lengths)])
         self._append(ids)
 
     def _append(self, ids: np.ndarray) -> None:
@@ -108,6 +113,32 @@ class TokenStore:
     def starts(self, numbers: np.ndarray) -> np.ndarray:
         """Where each text begins in :attr:`tokens`: int64 [texts]."""
         return self._starts[numbers]
+
+    def hashes(self, numbers: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """The hash of the first tokens of texts (:func:`~heedful.lightning_modules.processors.fingerprints.hashes`).
+
+        Args:
+            numbers: int [any shape].
+            counts: How many tokens of each: int64 of that shape.
+
+        Returns:
+            uint64 of that shape.
+        """
+        found = self._hashes[numbers]
+        cut = counts < self.lengths(numbers)
+        if cut.any():
+            pairs, of = np.unique(numbers[cut].astype(np.int64) << 32 | counts[cut], return_inverse=True)
+            kept = pairs & (2**32 - 1)
+            ends = np.flatnonzero(np.diff(np.cumsum(kept) >> HASHED)) + 1
+            pieces = zip(np.split(self.starts(pairs >> 32), ends), np.split(kept, ends), strict=True)
+            found[cut] = np.concatenate([hashes(scattered(self.tokens[ranges(*of)]), of[1]) for of in pieces])[of]
+        return found
+
+    def keys(self, numbers: np.ndarray) -> np.ndarray:
+        """The hash of each text as it is written: uint64 [texts]."""
+        by_number = np.empty_like(self._keys)
+        by_number[self._number] = self._keys
+        return by_number[numbers]
 
     @property
     def tokens(self) -> np.ndarray:

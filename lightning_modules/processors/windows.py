@@ -62,6 +62,13 @@ class WindowProcessor(TextProcessor):
         question, text, _, windows = self._plan(numbers)
         return (windows * (question + self.frame.size) + text + (windows - 1) * self.overlap).astype(np.int32)
 
+    def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
+        """Of the question count the tokens that are read, and the text as it is written: an answer is a piece of it."""
+        numbers = self.numbers(examples)
+        question, *_ = self._plan(numbers)
+        hashed = np.stack([self.store.hashes(numbers[0], question), self.store.keys(numbers[1])])
+        return self.frame.fingerprints(hashed, np.stack([question, self.store.lengths(numbers[1])]))
+
     def _windows(self, numbers: np.ndarray) -> tuple[np.ndarray, dict[str, Tensor]]:
         """The windows of some examples, as :meth:`batches` describes them, and the input of the encoder."""
         question, text, room, n = self._plan(numbers)

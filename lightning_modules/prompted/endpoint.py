@@ -18,7 +18,7 @@ from heedful.lightning_modules.prompted.requests.meter import Meter
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
 from heedful.lightning_modules.prompted.requests.server import Server
 from heedful.lightning_modules.prompted.requests.ways import WAYS, require_known_pair
-from heedful.records import NO_LABEL, SPAN, Composed, Example, HeedfulError, Task, column, percent
+from heedful.records import NO_LABEL, SPAN, Composed, Example, HeedfulError, Task, column, keys, percent
 from heedful.records.prompts.prompt import Prompt
 
 LABEL_TOKENS, SPAN_TOKENS = 8, 32  # most tokens of an answer, by default
@@ -45,6 +45,10 @@ class QuestionProcessor(Processor):
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
         """Characters of each prompt, with its demonstrations: int32 [examples]."""
         return np.array([self._around + len(text) for text in self._questions(examples)], dtype=np.int32)
+
+    def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
+        """By the text that is sent; what becomes of it behind the server is not known."""
+        return keys(self._questions(examples))
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
         """``questions``, texts [examples], and ``repeats``, 1 for an example of the null control: ints [examples]."""

@@ -104,6 +104,10 @@ class PromptProcessor(NumberProcessor):
         self.truncated = int(np.isin(numbers, list(self._cut)).sum())
         return self.store.lengths(numbers).astype(np.int32)
 
+    def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
+        numbers = self.numbers(examples)[0]
+        return self.store.hashes(numbers, self.store.lengths(numbers))
+
     def nearness(self, examples: Sequence[Example], lengths: np.ndarray) -> np.ndarray:
         """Examples that begin alike are near."""
         numbers, of = np.unique(self.numbers(examples)[0], return_inverse=True)

@@ -45,6 +45,7 @@ def make(
             "content": "",
             "group": None,
             "version": 1,
+            "unread": None,
             "p": p,
             "p2": p2,
         }

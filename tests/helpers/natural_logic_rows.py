@@ -35,7 +35,7 @@ def pair_row(
 def table(entries: list[dict], labels=THREE) -> pa.Table:
     """Rows in their canonical order."""
     common = {"group": None, "allowed": "", "expectation": "", "content": "", "version": 1}
-    common |= {"draw": r.NO_DRAW, "y2": None, "p2": None}
+    common |= {"draw": r.NO_DRAW, "y2": None, "p2": None, "unread": None}
     entries = [common | entry for entry in entries]
     columns = {name: [entry[name] for entry in entries] for name in r.schema(len(labels)).names}
     for name in ("p", "p2"):

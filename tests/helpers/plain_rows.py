@@ -16,7 +16,7 @@ def table(keys: list[tuple], labels: int = LABELS, **columns: list) -> pa.Table:
     filled = {name: [""] * n for name in r.STRINGS} | {"group": [None] * n}
     filled |= {name: [key[k] for key in keys] for k, name in enumerate(r.KEY)}
     filled |= {"version": [1] * n, "clusters": [[key[0]] for key in keys], "slices": [[] for _ in keys]}
-    filled |= {"p": [None] * n, "p2": [None] * n}
+    filled |= {"p": [None] * n, "p2": [None] * n, "unread": [None] * n}
     return make_rows(filled | columns, labels)
 
 

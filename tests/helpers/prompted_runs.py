@@ -66,7 +66,7 @@ def rows_of(
                 p2 = _near(after, labels, rng) if with_p else None
                 after = NO_LABEL if rng.random() < invalid / 2 else after
                 entries.append({"intervention": "swap", "part": part, "draw": draw, "y2": after, "p2": p2, **base})
-    plain = {"variant": "", "partner": "", "allowed": "", "expectation": "", "version": 1, "slices": []}
+    plain = {"variant": "", "partner": "", "allowed": "", "expectation": "", "version": 1, "slices": [], "unread": None}
     columns = {
         name: [{**plain, "clusters": [entry["uid"]], **entry}[name] for entry in entries]
         for name in r.schema(len(labels)).names

@@ -41,6 +41,7 @@ def base_rows(
         "clusters": [[uid] for uid in uids], "slices": [[] for _ in uids],
     }  # fmt: skip
     same = {"group": group, "intervention": BASE, "draw": NO_DRAW, "y2": None, "p2": None, "version": 1}
+    same["unread"] = None
     columns = {name: [same.get(name, "")] * len(uids) for name in schema(2).names} | entry
     return sort_rows(make_rows(columns, 2))
 

@@ -60,7 +60,15 @@ def rows_of(questions: list[tuple[int, list[str], str, list[str]]], all_swapped:
     entries: list[dict[str, Any]] = []
     for i, (text, golds, answer, changed) in enumerate(questions):
         common = {"uid": f"q{i:03}", "gold": json.dumps(golds), "y": answer, "group": f"text {text}", "p": None}
-        common |= {"variant": "", "allowed": "", "expectation": "", "content": "", "version": 1, "p2": None}
+        common |= {
+            "variant": "",
+            "allowed": "",
+            "expectation": "",
+            "content": "",
+            "version": 1,
+            "p2": None,
+            "unread": None,
+        }
         entries.append(common | {"intervention": r.BASE, "part": "", "y2": None, "draw": -1, "partner": ""})
         for draw, after in enumerate(changed if answer or all_swapped else ()):
             swapped = {"intervention": "swap", "part": "context", "y2": after, "draw": draw, "partner": "x"}

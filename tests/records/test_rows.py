@@ -36,7 +36,8 @@ def test_schema_has_the_columns_and_types_of_the_design():
     assert schema.field("p").type == schema.field("p2").type == pa.list_(pa.float32(), LABELS)
     assert schema.field("clusters").type == pa.list_(pa.string())
     assert schema.field("slices").type == pa.list_(pa.string())
-    assert set(schema.names) == {*strings, "version", "draw", "p", "p2", "clusters", "slices"}
+    assert schema.field("unread").type == pa.bool_()
+    assert set(schema.names) == {*strings, "version", "draw", "p", "p2", "clusters", "slices", "unread"}
 
 
 def test_made_rows_have_this_schema_even_without_a_row():
@@ -136,6 +137,20 @@ def test_to_disk_and_back_is_the_same(tmp_path_factory, found):
     assert entry == {"schema": SCHEMA, **metadata}
     assert sha == hashlib.sha256(path.read_bytes()).hexdigest()
     assert [f.name for f in path.parent.iterdir()] == ["rows.parquet"]
+
+
+@pytest.mark.parametrize("number", [4, 5])
+def test_rows_of_earlier_schemas_do_not_know_what_was_read(tmp_path, number):
+    """A file of today that lacks the column is damaged."""
+    old = plain(3).drop_columns(["unread"])
+    for columns in (old.schema.names, r.schema(LABELS).names):
+        entry = json.dumps({"schema": number, "columns": columns})
+        pq.write_table(old.replace_schema_metadata({"heedful": entry}), tmp_path / f"{len(columns)}.parquet")
+    rows, _ = r.read_rows(tmp_path / f"{len(old.schema.names)}.parquet")
+    assert rows.schema.equals(r.schema(LABELS))
+    assert rows["unread"].null_count == 3
+    with pytest.raises(HeedfulError, match="is damaged: it has no column 'unread'"):
+        r.read_rows(tmp_path / f"{len(columns)}.parquet")
 
 
 def test_the_same_rows_give_the_same_bytes_in_whatever_order_they_came(tmp_path):

@@ -281,4 +281,15 @@ def _charts(context: Context) -> tuple[Chart, ...]:
     return Chart("TCE and DCE", both, METRIC.name), Chart(title, accuracy | differences)
 
 
-METRIC = Metric("natural_logic", _score, _show, _charts)
+def _pairs(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
+    """The pairs of each effect, and those of both effects for what compares them: bool [rows] each."""
+    found: dict[MetricName, np.ndarray] = {}
+    for kind in SETS:
+        name = MetricName(NATURAL_LOGIC, context.own["data"], kind)
+        found |= {name._replace(statistic=statistic): where(rows, part=kind) for statistic in ("delta", "ratio")}
+        for effect, expectation in EXPECTED.items():
+            found[name._replace(statistic=effect)] = where(rows, part=kind, expectation=expectation)
+    return found
+
+
+METRIC = Metric("natural_logic", _score, _show, _charts, rests_on=_pairs)

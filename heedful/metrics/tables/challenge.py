@@ -25,6 +25,7 @@ from heedful.records.rows import BASE, of_split, same, select, strings, where
 
 CHALLENGE, ORIGINAL = "challenge", "original"
 KINDS = ("preserved", "flipped")
+EXPECTED = {"preserved": "stay", "flipped": "change"}
 HYPOTHESES, TITLES, TITLE = "hypotheses", "titles", "title"
 NEUTRAL = LABELS[1]
 FLIPPED = KINDS[1]
@@ -326,4 +327,27 @@ def _charts(context: Context) -> tuple[Chart, ...]:
     return (Chart(part, curves, METRIC.name),)
 
 
-METRIC = Metric("challenge", _score, _show, _charts)
+def challenge_rows(
+    rows: pa.Table, of: MetricName, interventions: Sequence[str], kinds: Sequence[str] = KINDS
+) -> dict[MetricName, np.ndarray]:
+    """The changed examples of each kind, of which one is scored for each original: bool [rows] each.
+
+    Args:
+        rows: Rows.
+        of: The names of the metrics but for the statistic.
+        interventions: Names of the interventions that make challenge examples.
+        kinds: "preserved", "flipped", or both.
+    """
+    changed = np.any([where(rows, intervention=name) for name in interventions], axis=0) & ~where(rows, gold=NEUTRAL)
+    return {of._replace(statistic=kind): changed & where(rows, expectation=EXPECTED[kind]) for kind in kinds}
+
+
+def _changed(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
+    of = MetricName(CHALLENGE, context.data)
+    kinds = context.own["kinds"]
+    found = challenge_rows(rows, of._replace(part=HYPOTHESES), perturbations(kinds)) if kinds else {}
+    titles = challenge_rows(rows, of._replace(part=TITLES), [TITLE], KINDS[:1]) if context.own["title"] else {}
+    return found | titles
+
+
+METRIC = Metric("challenge", _score, _show, _charts, rests_on=_changed)

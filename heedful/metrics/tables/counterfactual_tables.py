@@ -13,7 +13,14 @@ import pyarrow.compute as pc
 from heedful.interventions.base import Expectation
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.tables.by_table import by_table
-from heedful.metrics.tables.challenge import CHALLENGE, TITLE, challenge, challenge_lines, challenge_pairs
+from heedful.metrics.tables.challenge import (
+    CHALLENGE,
+    TITLE,
+    challenge,
+    challenge_lines,
+    challenge_pairs,
+    challenge_rows,
+)
 from heedful.records import Chart, Context, HeedfulError, Line, MetricName, Shown
 
 ANNOTATED: dict[str, Expectation] = {"annotated/flipped": "change", "annotated/preserved": "stay"}  # interventions
@@ -112,4 +119,14 @@ def _charts(context: Context) -> tuple[Chart, ...]:
     return (Chart("flipped", curves, "table_rows"),)
 
 
-METRIC = Metric("counterfactual_tables", _score, _show, _charts)
+def _changed(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
+    """The changed examples of each set and kind: bool [rows] each."""
+    found: dict[MetricName, np.ndarray] = {}
+    for name in context.own["sets"]:
+        mine = pc.starts_with(rows["uid"], f"{set_data(name)}/").to_numpy()
+        of_set = challenge_rows(rows, MetricName(CHALLENGE, set_data(name)), set_changes(name))
+        found |= {full: mine & here for full, here in of_set.items()}
+    return found
+
+
+METRIC = Metric("counterfactual_tables", _score, _show, _charts, rests_on=_changed)

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.tables.by_table import by_table, tables_of
-from heedful.metrics.tables.challenge import CHALLENGE, KINDS, NEUTRAL, challenge, challenge_lines
+from heedful.metrics.tables.challenge import CHALLENGE, KINDS, NEUTRAL, challenge, challenge_lines, challenge_rows
 from heedful.metrics.tables.transitions import invalid_transitions, transition_lines
 from heedful.records import Chart, Context, HeedfulError, Line, MetricName, Shown
-from heedful.records.rows import BASE, same, select, strings
+from heedful.records.rows import BASE, same, select, strings, where
 
 EVIDENCE, DELETE, VALUES = "evidence", "delete", "values"
 SHARES = ("all", "partial", "none", "ignored")
@@ -188,4 +189,13 @@ def _charts(context: Context) -> tuple[Chart, ...]:
     return (Chart("evidence", curves, "table_rows"),)
 
 
-METRIC = Metric("evidence", _score, _show, _charts)
+def _changed(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
+    """The deletions in pairs that count, and the tables with another's values: bool [rows] each."""
+    deletions = where(rows, intervention=DELETE, part=context.own["table"])
+    deletions &= pc.is_in(rows["uid"], value_set=pa.array(sorted(context.own["relevant"]), pa.string())).to_numpy()
+    of = MetricName(EVIDENCE, context.own["of"])
+    found = {of._replace(statistic=name): deletions for name in HEADLINES if name != "correct"}
+    return found | challenge_rows(rows, _swapped(context), [VALUES], KINDS[:1])
+
+
+METRIC = Metric("evidence", _score, _show, _charts, rests_on=_changed, whole=True)

@@ -254,4 +254,11 @@ def _charts(context: Context) -> tuple[Chart, ...]:
     return (Chart("invalid", {f"invalid: {first}": curve}, METRIC.name),)
 
 
-METRIC = Metric("table_rows", _score, _show, _charts)
+def _edited(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
+    """The edited tables of each operation where the model gave labels: bool [rows] each."""
+    is_label = ~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)
+    name = MetricName(TRANSITIONS, context.data, statistic=INVALID)
+    return {name._replace(part=part): is_label & where(rows, intervention=part) for part in context.own["operations"]}
+
+
+METRIC = Metric("table_rows", _score, _show, _charts, rests_on=_edited)

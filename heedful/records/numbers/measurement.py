@@ -10,7 +10,7 @@ class Measurement:
 
     Attributes:
         value: The number, or None where it is undefined; then ``reason`` says why.
-        n: How many base examples it rests on; for transitions, how many edited ones.
+        n: How many base examples it rests on; for transitions and the share unread, how many changed ones.
         draws: How many draws it is the mean of; None where nothing is drawn.
         std: Sample standard deviation over draws (ddof 1); None for fewer than two.
         ci95: 95 % interval [low, high], or None.

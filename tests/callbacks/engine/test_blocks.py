@@ -113,6 +113,7 @@ def _assert_in_order(block, plan, pool):
     found = [(e.uid, dict(e.parts)) for e in block.examples]
     assert found == [(uid, parts) for _, uid, _, parts in expected]
     assert block.interventions.tolist() == [k for k, *_ in expected]
+    _assert_unread(block, plan, pool, [tuple(parts.values()) for _, _, _, parts in expected])
     n = len(expected)
     answers = pa.array([f"answer {j}" for j in range(max(n, len(pool)))])
     predicted = Predictions(np.arange(n), np.arange(n, dtype=np.int32), answers, None)
@@ -125,6 +126,23 @@ def _assert_in_order(block, plan, pool):
             uids = [pool.uid(i) for i in block.changes[k].positions]
             draws, places = block.changes[k].draws.tolist(), one.positions.tolist()
             assert list(zip(uids, draws, places, strict=True)) == mine
+
+
+def _assert_unread(block, plan, pool, inputs):
+    """To a model that reads whether the last digit of a part is even."""
+
+    def fingerprint(parts):
+        return sum((1 + int(text[-1:] or 1) % 2) * 4**k for k, text in enumerate(parts))
+
+    of_pool = np.array([fingerprint(example.parts.values()) for example in pool], dtype=np.uint64)
+    of_inputs = np.array([fingerprint(parts) for parts in inputs], dtype=np.uint64)
+    found = block.unread(of_pool, of_inputs)
+    for k, (repeat, changes) in enumerate(zip(plan, block.changes, strict=True)):
+        after = of_pool[changes.known] if repeat.kind == "known" else of_inputs[block.interventions == k]
+        expected = [
+            int(a) == fingerprint(pool[i].parts.values()) for a, i in zip(after, changes.positions, strict=True)
+        ]
+        assert found[k].to_pylist() == ([None] * len(changes) if repeat.kind == "same" else expected)
 
 
 def test_an_example_that_was_not_chosen_is_not_changed():

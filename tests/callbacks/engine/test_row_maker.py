@@ -93,10 +93,11 @@ def rows_of(pool, kept, base, plan, labels):
         entries.append(dict.fromkeys(("part", "variant", "partner", "allowed", "expectation"), "") | common | values)
 
     for i in kept:
-        own = {"gold": pool[i].label, "content": contents[i], "y2": None, "p2": None, "clusters": [pool.uid(i)]}
+        own = {"gold": pool[i].label, "content": contents[i], "clusters": [pool.uid(i)]}
+        own |= dict.fromkeys(("y2", "p2", "unread"))
         entry(i, intervention=BASE, version=0, draw=NO_DRAW, **own)
-    for name, part, kind, made, after in plan:
-        for m, (y2, p2) in zip(made, after, strict=True):
+    for name, part, kind, made, after, unread in plan:
+        for m, (y2, p2), is_unread in zip(made, after, unread, strict=True):
             golds = {"lent": pool[m.position].label, "known": pool[m.other].label, "new": f"l{m.other}"}
             entry(
                 m.position,
@@ -111,6 +112,7 @@ def rows_of(pool, kept, base, plan, labels):
                 draw=m.draw,
                 y2=y2,
                 p2=p2,
+                unread=is_unread,
                 clusters=[pool.uid(m.position), f"c{m.other}"][: 1 + m.other % 2],
             )
     names = entries[0] if entries else ()
@@ -138,7 +140,7 @@ def test_rows_are_those_of_a_loop(uids, labels, meta, drawn, taking_part, has_pr
     pool, rng = pool_of(uids, labels, meta), np.random.default_rng(seed)
     kept = sorted(np.flatnonzero(taking_part).tolist(), key=lambda i: uids[i])
     base, listed = predictions(range(6), rng, has_probs)  # of more examples than the block has
-    plan, made, predicted, expected = [], [], [], []
+    plan, made, predicted, unread, expected = [], [], [], [], []
     for name, part, kind, several in drawn:
         mine = [Made(*change) for change in several if change[0] in kept]
         mine.sort(key=lambda m: kept.index(m.position))
@@ -146,11 +148,13 @@ def test_rows_are_those_of_a_loop(uids, labels, meta, drawn, taking_part, has_pr
         made.append(columns_of(pool, kind, mine))
         one, after = predictions(range(len(mine)), rng, has_probs)
         predicted.append(one)
-        expected.append((name, part, kind, mine, after))
+        seen = [(None, True, False)[k] for k in rng.integers(3, size=len(mine))]
+        unread.append(pa.array(seen, pa.bool_()))
+        expected.append((name, part, kind, mine, after, seen))
     kind = CLASSIFICATION if has_probs else SPAN
     maker = RowMaker(pool, base, Task(kind, ("a", "b"), LABELS if has_probs else ()), ("a", "b"))
     block = Block(pool, np.array(kept, dtype=np.int64), made)
-    rows = maker.rows(block, plan, made, predicted)
+    rows = maker.rows(block, plan, made, predicted, unread)
     reference = rows_of(pool, kept, listed, expected, 2 if has_probs else 0)
     assert rows.schema.equals(reference.schema)
     assert rows.to_pylist() == reference.to_pylist()
@@ -165,6 +169,6 @@ def test_two_rows_of_one_key_are_an_error_that_names_it():
     maker = RowMaker(pool, base, Task(CLASSIFICATION, ("a", "b"), LABELS), ("a", "b"))
     block = Block(pool, np.arange(2), [twice])
     with pytest.raises(HeedfulError, match="same key") as error:
-        maker.rows(block, plan, [twice], [after])
+        maker.rows(block, plan, [twice], [after], [pa.nulls(2, pa.bool_())])
     key = {"uid": "u1", "intervention": "swap", "part": "a", "variant": "v", "draw": 2}
     assert str(key) in str(error.value)

@@ -142,13 +142,13 @@ CONTENTS = [
     ("{}", "it has no 'schema'"),
     ("[]", "it has no 'schema'"),
     ("3", "it has no 'schema'"),
-    ('{"format": 2}', "has the schema 2, and this version of Heedful reads 4 to 5: evaluate again"),
-    ('{"schema": 6}', "has the schema 6, and this version of Heedful reads 4 to 5: install the version that wrote it"),
+    ('{"format": 2}', "has the schema 2, and this version of Heedful reads 4 to 6: evaluate again"),
+    ('{"schema": 7}', "has the schema 7, and this version of Heedful reads 4 to 6: install the version that wrote it"),
     ('{"schema": "new"}', 'has the schema "new", and this version'),
     ('{"schema": true}', "has the schema true"),
     ('{"schema": 4.5}', "has the schema 4.5"),
     ('{"format": 4}', "it has no 'data'"),
-    ('{"schema": 5}', "it has no 'data'"),
+    ('{"schema": 6}', "it has no 'data'"),
     ('{"schema": NaN}', "is not valid JSON: NaN is not a number of JSON"),
     ("[" * 100_000, "is not valid JSON"),
     (damaged(value=float("nan")), "is not valid JSON: NaN"),
@@ -195,7 +195,7 @@ def test_a_number_too_large_for_a_float_is_not_one(tmp_path):
 
 
 def test_rows_of_another_schema_are_refused_with_what_to_do(tmp_path):
-    for entry, words in (({"format": 2}, "the schema 2, and this version of Heedful reads 4 to 5: evaluate again"),):
+    for entry, words in (({"format": 2}, "the schema 2, and this version of Heedful reads 4 to 6: evaluate again"),):
         rows = plain(3).replace_schema_metadata({"heedful": json.dumps(entry)})
         r.pq.write_table(rows, tmp_path / "old.parquet")
         with pytest.raises(HeedfulError, match=words):

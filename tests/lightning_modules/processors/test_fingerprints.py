@@ -1,0 +1,197 @@
+"""Two examples have one fingerprint where the tensors that the model receives are the same, and only there."""
+
+import hashlib
+import io
+import pickle
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
+from heedful.lightning_modules import TemplateProcessor, TextProcessor, WindowProcessor
+from heedful.lightning_modules.processors.fingerprints import FACTOR, hashes, powers, scattered
+from heedful.lightning_modules.processors.pictures import PictureProcessor, PictureStore, ResizeTo
+from heedful.lightning_modules.prompted.endpoint import QuestionProcessor
+from heedful.lightning_modules.prompted.prompt_processor import PromptProcessor
+from heedful.lightning_modules.prompted.shared_prefix import Queries
+from heedful.records import CLASSIFICATION, Composed, Example, Examples, Picture, Table, TableForm, Task
+
+from causal import prompt
+from causal import tokenizer as byte_level
+
+PARTS = ("premise", "hypothesis")
+WORDS = ("dog", "Dog", "runs", "zz", "[SEP]", "</s>", "")
+TEXT = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+ROWS = st.lists(st.tuples(TEXT, TEXT), min_size=2, max_size=8)
+
+
+def pairs(rows: Sequence[tuple[str, str]]) -> list[Example]:
+    return [Example(f"e/{i}", dict(zip(PARTS, row, strict=True))) for i, row in enumerate(rows)]
+
+
+def received(inputs: dict) -> list[bytes]:
+    """The ids and types of each row of a batch without padding."""
+    names = [name for name in ("input_ids", "token_type_ids") if name in inputs]
+    masks = inputs["attention_mask"].bool()
+    return [b"|".join(inputs[n][i][mask].numpy().tobytes() for n in names) for i, mask in enumerate(masks)]
+
+
+def assert_alike(fingerprints: np.ndarray, inputs: Sequence) -> None:
+    """Any two are the same in both, or in neither."""
+    assert fingerprints.dtype == np.uint64
+    assert len(fingerprints) == len(inputs)
+    for (f, one), (g, other) in product(zip(fingerprints.tolist(), inputs, strict=True), repeat=2):
+        assert (f == g) == (one == other)
+
+
+@given(st.lists(st.lists(st.integers(0, 3), max_size=5), max_size=6))
+def test_a_hash_is_the_sum_of_its_definition(several):
+    """With the integers of Python, modulo 2 ** 64."""
+
+    def mixed(value):
+        value = (value + FACTOR) % 2**64
+        value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+        value = (value ^ value >> 27) * 0x94D049BB133111EB % 2**64
+        return value ^ value >> 31
+
+    expected = [sum(mixed(v) * pow(FACTOR, k, 2**64) for k, v in enumerate(one)) % 2**64 for one in several]
+    flat = np.array([v for one in several for v in one], dtype=np.int32)
+    assert hashes(scattered(flat), np.array([len(one) for one in several], dtype=np.int64)).tolist() == expected
+    assert powers(4).tolist() == [pow(FACTOR, k, 2**64) for k in range(4)]
+
+
+@settings(max_examples=20)
+@pytest.mark.parametrize("kind", ["word", "roberta", "deberta"])
+@given(rows=ROWS, max_length=st.sampled_from([6, 7, 9, 64]))
+def test_pairs(tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, rows: list, max_length: int) -> None:
+    """Where they are cut, in case alone, and where a special token stands in the text."""
+    processor = TextProcessor(tokenizers[kind], PARTS, max_length)
+    examples = pairs(rows)
+    found = processor.fingerprints(examples)
+    assert_alike(found, received(processor(examples)))
+    assert pickle.loads(pickle.dumps(processor)).fingerprints(examples).tolist() == found.tolist()
+
+
+@settings(max_examples=20)
+@pytest.mark.parametrize(
+    "template", ["{premise} {hypothesis}", "p: {premise} h: {hypothesis}", "{hypothesis} {premise}"]
+)
+@given(rows=ROWS, max_length=st.sampled_from([5, 9, 64]))
+def test_templates(writers: dict[str, PreTrainedTokenizerBase], template: str, rows: list, max_length: int) -> None:
+    """Of parts side by side it does not matter where one ends."""
+    processor = TemplateProcessor(writers["t5"], template, max(max_length, 9) if "p:" in template else max_length)
+    examples = pairs([*rows, ("dog runs", "dog"), ("dog", "runs dog")])
+    assert_alike(processor.fingerprints(examples), received(processor(examples)))
+
+
+def test_what_stands_behind_the_3000th_word_is_never_read(tokenizers):
+    """Nor does it matter how many tokens are cut off, or in which process or order the texts came."""
+    long = " ".join(["dog", "runs"] * 1500)
+    rows = [(f"{long} {end}", "a dog") for end in ("dog", "zz", "zz " * 4000)] + [(f"zz {long}", "a dog")]
+    first, second, third, other = TextProcessor(tokenizers["word"], PARTS, 128).fingerprints(pairs(rows)).tolist()
+    assert first == second == third != other
+    again = TextProcessor(tokenizers["word"], PARTS, 128).fingerprints(pairs(rows[::-1]))
+    assert again.tolist() == [other, third, second, first]
+    whole = TextProcessor(tokenizers["word"], PARTS, 100_000).fingerprints(pairs(rows))
+    assert len(set(whole.tolist())) == 4
+
+
+def test_many_cut_texts_are_hashed_in_pieces(tokenizers, monkeypatch):
+    rows = [(f"{'dog ' * k}runs {'zz ' * 9}", "runs " * (k % 3)) for k in range(30)]
+    processor = TextProcessor(tokenizers["word"], PARTS, 12)
+    found = processor.fingerprints(pairs(rows)).tolist()
+    assert_alike(processor.fingerprints(pairs(rows)), received(processor(pairs(rows))))
+    monkeypatch.setattr("heedful.lightning_modules.processors.token_store.HASHED", 4)
+    assert processor.fingerprints(pairs(rows)).tolist() == found
+
+
+@pytest.mark.parametrize("form", [TableForm(keep=2), TableForm("cells")])
+def test_rows_that_a_table_loses_are_not_read(tokenizers, form):
+    """By the limit on rows, which keeps those about the hypothesis, and by the length of the input."""
+    several = [["dog", "zz", "a"], ["dog", "zz", "b"], ["dog", "a", "a"]]
+    tables = [Table("dog", (("Name", (n,)), ("Runs", (r,)), ("Age", (a,)))) for n, r, a in several]
+    examples = [Example("e", {"table": table, "hypothesis": "runs"}) for table in tables]
+    whole = len(tokenizers["word"](form.text(tables[0], ["runs"]), "runs")["input_ids"])
+    max_length = whole if form.keep else whole - 1
+    processor = TextProcessor(tokenizers["word"], ("table", "hypothesis"), max_length, form)
+    base, age, runs = processor.fingerprints(examples).tolist()
+    assert_alike(processor.fingerprints(examples), received(processor(examples)))
+    assert base == age != runs
+
+
+@settings(max_examples=20)
+@given(rows=ROWS)
+def test_composed_examples_are_as_if_they_were_written_down(tokenizers, rows):
+    pool = Examples.of(pairs([(p, f"{h} {i}") for i, (p, h) in enumerate(rows)]))
+    positions = np.arange(len(pool))
+    composed = Composed(pool, positions, {"premise": np.roll(positions, 1)})
+    processor = TextProcessor(tokenizers["word"], PARTS, 9)
+    assert processor.fingerprints(composed).tolist() == processor.fingerprints(list(composed)).tolist()
+
+
+@settings(max_examples=10)
+@given(rows=ROWS)
+def test_a_text_that_answers_are_cut_out_of_counts_as_it_is_written(tokenizers, rows):
+    """Of the question, the tokens that are left of it."""
+    processor = WindowProcessor(tokenizers["word"], ("context", "question"), 16, 4)
+    examples = [Example("e", {"context": text, "question": asked * 3}) for text, asked in rows]
+    inputs = [(e.parts["context"], received(processor([e])["encoder"])) for e in examples]
+    assert_alike(processor.fingerprints(examples), inputs)
+
+
+def test_prompts():
+    """Ids behind those that all prompts share; the longest part loses its end."""
+    own = byte_level()
+    room = len(PromptProcessor(own, prompt(0), True, 512, 8).tokens.prefix) + 8 + 60
+    processor = PromptProcessor(own, prompt(0), True, room, 8)
+    texts = ["dog", "Dog", "dog ", "dog runs " * 20 + "zz", "dog runs " * 20 + "zz " * 9, "zz " + "dog runs " * 20]
+    examples = pairs([*product(texts, ["a", "a dog"]), ("dog", "a")])
+    found = processor.fingerprints(examples)
+    assert_alike(found, Queries(**processor(examples)).whole(()))
+    assert len(set(found.tolist())) == 5 * 2
+
+
+def test_what_a_server_is_sent():
+    processor = QuestionProcessor(prompt(0))
+    examples = pairs([("dog", "runs"), ("Dog", "runs"), ("dog", "runs"), ("dog runs", "")])
+    assert_alike(processor.fingerprints(examples), processor(examples)["questions"])
+
+
+def coloured(folder: Path, name: str, pixels: np.ndarray) -> Picture:
+    data = io.BytesIO()
+    Image.fromarray(pixels.astype(np.uint8)).save(data, "PNG")
+    (folder / name).write_bytes(data.getvalue())
+    return Picture(hashlib.sha256(data.getvalue()).hexdigest(), str(folder / name), 0, len(data.getvalue()), name)
+
+
+@pytest.mark.parametrize("cache", [0.0, 1.0])
+def test_pictures_that_are_resized_to_the_same_pixels(tmp_path, tiny_bert, cache):
+    """Pictures of one colour of whatever size, and one that the resizing cannot tell from it; and no picture at all."""
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    shades = [np.full((n, 6, 3), 128) for n in (4, 6, 9)] + [np.full((4, 4, 3), 127)]
+    halves = np.full((4, 8, 3), 128)
+    halves[:, 4:] = 0
+    pictures = [coloured(tmp_path, f"{i}.png", pixels) for i, pixels in enumerate([*shades, halves, halves[:, ::-1]])]
+    store = PictureStore(ResizeTo(6, 4, Image.Resampling.NEAREST), (4, 6), cache)
+    task = Task(CLASSIFICATION, ("image", "text"), ("no", "yes"), pictures=("image",))
+    processor = PictureProcessor(tokenizer, task, 8, store)
+    examples = [
+        Example("e", {"image": picture, "text": text})
+        for picture in [*pictures, Picture()]
+        for text in ("dog", "Dog", "zz")
+    ]
+    inputs = processor(examples)
+    seen = store.pixels(inputs["pictures"].ravel().tolist())
+    rows = [(text, pixels.shape, pixels.tobytes()) for text, pixels in zip(received(inputs), seen, strict=True)]
+    found = processor.fingerprints(examples)
+    assert_alike(found, rows)
+    assert len(set(found.tolist())) == 2 * 4  # two texts; grey, its neighbour, and the two halves
+    decoded = store.decoded
+    assert processor.fingerprints(examples).tolist() == found.tolist()
+    assert store.decoded == decoded
