@@ -10,7 +10,7 @@ from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Runner, Setting
-from heedful.callbacks.engine.experiment import Experiment, gather_predictions
+from heedful.callbacks.engine.experiment import Experiment, cut_short, gather_predictions
 from heedful.callbacks.engine.inquiry import inquire
 from heedful.callbacks.engine.pace import Pace
 from heedful.callbacks.engine.predictions import Collector, Predictions
@@ -152,7 +152,7 @@ class Engine(Runner):
             "examples": len(base),
             "not_predicted": len(data.pool) - len(base),
             "dropped_no_gold": data.counts.no_gold.get("validation", 0),
-            "truncated": data.counts.truncated,
+            **cut_short(data.counts.truncated, data.counts.tokens_kept),
             "shortened": data.counts.shortened.get("validation", 0),
             "no_label": base.count(NO_LABEL),
         }
@@ -219,7 +219,7 @@ class Engine(Runner):
             without = r.where(rows, **{"y" if plan.inquiry else "y2": NO_LABEL})
             if predicting is not None:
                 without |= r.where(rows, y=NO_LABEL, intervention=r.BASE)
-                counts |= {"examples": len(predicting.pool), "truncated": predicting.truncated}
+                counts |= {"examples": len(predicting.pool), **predicting.cut}
             counts["no_label"] = int(without.sum())
             about = {name: run[name] for name in ("data", "seed")}
             metadata = {**about, "manifest": manifests[evaluation.name], "run": run}

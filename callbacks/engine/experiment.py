@@ -64,6 +64,11 @@ def require_finite(broken: int, n: int, what: str) -> None:
         )
 
 
+def cut_short(truncated: int, tokens_kept: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+    """How much a model does not read, as it stands among the counts of results."""
+    return {"truncated": truncated} | ({"tokens_kept": dict(tokens_kept)} if truncated else {})
+
+
 class Experiment:
     """A pool of examples, their predictions, and the interventions on them.
 
@@ -80,7 +85,8 @@ class Experiment:
 
     Attributes:
         base: The predictions of all processes.
-        truncated: How many examples are longer than the model reads; counted where the predictions are made here.
+        cut: How many examples are longer than the model reads ("truncated"), and how much of each part it reads
+            ("tokens_kept", if any are), as counts; known where the predictions are made here.
     """
 
     def __init__(
@@ -100,13 +106,13 @@ class Experiment:
         self.parts = data.full_task.parts
         self.seed = data.seed
         self.batch_size = data.eval_batch_size
-        self.truncated = 0
+        self.cut: dict[str, Any] = {}
         self.base = self._base() if base is None else base
 
     def _base(self) -> Predictions:
         examples = Composed.whole(self.pool)
         lengths = self.module.processor.lengths(examples)
-        self.truncated = self.module.processor.truncated
+        self.cut = cut_short(self.module.processor.truncated, self.module.processor.tokens_kept(examples))
         if len(self.pool):
             self.module.require_known(f"{self.pool[0].uid} and the other examples with it")
         near = self.module.processor.nearness(examples, lengths)

@@ -290,6 +290,7 @@ class PairedData(pl.LightningDataModule):
         lengths = processor.lengths(self.pool)
         trainer.lightning_module.require_known(f"the validation examples of {self.name}")
         self.counts.truncated = processor.truncated
+        self.counts.tokens_kept = processor.tokens_kept(self.pool) if processor.truncated else {}
         self.predicted, trainer.limit_val_batches = limited(
             self.pool, trainer.limit_val_batches, self.eval_batch_size, self.seed
         )

@@ -185,6 +185,9 @@ class PictureProcessor(NumberProcessor):
         self.unknown = self.text.unknown
         return lengths
 
+    def tokens_kept(self, examples: Sequence[Example]) -> dict[str, list[int]]:
+        return self.text.tokens_kept_of(self.numbers(examples)[: len(self.text.parts)])
+
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
         numbers = self.numbers(examples)
         texts = len(self.text.parts)

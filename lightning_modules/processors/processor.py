@@ -40,6 +40,14 @@ class Processor(ABC):
         """
         return lengths
 
+    def tokens_kept(self, examples: Sequence[Example]) -> dict[str, list[int]]:
+        """Count the tokens of each part that the model reads, and all that there are.
+
+        Returns:
+            Part name to two numbers; nothing where no example is truncated.
+        """
+        return {}
+
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray | None:
         """Find examples of which the model receives the same: they have the same 64 bits, and others have others.
 
@@ -143,3 +151,15 @@ class NumberProcessor(Processor):
 def chosen(examples: Sequence[Example], batch: np.ndarray) -> Sequence[Example]:
     """The examples of a batch."""
     return examples.take(batch) if isinstance(examples, Composed) else [examples[i] for i in batch.tolist()]
+
+
+def kept_of(parts: Sequence[str], kept: np.ndarray, lengths: np.ndarray) -> dict[str, list[int]]:
+    """As :meth:`Processor.tokens_kept`, from the numbers of tokens: int64 [parts, examples] both.
+
+    Example:
+        >>> kept_of(["premise", "hypothesis"], np.array([[5, 3], [2, 2]]), np.array([[9, 3], [2, 2]]))
+        {'premise': [8, 12], 'hypothesis': [4, 4]}
+    """
+    if (kept == lengths).all():
+        return {}
+    return dict(zip(parts, np.stack([kept.sum(axis=1), lengths.sum(axis=1)], axis=1).tolist(), strict=True))

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.processors.frame import Frame, share_budget
 from heedful.lightning_modules.processors.hiding import HiddenWords
-from heedful.lightning_modules.processors.processor import NumberProcessor
+from heedful.lightning_modules.processors.processor import NumberProcessor, kept_of
 from heedful.lightning_modules.processors.token_store import TokenStore
 from heedful.records import BATCH, Composed, Example, HeedfulError, Part, TableForm, column
 
@@ -148,6 +148,14 @@ class TextProcessor(NumberProcessor):
         tokens = self.store.lengths(numbers).sum(axis=0).astype(np.int32)
         self.truncated = int((tokens > self.budget).sum())
         return np.minimum(tokens, self.budget) + np.int32(self.frame.size)
+
+    def tokens_kept(self, examples: Sequence[Example]) -> dict[str, list[int]]:
+        return self.tokens_kept_of(self.numbers(examples))
+
+    def tokens_kept_of(self, numbers: np.ndarray) -> dict[str, list[int]]:
+        """As :meth:`tokens_kept`, for the :meth:`numbers` of examples."""
+        lengths = self.store.lengths(numbers)
+        return kept_of(self.parts, share_budget(lengths, self.budget), lengths)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
         return self.fingerprints_of(self.numbers(examples))

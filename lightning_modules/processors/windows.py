@@ -11,7 +11,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.processors.frame import ranges
-from heedful.lightning_modules.processors.processor import chosen
+from heedful.lightning_modules.processors.processor import chosen, kept_of
 from heedful.lightning_modules.processors.texts import TextProcessor
 from heedful.records import SPAN, Composed, Example, HeedfulError, column
 
@@ -61,6 +61,10 @@ class WindowProcessor(TextProcessor):
         self.truncated = int((self.store.lengths(numbers[0]) > self.longest_question).sum())
         question, text, _, windows = self._plan(numbers)
         return (windows * (question + self.frame.size) + text + (windows - 1) * self.overlap).astype(np.int32)
+
+    def tokens_kept_of(self, numbers: np.ndarray) -> dict[str, list[int]]:
+        lengths = self.store.lengths(numbers)
+        return kept_of(self.parts, np.stack([self._plan(numbers)[0], lengths[1]]), lengths)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
         """Of the question count the tokens that are read, and the text as it is written: an answer is a piece of it."""

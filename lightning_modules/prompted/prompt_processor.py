@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from heedful.lightning_modules.processors.processor import NumberProcessor
+from heedful.lightning_modules.processors.processor import NumberProcessor, kept_of
 from heedful.lightning_modules.prompted.beginnings import cut, nearness
 from heedful.lightning_modules.prompted.prompt_tokens import PromptStore, PromptTokens
 from heedful.records import BATCH, Composed, Example, HeedfulError, Part
@@ -31,7 +31,7 @@ class PromptProcessor(NumberProcessor):
         HeedfulError: Instruction and demonstrations leave no room for an example.
     """
 
-    parts = ("prompt",)  # the one content that is numbered
+    parts = ("prompt", "whole")  # what is numbered: each prompt, and what it would be if nothing were cut
 
     def __init__(
         self, tokenizer: PreTrainedTokenizerBase, prompt: Prompt, chat: bool, max_length: int, longest_answer: int
@@ -51,7 +51,7 @@ class PromptProcessor(NumberProcessor):
                 f"Instruction and demonstrations have {len(self.tokens.prefix):,} tokens, and the model reads "
                 f"{max_length:,}: lower §prompt.tuples, or raise §model.max_length."
             )
-        self._cut: set[int] = set()  # numbers of texts that were too long
+        self._cut: dict[int, list[int]] = {}  # number of a text that is too long to the tokens of each part that stay
 
     def _text(self, parts: Sequence[Part]) -> str:
         return self.tokens.text(self.prompt.question(parts))
@@ -61,24 +61,33 @@ class PromptProcessor(NumberProcessor):
 
     def _numbers(self, examples: Sequence[Example]) -> np.ndarray:
         names = self.prompt.task.parts
-        blocks = [np.zeros(0, dtype=np.int32)]
+        blocks = [np.zeros((2, 0), dtype=np.int32)]
         rest = iter(examples)
         while block := list(islice(rest, BATCH)):
             several = [[example.parts[name] for name in names] for example in block]
             for example, parts in zip(block, several, strict=True):
                 self.tokens.require_no_special(self.prompt.question(parts), example.uid)
-            numbers = self.store.numbers([self._text(parts) for parts in several])
-            for i in np.flatnonzero(self.store.lengths(numbers) > self.budget):
-                (numbers[i],) = self.store.numbers([self._text(self._shortened(several[i]))])
-                self._cut.add(int(numbers[i]))
+            numbers = np.tile(self.store.numbers([self._text(parts) for parts in several]), (2, 1))
+            for i in np.flatnonzero(self.store.lengths(numbers[1]) > self.budget):
+                words = self._shortened(several[i])
+                (numbers[0, i],) = self.store.numbers([self._text(words)])
+                self._cut[int(numbers[1, i])] = self._lengths(words)
             blocks.append(numbers)
-        return np.concatenate(blocks)[None]
+        return np.concatenate(blocks, axis=1)
+
+    def _words(self, parts: Sequence[Part]) -> list[str]:
+        """The parts of an example as texts."""
+        form = self.prompt.task.form
+        texts = [part for part in parts if isinstance(part, str)]
+        return [part if isinstance(part, str) else form.text(part, texts) for part in parts]
+
+    def _lengths(self, words: list[str]) -> list[int]:
+        """The tokens of each part alone."""
+        return [len(ids) for ids in self.tokenizer(words, add_special_tokens=False, verbose=False)["input_ids"]]
 
     def _shortened(self, parts: Sequence[Part]) -> list[str]:
         """The parts in words; where the prompt is too long, the longest has lost its end."""
-        form = self.prompt.task.form
-        texts = [part for part in parts if isinstance(part, str)]
-        words = [part if isinstance(part, str) else form.text(part, texts) for part in parts]
+        words = self._words(parts)
         while True:
             number = self.store.numbers([self._text(words)])
             over = int(self.store.lengths(number)[0]) - self.budget
@@ -99,10 +108,20 @@ class PromptProcessor(NumberProcessor):
         return {**turns, "text": self.tokenizer.decode(ids, clean_up_tokenization_spaces=False)}
 
     def lengths(self, examples: Sequence[Example]) -> np.ndarray:
-        numbers = self.numbers(examples)[0]
+        numbers, whole = self.numbers(examples)
         self.unknown = self.store.unknown(numbers)
-        self.truncated = int(np.isin(numbers, list(self._cut)).sum())
+        self.truncated = int(np.isin(whole, list(self._cut)).sum())
         return self.store.lengths(numbers).astype(np.int32)
+
+    def tokens_kept(self, examples: Sequence[Example]) -> dict[str, list[int]]:
+        """Tokens are those of each part alone."""
+        whole = self.numbers(examples)[1].tolist()
+        if not any(number in self._cut for number in whole):
+            return {}
+        names = self.prompt.task.parts
+        lengths = [self._lengths(self._words([example.parts[name] for name in names])) for example in examples]
+        kept = [self._cut.get(number, of) for number, of in zip(whole, lengths, strict=True)]
+        return kept_of(names, np.array(kept).T, np.array(lengths).T)
 
     def fingerprints(self, examples: Sequence[Example]) -> np.ndarray:
         numbers = self.numbers(examples)[0]

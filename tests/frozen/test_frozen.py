@@ -29,6 +29,7 @@ from fake_server import FakeServer, answer_or_refusal
 HERE = Path(__file__).parent
 WRITTEN = ("plain", "counterfactual", "tables", "natural_logic", "endpoint", "whole")  # folders with results
 UNLIKE = ("schema", "format")  # names of the number of the schema
+LATER = ["unread"]  # columns of rows that schema 6 brought
 NEAR = 1e-3  # between machines; on one kind of machine, with the versions that README.md names, the bits are the same
 
 
@@ -164,15 +165,14 @@ def test_answers_of_a_server_are_found_in_the_cache(frozen, monkeypatch):
         run(evaluation.main, "--config", "runs/endpoint/config.yaml", "--output", "again")
         assert not fake.requests
     for evaluation_ in ("accuracy", "attentiveness"):
-        assert read_rows(f"again/rows/{evaluation_}.parquet")[0].equals(
-            read_rows(f"runs/endpoint/rows/{evaluation_}.parquet")[0]
-        )
+        again, before = (read_rows(f"{of}/rows/{evaluation_}.parquet")[0] for of in ("again", "runs/endpoint"))
+        assert again.drop_columns(LATER).equals(before.drop_columns(LATER))
 
 
 def test_a_run_that_was_killed_goes_on_to_the_end_of_the_one_that_was_not(frozen):
     run(training.main, "--resume", "runs/killed")
     assert_same_predictions(Path("runs/killed"), Path("runs/whole"), "attentiveness")
-    assert content("runs/killed")["metrics"].keys() == content("runs/whole")["metrics"].keys()
+    assert content("runs/killed")["metrics"].keys() >= content("runs/whole")["metrics"].keys()
     assert read_run("runs/killed")["finished"]
 
 

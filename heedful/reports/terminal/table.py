@@ -3,17 +3,21 @@
 The lines, their labels and their order stand in results.json (:mod:`heedful.records.numbers.display`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from heedful.metrics import METRICS
 from heedful.metrics.attentiveness import FEW_EXAMPLES, LEAST
+from heedful.metrics.metric import READ, UNREAD_CHANGES
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.over_seeds import ONE_SEED
-from heedful.records import Line, MetricName, printable
+from heedful.records import Line, MetricName, percent, printable
+from heedful.records.rows import UNREAD
 from heedful.reports.tables import too_few
 
 FLAGS = {  # flag: mark in the table, explanation
@@ -27,12 +31,15 @@ FLAGS = {  # flag: mark in the table, explanation
     "one_sided": ("h", "all flips end in one label, so that a constant answer is right"),
     ONE_SEED: ("i", "defined for one seed of demonstrations alone: the interval says nothing of others"),
     FEW_EXAMPLES: ("j", f"fewer than {LEAST} examples count: so many, n, and no share of them"),
+    UNREAD_CHANGES: ("k", "more than 5 % of the changes never reach the model, which cannot heed them"),
 }
 WARNING = " Do not read attentiveness here."  # where it is flagged so
 TERMS = {  # how the label of a line ends, or begins where dots follow: what it means
     "to_default": "changes to the default label",
     "eligible": "share not predicted as the default label",
     "kept": "share of answers that stay, wanted where the part should not matter",
+    UNREAD: "share of the changes after which the model receives what it did before",
+    READ: "over the other changes",
     "max_change": "largest change of a probability",
     "default label ...": "of predictions of the default label, the share that stays",
     "total_variation": "how far all probabilities move",
@@ -179,6 +186,30 @@ def _asides(run: Results) -> str:
     return f"{text[0].upper()}{text[1:]}: results.json"
 
 
+def _unread(run: Results, lines: Sequence[Line]) -> Iterator[str]:
+    """Says of which numbers too many changes never reach the model, and how much of the examples it reads."""
+    flagged = [
+        f"{percent(run['metrics'][below.metric]['value'])} of those behind {line.label!r}"
+        for line, below in pairwise(lines)
+        if below.label == UNREAD and UNREAD_CHANGES in run["metrics"][line.metric]["flags"]
+    ]
+    if flagged:
+        yield f"Changes that never reach the model: {', '.join(flagged)}."
+    counts = run["counts"]
+    for evaluation in ("", *(f"{name}/" for name in METRICS)):  # an evaluation may have examples of its own
+        if parts := counts.get(f"{evaluation}tokens_kept"):
+            of = f" of {evaluation[:-1]}" if evaluation else ""
+            n = counts[f"{evaluation}examples"] + counts.get(f"{evaluation}not_predicted", 0)
+            read = [
+                f"{part} {kept:,} of {there:,} ({percent(kept / max(1, there))})"
+                for part, (kept, there) in parts.items()
+            ]
+            yield (
+                f"{counts[f'{evaluation}truncated']:,} of {n:,} examples{of} are longer than the model reads. "
+                f"Tokens that it reads: {', '.join(read)}. A larger --model.max_length reads more."
+            )
+
+
 def different_examples(runs: Sequence[Results]) -> list[str]:
     """A note for each section whose numbers rest on different examples in these runs."""
     examples: dict[str, set[str]] = {}
@@ -214,6 +245,8 @@ def print_table(results: Mapping[str, Results], console: Console | None = None, 
     for flag in _raised(runs, lines):
         warning = WARNING if flag == NOT_ABOVE_MAJORITY and _is_attentiveness(lines) else ""
         console.print(f"({FLAGS[flag][0]}) {FLAGS[flag][1]}.{warning}")
+    for text in () if several else _unread(runs[0], lines):
+        console.print(printable(text), highlight=False, markup=False)
     if not several and runs[0]["display"]["asides"]:
         console.print(_asides(runs[0]), highlight=False, markup=False)
     for note in dict.fromkeys([*different_examples(runs), *(run.get("note") for run in runs)]):

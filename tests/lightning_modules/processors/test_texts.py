@@ -42,6 +42,11 @@ def own(tokenizer: PreTrainedTokenizerBase, rows: list[tuple[str, ...]], max_len
     return dict(tokenizer(*(list(column) for column in zip(*rows, strict=True)), **options))
 
 
+def plain(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
+    """The ids of a text alone."""
+    return tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
 def assert_same(processor: TextProcessor, rows: list[tuple[str, ...]]) -> None:
     expected, found = own(processor.tokenizer, rows, processor.max_length), processor(examples(*rows))
     assert set(found) == set(expected)
@@ -103,6 +108,9 @@ def test_lengths_are_the_tokens_of_the_batch_and_truncated_what_was_cut(
     assert lengths.dtype == np.int32
     assert lengths.tolist() == processor(pool)["attention_mask"].sum(dim=1).tolist()
     assert processor.truncated == sum(len(tokenizer(a, b)["input_ids"]) > max_length for a, b in rows)
+    cut = [tokenizer(a, b, truncation="longest_first", max_length=max_length).sequence_ids() for a, b in rows]
+    kept = [[sum(row.count(k) for row in cut), sum(len(plain(tokenizer, r[k])) for r in rows)] for k in range(2)]
+    assert processor.tokens_kept(pool) == (dict(zip(PARTS, kept, strict=True)) if processor.truncated else {})
 
 
 def test_a_table_of_examples_has_the_lengths_of_its_examples(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:

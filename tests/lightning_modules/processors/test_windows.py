@@ -150,6 +150,8 @@ def test_a_long_question_is_cut_and_counted_and_the_text_never_is(
     asked = [example(" ".join(["word"] * 200), " ".join(["why"] * n)) for n in (18, 19, 300)]
     lengths = processor.lengths(asked)
     assert processor.truncated == 2
+    assert processor.tokens_kept(asked) == {"question": [3 * 18, 18 + 19 + 300], "context": [600, 600]}
+    assert processor.tokens_kept(asked[:1]) == {}
     inputs = processor(asked)
     found = inputs["encoder"]["attention_mask"].sum(dim=1).numpy()
     assert np.bincount(inputs["windows"][:, 0], found).tolist() == lengths.tolist()

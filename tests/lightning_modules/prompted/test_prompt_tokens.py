@@ -117,6 +117,12 @@ def test_what_is_too_long_loses_the_end_of_its_longest_part_and_is_counted():
     text = own.decode(inputs["input_ids"][0])
     assert "It ends." in text
     assert "one two three" in text
+    whole = [[len(own(e.parts[part])["input_ids"]) for e in [*EXAMPLES, long]] for part in ("premise", "hypothesis")]
+    begin = text.split("Premise: ")[1].split("\nHypothesis")[0]
+    (kept, premises), hypotheses = processor.tokens_kept([*EXAMPLES, long]).values()
+    assert (premises, hypotheses) == (sum(whole[0]), [sum(whole[1])] * 2)
+    assert kept == sum(whole[0][:-1]) + len(own(begin)["input_ids"])
+    assert processor.tokens_kept(EXAMPLES) == {}
     assert processor.lengths(EXAMPLES).tolist() == lengths[:-1].tolist()
     assert processor.truncated == 0
     (turn,) = processor.sent(long)["messages"][-1:]

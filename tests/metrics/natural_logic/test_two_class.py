@@ -30,6 +30,7 @@ def rows_of(entries):
         "p": [np.float32(e[2]) for e in entries],
     }
     columns |= {"y": [LABELS[int(np.argmax(e[2]))] for e in entries], "y2": [None] * n, "p2": [None] * n}
+    columns |= {"unread": [None] * n}
     columns |= {"intervention": [r.BASE] * n, "version": [0] * n, "draw": [-1] * n}
     return make_rows(
         columns | {"group": [None] * n, "clusters": [[e[0]] for e in entries], "slices": [[]] * n}, len(LABELS)
