@@ -21,11 +21,10 @@ from heedful.metrics.statistics.bootstrap import Formula, Key, difference, ratio
 from heedful.metrics.statistics.clusters import few_of
 from heedful.metrics.tables.by_table import by_table, tables_of
 from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown, generator
-from heedful.records.rows import BASE, of_split, same, select, strings, where
+from heedful.records.rows import BASE, codes, of_split, runs, same, select, strings, where
 
 CHALLENGE, ORIGINAL = "challenge", "original"
 KINDS = ("preserved", "flipped")
-EXPECTED = {"preserved": "stay", "flipped": "change"}
 HYPOTHESES, TITLES, TITLE = "hypotheses", "titles", "title"
 NEUTRAL = LABELS[1]
 FLIPPED = KINDS[1]
@@ -338,8 +337,15 @@ def challenge_rows(
         interventions: Names of the interventions that make challenge examples.
         kinds: "preserved", "flipped", or both.
     """
+    gold = codes(rows, "gold")[0]
+    uid = runs(rows, "uid")
+    is_base = where(rows, intervention=BASE)
+    original = np.full(len(gold), -1, dtype=np.int64)
+    original[uid[is_base]] = np.where(where(rows, gold=NEUTRAL), -1, gold)[is_base]
     changed = np.any([where(rows, intervention=name) for name in interventions], axis=0) & ~where(rows, gold=NEUTRAL)
-    return {of._replace(statistic=kind): changed & where(rows, expectation=EXPECTED[kind]) for kind in kinds}
+    changed &= original[uid] >= 0
+    is_kind = dict(zip(KINDS, (gold == original[uid], gold != original[uid]), strict=True))
+    return {of._replace(statistic=kind): changed & is_kind[kind] for kind in kinds}
 
 
 def _changed(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from heedful.metrics import METRICS
 from heedful.metrics.accuracy import accuracy, noise
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.natural_logic.causal_effects import causal_effects
 from heedful.metrics.statistics.over_seeds import over_seeds
 from heedful.metrics.tables.challenge import HALF_ERROR, challenge
 from heedful.metrics.tables.transitions import invalid_transitions
-from heedful.records import Line, Measurement, MetricName, Section, Shown
+from heedful.records import Context, Line, Measurement, MetricName, Section, Shown
 from heedful.reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
 
 import written_results
@@ -288,6 +289,8 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     null = {"uid": "u", "intervention": "null", "part": "", "draw": -1, "y2": "no"}
     rows = rows_of({"u": ("yes", "yes")}, [null, {"uid": "u", "y2": "no"}])
     found = accuracy(rows, "d") | noise(rows, "d") | attentiveness(rows, "d", "premise", "no", ["yes", "no"])
+    unread = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "yes", "unread": True}])
+    found |= METRICS["attentiveness"].score(unread, Context("d", labels=("yes", "no"), own={"swap": ["premise"]}))
     yes, no = ([0.8, 0.2, 0.0], [0.2, 0.8, 0.0])
     change = {"uid": "u", "part": "context", "draw": -1, "y2": "neutral", "gold": "neutral", "p": yes}
     pairs = [
@@ -394,3 +397,25 @@ def test_a_model_that_is_not_above_the_majority_is_not_to_be_read():
     text = words(printed({"a": results((ACCURACY, flagged))}).splitlines())
     assert "(a) accuracy not above the majority share: one-sided test, p >= 0.05." in text
     assert "Do not read" not in text
+
+
+def test_too_many_changes_that_are_never_read_are_said_in_words():
+    """Of one run, with how much of each part the model reads, of the data and of examples of an evaluation's own."""
+    flagged = dataclasses.replace(PLAIN, flags=("unread_changes",))
+    hypothesis = Line("attentiveness/d/hypothesis", "attentiveness hypothesis")
+    lines = [(PREMISE, flagged), (Line("attentiveness/d/premise/unread", "unread", 1), Measurement(0.24, 50))]
+    lines += [(hypothesis, PLAIN), (Line("attentiveness/d/hypothesis/unread", "unread", 1), Measurement(0.04, 50))]
+    counts = {"examples": 20, "not_predicted": 80, "truncated": 7, "tokens_kept": {"premise": [300, 1200], "b": [0, 0]}}
+    counts |= {"evidence/examples": 9, "evidence/truncated": 1, "evidence/tokens_kept": {"table": [1000, 1001]}}
+    found = results(*lines, counts=counts)
+    text = words(printed({"a": found}).splitlines())
+    assert "Changes that never reach the model: 24 % of those behind 'attentiveness premise'. 7 of 100" in text
+    assert (
+        "7 of 100 examples are longer than the model reads. Tokens that it reads: premise 300 of 1,200 (25 %), b"
+        in text
+    )
+    assert "1 of 9 examples of evidence are longer than the model reads. Tokens that it reads: table 1,000 of" in text
+    assert "unread: share of the changes after which the model receives what it did before" in text
+    both = printed({"a": found, "b": found})
+    assert "(j) more than 5 % of the changes never reach the model" in both
+    assert "Tokens that" not in both
