@@ -3,17 +3,37 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from heedful.callbacks.engine.predictions import Predictions
+from heedful.callbacks.engine.predictions import Predictions, concatenated
 from heedful.interventions import Changes, EachExample, Intervention
 from heedful.records import Composed, Example, Examples
 
 CHUNK = 16_384  # changed examples, or unchanged ones, of a block
 STEP = 4096  # examples that interventions are asked for at a time
 FEW = 64  # the same where one writes new content, which may be a hundred tables for each
+
+
+class Received(NamedTuple):
+    """What the model receives of the changes of a block.
+
+    Attributes:
+        unread: Of each intervention, in the order of its changes, whether it is what it receives of the base example:
+            bool [changes]; null where nothing is changed, or where it is not known.
+        source: Whose prediction each of the examples has: int64 [examples]. That of the first of those of which the
+            model receives the same, or -1 for that of its base example. The null control has its own.
+    """
+
+    unread: list[pa.Array]
+    source: np.ndarray
+
+    @property
+    def is_copied(self) -> np.ndarray:
+        """Which examples have the prediction of another one: bool [examples]."""
+        return self.source != np.arange(len(self.source))
 
 
 @dataclass(frozen=True)
@@ -40,25 +60,15 @@ class Block:
         return np.argsort(self.positions)
 
     @cached_property
-    def _order(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of all changes that are predicted, by example and intervention: the intervention, and the place in its
-        changes."""
+    def _order(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of all changes that are predicted, by example and intervention: the intervention, the place in its changes,
+        and the position of the base example."""
         made = [(k, c) for k, c in enumerate(self.changes) if c.known is None]
         intervention = np.concatenate([np.zeros(0, np.int64), *(np.full(len(c), k) for k, c in made)])
         place = np.concatenate([np.zeros(0, np.int64), *(np.arange(len(c)) for _, c in made)])
-        ranks = np.concatenate([np.zeros(0, np.int64), *(self.rank(c.positions) for _, c in made)])
-        order = np.argsort(ranks, kind="stable")  # of one example, by intervention
-        return intervention[order], place[order]
-
-    @cached_property
-    def base(self) -> np.ndarray:
-        """The position in the pool of the example that each of :attr:`examples` was made of: int64 [examples]."""
-        intervention, place = self._order
-        base = np.zeros(len(place), dtype=np.int64)
-        for k, changes in enumerate(self.changes):
-            here = intervention == k
-            base[here] = changes.positions[place[here]]
-        return base
+        base = np.concatenate([np.zeros(0, np.int64), *(c.positions for _, c in made)])
+        order = np.argsort(self.rank(base), kind="stable")  # of one example, by intervention
+        return intervention[order], place[order], base[order]
 
     @property
     def interventions(self) -> np.ndarray:
@@ -68,7 +78,7 @@ class Block:
     @cached_property
     def examples(self) -> Composed:
         """The changed examples to predict."""
-        intervention, place = self._order
+        intervention, place, _ = self._order
         parts = list(dict.fromkeys(part for changes in self.changes for part in changes.lenders))
         others: list[Example] = []
         positions = np.zeros(len(place), dtype=np.int64)
@@ -89,25 +99,43 @@ class Block:
         mine = np.flatnonzero(self._order[0] == k)
         return mine[np.argsort(self._order[1][mine])]
 
-    def unread(self, of_pool: np.ndarray, of_examples: np.ndarray) -> list[pa.Array]:
-        """Which changed examples are to the model what their base examples are.
+    def received(self, of_pool: np.ndarray, of_examples: np.ndarray) -> "Received":
+        """Compare what the model receives of changed examples with that of others.
 
         Args:
             of_pool: uint64 [pool], the fingerprint of each example of the pool.
             of_examples: uint64 [examples], those of :attr:`examples`.
-
-        Returns:
-            For each intervention, in the order of its changes, bool [changes]; null where nothing is changed.
         """
-        same = of_examples == of_pool[self.base]
+        is_repeated = self.examples.repeated
+        is_unread = of_examples == of_pool[self._order[2]]
+        source = np.arange(len(of_examples))
+        source[is_unread & ~is_repeated] = -1
+        read = np.flatnonzero(~is_unread)
+        _, first, of = np.unique(of_examples[read], return_index=True, return_inverse=True)
+        source[read] = read[first[of]]
         unread = []
         for k, changes in enumerate(self.changes):
             if changes.known is not None:
                 unread.append(pa.array(of_pool[changes.known] == of_pool[changes.positions]))
             else:
                 places = self._places(k)
-                unread.append(pa.array(same[places], mask=self.examples.repeated[places]))
-        return unread
+                unread.append(pa.array(is_unread[places], mask=is_repeated[places]))
+        return Received(unread, source)
+
+    def whole(self, predicted: Predictions, base: Predictions, source: np.ndarray) -> Predictions:
+        """The predictions for all of :attr:`examples`.
+
+        Args:
+            predicted: Those for the examples that were predicted, by ascending position among them.
+            base: Those of the pool.
+            source: As of :class:`Received`.
+        """
+        is_unread = source < 0
+        if len(predicted) == len(source):
+            return predicted
+        places = np.searchsorted(predicted.positions, source)
+        places[is_unread] = len(predicted) + np.arange(is_unread.sum())
+        return concatenated([predicted, base.of(self._order[2][is_unread])]).take(places)
 
     def apart(self, predicted: Predictions, base: Predictions) -> list[Predictions]:
         """The predictions of each intervention, in the order of its changes.

@@ -192,7 +192,7 @@ class Engine(Runner):
         manifests = {name: manifest_hash(plan, pool, data.seed) for name, plan in asked.items()}
         require_alike(manifests, f"examples of the evaluations {', '.join(asked)}")
         experiment = Experiment(trainer, module, data, pool, base)
-        evaluated = {name: (rows, {}) for name, rows in (experiment.rows(changes) if changes else {}).items()}
+        evaluated = experiment.rows(changes) if changes else {}
         evaluated |= {name: inquire(experiment, inquiry) for name, inquiry in inquiries.items()}
         by_first(lambda: self._keep(together, evaluated, manifests, run, experiment if base is None else None))
 

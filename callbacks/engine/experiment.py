@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
+from itertools import pairwise, starmap
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 from pytorch_lightning import LightningModule, Trainer
 from rich.progress import track
 
-from heedful.callbacks.engine.blocks import Block, blocks
+from heedful.callbacks.engine.blocks import Block, Received, blocks
 from heedful.callbacks.engine.pace import Pace
 from heedful.callbacks.engine.predictions import Collector, Predictions, joined
 from heedful.callbacks.engine.row_maker import RowMaker
@@ -66,7 +67,7 @@ def require_finite(broken: int, n: int, what: str) -> None:
 
 def cut_short(truncated: int, tokens_kept: Mapping[str, Sequence[int]]) -> dict[str, Any]:
     """How much a model does not read, as it stands among the counts of results."""
-    return {"truncated": truncated} | ({"tokens_kept": dict(tokens_kept)} if truncated else {})
+    return {"truncated": truncated} | ({"tokens_kept": dict(tokens_kept)} if tokens_kept else {})
 
 
 class Experiment:
@@ -195,17 +196,24 @@ class Experiment:
         batches = self.snug_batches(lengths, self.batch_size)
         return gather_predictions(self._predict(make, batches, what, predict=self.module.probabilities), what).probs
 
-    def rows(self, plans: Mapping[str, Sequence[Intervention]]) -> dict[str, pa.Table]:
+    def rows(self, plans: Mapping[str, Sequence[Intervention]]) -> dict[str, tuple[pa.Table, dict[str, int]]]:
         """The rows of each evaluation, in their canonical order, on the first process; none on the others.
 
         Args:
             plans: Evaluation name to its interventions.
+
+        Returns:
+            Evaluation name to the rows, and to the count "identical", if that is known: the changed examples that were
+            not predicted, since the model receives the same of one that was.
         """
         plan = [intervention for interventions in plans.values() for intervention in interventions]
         maker = RowMaker(self.pool, self.base, self.task, self.parts)
         schema = r.schema(len(self.task.distribution))
         spools: dict[str, Spool] = {}  # on the first process
         tables = dict.fromkeys(plans, schema.empty_table())
+        ends = np.cumsum([0, *map(len, plans.values())]).tolist()
+        slices = list(starmap(slice, pairwise(ends)))  # of the plan, one for each evaluation
+        identical = np.zeros(len(plan), dtype=np.int64)
         pace = Pace(f"Changes for {', '.join(plans)}", len(self.base))
 
         def open_files() -> None:
@@ -213,22 +221,24 @@ class Experiment:
                 spools.update({name: Spool(schema) for name in plans})
 
         def write(block: Block, predicted: Sequence[Predictions], unread: Sequence[pa.Array]) -> None:
-            begin = 0
-            for name, spool in spools.items():
-                here = slice(begin, begin + len(plans[name]))
+            for spool, here in zip(spools.values(), slices, strict=False):
                 spool.write(maker.rows(block, plan[here], block.changes[here], predicted[here], unread[here]))
-                begin = here.stop
 
         with ThreadPoolExecutor(1) as writer:  # makes the rows of a block while the next one is predicted
             pending = writer.submit(open_files)
             for block in self._blocks(plan):
-                predicted = self._changed(plan, block)
+                received = self._received(block)
+                identical += np.bincount(block.interventions[received.is_copied], minlength=len(plan))
+                predicted = self._changed(plan, block, received)
                 by_first(pending.result)  # what the writing raises ends all processes
-                pending = writer.submit(write, block, predicted, self._unread(block))
+                pending = writer.submit(write, block, predicted, received.unread)
                 pace.advance(len(block.positions))
             by_first(pending.result)
         by_first(lambda: tables.update({name: spool.finish() for name, spool in spools.items()}))
-        return tables
+        if self._fingerprints is None:
+            return {name: (rows, {}) for name, rows in tables.items()}
+        counts = [{"identical": int(identical[here].sum())} for here in slices]
+        return dict(zip(plans, zip(tables.values(), counts, strict=True), strict=True))
 
     def _blocks(self, plan: Sequence[Intervention]) -> Iterator[Block]:
         """The blocks of changes."""
@@ -261,17 +271,23 @@ class Experiment:
         """What the model receives of each example of the pool: uint64 [pool]; None where that is not known."""
         return self.module.processor.fingerprints(self.pool)
 
-    def _unread(self, block: Block) -> list[pa.Array]:
-        """Which changes of a block the model never reads, of each intervention; null where that is not known."""
+    def _received(self, block: Block) -> Received:
+        """What the model receives of the changes of a block; alike on all processes."""
         changed = self.module.processor.fingerprints(block.examples)
         if self._fingerprints is None or changed is None:
-            return [pa.nulls(len(changes), pa.bool_()) for changes in block.changes]
-        return block.unread(self._fingerprints, changed)
+            unknown = [pa.nulls(len(changes), pa.bool_()) for changes in block.changes]
+            return Received(unknown, np.arange(len(block.examples)))
+        return block.received(self._fingerprints, changed)
 
-    def _changed(self, plan: Sequence[Intervention], block: Block) -> list[Predictions]:
+    def _changed(self, plan: Sequence[Intervention], block: Block, received: Received) -> list[Predictions]:
         """The predictions for the changes of a block, in their order: one for each intervention.
 
         Only the first process has those of all processes.
+
+        Args:
+            plan: The interventions.
+            block: The changes.
+            received: What the model receives of them: what is the same is predicted once.
 
         Raises:
             Stopped: SIGTERM came to a process, which may lack predictions; all raise it together.
@@ -279,10 +295,11 @@ class Experiment:
         """
         examples = block.examples
         lengths = self.module.processor.lengths(examples)
+        own = np.flatnonzero(~received.is_copied)
         # the first batch is cut short, which shifts all others: an unchanged example meets other companions
-        first = max(1, min(math.ceil(self.batch_size / 2), len(examples) // 2))
-        near = self.module.processor.nearness(examples, lengths)
-        batches = evaluation_batches(near, np.arange(len(examples)), self.batch_size, first)
+        first = max(1, min(math.ceil(self.batch_size / 2), len(own) // 2))
+        near = self.module.processor.nearness(examples, lengths)[own]
+        batches = [own[batch] for batch in evaluation_batches(near, np.arange(len(own)), self.batch_size, first)]
         mine = self._predict(partial(self.module.processor.batches, examples), batches, "Changed examples")
         broken = np.bincount(block.interventions[mine.positions[mine.broken]], minlength=len(plan))
         told = gather(None if stopping.requested() else broken)
@@ -292,4 +309,4 @@ class Experiment:
             n = int((block.interventions == k).sum())
             require_finite(int(sum(counts[k] for counts in told)), n, f"the intervention {intervention.name}")
         several = to_first(mine)
-        return block.apart(joined(several), self.base) if several else []
+        return block.apart(block.whole(joined(several), self.base, received.source), self.base) if several else []

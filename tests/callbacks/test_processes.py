@@ -98,8 +98,8 @@ def rank_of(rank, world):
         drift = [] if frozen else [Drift()]
         validate(world, module, data, output / f"{world}-squares-{frozen}", Accuracy(), Attentiveness(), *drift)
     torch.manual_seed(0)
-    data = Planted(n_validation=37, eval_batch_size=batch)
-    module = Encoder(backbone, max_length=64)
+    data = Planted(n_validation=37, eval_batch_size=batch, swap=["premise", "hypothesis"])
+    module = Encoder(backbone, max_length=7)  # reads two words of each part
     validate(world, module, data, output / f"{world}-limited", Accuracy(), Attentiveness(), limit=0.5)
 
 
@@ -151,6 +151,10 @@ def test_a_limit_leaves_the_same_examples(results):
         assert (one / name).read_bytes() == (several / name).read_bytes(), name
     counts = json.loads((several / "results.json").read_text())["counts"]
     assert (counts["examples"], counts["not_predicted"]) == (20, 17)
+    assert counts["truncated"] == 37
+    rows, _ = read_rows(several / "rows" / "attentiveness.parquet")
+    unread = len(select(rows, unread=True))
+    assert 0 < unread < counts["attentiveness/identical"] < len(select(rows, intervention="swap"))
 
 
 def test_attributions_are_the_same_bytes(results):

@@ -38,10 +38,10 @@ class Pairs(PairedData):
         return Examples.of([Example(f"d/v/{i}", pair, LABELS[i % 3], {}) for i, pair in enumerate(pairs)])
 
 
-def read_by(backbone, premises, *evaluations, max_length=64, **settings):
+def read_by(backbone, premises, *evaluations, max_length=64):
     """A random model that reads so many tokens, on pairs with these premises."""
     torch.manual_seed(0)
-    data = Pairs(premises, eval_batch_size=4, **settings)
+    data = Pairs(premises, eval_batch_size=4)
     data.setup("validate")
     module = Encoder(str(backbone), max_length=max_length)
     module.prepare(data.task)
@@ -50,7 +50,7 @@ def read_by(backbone, premises, *evaluations, max_length=64, **settings):
         module.network.classifier.weight.mul_(100)
         for weight in module.network.bert.encoder.parameters():
             weight.mul_(20 if weight.ndim == 2 else 1)
-    return measure(module, data, *evaluations), data
+    return measure(module, data, *evaluations, only=["accuracy", *(one.name for one in evaluations)]), data
 
 
 def printed(engine):
@@ -117,6 +117,49 @@ def test_rows_say_what_the_tokenizer_says_and_numbers_are_those_of_the_rows(tiny
     assert json.dumps({str(k): m.as_dict() for k, m in scored.items()}, sort_keys=True) == json.dumps(
         {k: m for k, m in metrics.items() if k.startswith("attentiveness/")}, sort_keys=True
     )
+
+
+def test_what_is_the_same_to_the_model_is_predicted_once(tiny_bert):
+    """Two draws, two evaluations, or a change and its base; but the null control is predicted again."""
+    premises = [LONG + chr(97 + i) for i in range(3)] + ["The dog ran", "the DOG ran", "a man ran", "a man slept"]
+    fed = []
+    with pytest.MonkeyPatch.context() as patch:
+        predict = Encoder.predict
+        patch.setattr(
+            Encoder,
+            "predict",
+            lambda self, batch: fed.append(len(batch["inputs"]["input_ids"])) or predict(self, batch),
+        )
+        engine, data = read_by(tiny_bert, premises, Attentiveness(draws=6), NaivePartial(), max_length=24)
+    tokenizer = AutoTokenizer.from_pretrained(tiny_bert)
+    parts = {example.uid: dict(example.parts) for example in data.pool}
+
+    def encoded(parts):
+        return tuple(tokenizer(*parts.values(), truncation="longest_first", max_length=24)["input_ids"])
+
+    seen, counts = {}, {"attentiveness": 0, "naive_partial": 0}
+    for name, changes in {"attentiveness": "swap", "naive_partial": "keep"}.items():
+        for row in select(engine.rows[name][0], intervention=changes).to_pylist():
+            base = parts[row["uid"]]
+            changed = {
+                part: "" if name == "naive_partial" and part != row["variant"] else t for part, t in base.items()
+            }
+            if name == "attentiveness":
+                changed |= {row["part"]: parts[row["partner"]][row["part"]]}
+            key = encoded(changed)
+            if key == encoded(base):
+                counts[name] += 1
+                assert (row["y2"], row["p2"]) == (row["y"], row["p"])
+            else:
+                counts[name] += key in seen
+                assert seen.setdefault(key, row["p2"]) == row["p2"]
+    found = engine.results["counts"]
+    assert found["accuracy/identical"] == 0
+    of_both = {name: found[f"{name}/identical"] for name in counts}
+    assert sum(of_both.values()) == sum(counts.values()) > 10
+    assert min(of_both.values()) > 0
+    assert sum(fed) == len(seen) + 2 * len(premises)
+    assert f"{sum(counts.values())} changed inputs were the same as others to the model" in printed(engine)
 
 
 def test_nothing_is_said_where_all_is_read(tiny_bert):

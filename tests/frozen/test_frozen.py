@@ -133,7 +133,7 @@ def test_a_checkpoint_is_evaluated_as_before_and_in_the_same_folder(frozen):
     run(evaluation.main, "--checkpoint", "runs/plain", "--attentiveness.draws", "2")
     assert [path.name for path in Path("runs/plain/evaluations").iterdir()] == [folder.name]
     assert_same_predictions(kept, folder, "attentiveness")
-    assert content(folder)["counts"] == content(kept)["counts"]
+    assert content(folder)["counts"].items() >= content(kept)["counts"].items()
 
 
 @pytest.mark.parametrize(("name", "evaluation_"), [("tables", "table_rows"), ("natural_logic", "natural_logic")])

@@ -187,7 +187,8 @@ def _asides(run: Results) -> str:
 
 
 def _unread(run: Results, lines: Sequence[Line]) -> Iterator[str]:
-    """Says of which numbers too many changes never reach the model, and how much of the examples it reads."""
+    """Says of which numbers too many changes never reach the model, how much of the examples it reads, and how many
+    changed ones it was not asked about, since they were others to it."""
     flagged = [
         f"{percent(run['metrics'][below.metric]['value'])} of those behind {line.label!r}"
         for line, below in pairwise(lines)
@@ -208,6 +209,8 @@ def _unread(run: Results, lines: Sequence[Line]) -> Iterator[str]:
                 f"{counts[f'{evaluation}truncated']:,} of {n:,} examples{of} are longer than the model reads. "
                 f"Tokens that it reads: {', '.join(read)}. A larger --model.max_length reads more."
             )
+    if identical := sum(counts.get(f"{name}/identical", 0) for name in METRICS):
+        yield f"{identical:,} changed inputs were the same as others to the model, and were predicted once with them."
 
 
 def different_examples(runs: Sequence[Results]) -> list[str]:

@@ -136,13 +136,34 @@ def _assert_unread(block, plan, pool, inputs):
 
     of_pool = np.array([fingerprint(example.parts.values()) for example in pool], dtype=np.uint64)
     of_inputs = np.array([fingerprint(parts) for parts in inputs], dtype=np.uint64)
-    found = block.unread(of_pool, of_inputs)
+    found = block.received(of_pool, of_inputs)
     for k, (repeat, changes) in enumerate(zip(plan, block.changes, strict=True)):
         after = of_pool[changes.known] if repeat.kind == "known" else of_inputs[block.interventions == k]
-        expected = [
-            int(a) == fingerprint(pool[i].parts.values()) for a, i in zip(after, changes.positions, strict=True)
-        ]
-        assert found[k].to_pylist() == ([None] * len(changes) if repeat.kind == "same" else expected)
+        bases = [fingerprint(pool[i].parts.values()) for i in changes.positions]
+        expected = [int(a) == base for a, base in zip(after, bases, strict=True)]
+        assert found.unread[k].to_pylist() == ([None] * len(changes) if repeat.kind == "same" else expected)
+    first, sources, bases = {}, [], [fingerprint(pool[pool.position(e.uid)].parts.values()) for e in block.examples]
+    for j, (k, parts, base) in enumerate(zip(block.interventions.tolist(), inputs, bases, strict=True)):
+        is_null = plan[k].kind == "same"
+        same = first.setdefault(fingerprint(parts), j) if fingerprint(parts) != base else -1
+        sources.append(j if is_null else same)
+    assert found.source.tolist() == sources
+    assert found.is_copied.tolist() == [j != source for j, source in enumerate(sources)]
+    _assert_whole(block, pool, found)
+
+
+def _assert_whole(block, pool, found):
+    """Each example has the answer of its source: its own, another one's, or that of its base example."""
+    predicted = np.flatnonzero(~found.is_copied)
+    names = pa.array([f"new {j}" for j in range(len(found.source))], pa.string())
+    answered = Predictions(predicted, predicted.astype(np.int32), names, None)
+    n = len(pool)
+    base = Predictions(np.arange(n), np.arange(n, dtype=np.int32), pa.array([f"u {e.uid}" for e in pool]), None)
+    expected = [
+        f"u {example.uid}" if source < 0 else f"new {source}"
+        for example, source in zip(block.examples, found.source, strict=True)
+    ]
+    assert block.whole(answered, base, found.source).texts.to_pylist() == expected
 
 
 def test_an_example_that_was_not_chosen_is_not_changed():

@@ -69,6 +69,31 @@ def test_a_model_that_reads_one_part_alone_is_attentive_to_it_alone(at):
     assert 0 < value(engine, "attentiveness/planted/hypothesis") < 1
 
 
+def test_a_part_that_is_not_sent_is_never_read_and_costs_nothing(at):
+    """The text that is sent is all that is seen of an endpoint."""
+    with FakeServer(lambda body, n: "entailment") as fake:
+        module, data, engine = at(fake), planted(9), Engine()
+        data.setup("validate")
+        module.prepare(data.task)
+        module.prompt_with(Prompt(Wording("Hypothesis: {hypothesis}\nLabel:"), data.task))
+        Trainer(**TRAINER, callbacks=[Accuracy(), Attentiveness(draws=3), engine]).validate(module, data, verbose=False)
+    sent = {example.parts["hypothesis"] for example in data.pool}
+    rows = select(engine.rows["attentiveness"][0], intervention="swap").to_pylist()
+    hypotheses = {example.uid: example.parts["hypothesis"] for example in data.pool}
+    for row in rows:
+        same = row["part"] == "premise" or hypotheses[row["partner"]] == hypotheses[row["uid"]]
+        assert row["unread"] == same
+    assert value(engine, "attentiveness/planted/premise/unread") == 1
+    assert value(engine, "attentiveness/planted/hypothesis/unread") < 1
+    assert set(map(parts_of_hypothesis, fake.requests[1:])) == sent  # the first asks whether the server heeds it
+    assert sum(fake.counted.values()) == 1 + 2 * len(sent)
+    assert engine.results["counts"]["attentiveness/identical"] > 27
+
+
+def parts_of_hypothesis(body):
+    return parts_of(question_of(body))["Hypothesis"]
+
+
 def test_a_model_that_always_changes_has_attentiveness_1(at):
     data = planted(12)
     data.setup("validate")

@@ -406,7 +406,13 @@ def test_too_many_changes_that_are_never_read_are_said_in_words():
     lines = [(PREMISE, flagged), (Line("attentiveness/d/premise/unread", "unread", 1), Measurement(0.24, 50))]
     lines += [(hypothesis, PLAIN), (Line("attentiveness/d/hypothesis/unread", "unread", 1), Measurement(0.04, 50))]
     counts = {"examples": 20, "not_predicted": 80, "truncated": 7, "tokens_kept": {"premise": [300, 1200], "b": [0, 0]}}
-    counts |= {"evidence/examples": 9, "evidence/truncated": 1, "evidence/tokens_kept": {"table": [1000, 1001]}}
+    counts |= {
+        "attentiveness/identical": 1200,
+        "evidence/identical": 34,
+        "evidence/examples": 9,
+        "evidence/truncated": 1,
+        "evidence/tokens_kept": {"table": [1000, 1001]},
+    }
     found = results(*lines, counts=counts)
     text = words(printed({"a": found}).splitlines())
     assert "Changes that never reach the model: 24 % of those behind 'attentiveness premise'. 7 of 100" in text
@@ -416,6 +422,7 @@ def test_too_many_changes_that_are_never_read_are_said_in_words():
     )
     assert "1 of 9 examples of evidence are longer than the model reads. Tokens that it reads: table 1,000 of" in text
     assert "unread: share of the changes after which the model receives what it did before" in text
+    assert "1,234 changed inputs were the same as others to the model, and were predicted once with them." in text
     both = printed({"a": found, "b": found})
     assert "(j) more than 5 % of the changes never reach the model" in both
     assert "Tokens that" not in both
