@@ -424,5 +424,5 @@ def test_too_many_changes_that_are_never_read_are_said_in_words():
     assert "unread: share of the changes after which the model receives what it did before" in text
     assert "1,234 changed inputs were the same as others to the model, and were predicted once with them." in text
     both = printed({"a": found, "b": found})
-    assert "(j) more than 5 % of the changes never reach the model" in both
+    assert "(k) more than 5 % of the changes never reach the model" in both
     assert "Tokens that" not in both
