@@ -131,7 +131,8 @@ class TokenStore:
             kept = pairs & (2**32 - 1)
             ends = np.flatnonzero(np.diff(np.cumsum(kept) >> HASHED)) + 1
             pieces = zip(np.split(self.starts(pairs >> 32), ends), np.split(kept, ends), strict=True)
-            found[cut] = np.concatenate([hashes(scattered(self.tokens[ranges(*of)]), of[1]) for of in pieces])[of]
+            each = [hashes(scattered(self.tokens[ranges(starts, counts)]), counts) for starts, counts in pieces]
+            found[cut] = np.concatenate(each)[of]
         return found
 
     def keys(self, numbers: np.ndarray) -> np.ndarray:
