@@ -142,7 +142,7 @@ def summary(runs: Sequence[Ranks]) -> dict[str, Any]:
         "ranks": [],
         "sha256": sorted({run[0]["sha256"] for run in runs}),
     }
-    found["metrics"] = runs[0][0]["results"]["metrics"]
+    found |= {name: runs[0][0]["results"][name] for name in ("metrics", "counts")}
     for rank in range(len(runs[0])):
         mine = [run[rank] for run in runs]
         each = {key: micro([one[key] for one in mine]) for key in ("wall", "cpu")}

@@ -51,13 +51,15 @@ class Watch(ours.Clock):
 
 @dataclass
 class Epoch:
-    """One epoch: seconds of all, of training, of base predictions, and of what follows; and what was predicted."""
+    """One epoch: seconds of all, of training, of base predictions, and of what follows; what was predicted, and how
+    many changed examples had the prediction of another one."""
 
     whole: float
     training: float
     base: float
     after: float
     predicted: int
+    identical: int
     q: float
 
 
@@ -92,7 +94,8 @@ class Subset:
         q = float(np.mean(strings(select(rows, intervention=BASE), "y") != self.data.default_label))
         predicted = count.forwards - len(self.data.train_examples) - len(self.data.pool)
         base, after = watch.passed - watch.validation, behind.passed - watch.passed
-        return Epoch(whole, watch.training, base, after, predicted, q)
+        identical = engine.results["counts"].get("attentiveness/identical", 0)
+        return Epoch(whole, watch.training, base, after, predicted, identical, q)
 
 
 @dataclass(frozen=True)

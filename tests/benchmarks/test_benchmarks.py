@@ -147,7 +147,7 @@ def test_monitoring_adds_k_draws_for_the_eligible(common: list[str]) -> None:
     found = monitoring.main([*common, *sizes, "--max-examples", "7"])
     without, watched = (found["epochs"][name][0] for name in ("without", "with"))
     assert without["predicted"] == 30  # the null control
-    assert watched["predicted"] == 30 + 3 * min(7, round(30 * watched["q"]))
+    assert watched["predicted"] == 30 + 3 * min(7, round(30 * watched["q"])) - watched["identical"]
     assert found["model"]["as train.py"]["forwards"] <= found["model"]["all eligible"]["forwards"]
 
 
@@ -182,7 +182,7 @@ def test_the_engine_is_measured_by_stage(common: list[str]) -> None:
     assert (case["pairs"], case["tree"], case["processes"]) == (40, "now", 1)
     q = case["metrics"]["attentiveness/mnli/premise/eligible"]["value"]
     assert 0.2 < q < 1
-    assert case["predicted"] == 40 + 40 + 5 * round(40 * q)
+    assert case["predicted"] == 40 + 40 + 5 * round(40 * q) - case["counts"]["attentiveness/identical"]
     (process,) = case["ranks"]
     assert all(stage["wall"]["median"] > 0 for stage in process["stages"].values())
     assert sum(stage["wall"]["median"] for stage in process["stages"].values()) <= process["wall"]["high"] * 1.01
