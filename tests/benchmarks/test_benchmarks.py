@@ -243,7 +243,8 @@ def test_two_processes_and_an_earlier_commit_measure_the_same(common: list[str])
     cases = {(case["tree"], len(case["ranks"])): case for case in found["cases"]}
     assert {("now", 1), ("now", 2)} <= cases.keys()
     assert cases["now", 1]["sha256"] == cases["now", 2]["sha256"]
-    assert len({case["predicted"] for case in cases.values()}) == 1
+    copied = {key: case["counts"].get("attentiveness/identical", 0) for key, case in cases.items()}
+    assert len({case["predicted"] + copied[key] for key, case in cases.items()}) == 1
     if ("before", 1) in cases:
         assert engine.alike(cases["now", 1], cases["before", 1], engine.SAME)
 
@@ -322,8 +323,8 @@ def test_counterfactual_pictures_are_neither_decoded_nor_encoded_again(tiny_bert
     sizes = ["--examples", str(n), "--repeats", "1", "--size", "32", "--threads", str(torch.get_num_threads())]
     found = pictures.main(["--data", str(tmp_path), "--model", str(tiny_bert), *sizes])
     counts = {name: (v["decoded"], v["encoded"]) for name, v in found["variants"].items()}
-    anew = n * (1 + 1 + 5)  # base, null control, draws
+    anew = n * (1 + 1 + 5)  # base, null control, draws, if no two draws are of one picture
     assert counts == {"0": (n, n), "1": (n, n), "5": (n, n), "n": counts["n"]}
-    assert counts["n"][1] == anew
-    assert n < counts["n"][0] <= anew
+    assert n < counts["n"][0] <= counts["n"][1] <= anew
+    assert counts["n"][1] > 4 * n
     assert 0 < found["variants"]["5"]["forward"]["median"] < 1
