@@ -232,7 +232,9 @@ PLACES = {
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("name", [OTHERS[0], OTHERS[1], DENIED[1]])
+@pytest.mark.parametrize(
+    "name", [OTHERS[0], *(pytest.param(name, marks=pytest.mark.slow) for name in (OTHERS[1], DENIED[1]))]
+)
 def test_a_yaml_cannot_name_what_is_of_none_of_the_kinds(
     place: str, name: str, module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -243,8 +245,8 @@ def test_a_yaml_cannot_name_what_is_of_none_of_the_kinds(
     assert not (module / "made").exists()
 
 
-@pytest.mark.parametrize("place", ["callbacks", "function", "any"])
-@pytest.mark.parametrize("name", [*OTHERS[2:], *DENIED])
+@pytest.mark.parametrize("place", [pytest.param("callbacks", marks=pytest.mark.slow), "function", "any"])
+@pytest.mark.parametrize("name", [*OTHERS[1:], *DENIED])
 def test_other_classes_and_functions_are_refused_as_well(
     place: str, name: str, module: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,7 @@ def test_the_rows_have_a_distractor_of_the_same_article_without_an_answer(rag):
         assert all(answer in row["passage"] and answer not in row["distractor"] for answer in row["answers"])
 
 
+@pytest.mark.slow
 def test_a_t5_reads_both_passages_with_demonstrations(rag, tiny_t5, tmp_path, capsys):
     argv = ["--prompt.tuples", "1", "--prompt.wordings", "[plain, reversed]"]
     run(evaluate.main, "--data", "rag", "--data.path", rag, *model(tiny_t5), *argv, "--output", tmp_path)

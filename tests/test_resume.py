@@ -182,7 +182,7 @@ def test_a_finished_run_keeps_its_weights_once(lab):
     [
         ["heedful.callbacks.outputs.run_folder:RunFolder.finish", 1, "before"],
         pytest.param(["heedful.callbacks.outputs.run_folder:flush", 1, "before"], marks=pytest.mark.slow),
-        ["pathlib:Path.unlink", 1, "after", "previous.ckpt"],
+        pytest.param(["pathlib:Path.unlink", 1, "after", "previous.ckpt"], marks=pytest.mark.slow),
     ],
 )
 def test_a_run_that_is_killed_as_it_ends_is_finished_or_can_go_on(lab, kill):

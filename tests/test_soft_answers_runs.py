@@ -131,8 +131,8 @@ def test_counterfactuals_are_refused_without_a_class(
     ("flags", "swapped"),
     [
         ([], {"left+right", "sentence"}),
-        (["--data.swap", "[left]"], {"left"}),
-        (["--partial", "left+right"], set()),
+        pytest.param(["--data.swap", "[left]"], {"left"}, marks=pytest.mark.slow),
+        pytest.param(["--partial", "left+right"], set(), marks=pytest.mark.slow),
         (["--partial", "sentence"], set()),
     ],
 )

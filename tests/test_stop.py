@@ -45,6 +45,7 @@ def test_a_stopped_run_ends_in_the_same_bits(lab, kind, kill, words):
     assert curves(folder) == curves(lab.whole(kind))
 
 
+@pytest.mark.slow
 def test_a_run_that_is_stopped_after_training_trains_no_more(lab):
     folder, _ = lab.stopped("plain", [EVALUATING, 3, "term"], "final")
     assert "Epoch " not in lab.resumed("plain", folder)

@@ -249,6 +249,7 @@ def test_two_processes_and_an_earlier_commit_measure_the_same(common: list[str])
         assert engine.alike(cases["now", 1], cases["before", 1], engine.SAME)
 
 
+@pytest.mark.slow
 def test_the_gpu_script_runs_on_a_cpu(tmp_path: Path) -> None:
     found = gpu.main(["--tiny", "--no-compile", "--repeats", "1", "--output", str(tmp_path / "gpu.json")])
     assert [v["kind"] for v in found["variants"]] == ["evaluation", "training"]

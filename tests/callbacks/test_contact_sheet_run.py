@@ -259,6 +259,7 @@ def test_a_thumbnail_is_small_upright_and_of_a_known_format(tmp_path):
         thumbnail(Picture(hashlib.sha256(data).hexdigest(), str(tmp_path / "b.ico"), 0, len(data), "row 1"))
 
 
+@pytest.mark.slow
 def test_each_epoch_of_training_is_in_tensorboard(nlvr2, tmp_path):
     of_pictures = pictures(nlvr2, batch_size=4, swap=["left+right"], validate_on_train=True)
     for name, data in (("text", planted(20, n_train=64)), ("pictures", of_pictures)):

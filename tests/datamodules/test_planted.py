@@ -161,7 +161,7 @@ def test_the_shortcut_changes_the_cue_and_nothing_else() -> None:
 @pytest.mark.parametrize("shortcut", [0.0, 1 / 3, 0.9, 1.0])
 def test_the_cue_agrees_with_the_label_as_often_as_asked(shortcut: float) -> None:
     """Within four standard deviations, for each label; exactly for 0 and 1."""
-    found = pairs(6000, shortcut)
+    found = pairs(3000, shortcut)
     for label in p.LABELS:
         agrees = [cue_of(h) == label for _, h, gold in found if gold == label]
         tolerance = 4 * math.sqrt(shortcut * (1 - shortcut) / len(agrees))

@@ -164,7 +164,7 @@ BROKEN: dict[str, tuple[Callable[[dict], object], str]] = {
 
 
 @pytest.mark.parametrize("fault", BROKEN)
-@pytest.mark.parametrize("how", ["validate", "fit", "load_from_checkpoint"])
+@pytest.mark.parametrize("how", ["validate", pytest.param("fit", marks=pytest.mark.slow), "load_from_checkpoint"])
 def test_a_checkpoint_of_something_else_is_one_sentence(
     run: Path, tiny_bert: Path, tmp_path: Path, fault: str, how: str
 ) -> None:

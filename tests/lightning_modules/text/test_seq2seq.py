@@ -375,7 +375,7 @@ def test_a_model_that_was_never_trained_here_needs_no_head(backbones: dict[str, 
 # checkpoints
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [KINDS[0], *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:])])
 @pytest.mark.parametrize("weights", [True, False], ids=["a run that is done", "a run that was stopped"])
 def test_a_checkpoint_needs_what_the_run_exported(
     backbones: dict[str, str], kind: str, weights: bool, tmp_path: Path

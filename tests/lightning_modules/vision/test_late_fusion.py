@@ -72,6 +72,7 @@ def test_a_frozen_backbone_is_run_once_in_a_training(squares, tiny_bert) -> None
     assert all(torch.equal(before[k], v) for k, v in model.network.vision.state_dict().items())
 
 
+@pytest.mark.slow
 def test_it_learns_what_takes_both_parts_and_heeds_them(squares, tiny_bert) -> None:
     data, model = data_of(squares, batch_size=8), model_of(tiny_bert)
     engine = Engine()
