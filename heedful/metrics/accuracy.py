@@ -12,9 +12,8 @@ from heedful.metrics.label_scores import label_scores
 from heedful.metrics.metric import Metric, Numbers, lines
 from heedful.metrics.slices import slices_of
 from heedful.metrics.soft_accuracy import soft_accuracy
-from heedful.metrics.statistics.bootstrap import share
-from heedful.metrics.statistics.clusters import few, few_among
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY, majority_flag
+from heedful.metrics.statistics.shares import share
 from heedful.records import MANY, SOFT, Chart, Context, Line, Measurement, MetricName, Shown
 from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, codes, probabilities, same, select, where
 
@@ -32,21 +31,21 @@ def _base(rows: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray
 
 
 def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
-    """The flags of results: accuracy is not above the majority share (p < 0.05), and there are few clusters."""
+    """The flag of results with an accuracy that is not above the majority share (p < 0.05)."""
     correct, of_label, cluster = _base(rows)
     most = max(of_label.values(), key=np.count_nonzero, default=np.zeros(0, dtype=bool))
-    return majority_flag(correct, most, cluster, (seed,)) + few(rows)
+    return majority_flag(correct, most, cluster, (seed,))
 
 
 def accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
     """Share of base predictions that are gold, and the share of the most frequent gold label.
 
-    Intervals resample what examples share (``group``), or else examples.
+    Clusters of intervals are what examples share (``group``), or else examples.
 
     Args:
         rows: Rows; the base rows among them count.
         data: Name of the data set, for the metric names.
-        seed: Keys the bootstrap.
+        seed: Keys the test of :func:`majority_flags`.
 
     Returns:
         ``accuracy/<data>``; ``accuracy/<data>/majority``; and ``accuracy/<data>/<label>`` (recall) for each gold label,
@@ -57,8 +56,7 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
     result = _of_all(rows, data, seed)
     for label in sorted(of_label) if len(of_label) <= MANY else ():
         hits = correct[of_label[label]]
-        of = cluster[of_label[label]]
-        result[name._replace(slice=label)] = share(hits, (seed, str(name), label), of, few_among(rows, of))
+        result[name._replace(slice=label)] = share(hits, cluster[of_label[label]])
     return result
 
 
@@ -70,7 +68,7 @@ def _of_all(rows: pa.Table, data: str, seed: int) -> Numbers:
         return {name: Measurement(None, 0, reason="no example was predicted")}
     most = max((int(here.sum()) for here in of_label.values()), default=0)
     return {
-        name: share(correct, (seed, str(name)), cluster, majority_flags(rows, seed)),
+        name: share(correct, cluster, majority_flags(rows, seed)),
         name._replace(statistic="majority"): Measurement(most / len(correct), len(correct)),
     }
 
@@ -82,7 +80,7 @@ def accuracy_by_slice(rows: pa.Table, data: str, columns: Sequence[str], seed: i
         rows: Rows; the base rows among them count.
         data: Name of the data set, for the metric names.
         columns: The meta columns; of several splits, "split" is one.
-        seed: Keys the bootstrap.
+        seed: Keys the test of :func:`majority_flags`.
 
     Returns:
         ``accuracy/<data>/<column>=<value>`` for each slice (:func:`~heedful.metrics.slices.slices_of`), and
@@ -107,8 +105,8 @@ def accuracy_by_slice(rows: pa.Table, data: str, columns: Sequence[str], seed: i
 def loss(rows: pa.Table, data: str, labels: Sequence[str]) -> Numbers:
     """The mean cross-entropy of base predictions, as in training but for what augmentation adds there.
 
-    It has no interval: to resample a number that differs in each example costs more than it tells. A probability of 0
-    counts as the smallest that float32 holds with full precision, so that a loss is at most 87.3.
+    It has no interval. A probability of 0 counts as the smallest that float32 holds with full precision, so that a loss
+    is at most 87.3.
 
     Args:
         rows: Rows; the base rows among them count.
@@ -134,6 +132,8 @@ def loss(rows: pa.Table, data: str, labels: Sequence[str]) -> Numbers:
 def noise(rows: pa.Table, data: str) -> Numbers:
     """The noise floor: the share of flips, which must be 0, and largest change of a probability in the null control.
 
+    Clusters of the interval are what examples share (``group``), or else examples.
+
     Returns:
         ``null/<data>/flips`` and ``null/<data>/max_change``; the first is flagged where it is not 0, the second is
         left out where predictions have no probabilities.
@@ -142,9 +142,9 @@ def noise(rows: pa.Table, data: str) -> Numbers:
     n = int(null.sum())
     if not n:
         return {}
-    flips = float(np.mean(~same(rows, "y", "y2")[null]))
-    flags = ("predictions_depend_on_batch",) if flips else ()
-    found = {MetricName("null", data, statistic="flips"): Measurement(flips, n, flags=flags)}
+    flips = ~same(rows, "y", "y2")[null]
+    flags = ("predictions_depend_on_batch",) if flips.any() else ()
+    found = {MetricName("null", data, statistic="flips"): share(flips, cluster_of(rows)[null], flags)}
     change = 0.0
     for start in range(0, rows.num_rows, GROUP):
         here = rows.select(["p", "p2"]).slice(start, GROUP).filter(pa.array(null[start : start + GROUP]))
@@ -169,7 +169,7 @@ def score(rows: pa.Table, context: Context) -> Numbers:
     about = (rows, context.data)
     labels = context.labels
     columns = dict.fromkeys([SPLIT, *context.slices] if context.splits else context.slices)
-    found = accuracy(*about, context.seed) | label_scores(*about, labels, context.default_label, context.seed)
+    found = accuracy(*about, context.seed) | label_scores(*about, labels, context.default_label)
     return found | accuracy_by_slice(*about, tuple(columns), context.seed) | loss(*about, labels) | noise(*about)
 
 

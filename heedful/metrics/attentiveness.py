@@ -15,8 +15,7 @@ from heedful.metrics.metric import Metric, Numbers, lines
 from heedful.metrics.reading_comprehension import majority_flags as reading_flags
 from heedful.metrics.slices import slices_of
 from heedful.metrics.soft_accuracy import soft_flags
-from heedful.metrics.statistics.bootstrap import Key, numbered, share
-from heedful.metrics.statistics.clusters import FEW_CLUSTERS, few_among
+from heedful.metrics.statistics.shares import numbered, share
 from heedful.records import MANY, NO_LABEL, SOFT, SPAN, Chart, Context, Line, Measurement, MetricName, Shown
 from heedful.records.answers import NO_ANSWER
 from heedful.records.rows import BASE, cluster_of, runs, same, strings, where
@@ -53,9 +52,9 @@ def few_examples(n: float) -> tuple[str, ...]:
     return (FEW_EXAMPLES,) if 0 < n < LEAST else ()
 
 
-def mean_over_draws(hit: np.ndarray, of: Swapped, key: Key, flags: tuple[str, ...], reason: str) -> Measurement:
-    """Mean over draws of the share of hits, with an interval that resamples clusters."""
-    found = share(hit, key, of.cluster, flags, reason)
+def mean_over_draws(hit: np.ndarray, of: Swapped, flags: tuple[str, ...], reason: str) -> Measurement:
+    """Mean over draws of the share of hits, with its interval over clusters."""
+    found = share(hit, of.cluster, flags, reason, cells=of.draw)
     if not len(hit):
         return found
     per_draw = tuple(float(hit[of.draw == d].mean()) for d in np.unique(of.draw))
@@ -69,13 +68,9 @@ def mean_over_draws(hit: np.ndarray, of: Swapped, key: Key, flags: tuple[str, ..
     )
 
 
-def _with_few(flags: tuple[str, ...], rows: pa.Table, of: Swapped) -> tuple[str, ...]:
-    """The flags of all rows, but for those of few clusters and few examples, which are of those that count."""
-    return (
-        *(flag for flag in flags if flag != FEW_CLUSTERS),
-        *few_among(rows, of.cluster),
-        *few_examples(of.examples),
-    )
+def _score(hit: np.ndarray, of: Swapped, flags: tuple[str, ...], reason: str) -> Measurement:
+    """The mean over draws, flagged where few examples count."""
+    return mean_over_draws(hit.astype(np.float64), of, (*flags, *few_examples(of.examples)), reason)
 
 
 def _eligible(name: MetricName, eligible: int, n: int) -> Numbers:
@@ -97,9 +92,9 @@ def attentiveness(
     """Attentiveness to one part.
 
     Over the uids whose base prediction is not the default label: the share whose prediction changes when ``part`` comes
-    from another example. One score for each draw; their mean and sample standard deviation. The interval resamples
-    what examples share (``group``), or else uids. With no such uid the score is undefined. A base prediction that is
-    not a label does not count, but for ``with_invalid``.
+    from another example. One score for each draw; their mean and sample standard deviation. Clusters of the interval
+    are what examples share (``group``), or else uids. With no such uid the score is undefined. A base prediction that
+    is not a label does not count, but for ``with_invalid``.
 
     Args:
         rows: Base rows and the rows of the intervention "swap", in their canonical order.
@@ -107,7 +102,7 @@ def attentiveness(
         part: The part that was swapped.
         default_label: The label of unrelated parts; None where the task has none, and then every uid counts.
         labels: All labels.
-        seed: Keys the bootstrap.
+        seed: Keys the test of accuracy against the majority share.
         flags: What a reader must know of all numbers; by default, that accuracy is not above the majority share.
         slices: Meta columns by which there are numbers, too.
 
@@ -130,10 +125,7 @@ def attentiveness(
     eligible = int((base & counts).sum())
 
     def measure(full: MetricName, hit: np.ndarray, reason: str, kept: np.ndarray) -> None:
-        hits = hit[kept].astype(np.float64)
-        counted = of.where(kept)
-        noted = _with_few(flags, rows, counted)
-        result[full] = mean_over_draws(hits, counted, (seed, str(full)), noted, reason)
+        result[full] = _score(hit[kept], of.where(kept), flags, reason)
 
     none = "no example has a partner"
     if eligible == 0 and base.any():
@@ -159,14 +151,14 @@ def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0, slic
     """Attentiveness to one part, where an answer is a text or nothing.
 
     Over the uids with an answer as their base prediction: the share that becomes no answer when ``part`` comes from
-    another example. One score for each draw; their mean and sample standard deviation. The interval resamples
+    another example. One score for each draw; their mean and sample standard deviation. Clusters of the interval are
     what questions share (``group``).
 
     Args:
         rows: Base rows and the rows of the intervention "swap", in their canonical order.
         data: Name of the data set, for the metric names.
         part: The part that was swapped.
-        seed: Keys the bootstrap.
+        seed: Keys the test of exact match against never answering.
         slices: Meta columns by which there are numbers, too.
 
     Returns:
@@ -187,16 +179,12 @@ def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0, slic
     eligible = int((base & answered).sum())
     reason = "no example has a partner" if eligible else "every prediction is no answer"
     result = {}
-    noted = _with_few(flags, rows, of)
     for full, hits in ((name, after == NO_ANSWER), (name._replace(statistic="changed"), np.array(other, dtype=bool))):
-        result[full] = mean_over_draws(hits.astype(np.float64), of, (seed, str(full)), noted, reason)
+        result[full] = _score(hits, of, flags, reason)
     none = (after == NO_ANSWER).astype(np.float64)
     for text, of_slice in slices_of(rows, slices):
-        full = name._replace(slice=text)
         kept = of_slice[swapped]
-        counted = of.where(kept)
-        noted = _with_few(flags, rows, counted)
-        result[full] = mean_over_draws(none[kept], counted, (seed, str(full)), noted, NOTHING)
+        result[name._replace(slice=text)] = _score(none[kept], of.where(kept), flags, NOTHING)
     return result | _eligible(name, eligible, int(base.sum()))
 
 
@@ -204,14 +192,14 @@ def kept_answers(rows: pa.Table, data: str, part: str, seed: int = 0, slices: Se
     """How often an answer stays where a part that must not matter is another's.
 
     Over all uids, those whose answer is none with them: another distractor must not bring an answer about either. One
-    score for each draw; their mean and sample standard deviation. The interval resamples what questions share
+    score for each draw; their mean and sample standard deviation. Clusters of the interval are what questions share
     (``group``).
 
     Args:
         rows: Base rows and the rows of the intervention "swap", in their canonical order.
         data: Name of the data set, for the metric names.
         part: The part that was swapped.
-        seed: Keys the bootstrap.
+        seed: Keys the test of exact match against never answering.
         slices: Meta columns by which there are numbers, too.
 
     Returns:
@@ -231,9 +219,7 @@ def kept_answers(rows: pa.Table, data: str, part: str, seed: int = 0, slices: Se
     result: Numbers = {}
 
     def measure(full: MetricName, hits: np.ndarray, counts: np.ndarray, reason: str) -> None:
-        counted = of.where(counts)
-        noted = _with_few(flags, rows, counted)
-        result[full] = mean_over_draws(hits[counts].astype(np.float64), counted, (seed, str(full)), noted, reason)
+        result[full] = _score(hits[counts], of.where(counts), flags, reason)
 
     none = "no example has a partner"
     kept = name._replace(statistic="kept")

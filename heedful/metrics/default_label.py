@@ -5,15 +5,13 @@ move, and whether it follows when the example becomes a sibling of another label
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.attentiveness import Swapped, mean_over_draws
 from heedful.metrics.metric import Metric, Numbers
-from heedful.metrics.statistics.bootstrap import share
-from heedful.metrics.statistics.clusters import few_among
+from heedful.metrics.statistics.shares import share
 from heedful.records import Context, Measurement, MetricName
 from heedful.records.rows import BASE, probabilities, strings, where
 
@@ -68,15 +66,12 @@ def default_label(rows: pa.Table, context: Context) -> Numbers:
     def measure(name: MetricName, mask: np.ndarray, values_of: Values, reason: str) -> None:
         of = Swapped.of(rows, mask)
         why = reason if eligible else never
-        flags = few_among(rows, of.cluster)
         for statistic, values in values_of(rows.filter(pa.array(mask)), context).items():
             full = name._replace(statistic=name.statistic + statistic)
-            key = context.seed, str(full)
             if values_of is _moved:
-                result[full] = mean_over_draws(values, of, key, flags, why)
+                result[full] = mean_over_draws(values, of, (), why)
             else:  # examples do not all have as many draws
-                mean = share(values, key, of.cluster, flags, why)
-                result[full] = replace(mean, n=len(np.unique(of.uid)))
+                result[full] = share(values, of.cluster, reason=why, n=len(np.unique(of.uid)))
 
     for part in context.own["swap"]:
         name = whole._replace(part=part)

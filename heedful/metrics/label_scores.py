@@ -1,34 +1,34 @@
 """F1 and the Matthews correlation of base predictions, which skewed labels need beside accuracy."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.metric import Numbers
-from heedful.metrics.statistics.bootstrap import measured, resample, sums_of
-from heedful.metrics.statistics.clusters import few
+from heedful.metrics.statistics.intervals import Share, interval
+from heedful.metrics.statistics.shares import numbered, share
 from heedful.records import MANY, Measurement, MetricName
 from heedful.records.rows import BASE, cluster_of, select, strings
 
+STEP = 1e-4  # of the derivative by the weight of a cluster
 
-def label_scores(
-    rows: pa.Table, data: str, labels: Sequence[str], default_label: str | None = None, seed: int = 0
-) -> Numbers:
+
+def label_scores(rows: pa.Table, data: str, labels: Sequence[str], default_label: str | None = None) -> Numbers:
     """F1 and the Matthews correlation of base predictions.
 
     An answer that is not a label is wrong for every label: it lowers the recall of the gold label and the precision of
     none, and in the correlation it is a class that is never gold. All three are those of ``torchmetrics.functional``
     (``binary_f1_score``, ``multiclass_f1_score`` with ``average="macro"``, ``multiclass_matthews_corrcoef``), but in
-    float64, and undefined where torchmetrics returns 0 for a quotient by 0. Intervals resample what examples share
-    (``group``), or else examples.
+    float64, and undefined where torchmetrics returns 0 for a quotient by 0. Clusters of intervals are what examples
+    share (``group``), or else examples.
 
     Args:
         rows: Rows; the base rows among them count.
         data: Name of the data set, for the metric names.
         labels: All labels. Of more than :data:`~heedful.records.MANY` there are no numbers.
         default_label: The label of parts that have nothing to do with each other, or None.
-        seed: Keys the bootstrap.
 
     Returns:
         ``accuracy/<data>/f1``, where there are two labels: that of the label that is not the default label;
@@ -43,25 +43,55 @@ def label_scores(
     is_gold = [(gold == label).astype(np.float64) for label in labels]
     is_y = [(y == label).astype(np.float64) for label in labels]
     hits = [g * p for g, p in zip(is_gold, is_y, strict=True)]
-    columns = [*hits, *is_gold, *is_y, np.ones(base.num_rows)]
-    total = np.sum(columns, axis=1)
+    columns = np.column_stack([*hits, *is_gold, *is_y, np.ones(base.num_rows)])
+    total = columns.sum(axis=0)
+    cluster = cluster_of(base)
     name = MetricName("accuracy", data)
-    resampled = resample(sums_of(columns, cluster_of(base)), (seed, str(name), "labels"))
-    formulas = {"macro_f1": macro_f1, "matthews": matthews}
+    result: Numbers = {}
     if len(labels) == 2 and default_label is not None:
         positive = 1 - list(labels).index(default_label)
-        formulas = {"f1": lambda sums: f1_of_labels(sums)[..., positive]} | formulas
-    result: Numbers = {}
-    for statistic, formula in formulas.items():
-        value = float(formula(total))
-        again = formula(resampled)
-        flags = few(base)
-        full = name._replace(statistic=statistic)
-        if np.isnan(value):
-            result[full] = Measurement(None, len(gold), flags=flags, reason=REASONS[statistic])
-        else:
-            result[full] = measured(value, len(gold), again, flags)
+        of = is_gold[positive] + is_y[positive]
+        result[name._replace(statistic="f1")] = share(2 * hits[positive], cluster, reason=REASONS["f1"], of=of)
+    result[name._replace(statistic="macro_f1")] = _macro_f1(columns, total, cluster)
+    result[name._replace(statistic="matthews")] = _matthews(columns, total, cluster)
     return result
+
+
+def _macro_f1(columns: np.ndarray, total: np.ndarray, cluster: np.ndarray) -> Measurement:
+    """The mean over labels of their F1, with the interval of such a mean."""
+    value = float(macro_f1(total))
+    hit, gold, predicted, _ = _parts(columns)
+    n, labels = hit.shape
+    if np.isnan(value):
+        return Measurement(None, n, reason=REASONS["macro_f1"])
+    of = gold + predicted
+    cells = np.tile(np.arange(labels), n)
+    of_label = np.repeat(cluster, labels)
+    counts = of.any(axis=0)[cells]  # labels that are gold or predicted
+    found = share(2 * hit.ravel()[counts], of_label[counts], of=of.ravel()[counts], cells=cells[counts])
+    return replace(found, value=value, n=n)
+
+
+def _matthews(columns: np.ndarray, total: np.ndarray, cluster: np.ndarray) -> Measurement:
+    """The correlation with an interval as of a share: between -1 and 1, it is twice one less 1."""
+    value = float(matthews(total))
+    n = len(columns)
+    if np.isnan(value):
+        return Measurement(None, n, reason=REASONS["matthews"])
+    at = numbered(cluster)
+    sums = np.stack([np.bincount(at, column) for column in columns.T], axis=1)
+    influence = (matthews(total + STEP * sums) - matthews(total - STEP * sums)) / (2 * STEP)
+    one_more = matthews(total + (sums[:, -1] ** 2).sum() / n * _kinds(len(total) // 3))  # of a usual size
+    down, up = np.maximum(0, [value - one_more.min(), one_more.max() - value])
+    low, high = interval(Share((1 + value) / 2, (influence / 2,), (len(sums),), down / 2, up / 2))
+    return Measurement(value, n, ci95=(2 * low - 1, 2 * high - 1))
+
+
+def _kinds(labels: int) -> np.ndarray:
+    """The columns of an example of each gold label and each prediction, one that is not a label among these."""
+    one = np.eye(labels)
+    of = [[*(g * p), *g, *p, 1.0] for g in one for p in (*one, np.zeros(labels))]
+    return np.array(of)
 
 
 REASONS = {

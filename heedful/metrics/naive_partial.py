@@ -4,23 +4,22 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.metric import Metric, Numbers
-from heedful.metrics.statistics.bootstrap import share
-from heedful.metrics.statistics.clusters import few_among
+from heedful.metrics.statistics.shares import share
 from heedful.records import CLASSIFICATION, MANY, Chart, Context, MetricName, TaskKind
 from heedful.records.rows import cluster_of, strings, where
 
 
-def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, kind: TaskKind = CLASSIFICATION) -> Numbers:
+def naive_partial(rows: pa.Table, data: str, part: str, kind: TaskKind = CLASSIFICATION) -> Numbers:
     """Agreement of the predictions on one part with those on the whole input, and accuracy on the part.
 
     Agreement may come from a model that ignores the other parts, or from what it does with inputs of a kind that it
-    never saw: the paper takes it for no measure of attentiveness.
+    never saw: the paper takes it for no measure of attentiveness. Clusters of intervals are what examples share
+    (``group``), or else examples.
 
     Args:
         rows: Rows of the intervention "keep", with ``part`` as their variant.
         data: Name of the data set, for the metric names.
         part: The part that was kept.
-        seed: Keys the bootstrap, which resamples what examples share (``group``), or else examples.
         kind: Of the task: says which answers are the same, and which are right.
 
     Returns:
@@ -41,14 +40,14 @@ def naive_partial(rows: pa.Table, data: str, part: str, seed: int = 0, kind: Tas
         here = where(rows, y=label)
         hits[name._replace(slice=f"from_{label}")] = stays[here], cluster[here]
     hits[name._replace(statistic="accuracy")] = kind.scores(after, strings(rows, "gold")), cluster
-    return {full: share(values, (seed, str(full)), of, few_among(rows, of)) for full, (values, of) in hits.items()}
+    return {full: share(values, of) for full, (values, of) in hits.items()}
 
 
 def score(rows: pa.Table, context: Context) -> Numbers:
     """Agreement for each of ``own["sides"]``."""
     found: Numbers = {}
     for side in context.own["sides"]:
-        found |= naive_partial(rows, context.data, side, context.seed, context.kind)
+        found |= naive_partial(rows, context.data, side, context.kind)
     return found
 
 

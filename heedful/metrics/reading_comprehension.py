@@ -11,9 +11,8 @@ import pyarrow as pa
 from heedful.metrics.accuracy import noise, noise_chart
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.slices import slices_of
-from heedful.metrics.statistics.bootstrap import share
-from heedful.metrics.statistics.clusters import few, few_among
 from heedful.metrics.statistics.majority import majority_flag
+from heedful.metrics.statistics.shares import share
 from heedful.records import SPAN, Chart, Context, Measurement, MetricName
 from heedful.records.answers import NO_ANSWER, exact_match, f1
 from heedful.records.rows import BASE, cluster_of, select, strings
@@ -27,12 +26,12 @@ def abstains(answer: str, golds: Sequence[str]) -> float:
 
 
 def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[str] = ()) -> Numbers:
-    """Exact match, F1 and abstention of base predictions; intervals resample what questions share, article or text.
+    """Exact match, F1 and abstention of base predictions; clusters are what questions share, article or text.
 
     Args:
         rows: Rows; the base rows among them count.
         data: Name of the data set, for the metric names.
-        seed: Keys the bootstrap.
+        seed: Keys the test of :func:`majority_flags`.
         slices: Meta columns by which there are numbers, too.
 
     Returns:
@@ -55,12 +54,10 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
     result: Numbers = {}
     for name, rate in names.items():
         values = np.array([rate(answer, gold) for answer, gold in zip(answers, golds, strict=True)])
-        result[name] = share(values, (seed, str(name)), cluster, few(base) if rate is abstains else flags)
+        result[name] = share(values, cluster, () if rate is abstains else flags)
         for kind, kept in kinds:
             full = name._replace(slice=kind)
-            of = cluster[kept]
-            noted = few_among(base, of)
-            result[full] = share(values[kept], (seed, str(full)), of, noted, "there is no such question")
+            result[full] = share(values[kept], cluster[kept], reason="there is no such question")
         if rate is not abstains:
             never = float(np.mean([rate(NO_ANSWER, gold) for gold in golds]))
             result[name._replace(statistic="majority")] = Measurement(never, len(golds))
@@ -68,12 +65,12 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
 
 
 def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
-    """The flags of results: exact match is not above that of never answering (p < 0.05), there are few clusters."""
+    """The flag of results with an exact match that is not above that of never answering (p < 0.05)."""
     base = select(rows, intervention=BASE)
     golds = SPAN.parse_golds(strings(base, "gold"))
     right = np.array([exact_match(answer, gold) for answer, gold in zip(strings(base, "y"), golds, strict=True)])
     never = np.array([exact_match(NO_ANSWER, gold) for gold in golds])
-    return majority_flag(right, never, cluster_of(base), (seed,)) + few(base)
+    return majority_flag(right, never, cluster_of(base), (seed,))
 
 
 def score(rows: pa.Table, context: Context) -> Numbers:

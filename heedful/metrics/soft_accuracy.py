@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from heedful.metrics.metric import Numbers
 from heedful.metrics.slices import slices_of
-from heedful.metrics.statistics.bootstrap import share
-from heedful.metrics.statistics.clusters import few, few_among
 from heedful.metrics.statistics.majority import majority_flag
+from heedful.metrics.statistics.shares import share
 from heedful.records import SOFT, Measurement, MetricName
 from heedful.records.rows import BASE, cluster_of, select, strings
 
@@ -23,12 +22,12 @@ def _worth(base: pa.Table) -> np.ndarray:
 
 
 def soft_accuracy(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[str] = ()) -> Numbers:
-    """Mean worth of base predictions; intervals resample what examples share (``group``), or else examples.
+    """Mean worth of base predictions; clusters are what examples share (``group``), or else examples.
 
     Args:
         rows: Rows; the base rows among them count.
         data: Name of the data set, for the metric names.
-        seed: Keys the bootstrap.
+        seed: Keys the test of :func:`soft_flags`.
         slices: Meta columns by which there are numbers, too.
 
     Returns:
@@ -41,19 +40,17 @@ def soft_accuracy(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[str
         return {full: Measurement(None, 0, reason="no example was predicted")}
     values = _worth(base)
     cluster = cluster_of(base)
-    result = {full: share(values, (seed, str(full)), cluster, soft_flags(rows, seed))}
+    result = {full: share(values, cluster, soft_flags(rows, seed))}
     result[full._replace(statistic="majority")] = Measurement(float(_best_answer(base).mean()), len(values))
     for text, kept in slices_of(base, slices):
-        part = full._replace(slice=text)
-        of = cluster[kept]
-        result[part] = share(values[kept], (seed, str(part)), of, few_among(base, of))
+        result[full._replace(slice=text)] = share(values[kept], cluster[kept])
     return result
 
 
 def soft_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
-    """The flags of results: accuracy is not above that of the best single answer (p < 0.05), there are few clusters."""
+    """The flag of results with an accuracy that is not above that of the best single answer (p < 0.05)."""
     base = select(rows, intervention=BASE)
-    return majority_flag(_worth(base), _best_answer(base), cluster_of(base), (seed,)) + few(base)
+    return majority_flag(_worth(base), _best_answer(base), cluster_of(base), (seed,))
 
 
 def _best_answer(base: pa.Table) -> np.ndarray:

@@ -17,9 +17,8 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.metrics.attentiveness import few_examples
-from heedful.metrics.statistics.bootstrap import Key, difference, estimate
-from heedful.metrics.statistics.clusters import few_among
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
+from heedful.metrics.statistics.shares import difference, share
 from heedful.records import (
     MANY,
     NO_LABEL,
@@ -167,7 +166,7 @@ def require_alike(together: Sequence[Run]) -> None:
 def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Comparison:
     """Score runs on the examples that were swapped in all, and on which they predict the same, not the default label.
 
-    Intervals resample clusters of examples; those of differences resample the same ones for both.
+    Clusters of intervals are what examples share (``group``), or else examples.
 
     Args:
         tables: The rows of each run, of the same swaps of the same examples.
@@ -181,27 +180,28 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
     found, count = np.unique(agreed.astype(str), return_counts=True)
     none = "these models agree on no prediction" + (" but the default label" if context.default_label else "")
     alone = "no prediction of this model counts"
-    key: Key = (context.seed, "comparable", context.data, part)
-
-    def scored(columns: Sequence[np.ndarray], mask: np.ndarray, reason: str, n: int, **how) -> Measurement:
-        of = clusters[mask]
-        flags = (*few_among(tables[0], of), *few_examples(n))
-        return estimate([column[mask] for column in columns], of, key, n, reason, flags=flags, **how)
-
     n = int(in_u.sum())
+    few = few_examples(n)
+
+    def score(s: Swaps, here: np.ndarray, reason: str) -> Measurement:
+        flags = few_examples(here.sum())
+        return share(s.changed[here], clusters[here], flags, reason, of=s.swaps[here])
+
+    def less(s: Swaps) -> Measurement:
+        here = s.eligible
+        of = {"of": (s.swaps * in_u)[here], "other_of": s.swaps[here]}
+        return difference((s.changed * in_u)[here], s.changed[here], clusters[here], few, none, n=n, **of)
+
+    def between(one: Swaps, other: Swaps) -> Measurement:
+        return difference(one.changed[in_u], other.changed[in_u], clusters[in_u], few, none, of=one.swaps[in_u])
+
     return Comparison(
         labels=dict(zip(found.tolist(), count.tolist(), strict=True)),
         examples=len(in_u),
-        on_u=[scored((s.changed, s.swaps), in_u, none, n) for s in of_runs],
-        own=[scored((s.changed, s.swaps), s.eligible, alone, int(s.eligible.sum())) for s in of_runs],
-        less=[
-            scored((s.changed * in_u, s.swaps * in_u, s.changed, s.swaps), s.eligible, none, n, formula=difference)
-            for s in of_runs
-        ],
-        pairs={
-            (i, j): scored((of_runs[j].changed - of_runs[i].changed, of_runs[i].swaps), in_u, none, n)
-            for i, j in combinations(range(len(of_runs)), 2)
-        },
+        on_u=[score(s, in_u, none) for s in of_runs],
+        own=[score(s, s.eligible, alone) for s in of_runs],
+        less=[less(s) for s in of_runs],
+        pairs={(i, j): between(of_runs[j], of_runs[i]) for i, j in combinations(range(len(of_runs)), 2)},
     )
 
 

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from heedful.metrics.attentiveness import FEW_EXAMPLES
-from heedful.metrics.statistics.bootstrap import NO_WIDTH, share
-from heedful.metrics.statistics.clusters import few
+from heedful.metrics.statistics.shares import difference
 from heedful.records import Context, HeedfulError, Measurement, MetricName, run_command
-from heedful.records.rows import BASE, cluster_of, contents, difference, select, strings
+from heedful.records.rows import BASE, cluster_of, contents, select, strings
+from heedful.records.rows import difference as other_examples
 from heedful.records.storage.results import distinct, named, read_evaluation, read_results, rows_file
 from heedful.reports.tables import FORMATS, table_text
 from heedful.reports.terminal.natural_logic import print_categories
-from heedful.reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
+from heedful.reports.terminal.table import TITLE, merged, print_table, table_cells
 
 ACCURACY = "accuracy"
 
@@ -44,7 +44,7 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for name in first["metrics"]:
         measured = [result["metrics"][name] for result in results if name in result["metrics"]]
         values = [m["value"] for m in measured if m["value"] is not None and FEW_EXAMPLES not in m["flags"]]
-        flags = tuple(dict.fromkeys(flag for m in measured for flag in m["flags"] if flag != NO_WIDTH))
+        flags = tuple(dict.fromkeys(flag for m in measured for flag in m["flags"]))
         if len(measured) < n:
             continue
         if len(values) < n:
@@ -66,13 +66,14 @@ class UnpairedError(HeedfulError):
     """Two runs were evaluated on different examples."""
 
 
-def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> Measurement:
+def paired_difference(first: str | Path, second: str | Path) -> Measurement:
     """Accuracy of the second run minus that of the first, over the uids of both, which must be the same.
+
+    Clusters of the interval are what examples share (``group``), or else examples.
 
     Args:
         first: Folder of a run.
         second: Folder of another, evaluated on the same examples.
-        seed: Keys the bootstrap, which resamples what examples share (``group``), or else examples.
 
     Raises:
         UnpairedError: The runs were evaluated on different examples.
@@ -87,11 +88,11 @@ def paired_difference(first: str | Path, second: str | Path, seed: int = 0) -> M
         kind = Context.of(meta["context"]).kind
         correct.append(kind.scores(strings(base, "y"), strings(base, "gold")))
         examples.append(contents(base))
-    if differ := difference(*examples):
+    if differ := other_examples(*examples):
         raise UnpairedError(
             f"{first} and {second} were evaluated on different examples, so they cannot be paired: {differ}."
         )
-    return share(correct[1] - correct[0], (seed, "paired"), cluster_of(base), few(base))
+    return difference(correct[1], correct[0], cluster_of(base))
 
 
 def _both_accurate(results: Mapping[str, Mapping[str, Any]]) -> bool:
@@ -139,8 +140,6 @@ def main(arguments: list[str]) -> None:
         return
     low, high = (100 * bound for bound in change.ci95)
     print(f"accuracy (2) - (1): {100 * change.value:+.2f} points, paired 95 % interval [{low:+.2f}, {high:+.2f}]")
-    for flag in change.flags:
-        print(f"Note: {FLAGS[flag][1]}.")
 
 
 if __name__ == "__main__":

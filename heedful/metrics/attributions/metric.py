@@ -10,8 +10,7 @@ from heedful.metrics.attributions.attribution import Attribution, attributions
 from heedful.metrics.attributions.choice import values_of
 from heedful.metrics.attributions.factors import FACTORS, has_swapped_words
 from heedful.metrics.metric import Metric, Numbers
-from heedful.metrics.statistics.bootstrap import measured, ratio, resample, sums_of
-from heedful.metrics.statistics.clusters import few_among
+from heedful.metrics.statistics.shares import mean, share
 from heedful.records import Context, Line, Measurement, MetricName, Shown
 from heedful.records.numbers.display import Unit
 from heedful.records.rows import cluster_of
@@ -33,8 +32,8 @@ def attribution_numbers(rows: pa.Table, context: Context) -> Numbers:
         With ``name`` = ``attributions/<data>/<method>``: ``name/<factor>`` for each factor that is defined for an
         example or more, with ``n`` the number of these; ``name/delta``, the mean of abs(delta); ``name/error``, the
         mean over examples of the mean standard error of their words, where any is drawn; and where the SWAP factors
-        are defined ``name/without_swapped_words``, the share of examples that count 0 there. Intervals resample
-        clusters of examples.
+        are defined ``name/without_swapped_words``, the share of examples that count 0 there.
+        Clusters of intervals are what examples share (``group``), or else examples.
     """
     of_method: dict[str, list[Attribution]] = {}
     for one in attributions(rows, context):
@@ -45,9 +44,11 @@ def attribution_numbers(rows: pa.Table, context: Context) -> Numbers:
     for method, examples in of_method.items():
         name = MetricName(FAMILY, context.data, part=method)
         clusters = np.array([first_row[one.uid] for one in examples])
-        columns = columns_of(examples)
-        flags = few_among(rows, clusters)
-        result |= _means(name, columns, clusters, (context.seed, str(name)), flags)
+        for statistic, column in columns_of(examples).items():
+            here = ~np.isnan(column)
+            is_share = statistic == UNSWAPPED
+            of = clusters[here]
+            result[name._replace(statistic=statistic)] = share(column[here], of) if is_share else mean(column[here], of)
     return result
 
 
@@ -67,24 +68,6 @@ def columns_of(examples: Sequence[Attribution]) -> dict[str, np.ndarray]:
         rows.append(values_of(FACTORS, one) | own)
     columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in rows[0]}  # None becomes nan
     return {name: column for name, column in columns.items() if not np.isnan(column).all()}
-
-
-def _means(
-    name: MetricName, columns: Mapping[str, np.ndarray], clusters: np.ndarray, key: tuple, flags: tuple[str, ...]
-) -> Numbers:
-    """The mean of each column over its defined values, all with the same resamples."""
-    defined = {statistic: ~np.isnan(column) for statistic, column in columns.items()}
-    summed = []
-    for statistic, column in columns.items():
-        summed += [np.where(defined[statistic], column, 0.0), defined[statistic].astype(np.float64)]
-    resampled = resample(sums_of(summed, clusters), key)
-    numbers = {}
-    for k, (statistic, column) in enumerate(columns.items()):
-        of = ratio(resampled[:, 2 * k : 2 * k + 2])
-        here = defined[statistic]
-        full = name._replace(statistic=statistic)
-        numbers[full] = measured(float(column[here].mean()), int(here.sum()), of, flags)
-    return numbers
 
 
 def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:

@@ -6,7 +6,7 @@ changes where the gold label does; the direct causal effect (DCE) the share wher
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,9 @@ import pyarrow.compute as pc
 
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of
-from heedful.metrics.statistics.bootstrap import Key, measured, share
-from heedful.metrics.statistics.clusters import few_of
+from heedful.metrics.statistics.intervals import interval, less, over, shares
 from heedful.metrics.statistics.majority import majority_flag
-from heedful.metrics.statistics.multiway import PER_BASE, Crossed, resample
+from heedful.metrics.statistics.shares import difference, share
 from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Section, Shown
 from heedful.records.numbers.display import Unit
 from heedful.records.rows import BASE, select, sliced, where
@@ -28,7 +27,9 @@ SETS = {"context": {"tce": "I0", "dce": "I2"}, "insertion": {"tce": "I1", "dce":
 EXPECTED = {"tce": "change", "dce": "stay"}
 BREAKDOWNS = {"monotonicity": "monotonicity", "relation": "relation", "operator": "context operator"}
 CLUSTERS_IGNORED, UNBOUNDED = "interval_ignores_clusters", "interval_unbounded"
-MEANS = ("", "towards_gold", "argmax", "signed", "absolute", "total_variation")
+SIGNED = "signed"
+MEANS = ("", "towards_gold", "argmax", SIGNED, "absolute", "total_variation")
+ROUNDED = 5e-5  # a share below it is printed as 0.00 %
 TITLES = {"nlixy": "NLI-XY"}
 HEADLINES = {  # statistic to its label, of a kind of change
     ACCURACY: "two-class accuracy",
@@ -66,6 +67,49 @@ def _numbers(column: pa.ChunkedArray) -> np.ndarray:
     return pc.index_in(column, value_set=names.take(pc.sort_indices(names))).to_numpy()
 
 
+@dataclass(frozen=True)
+class _Pairs:
+    """Pairs of base examples and changed ones, of which all that is measured is a mean.
+
+    Attributes:
+        base: The number of the base example of each: int [pairs].
+        ways: The numbers of what each keeps, and of what it leads to: two int [pairs].
+        values: Each of ``MEANS`` to its values: float64 [pairs]; the first is whether the prediction changes.
+        groups: "name=value" to the pairs whose base example has that value: bool [pairs].
+    """
+
+    base: np.ndarray
+    ways: tuple[np.ndarray, np.ndarray]
+    values: Mapping[str, np.ndarray]
+    groups: Mapping[str, np.ndarray]
+
+    def within(self, here: np.ndarray) -> "_Pairs":
+        """Those where ``here``, bool [pairs], is true, and their groups."""
+        groups = {name: inside[here] for name, inside in self.groups.items() if inside[here].any()}
+        values = {name: value[here] for name, value in self.values.items()}
+        kept, led = self.ways
+        return _Pairs(self.base[here], (kept[here], led[here]), values, groups)
+
+    def mean(self, name: str) -> Measurement:
+        """The mean of values. Clusters are what pairs keep, and what they lead to."""
+        values = self.values[name]
+        kept, led = self.ways
+        n = len(np.unique(self.base))
+        if name == SIGNED:
+            found = difference(np.maximum(values, 0), np.maximum(-values, 0), kept, also=led, n=n)
+        else:
+            found = share(values, kept, also=led, n=n)
+        return replace(found, value=float(values.mean()))
+
+    def per_base(self) -> Measurement:
+        """The mean over base examples of the share of their own pairs that changes."""
+        _, base, count = np.unique(self.base, return_inverse=True, return_counts=True)
+        hit = self.values[""]
+        kept, led = self.ways
+        found = share(hit / count[base], kept, of=1 / count[base], also=led, n=len(count))
+        return replace(found, value=float(np.mean(np.bincount(base, hit) / count)))
+
+
 def _has_slice(rows: pa.Table, name: str) -> bool:
     """Whether any row says of which ``name`` it is."""
     return bool(pc.any(pc.starts_with(pc.list_flatten(rows["slices"]), f"{name}=")).as_py())
@@ -90,80 +134,53 @@ def _shared(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     return _numbers(pc.list_element(rows["clusters"], 1)), _numbers(pc.list_element(rows["clusters"], 2))
 
 
-def _per_base(base: np.ndarray, hit: np.ndarray) -> float:
-    """Mean over base examples of the mean over their own pairs."""
-    _, base, count = np.unique(base, return_inverse=True, return_counts=True)
-    return float(np.mean(np.bincount(base, hit) / count))
-
-
-def _effect(pairs: Crossed, resampled: dict[str, np.ndarray], key: Key) -> dict[str, Measurement]:
+def _effect(pairs: _Pairs) -> dict[str, Measurement]:
     """The measurements of one set, by what their names end with."""
-    hit = pairs.values[""]
-    n = len(np.unique(pairs.base))
-    flags = _few(pairs)
-    found = {name: measured(float(v.mean()), n, resampled[name], flags) for name, v in pairs.values.items()}
-    found["naive"] = replace(share(hit, (*key, "naive"), flags=(CLUSTERS_IGNORED,)), n=n)
-    found["per_seed"] = measured(_per_base(pairs.base, hit), n, resampled[PER_BASE], flags)
-    for name, here in pairs.groups.items():
-        bases = len(np.unique(pairs.base[here]))
-        found[name] = measured(float(hit[here].mean()), bases, resampled[name], _few(pairs, here))
-    return found
+    found = {name: pairs.mean(name) for name in pairs.values}
+    found["naive"] = share(pairs.values[""], flags=(CLUSTERS_IGNORED,), n=found[""].n)
+    found["per_seed"] = pairs.per_base()
+    return found | {name: pairs.within(here).mean("") for name, here in pairs.groups.items()}
 
 
-def _few(pairs: Crossed, here: np.ndarray | slice = slice(None)) -> tuple[str, ...]:
-    """The flag of few contexts or few word pairs, among all of the pairs or some, since both are resampled."""
-    return few_of(min(len(np.unique(names[here])) for names in (pairs.held, pairs.partner)))
+def _compared(pairs: _Pairs, is_tce: np.ndarray, n: int) -> dict[str, Measurement]:
+    """Difference and ratio of the two effects of one kind of change.
 
-
-def _ratio(tce: float, dce: float, n: int, resampled: np.ndarray, flags: tuple[str, ...]) -> Measurement:
-    """TCE / DCE; resamples are infinite where DCE is 0 in them (0 / 0, too: the wider choice)."""
-    if dce == 0:
-        return Measurement(None, n, reason="the DCE is 0")
-    if 40 * np.isinf(resampled).sum() >= (~np.isnan(resampled)).sum():  # the upper quantile is infinite
-        return Measurement(tce / dce, n, flags=(*flags, UNBOUNDED))
-    return measured(tce / dce, n, resampled, flags)
-
-
-def _compared(sets: dict[str, Crossed], resampled: dict[str, dict[str, np.ndarray]]) -> dict[str, Measurement]:
-    """Difference and ratio of the two effects of one kind of change, from the joint resamples."""
-    n = len(np.unique(np.concatenate([pairs.base for pairs in sets.values()])))
-    empty = [effect for effect, pairs in sets.items() if not len(pairs.base)]
+    Args:
+        pairs: Those of both sets.
+        is_tce: Which are of the set for the TCE: bool [pairs].
+        n: The number of base examples with a pair.
+    """
+    empty = [effect for effect, here in (("tce", is_tce), ("dce", ~is_tce)) if not here.any()]
     if empty:
         undefined = Measurement(None, n, reason="without pairs there is no " + " and no ".join(map(str.upper, empty)))
         return {"delta": undefined, "ratio": undefined}
-    tce = float(sets["tce"].values[""].mean())
-    dce = float(sets["dce"].values[""].mean())
-    tces = resampled["tce"][""]
-    dces = resampled["dce"][""]
-    either = np.isnan(tces) | np.isnan(dces)
-    ratios = np.divide(tces, dces, out=np.where(either, np.nan, np.inf), where=dces > 0)
-    flags = tuple(dict.fromkeys(flag for pairs in sets.values() for flag in _few(pairs)))
-    return {"delta": measured(tce - dce, n, tces - dces, flags), "ratio": _ratio(tce, dce, n, ratios, flags)}
+    hit = pairs.values[""]
+    one = np.zeros(len(hit), dtype=np.int64)
+    tce, dce = (shares(hit * of, of.astype(np.float64), one, pairs.ways) for of in (is_tce, ~is_tce))
+    share_of_tce, share_of_dce = (float(hit[of].mean()) for of in (is_tce, ~is_tce))
+    delta = Measurement(share_of_tce - share_of_dce, n, ci95=less(tce, dce))
+    if share_of_dce == 0:
+        return {"delta": delta, "ratio": Measurement(None, n, reason="the DCE is 0")}
+    ratio = Measurement(share_of_tce / share_of_dce, n)
+    if interval(dce)[0] < ROUNDED:
+        return {"delta": delta, "ratio": replace(ratio, flags=(UNBOUNDED,))}
+    return {"delta": delta, "ratio": replace(ratio, ci95=over(tce, dce))}
 
 
-def _changes(rows: pa.Table, of: MetricName, labels: Sequence[str], seed: int) -> Numbers:
+def _changes(rows: pa.Table, of: MetricName, labels: Sequence[str]) -> Numbers:
     """All measurements of one kind of change, the part of the name."""
     rows = select(rows, part=of.part)
-    key = (seed, str(of))
-    base = _numbers(rows["uid"])
-    held, partner = _shared(rows)
-    values = _values(rows, labels)
-    groups = _groups(rows)
-    sets = {}
-    for effect, expectation in EXPECTED.items():
-        here = where(rows, expectation=expectation)
-        present = {group: inside[here] for group, inside in groups.items() if inside[here].any()}
-        of_pairs = {k: v[here] for k, v in values.items()}
-        sets[effect] = Crossed(base[here], held[here], partner[here], of_pairs, present)
-    resampled = dict(zip(sets, resample(list(sets.values()), key), strict=True))
+    pairs = _Pairs(_numbers(rows["uid"]), _shared(rows), _values(rows, labels), _groups(rows))
     found: Numbers = {}
-    for effect, pairs in sets.items():
+    for effect, expectation in EXPECTED.items():
+        mine = pairs.within(where(rows, expectation=expectation))
         undefined = Measurement(None, 0, reason=f"the set {SETS[of.part][effect]} has no pair")
-        known = _effect(pairs, resampled[effect], (*key, effect)) if len(pairs.base) else {}
+        known = _effect(mine) if len(mine.base) else {}
         for mean in (*MEANS, "naive", "per_seed"):
             found[of._replace(statistic=f"{effect}/{mean}".rstrip("/"))] = known.get(mean, undefined)
-        found |= {of._replace(statistic=effect, slice=group): known[group] for group in pairs.groups}
-    return found | {of._replace(statistic=name): m for name, m in _compared(sets, resampled).items()}
+        found |= {of._replace(statistic=effect, slice=group): known[group] for group in mine.groups}
+    compared = _compared(pairs, where(rows, expectation=EXPECTED["tce"]), len(np.unique(pairs.base)))
+    return found | {of._replace(statistic=name): m for name, m in compared.items()}
 
 
 def _slice_texts(rows: pa.Table, name: str) -> pa.Array:
@@ -176,7 +193,6 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], name: MetricName, seed: int
     """Two-class accuracy of base rows, by the rule "sum", and the share of the larger class."""
     n = rows.num_rows
     gold = gold_entailed(rows)
-    key = (seed, str(name))
     if not n:
         return {name: Measurement(None, 0, reason="no example was predicted")}
     right = (entailed(rows, labels) == gold).astype(np.float64)
@@ -184,11 +200,9 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], name: MetricName, seed: int
     if all(_has_slice(rows, by) for by in ("context", "pair")):
         context = _numbers(pa.chunked_array([_slice_texts(rows, "context")]))
         pair = _numbers(pa.chunked_array([_slice_texts(rows, "pair")]))
-        flags = majority_flag(right, most, context, (seed,))
-        (resampled,) = resample([Crossed(context, context, pair, {"": right})], key)
-        found = measured(float(right.mean()), n, resampled[""], flags)
+        found = share(right, context, majority_flag(right, most, context, (seed,)), also=pair)
     else:
-        found = share(right, key, flags=majority_flag(right, most, np.arange(n), (seed,)))
+        found = share(right, flags=majority_flag(right, most, np.arange(n), (seed,)))
     return {name: found, name._replace(statistic=MAJORITY): Measurement(float(most.mean()), n)}
 
 
@@ -198,16 +212,16 @@ def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int =
     Each pair is a row: base example n, changed example n', the partner; ``gold`` is the label of n'. Labels become two
     classes by the rule "sum" of :func:`~heedful.metrics.natural_logic.entailment.entailed`. Base examples share what
     their pairs keep, a context or a word pair, and pairs share what they lead to, a word pair or a context: intervals
-    resample both (:func:`heedful.metrics.statistics.multiway.resample`). Left out is that base examples also share
-    what their pairs replace (in I1, their own word pair), which leaves intervals somewhat too narrow. ``n`` is the
-    number of base examples with a pair.
+    add the variance between the one to that between the other, so that what is due to a pair of both counts twice.
+    Left out is that base examples also share what their pairs replace (in I1, their own word pair), which leaves
+    intervals somewhat too narrow. ``n`` is the number of base examples with a pair.
 
     Args:
         rows: Base rows and the rows of the interventions "I0" to "I3": the TCE is of those that expect a change, the
             DCE of the others. All need probabilities.
         data: Name of the data set, for the metric names.
         labels: The model's labels, in the order of its probabilities; one of them is "entailment".
-        seed: Keys the bootstrap.
+        seed: Keys the test of accuracy against the larger class.
 
     Returns:
         With ``name`` = ``natural_logic/<data>/<context or insertion>/<tce or dce>``: ``name``, the share of pairs whose
@@ -217,10 +231,10 @@ def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int =
         towards the gold label of n'), ``name/absolute`` (of entailment, without its sign), ``name/total_variation``
         (half the sum over all labels); ``name/<monotonicity, relation or operator>=<value>``, the share among pairs
         whose base example has the value ("none" where it is empty). Then ``natural_logic/<data>/<context or
-        insertion>/delta`` and ``/ratio``, TCE - DCE and TCE / DCE from the same resamples, and
-        ``natural_logic/<data>/accuracy``, over base rows in two classes, resampled by context and word pair where the
-        rows have slices of these names ("context", "pair") and else by uid; flagged if not above ``accuracy/majority``,
-        the share of the larger class, by a test that takes examples as independent.
+        insertion>/delta`` and ``/ratio``, TCE - DCE and TCE / DCE; where the interval of the DCE begins at 0.00 %, a
+        ratio has no upper end, which a flag says, and no interval. ``natural_logic/<data>/accuracy``, over base rows in
+        two classes, clustered by context and word pair where the rows have slices of these names ("context", "pair")
+        and else by uid; flagged if not above ``accuracy/majority``, the share of the larger class.
 
     Raises:
         HeedfulError: No label, or more than one, is "entailment"; or a row has no probabilities, or not three clusters.
@@ -228,7 +242,7 @@ def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int =
     of = MetricName(NATURAL_LOGIC, data)
     found = _accuracy(select(rows, intervention=BASE), labels, of._replace(statistic=ACCURACY), seed)
     for kind in SETS:
-        found |= _changes(rows, of._replace(part=kind), labels, seed)
+        found |= _changes(rows, of._replace(part=kind), labels)
     return found
 
 

@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from heedful.metrics.metric import Metric, Numbers, lines
 from heedful.metrics.natural_logic.entailment import entailed, gold_entailed
-from heedful.metrics.statistics.bootstrap import share
-from heedful.metrics.statistics.clusters import few_among
 from heedful.metrics.statistics.majority import majority_flag
+from heedful.metrics.statistics.shares import share
 from heedful.records import Context, Measurement, MetricName, Shown
 from heedful.records.rows import BASE, cluster_of, select, strings
 
@@ -22,13 +21,13 @@ def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> 
     Args:
         rows: Base rows of one data set or more; a uid begins with the name of its data set.
         labels: The model's labels, in the order of its probabilities; one of them is "entailment".
-        seed: Keys the bootstrap, which resamples what examples share (``group``), or else examples.
+        seed: Keys the test of accuracy against the larger class.
 
     Returns:
         For each data set ``two_class/<data>``, by the rule "sum" of
         :func:`~heedful.metrics.natural_logic.entailment.entailed`; ``two_class/<data>/argmax``, by the other;
-        ``two_class/<data>/majority``, the share of the larger class. An accuracy that is not above it is flagged, and
-        one of fewer than 30 groups.
+        ``two_class/<data>/majority``, the share of the larger class. An accuracy that is not above it is flagged.
+        Clusters of intervals are what examples share (``group``), or else examples.
     """
     base = select(rows, intervention=BASE)
     gold = gold_entailed(base)
@@ -45,8 +44,7 @@ def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> 
         of = cluster[here]
         for rule, full in (("sum", name), ("argmax", name._replace(statistic="argmax"))):
             hits = right[rule][here]
-            flags = majority_flag(hits, most, of, (seed, data)) + few_among(base, of)
-            result[full] = share(hits, (seed, str(full)), of, flags)
+            result[full] = share(hits, of, majority_flag(hits, most, of, (seed, data)))
         result[name._replace(statistic="majority")] = Measurement(float(most.mean()), n)
     return result
 

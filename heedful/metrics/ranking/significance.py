@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from heedful.metrics.ranking.protocol import drawn, ordered_pairs, pairwise, sample_means
-from heedful.metrics.statistics.bootstrap import Key, interval, ratio, resample
+from heedful.metrics.statistics.bootstrap import Key, interval, resample
 from heedful.records import Measurement, generator
 
 RESAMPLES = 2_000  # of examples and models; each holds a ranking of all samples
@@ -56,7 +56,7 @@ def over_samples(success: np.ndarray, other: np.ndarray, key: Key) -> tuple[Meas
         The difference with its 95 % interval, and its p value, two-sided.
     """
     less = success.mean(axis=0) - other.mean(axis=0)
-    resampled = ratio(resample(np.stack([less, np.ones_like(less)], axis=1), ("over samples", *key)))
+    resampled = resample(less[:, None], ("over samples", *key))[:, 0] / len(less)
     return Measurement(float(less.mean()), len(less), ci95=interval(resampled)), two_sided(resampled)
 
 
@@ -79,8 +79,8 @@ def over_examples_and_models(
     The test is conservative. Of two rankers that are equally good it called one better, at p < 0.05, in 0 to 5 % of 200
     simulations of 4, 6 and 10 models and 100 of 1,000 examples; most where models have a bias of their own. Where
     models were equally good or nearly so, and a factor had them in an arbitrary order, it was 0 to 1 % of 150; with the
-    truth held fixed, 3 to 9 %. What is due to an example and a model together counts about three times, as in
-    :mod:`heedful.metrics.statistics.multiway`.
+    truth held fixed, 3 to 9 %. What is due to an example and a model together counts about three times
+    (Owen 2007, "The pigeonhole bootstrap", section 3).
 
     It does not hold for fewer models (:data:`heedful.metrics.ranking.ranked.FEWEST`), nor where nearly all examples are
     explained: then ACC sees the very errors that make the truth, and is ahead of a factor that does not.

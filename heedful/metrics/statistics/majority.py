@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import binomtest
 
-from heedful.metrics.statistics.bootstrap import RESAMPLES, Key, sums_of
-from heedful.metrics.statistics.clusters import are_single
+from heedful.metrics.statistics.shares import numbered
 from heedful.records import generator
 
 NOT_ABOVE_MAJORITY = "not_above_majority"
+CHOICES = 10_000  # of signs
+Key = tuple[str | int, ...]
 
 
 def above_majority(correct: int, n: int, majority_share: float) -> float:
@@ -37,11 +38,11 @@ def majority_flag(worth: np.ndarray, best: np.ndarray, clusters: np.ndarray, key
     best = np.asarray(best, dtype=np.float64)
     if not len(worth):
         return (NOT_ABOVE_MAJORITY,)
-    is_exact = are_single(clusters) and np.isin(worth, (0, 1)).all() and np.isin(best, (0, 1)).all()
-    if is_exact:
+    is_alone = len(np.unique(clusters)) == len(clusters)
+    if is_alone and np.isin(worth, (0, 1)).all() and np.isin(best, (0, 1)).all():
         p = above_majority(int(worth.sum()), len(worth), float(best.mean()))
     else:
-        p = above_zero(sums_of([worth - best], clusters)[:, 0], (*key, "majority"))
+        p = above_zero(np.bincount(numbered(clusters), worth - best), (*key, "majority"))
     return () if p < 0.05 else (NOT_ABOVE_MAJORITY,)
 
 
@@ -57,6 +58,6 @@ def above_zero(differences: Sequence[float] | np.ndarray, key: Key) -> float:
         key: What the test is for; keys the random numbers.
     """
     size, count = np.unique(np.round(np.abs(differences), 9), return_counts=True)
-    against = generator("signs", *key).binomial(count, 0.5, size=(RESAMPLES, len(count)))
+    against = generator("signs", *key).binomial(count, 0.5, size=(CHOICES, len(count)))
     sums = (count - 2 * against) @ size
-    return float((1 + (sums >= np.sum(differences) - 1e-6).sum()) / (1 + RESAMPLES))
+    return float((1 + (sums >= np.sum(differences) - 1e-6).sum()) / (1 + CHOICES))

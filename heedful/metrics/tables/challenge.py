@@ -6,20 +6,18 @@ original or changed label is neutral are left out. The models still have three c
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import ArrayLike
 
 from heedful.interventions import DIRECTIONS
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics.metric import Metric, Numbers
-from heedful.metrics.statistics.bootstrap import Formula, Key, difference, ratio
-from heedful.metrics.statistics.clusters import few_of
-from heedful.metrics.tables.by_table import by_table, tables_of
+from heedful.metrics.statistics.shares import difference, share
+from heedful.metrics.tables.by_table import tables_of
 from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown, generator
 from heedful.records.rows import BASE, codes, of_split, runs, same, select, strings, where
 
@@ -34,6 +32,14 @@ ONE_SIDED = "one_sided"  # all flips end in one label
 SUBSAMPLES = 100
 HALF_ERROR = "std_is_half_a_standard_error"
 Which = tuple[str, str, str, int]  # intervention, part, variant, draw
+
+
+class Values(NamedTuple):
+    """A value of each pair: ``plus``, less ``minus`` where that is given, float64 [pairs], each between 0 and ``of``."""
+
+    plus: np.ndarray
+    minus: np.ndarray | None = None
+    of: int = 1
 
 
 @dataclass(frozen=True)
@@ -132,7 +138,7 @@ def challenge_counts(rows: pa.Table, interventions: Sequence[str]) -> dict[str, 
     return counts | {"neutral": left_out, "unchanged": base.num_rows - left_out - len(table)}
 
 
-def subsampled(hits: np.ndarray, key: Key, reason: str) -> Measurement:
+def subsampled(hits: np.ndarray, key: tuple[str | int, ...], reason: str) -> Measurement:
     """The paper's "average accuracy and standard deviation across 100 samplings, with 80% of the data selected".
 
     Sampled without replacement, n of 0.8 n examples differ from all by half the standard error of n independent ones:
@@ -166,7 +172,7 @@ def challenge(
         rows: Base rows and rows of the interventions, of a full or of a hypothesis-only model.
         of: The names of the metrics but for the statistic.
         interventions: Names of the interventions that make challenge examples.
-        seed: Keys the sample of changed examples (:func:`challenge_pairs`) and the bootstrap.
+        seed: Keys the sample of changed examples (:func:`challenge_pairs`) and the samples of 80 %.
         kinds: "preserved", "flipped", or both: where changed examples are measured.
 
     Returns:
@@ -177,7 +183,7 @@ def challenge(
         the changed ones; ``flipped/from_entailment`` and ``flipped/from_contradiction``, that on the changed examples
         of originals with this label, and ``flipped/both_ways``, their unweighted mean: whoever always answers the same
         has no more than a half there. It is undefined where one of them is. A flag is for flips that all end in one
-        label, so that whoever always answers it is right. Intervals resample tables.
+        label, so that whoever always answers it is right. Tables are the clusters of intervals.
 
     Raises:
         HeedfulError: As :func:`challenge_pairs`.
@@ -186,74 +192,79 @@ def challenge(
     found: Numbers = {}
     one_sided = len({pair.label for pair in pairs[FLIPPED]}) == 1
 
-    def measure(
-        statistic: str, columns: Sequence[ArrayLike], chosen: Sequence[Pair], reason: str, formula: Formula = ratio
-    ) -> None:
+    def measure(statistic: str, values: Values, chosen: Sequence[Pair], reason: str) -> None:
         name = of._replace(statistic=statistic)
-        table = [pair.table for pair in chosen]
-        found[name] = by_table(columns, table, (seed, str(name)), len(chosen), reason, formula)
+        found[name] = mean_of(values, [pair.table for pair in chosen], reason)
         if one_sided and statistic in (FLIPPED, f"{FLIPPED}/every"):
             found[name] = replace(found[name], flags=(*found[name].flags, ONE_SIDED))
         if statistic in (ORIGINAL, *KINDS) and not of.slice:
-            hits = np.array(columns[0], dtype=np.float64)
-            found[name._replace(statistic=f"{statistic}/subsamples")] = subsampled(hits, (seed, str(name)), reason)
+            found[name._replace(statistic=f"{statistic}/subsamples")] = subsampled(
+                values.plus, (seed, str(name)), reason
+            )
 
     originals = {pair.uid: pair for kind in KINDS for pair in pairs[kind]}
     chosen = [originals[uid] for uid in sorted(originals)]
-    right = [p.original for p in chosen]
-    measure(ORIGINAL, [right, np.ones(len(chosen))], chosen, "no example has a challenge example")
+    measure(ORIGINAL, Values(_numbers(p.original for p in chosen)), chosen, "no example has a challenge example")
     for kind in kinds:
         chosen = pairs[kind]
         reason = f"no example was changed with its label {kind}"
-        one = np.ones(len(chosen))
-        right = [p.original for p in chosen]
-        scored = [p.changed[p.scored] for p in chosen]
-        measure(kind, [scored, one], chosen, reason)
-        measure(f"{kind}/every", [[float(np.mean(p.changed)) for p in chosen], one], chosen, reason)
-        measure(f"{kind}/drop", [right, one, scored, one], chosen, reason, difference)
+        right = _numbers(p.original for p in chosen)
+        scored = _numbers(p.changed[p.scored] for p in chosen)
+        measure(kind, Values(scored), chosen, reason)
+        measure(f"{kind}/every", Values(_numbers(np.mean(p.changed) for p in chosen)), chosen, reason)
+        measure(f"{kind}/drop", Values(right, scored), chosen, reason)
         if kind == FLIPPED:
-            found |= by_way(of._replace(statistic=kind), [scored, one], chosen, seed)
+            found |= by_way(of._replace(statistic=kind), Values(scored), chosen)
     return found
 
 
-def by_way(
-    of: MetricName, columns: Sequence[ArrayLike], pairs: Sequence[Pair], seed: int, formula: Formula = ratio
-) -> Numbers:
+def _numbers(values: Iterable[float]) -> np.ndarray:
+    return np.array(list(values), dtype=np.float64)
+
+
+def mean_of(
+    values: Values, table: Sequence[str] | np.ndarray, reason: str, cells: np.ndarray | None = None
+) -> Measurement:
+    """The mean of values of pairs; tables are clusters.
+
+    Args:
+        values: The values.
+        table: The table of each pair.
+        reason: Why there is none, where there are no pairs.
+        cells: int [pairs]. Where there are several it is the unweighted mean of the mean of each.
+    """
+    n = len(values.plus)
+    if values.minus is None:
+        return share(values.plus, table, reason=reason, cells=cells)
+    of = np.full(n, float(values.of))
+    found = difference(values.plus, values.minus, table, reason=reason, of=of, cells=cells, n=n)
+    if found.value is None or found.ci95 is None:
+        return found
+    low, high = found.ci95
+    return replace(found, value=values.of * found.value, ci95=(values.of * low, values.of * high))
+
+
+def by_way(of: MetricName, values: Values, pairs: Sequence[Pair]) -> Numbers:
     """A number of what flips from each label, and the unweighted mean of both ways.
 
     Args:
         of: The name of the number of all; ``/<way>`` is put behind its statistic.
-        columns: Each float64 [pairs], what is summed.
+        values: The values of which the number is a mean.
         pairs: The pairs.
-        seed: Keys the bootstrap.
-        formula: From sums [..., columns] to the number.
     """
     found: Numbers = {}
     labels = np.array([pair.label for pair in pairs], dtype=str)
     table = np.array([pair.table for pair in pairs], dtype=str)
     reasons = {label: f"no example was changed from {label} to the other label" for label in FROM.values()}
     for way, label in FROM.items():
-        name = of._replace(statistic=f"{of.statistic}/{way}")
         here = labels == label
-        own = [np.asarray(column, dtype=np.float64)[here] for column in columns]
-        found[name] = by_table(own, table[here].tolist(), (seed, str(name)), len(own[0]), reasons[label], formula)
-    name = of._replace(statistic=f"{of.statistic}/{BOTH_WAYS}")
-    both = [np.asarray(column, dtype=np.float64) * (labels == label) for label in FROM.values() for column in columns]
-    reason = next((why for label, why in reasons.items() if label not in labels), "")
-    mean = by_table(both, table.tolist(), (seed, str(name)), len(pairs), reason, _mean_of_ways(formula))
-    few = few_of(min(len(set(table[labels == label])) for label in reasons))  # of either way are too few for both
-    found[name] = mean if mean.value is None else replace(mean, flags=tuple(dict.fromkeys((*few, *mean.flags))))
+        own = Values(values.plus[here], None if values.minus is None else values.minus[here], values.of)
+        found[of._replace(statistic=f"{of.statistic}/{way}")] = mean_of(own, table[here], reasons[label])
+    missing = next((why for label, why in reasons.items() if label not in labels), "")
+    _, cells = np.unique(labels, return_inverse=True)
+    mean = Measurement(None, len(pairs), reason=missing) if missing else mean_of(values, table, missing, cells)
+    found[of._replace(statistic=f"{of.statistic}/{BOTH_WAYS}")] = mean
     return found
-
-
-def _mean_of_ways(formula: Formula) -> Formula:
-    """The mean of what a formula gives of the first half of the columns, and of the second."""
-
-    def mean(sums: np.ndarray) -> np.ndarray:
-        half = sums.shape[-1] // 2
-        return (formula(sums[..., :half]) + formula(sums[..., half:])) / 2
-
-    return mean
 
 
 def challenge_lines(

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.interventions.base import Expectation
 from heedful.metrics.metric import Metric, Numbers
-from heedful.metrics.tables.by_table import by_table
+from heedful.metrics.statistics.shares import share
 from heedful.metrics.tables.challenge import (
     CHALLENGE,
     TITLE,
@@ -65,12 +64,12 @@ def eight_cells(
         of: The names of the metrics but for the statistic.
         interventions: Names of the interventions that make challenge examples.
         kind: Which changed examples; the paper's are label-flipped counterfactual tables.
-        seed: Keys the sample of changed examples and the bootstrap.
+        seed: Keys the sample of changed examples.
 
     Returns:
         ``<kind>/cells/<a>_<b>_<c>``, each "right" or "wrong": a is the full model on the original, b the full model on
         the changed example, c the hypothesis-only model on the original. All eight shares of pairs, which sum to 1.
-        Intervals resample tables.
+        Tables are the clusters of intervals.
 
     Raises:
         HeedfulError: As :func:`~heedful.metrics.tables.challenge.challenge_pairs`, or the hypothesis-only model did
@@ -85,9 +84,7 @@ def eight_cells(
     table = [pair.table for pair in pairs]
     reason = f"no example was changed with its label {kind}"
     for cell in CELLS:
-        name = _cell(of, kind, cell)
-        here = [other == cell for other in cells]
-        found[name] = by_table((here, np.ones(len(pairs))), table, (seed, str(name)), len(pairs), reason)
+        found[_cell(of, kind, cell)] = share([other == cell for other in cells], table, reason=reason)
     return found
 
 

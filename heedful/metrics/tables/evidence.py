@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.metrics.metric import Metric, Numbers
-from heedful.metrics.tables.by_table import by_table, tables_of
+from heedful.metrics.statistics.shares import share
+from heedful.metrics.tables.by_table import tables_of
 from heedful.metrics.tables.challenge import CHALLENGE, KINDS, NEUTRAL, challenge, challenge_lines, challenge_rows
 from heedful.metrics.tables.transitions import invalid_transitions, transition_lines
 from heedful.records import Chart, Context, HeedfulError, Line, MetricName, Shown
@@ -94,8 +95,8 @@ def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]])
     return counted | pairs.left_out | {"not_predicted": absent}
 
 
-def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[str]], seed: int = 0) -> Numbers:
-    """Rows that are relevant to the model against those that are relevant to people, with intervals by table.
+def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[str]]) -> Numbers:
+    """Rows that are relevant to the model against those that are relevant to people; tables are clusters.
 
     Of a pair, hit is the number of rows relevant to both, extra to the model only, missed to people only. Precision is
     hit / (hit + extra), recall hit / (hit + missed). The paper says "average", and not which; nor what the precision of
@@ -108,7 +109,6 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
         data: Name of the data set, for the metric names.
         part: The part that is the table.
         relevant: uid to the keys of the rows that people marked; pairs that are not there have none.
-        seed: Keys the bootstrap.
 
     Returns:
         Under ``evidence/<data>/``: ``precision``, ``recall`` (micro); ``macro_precision`` (over pairs where the model
@@ -136,7 +136,7 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
         n = int((count > 0).sum())
         if not len(count):
             reason = "no pair that was predicted and changed has rows marked as relevant"
-        found[name] = by_table((total, count), pairs.table, (seed, str(name)), n, reason)
+        found[name] = share(total, pairs.table, reason=reason, of=count, n=n)
 
     silent = "no deletion of a row flips a prediction"
     uses = (used > 0).astype(np.float64)
@@ -150,14 +150,14 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
     none = hit == 0
     whole = pairs.missed == 0
     shares = dict(zip(SHARES, (whole, ~whole & ~none, none, used == 0), strict=True))
-    for name, share in shares.items():
-        measure(name, share, every)
+    for name, of_share in shares.items():
+        measure(name, of_share, every)
     measure("exact", whole & (pairs.extra == 0), every)
     measure("ignored_of_none", used == 0, none, "every pair uses a relevant row")
     measure("correct", correct, every)
-    for name, share in shares.items():
-        measure(f"correct/{name}", share * correct, every)
-        measure(f"among_correct/{name}", share * correct, correct, "no prediction is correct")
+    for name, of_share in shares.items():
+        measure(f"correct/{name}", of_share * correct, every)
+        measure(f"among_correct/{name}", of_share * correct, correct, "no prediction is correct")
     return found
 
 
@@ -165,8 +165,8 @@ def _score(rows: pa.Table, context: Context) -> Numbers:
     """Beside evidence, transitions by relevance, and accuracy where the relevant rows come from another table."""
     of = context.own["of"]
     relevant = {uid: frozenset(keys) for uid, keys in context.own["relevant"].items()}
-    found = evidence(rows, of, context.own["table"], relevant, context.seed)
-    moved = invalid_transitions(rows, f"{of}-{EVIDENCE}", [DELETE], context.seed)
+    found = evidence(rows, of, context.own["table"], relevant)
+    moved = invalid_transitions(rows, f"{of}-{EVIDENCE}", [DELETE])
     found |= {name: m for name, m in moved.items() if name.part != DELETE}  # where the relevance is known
     return found | challenge(rows, _swapped(context), [VALUES], context.seed, KINDS[:1])  # which keeps the label
 
@@ -178,8 +178,8 @@ def _swapped(context: Context) -> MetricName:
 def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
     of = MetricName(EVIDENCE, context.own["of"])
     lines = [Line(str(of._replace(statistic=name)), f"evidence: {name}", beside=True) for name in HEADLINES]
-    for share in SHARES[:3]:
-        lines.append(Line(str(of._replace(statistic=f"correct/{share}")), f"evidence: correct, {share}"))
+    for name in SHARES[:3]:
+        lines.append(Line(str(of._replace(statistic=f"correct/{name}")), f"evidence: correct, {name}"))
     return Shown([*lines, *transition_lines(numbers), *challenge_lines(numbers, _swapped(context))])
 
 

@@ -13,17 +13,14 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.metric import Numbers
-from heedful.metrics.statistics.bootstrap import NO_WIDTH, difference, ratio
-from heedful.metrics.statistics.clusters import FEW_CLUSTERS
-from heedful.metrics.tables.by_table import by_table, tables_of
-from heedful.metrics.tables.challenge import FLIPPED, Pair, by_way, challenge_pairs
+from heedful.metrics.tables.by_table import tables_of
+from heedful.metrics.tables.challenge import FLIPPED, Pair, Values, by_way, challenge_pairs, mean_of
 from heedful.records import HeedfulError, Measurement, MetricName
 from heedful.records.rows import BASE, contents, same, select, strings
 from heedful.records.rows import difference as difference_of
 
 INOCULATION, MARGIN = "inoculation", 0.02
 Runs = tuple[pa.Table, pa.Table]
-Values = tuple[np.ndarray, np.ndarray | None]  # a number is the mean of the first, less that of the second
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ def inoculation(
 
     All numbers are about the same examples before and after. A challenge test is made of some of the original examples
     only, those that a change can be made of: never neutral ones, and maybe easier ones. So the gap is between it and
-    these same originals, each with its own challenge example. Intervals resample tables.
+    these same originals, each with its own challenge example. Tables are the clusters of intervals.
 
     Args:
         original: Rows before and after; all base rows count, neutral ones as well (tables 9 and 11).
@@ -103,7 +100,7 @@ def inoculation(
         data: Name of the data set, for the metric names.
         interventions: Names of the interventions that make challenge examples.
         kind: Which changed examples are the challenge.
-        seed: Keys the sample of changed examples and the bootstrap.
+        seed: Keys the sample of changed examples.
 
     Returns:
         Under ``inoculation/<data>/``: ``original/before``, ``/after`` and ``/change`` (after less before);
@@ -118,21 +115,19 @@ def inoculation(
     found: Numbers = {}
 
     def measure(part: str, statistics: Mapping[str, Values], tables: Sequence[str], reason: str) -> None:
-        one = np.ones(len(tables))
-        for statistic, (plus, minus) in statistics.items():
+        for statistic, values in statistics.items():
             name = MetricName(INOCULATION, data, part, statistic)
-            columns, formula = ([plus, one], ratio) if minus is None else ([plus, one, minus, one], difference)
-            found[name] = by_table(columns, tables, (seed, str(name)), len(tables), reason, formula)
+            found[name] = mean_of(values, tables, reason)
             if kind == FLIPPED and part != "original":
-                found.update(by_way(name, columns, pairs, seed, formula))
+                found.update(by_way(name, values, pairs))
 
     originals, tables = _originals(original)
     right, pairs = _challenges(challenge, interventions, kind, seed)
     own_before, own_after, before, after = right.T
     gap = {  # the change is the originals' less that of the challenge, written as one difference
-        "before": (own_before, before),
-        "after": (own_after, after),
-        "change": (own_after + before, own_before + after),
+        "before": Values(own_before, before),
+        "after": Values(own_after, after),
+        "change": Values(own_after + before, own_before + after, of=2),
     }
     measure("original", _times(*originals.T), tables, "no example was predicted")
     parts = {"paired": _times(own_before, own_after), "challenge": _times(before, after), "gap": gap}
@@ -142,7 +137,7 @@ def inoculation(
 
 
 def _times(before: np.ndarray, after: np.ndarray) -> dict[str, Values]:
-    return {"before": (before, None), "after": (after, None), "change": (after, before)}
+    return {"before": Values(before), "after": Values(after), "change": Values(after, before)}
 
 
 class _Interval(NamedTuple):
@@ -167,8 +162,6 @@ def _decisive(m: Measurement, name: str) -> _Interval | str:
     interval = _Interval.of(m)
     if interval is None:
         return m.reason or f"{name} has no interval"
-    if {NO_WIDTH, FEW_CLUSTERS} <= set(m.flags):
-        return f"the interval of {name} over few tables has no width"
     return interval
 
 
@@ -183,9 +176,7 @@ def inoculation_outcome(found: Mapping[MetricName, Measurement], data: str, marg
       the originals of the challenge examples);
     - then outcome 1 if the change on the challenge test lies above the margin, and that of the gap below 0;
     - outcome 2 if the change on the challenge test lies below the margin;
-    - otherwise undecided, as where both tests improve alike.
-
-    An interval without width over few tables decides nothing.
+    - otherwise undecided, as where both tests improve alike, and with few tables, whose intervals are wide.
 
     Args:
         found: The measurements of :func:`inoculation`.

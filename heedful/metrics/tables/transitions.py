@@ -4,7 +4,7 @@ Source: "Is My Model Using the Right Evidence?" (Gupta et al. 2022), §5 and app
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,7 @@ import pyarrow.compute as pc
 
 from heedful.interventions.tables.allowed_transitions import LABELS, RELEVANCE, Rule, allowed, key_of, transitions
 from heedful.metrics.metric import Metric, Numbers
-from heedful.metrics.statistics.bootstrap import Key, measured, ratio, resample
-from heedful.metrics.statistics.bootstrap import share as share_of
-from heedful.metrics.statistics.clusters import few_of
+from heedful.metrics.statistics.shares import share as share_of
 from heedful.records import NO_LABEL, Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown
 from heedful.records.rows import SPLIT, codes, sliced, where
 
@@ -99,10 +97,6 @@ class _Share:
     here: np.ndarray
     hit: np.ndarray
 
-    def key(self, seed: int) -> Key:
-        """Keys its random numbers: those of each of several splits, too, as if the split were evaluated alone."""
-        return seed, str(self.name)
-
 
 def _shares(changes: Changes, here: np.ndarray, key: str, name: MetricName) -> Iterator[_Share]:
     """The shares of some of the rows of an operation: forbidden transitions, and each transition.
@@ -127,75 +121,51 @@ def _shares(changes: Changes, here: np.ndarray, key: str, name: MetricName) -> I
             yield _Share(name._replace(statistic=f"from_{label}/to_{after}"), label, mine, changes.after == a)
 
 
-def _of_split(share: _Share, changes: Changes, split: int, seed: int) -> Measurement:
-    """A share within one split, with an interval that resamples tables."""
+def _of_split(share: _Share, changes: Changes, split: int) -> Measurement:
+    """A share within one split; tables are clusters."""
     mine = share.here & (changes.split == split)
     hit = share.hit[mine]
     before = changes.before[mine]
     table = changes.table[mine]
-    flags = few_of(len(np.unique(table))) if len(table) else ()
     if share.label is not None:
-        return share_of(hit, share.key(seed), table, flags, _missing(share.label))
+        return share_of(hit, table, reason=_missing(share.label))
     if not len(hit):
         return Measurement(None, 0, reason="no table could be edited this way")
     if missing := [label for b, label in enumerate(LABELS) if b not in before]:
         return Measurement(None, len(hit), reason=_missing(missing[0]))
-    value = float(np.mean([hit[before == b].mean() for b in range(len(LABELS))]))
-    return measured(value, len(hit), _averages(hit, before, len(LABELS), table, share.key(seed)), flags)
+    return share_of(hit, table, cells=before)
 
 
-def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement], seed: int) -> Measurement:
-    """The unweighted mean of what a share is in each split, with an interval that resamples the tables of all splits.
+def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measurement]) -> Measurement:
+    """The unweighted mean of what a share is in each split.
 
-    Resamples without a value are left out; a flag says so where they are more than 2.5 %. Where all are, there is no
-    interval.
+    Tables are clusters across splits and labels, since one may have edited examples in several.
     """
     n = sum(m.n for m in of_split.values())
     undefined = [f"{split}: {m.reason}" for split, m in of_split.items() if m.value is None]
     if undefined:
         return Measurement(None, n, reason=undefined[0])
-    value = float(np.mean([m.value for m in of_split.values()]))
-    labels = len(LABELS) if share.label is None else 1
-    cell = changes.split[share.here] * labels + (changes.before[share.here] if share.label is None else 0)
-    cells = len(of_split) * labels
-    table = changes.table[share.here]
-    averages = _averages(share.hit[share.here], cell, cells, table, share.key(seed))
-    return measured(value, n, averages, few_of(len(np.unique(table))))
-
-
-def _averages(hit: np.ndarray, cell: np.ndarray, cells: int, table: np.ndarray, key: Key) -> np.ndarray:
-    """The unweighted mean over cells (labels, splits, or both) of the share of hits: float64 [resamples].
-
-    Tables are resampled for all cells together, since one may have edited examples in several. A resample in which a
-    cell does not come up has no value (nan).
-    """
-    names, table = np.unique(table, return_inverse=True)
-    n = len(names)
-    at = table * cells + cell
-    sums = [np.bincount(at, w, n * cells).reshape(n, cells) for w in (hit, np.ones_like(hit))]
-    resampled = resample(np.concatenate(sums, axis=1), key)
-    return ratio(resampled.reshape(-1, 2, cells).transpose(0, 2, 1)).mean(axis=1)
+    cells = changes.split * len(LABELS) + (changes.before if share.label is None else 0)
+    found = share_of(share.hit[share.here], changes.table[share.here], cells=cells[share.here])
+    return replace(found, value=float(np.mean([m.value for m in of_split.values()])))
 
 
 def _missing(label: str) -> str:
     return f"no edited example was predicted as {label!r}"
 
 
-def invalid_transitions(
-    rows: pa.Table, data: str, operations: Sequence[str], seed: int = 0, splits: Sequence[str] = ()
-) -> Numbers:
+def invalid_transitions(rows: pa.Table, data: str, operations: Sequence[str], splits: Sequence[str] = ()) -> Numbers:
     """Transitions between predictions, and how many of them are forbidden, for each operation on table rows.
 
     A share is of the edited examples (one for each edited row) whose ORIGINAL prediction is a label; ``n`` is their
     number. The average is over the three labels, unweighted; without any of them it is undefined. Of several splits,
-    each number is the unweighted mean of those of the splits, and undefined where one of these is. Intervals resample
-    tables, with all the hypotheses about them, in whatever split.
+    each number is the unweighted mean of those of the splits, and undefined where one of these is. Tables, with all
+    the hypotheses about them, in whatever split, are the clusters of intervals.
 
     Args:
         rows: Rows of :class:`~heedful.interventions.tables.row_edits.RowEdits`.
         data: Name of the data set, for the metric names.
         operations: Names of the interventions.
-        seed: Keys the bootstrap.
         splits: Names of the splits, where several are evaluated together; the slice "split" of each row is one of them.
 
     Returns:
@@ -216,10 +186,10 @@ def invalid_transitions(
                 subsets[f"{operation}_{known}"] = here, key_of(operation, known)
         for subset, (here, key) in subsets.items():
             for share in _shares(changes, here, key, MetricName(TRANSITIONS, data, subset)):
-                of_split = [_of_split(share, changes, split, seed) for split in range(max(1, len(splits)))]
+                of_split = [_of_split(share, changes, split) for split in range(max(1, len(splits)))]
                 if splits:
                     named = dict(zip(splits, of_split, strict=True))
-                    found[share.name] = _over_splits(share, changes, named, seed)
+                    found[share.name] = _over_splits(share, changes, named)
                     found |= {share.name._replace(slice=f"split={split}"): m for split, m in named.items()}
                 else:
                     (found[share.name],) = of_split
@@ -241,7 +211,7 @@ def transition_lines(numbers: Numbers) -> list[Line]:
 
 
 def _score(rows: pa.Table, context: Context) -> Numbers:
-    return invalid_transitions(rows, context.data, context.own["operations"], context.seed, context.splits)
+    return invalid_transitions(rows, context.data, context.own["operations"], context.splits)
 
 
 def _show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:

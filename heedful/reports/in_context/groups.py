@@ -7,12 +7,9 @@ import numpy as np
 
 from heedful.metrics.attentiveness import few_examples
 from heedful.metrics.in_context.answers import ABOVE, AGREEMENT, INVALID, SCORED, SCORED_ABOVE, WORTH
-from heedful.metrics.in_context.swaps import ATTENTIVENESS, KEPT, TO_DEFAULT, WITH_INVALID, Swaps
-from heedful.metrics.statistics.bootstrap import difference
-from heedful.metrics.statistics.clusters import few_of
+from heedful.metrics.in_context.swaps import ATTENTIVENESS, TO_DEFAULT, WITH_INVALID, Swaps
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.over_seeds import OverSeeds, is_above_zero, over_seeds
-from heedful.records import SPAN, MetricName
 from heedful.reports.in_context.folders import Asked, Key
 
 BESIDE = INVALID, AGREEMENT, WITH_INVALID, TO_DEFAULT  # are shown without an interval
@@ -70,27 +67,19 @@ def _group(key: Key, asked: tuple[Asked, ...]) -> Group:
 
 def _of_answers(asked: Sequence[Asked], name: str) -> OverSeeds:
     sums = np.stack([one.answers.sums[name] for one in asked])
-    metric = "exact_match" if asked[0].context.kind is SPAN else "accuracy"
-    key = None if name in BESIDE else _key(asked, MetricName(metric, asked[0].key.data), name, WORTH)
-    measured = over_seeds(sums, [one.answers.n for one in asked], key)
-    return _few(measured, asked, sums)
-
-
-def _key(asked: Sequence[Asked], metric: MetricName, name: str, *named: str) -> tuple[str | int, ...]:
-    """Keys the interval of a number; of one that an evaluation gives too, as there, so that one seed has the same."""
-    return asked[0].context.seed, str(metric), *(() if name in named else (name,))
+    return over_seeds(sums, [one.answers.n for one in asked], has_interval=name not in BESIDE)
 
 
 def _at_chance(asked: Sequence[Asked], name: str, above: str) -> bool:
     """Whether what answers are worth is not above the best single answer (p < 0.05).
 
     With one seed it is the test of :mod:`heedful.metrics.statistics.majority`, which is that of every model. With
-    several the mean over seeds must be above it, by the resamples that cross examples and seeds.
+    several the mean over seeds must be above it, by the interval that crosses examples and seeds.
     """
     if len(asked) == 1:
         return asked[0].answers.at_chance[name]
     sums = np.stack([one.answers.sums[above] for one in asked])
-    return not is_above_zero(sums, (asked[0].context.seed, asked[0].key.data, above))
+    return not is_above_zero(sums)
 
 
 def _of_swaps(
@@ -105,21 +94,11 @@ def _of_swaps(
             sums = np.stack([one.sums for one in of])
             n = [one.n for one in of]
             draws = [one.std for one in of]
-            full = MetricName(ATTENTIVENESS, asked[0].key.data, part, KEPT if name == KEPT else "")
-            key = None if name in BESIDE else _key(asked, full, name, ATTENTIVENESS, KEPT)
-            found = _few(over_seeds(sums, n, key, draws=draws, reason=NO_SWAPS), asked, sums)
+            found = over_seeds(sums, n, draws, NO_SWAPS, name not in BESIDE)
             if few := few_examples(found.n):  # no table shows the number, and so no spread of it
                 found = replace(found, std_seeds=None, std_draws=None, ci95=None, flags=(*found.flags, *few))
             measured[part][name] = _flagged(found) if at_chance else found
     return measured
-
-
-def _few(measured: OverSeeds, asked: Sequence[Asked], sums: np.ndarray) -> OverSeeds:
-    """The measurement, with the flag of few groups where the data name groups."""
-    clusters = int((sums[..., 1].sum(axis=0) > 0).sum())
-    is_grouped = sums.shape[1] < len(asked[0].contents)
-    flags = few_of(clusters) if is_grouped and measured.value is not None else ()
-    return replace(measured, flags=(*measured.flags, *flags))
 
 
 def _flagged(measured: OverSeeds) -> OverSeeds:
@@ -135,14 +114,13 @@ def headline(numbers: Mapping[str, OverSeeds]) -> OverSeeds:
     return next(iter(numbers.values()))
 
 
-def less(first: Group, other: Group, sums_of: Callable[[Asked], np.ndarray], name: str) -> OverSeeds:
+def less(first: Group, other: Group, sums_of: Callable[[Asked], np.ndarray]) -> OverSeeds:
     """A number of the first group less that of the other, over the examples and the seeds that both have.
 
     Args:
         first: A group.
         other: Another one, of the same model, data, wording and number of tuples.
         sums_of: From the results of a seed to the sums of the number, float64 [clusters, 2].
-        name: Keys the interval.
     """
     of_first = {asked.seed: asked for asked in first.asked}
     of_other = {asked.seed: asked for asked in other.asked}
@@ -150,9 +128,7 @@ def less(first: Group, other: Group, sums_of: Callable[[Asked], np.ndarray], nam
     if not seeds:
         return OverSeeds(None, 0.0, reason="they have no seed of demonstrations in common")
     sums = np.stack([np.concatenate([sums_of(of_first[s]), sums_of(of_other[s])], axis=1) for s in seeds])
-    key = (first.asked[0].context.seed, first.key.data, "less", name)
-    n = [of_first[seed].answers.n for seed in seeds]
-    return _few(over_seeds(sums, n, key, difference, bounds=(-1.0, 1.0), reason=NO_SWAPS), first.asked, sums)
+    return over_seeds(sums, [of_first[seed].answers.n for seed in seeds], reason=NO_SWAPS)
 
 
 def worth_of(asked: Asked) -> np.ndarray:

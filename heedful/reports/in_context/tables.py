@@ -225,12 +225,12 @@ def _differences(alike: Sequence[Group], part: str, about: str, form: Form) -> C
     for other in alike:
         if other is first:
             continue
-        worth = less(first, other, worth_of, WORTH)
+        worth = less(first, other, worth_of)
         attentive = ["", ""]
         if part in first.written and part in other.written:
             numbers = [group.written[part][ATTENTIVENESS] for group in (first, other)]
             instead = next(filter(None, map(form.instead, numbers)), "")
-            change = less(first, other, attentiveness_of(part), part)
+            change = less(first, other, attentiveness_of(part))
             attentive = [instead] * 2 if instead else [form.number(change, "+"), bounds(change, "+")]
         seeds = str(len(set(first.seeds) & set(other.seeds)))
         name = f"less {KINDS.get(other.key.kind, other.key.kind)}"

@@ -22,12 +22,9 @@ from heedful.reports.tables import too_few
 
 FLAGS = {  # flag: mark in the table, explanation
     NOT_ABOVE_MAJORITY: ("a", "accuracy not above the majority share: one-sided test, p >= 0.05"),
-    "interval_without_width": ("b", "every resample gave the same value, so the interval has no width"),
     "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
     "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
-    "interval_unbounded": ("e", "the DCE is 0 in 2.5 % of resamples or more, so the ratio has no upper bound"),
-    "few_clusters": ("f", "fewer than 30 groups (tables, articles) to resample: the interval is too narrow"),
-    "resamples_left_out": ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
+    "interval_unbounded": ("e", "the interval of the DCE begins at 0.00 %, so the ratio has no upper bound"),
     "one_sided": ("h", "all flips end in one label, so that a constant answer is right"),
     ONE_SEED: ("i", "defined for one seed of demonstrations alone: the interval says nothing of others"),
     FEW_EXAMPLES: ("j", f"fewer than {LEAST} examples count: so many, n, and no share of them"),

@@ -1,0 +1,223 @@
+"""Intervals of shares, of their differences and of their ratios, in closed form, where entries come in clusters.
+
+A share has the interval of Clopper and Pearson (1934), as if it were of so many independent entries as would have its
+variance between clusters: Korn and Graubard (1998, "Confidence intervals for proportions with small expected number of
+positive counts estimated from survey data", Survey Methodology 24). Theirs is too narrow where a few clusters of
+unequal size hold all hits, since these decide the variance, too. So each end counts one more cluster, of a usual size,
+all hits (for the upper end) or all misses (for the lower), as Clopper and Pearson count one more hit, and Fay and Feuer
+(1997, "Confidence intervals for directly standardized rates", Statistics in Medicine 16) one more event. Where all
+entries are hits, or none, these are the ends for as many entries as there are clusters; where each entry is a cluster,
+those of Clopper and Pearson.
+
+Differences and ratios combine the distances of the ends from both shares as standard errors are combined (MOVER: Zou
+and Donner 2008, Statistics in Medicine 27; of ratios Donner and Zou 2012, Statistical Methods in Medical Research 21).
+Nothing is drawn at random.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import betaincinv, ndtri, stdtrit
+
+LEVEL = 0.95
+ENOUGH = 20  # clusters that tell the variance; simulated: of fewer, one that is larger than others decides it
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share, or an unweighted mean of shares, and how sure it is.
+
+    Attributes:
+        value: Between 0 and 1.
+        influence: For each way of clustering, by how much each cluster moves the value: float64 [clusters], sum 0.
+        clusters: For each way, how many clusters have entries.
+        down: By how much one more cluster of misses would lower the value.
+        up: By how much one more cluster of hits would raise it.
+        least: The variance if entries were independent; 0 where these are not hits and misses.
+        entries: How many these are; inf where they are not hits and misses.
+    """
+
+    value: float
+    influence: tuple[np.ndarray, ...]
+    clusters: tuple[int, ...]
+    down: float
+    up: float
+    least: float = 0.0
+    entries: float = np.inf
+
+    @property
+    def misses(self) -> "Share":
+        """The share of all that is not a hit."""
+        influence = tuple(-z for z in self.influence)
+        return replace(self, value=1 - self.value, influence=influence, down=self.up, up=self.down)
+
+    @property
+    def more(self) -> float:
+        """How much of one more cluster counts: all of it, unless more than twenty clusters tell the variance."""
+        squares = [z**2 for z in self.influence]
+        told = [z.sum() ** 2 / (z @ z) if z.any() else 0.0 for z in squares]  # as many of equal influence
+        return min(1.0, ENOUGH / max(min(told), ENOUGH))
+
+
+def shares(hits: np.ndarray, of: np.ndarray, cells: np.ndarray, ways: Sequence[np.ndarray]) -> Share:
+    """The mean over cells of the sum of hits by the sum of entries.
+
+    Args:
+        hits: float64 [rows], between 0 and ``of``.
+        of: float64 [rows], of how many entries, or their weight; each cell has some.
+        cells: int [rows], from 0 without gaps.
+        ways: For each way of clustering, the number of each row's cluster, from 0 without gaps: int [rows].
+    """
+    size = np.bincount(cells, of)
+    value = np.bincount(cells, hits) / size
+    influence = []
+    clusters = []
+    reach = []
+    for way in ways:
+        shape = int(way.max()) + 1, len(size)
+        at = way * len(size) + cells
+        weight = np.bincount(at, of, shape[0] * shape[1]).reshape(shape) / size
+        hit = np.bincount(at, hits, shape[0] * shape[1]).reshape(shape) / size
+        influence.append((hit - value * weight).mean(axis=1))
+        clusters.append(int(weight.any(axis=1).sum()))
+        usual = weight * np.sqrt((weight**2).sum(axis=0))
+        reach.append([np.linalg.norm((usual * most).mean(axis=1)) for most in (value, 1 - value)])
+    down, up = np.max(reach, axis=0).tolist()
+    found = Share(float(np.clip(value.mean(), 0, 1)), tuple(influence), tuple(clusters), down, up)
+    if (hits != np.rint(hits)).any() or (of != np.rint(of)).any():
+        return found
+    least = float((value * (1 - value) / size).sum()) / len(size) ** 2
+    return replace(found, least=least, entries=float(size.sum()))
+
+
+def gains_and_losses(
+    changes: np.ndarray, of: np.ndarray, cells: np.ndarray, ways: Sequence[np.ndarray]
+) -> tuple[Share, Share]:
+    """What changes upwards, and what downwards: the mean over cells of the sum of changes by that of entries is one
+    less the other.
+
+    Of one way of clustering, a cluster is what changes; of several, each row.
+
+    Args:
+        changes: float64 [rows], between ``-of`` and ``of``.
+        of: As for :func:`shares`; and so are the others.
+    """
+    size = np.bincount(cells, of) * (cells.max() + 1)
+    least = float((1 / size).sum()) / (cells.max() + 1)
+    are_whole = bool((changes == np.rint(changes)).all() and (of == np.rint(of)).all())
+    entries = float(of.sum()) if are_whole else np.inf
+    changes = changes / size[cells]
+    of = of / size[cells]
+    if len(ways) == 1:
+        changes = np.bincount(ways[0], changes)
+        of = np.bincount(ways[0], of)
+        ways = [np.arange(len(of))]
+    together = np.zeros(len(of), dtype=np.int64)
+    found = [shares(part, of, together, ways) for part in (np.maximum(changes, 0), np.maximum(-changes, 0))]
+    if are_whole:
+        found = [replace(s, least=s.value * (1 - s.value) * least, entries=entries) for s in found]
+    return found[0], found[1]
+
+
+def covariance(one: Share, other: Share) -> float:
+    """Of two shares over the same clusters; of several ways, the sum of those of each."""
+    ways = zip(one.influence, other.influence, one.clusters, other.clusters, strict=True)
+    return sum(float(z @ w) * max(m, n) / max(1, max(m, n) - 1) for z, w, m, n in ways)
+
+
+def interval(share: Share, level: float = LEVEL) -> Bounds:
+    """The interval of a share; it holds the value, and has a width."""
+    tail = (1 - level) / 2
+    p = share.value
+    q = 1 - p
+    for_low = _entries(share.misses, tail)
+    for_high = _entries(share, tail)
+    low = float(betaincinv(p * for_low, q * for_low + 1, tail)) if p > 0 else 0.0
+    high = float(betaincinv(p * for_high + 1, q * for_high, 1 - tail)) if q > 0 else 1.0
+    return low, high
+
+
+def _entries(share: Share, tail: float) -> float:
+    """The number of independent entries for the upper end of an interval."""
+    q = 1 - share.value
+    one_more = share.more * share.up
+    variance = _variance(share, tail) + one_more * share.up
+    return q * (share.value + one_more) / variance if q > 0 else np.inf
+
+
+def _variance(share: Share, tail: float) -> float:
+    """The variance between clusters, larger where few tell it, and not below that of independent entries."""
+    few = min(share.clusters) - 1
+    n = share.entries
+    if not few:
+        return share.least
+    entries = -ndtri(tail) if np.isinf(n) else -stdtrit(n - 1, tail) * np.sqrt(n / (n - 1))
+    return max(covariance(share, share) * float(stdtrit(few, tail) / entries) ** 2, share.least)
+
+
+def less(one: Share, other: Share, level: float = LEVEL) -> Bounds:
+    """The interval of one share less another, over the same clusters."""
+    value = one.value - other.value
+    squares = [b**2 + a**2 - 2 * both for b, a, both in _distances(one, other, level)]
+    low, high = np.sqrt(np.maximum(squares, 0)).tolist()
+    return max(-1.0, value - low), min(1.0, value + high)
+
+
+def between(
+    one: tuple[np.ndarray, np.ndarray],
+    other: tuple[np.ndarray, np.ndarray],
+    cells: np.ndarray,
+    ways: Sequence[np.ndarray],
+    level: float = LEVEL,
+) -> Bounds:
+    """The interval of one share less another.
+
+    Where both are of the same entries, it is what is gained less what is lost (:func:`gains_and_losses`), which says
+    more of them than two shares of much the same value do.
+
+    Args:
+        one: Hits of the first, and of how many, as for :func:`shares`; ``cells`` and ``ways`` are those, too.
+        other: The same of the other.
+        level: How often the interval holds the truth.
+    """
+    if np.array_equal(one[1], other[1]):
+        return less(*gains_and_losses(one[0] - other[0], one[1], cells, ways), level)
+    return less(shares(*one, cells, ways), shares(*other, cells, ways), level)
+
+
+def over(one: Share, other: Share, level: float = LEVEL) -> Bounds:
+    """The interval of one share by another, which is not 0, over the same clusters; the high end may be inf."""
+    (below, above, both), (beyond, beneath, too) = _distances(one, other, level)
+    product = one.value * other.value
+    square = other.value**2
+    low, high = 0.0, np.inf
+    if below < one.value:
+        middle = product - both
+        rest = one.value**2 - below**2
+        low = rest / (middle + np.sqrt(middle**2 - rest * (square - above**2)))
+    if beneath < other.value:
+        middle = product - too
+        high = (middle + np.sqrt(middle**2 - (one.value**2 - beyond**2) * (square - beneath**2))) / (
+            square - beneath**2
+        )
+    return float(low), float(high)
+
+
+def _distances(one: Share, other: Share, level: float) -> list[tuple[float, float, float]]:
+    """For the low and for the high end of a difference: how far the end of one share is, and that of the other in the
+    other direction, and the product of both and their correlation.
+
+    The correlation counts one more cluster for each share, and not the same one.
+    """
+    (low, high), (least, most) = (interval(share, level) for share in (one, other))
+    found = []
+    for first, second, near, far in (
+        (one.misses, other, one.value - low, most - other.value),
+        (one, other.misses, high - one.value, other.value - least),
+    ):
+        spread = [covariance(share, share) + share.more * share.up**2 for share in (first, second)]
+        correlation = -covariance(first, second) / np.sqrt(np.prod(spread)) if all(spread) else 0.0
+        found.append((near, far, near * far * float(np.clip(correlation, -1, 1))))
+    return found
