@@ -2,8 +2,8 @@
 
 Hits are drawn with a known share and a known correlation between the entries of a cluster, in two ways: "beta", each
 cluster has a rate of its own (beta-binomial), and "alike", the correlation is the chance that a cluster is all the
-same, and else it is independent. An interval should hold the share in 95 % of tries, and the bar is 94 % in every cell. Beside it
-stands the interval that Heedful had before, the percentile bootstrap over clusters, in as many tries as ``--before``.
+same, and else it is independent. An interval should hold the share in 95 % of tries; the bar is 94 % in every cell.
+Beside it stands the interval that Heedful had before, the percentile bootstrap over clusters.
 """
 
 from argparse import ArgumentParser

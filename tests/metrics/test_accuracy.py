@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, binomtest
 
 from heedful.metrics.accuracy import METRIC, accuracy, accuracy_by_slice, loss, majority_flags, noise
 from heedful.metrics.statistics.majority import above_majority, majority_flag
@@ -119,13 +119,12 @@ def test_accuracy_is_flagged_unless_it_is_above_the_majority_share(rows_of, corr
     pairs = [(LABELS[i % 2], LABELS[(i + (i >= correct)) % 2]) for i in range(n)]
     m = accuracy(rows_of(base_of(pairs)), "d")["accuracy/d"]
     assert m.value == correct / n
-    no_width = ("interval_without_width",) if correct in (0, n) else ()
-    assert m.flags == (("not_above_majority",) if flagged else ()) + no_width
+    assert m.flags == (("not_above_majority",) if flagged else ())
 
 
 def test_where_all_gold_labels_are_one_no_accuracy_is_above_the_majority(rows_of):
     m = accuracy(rows_of(base_of([("yes", "yes")] * 50)), "d")["accuracy/d"]
-    assert (m.value, m.flags) == (1, ("not_above_majority", "interval_without_width"))
+    assert (m.value, m.flags) == (1, ("not_above_majority",))
 
 
 def null_rows(rows_of, shifts: list[float], flips: int, others: list | tuple = ()):
@@ -147,6 +146,7 @@ def test_noise_counts_flips_and_finds_the_largest_change(rows_of, flips):
     assert found["null/d/flips"].value == flips / 4
     assert found["null/d/flips"].n == found["null/d/max_change"].n == 4
     assert found["null/d/flips"].flags == (("predictions_depend_on_batch",) if flips else ())
+    assert found["null/d/flips"].ci95 == pytest.approx(binomtest(flips, 4).proportion_ci(method="exact"))
     assert found["null/d/max_change"].value == 2**-7
     assert found["null/d/max_change"].flags == ()
 
@@ -279,7 +279,7 @@ def grouped(rows: pa.Table, of: list[str | None]) -> pa.Table:
     return rows.set_column(1, "group", pa.array(groups, pa.string()))
 
 
-def test_intervals_resample_what_examples_share(rows_of):
+def test_what_examples_share_is_a_cluster(rows_of):
     """Six copies of one example say no more than one, so the interval is wider by the square root of six."""
     of = [f"sentence {i // 6}" for i in range(600)]
     pairs = [("yes", "yes" if i // 6 % 3 else "no") for i in range(600)]
@@ -298,7 +298,7 @@ def test_the_majority_test_flips_whole_groups(rows_of):
     rows = rows_of(base_of(pairs))
     assert majority_flags(rows) == ()
     of = [f"text {i // 25}" for i in range(100)]
-    assert majority_flags(grouped(rows, of)) == ("not_above_majority", "few_clusters")
+    assert majority_flags(grouped(rows, of)) == ("not_above_majority",)
     names = [f"pair {i // 2}" for i in range(100)]
     assert majority_flags(grouped(rows, names)) == ()
 
@@ -327,11 +327,3 @@ def test_rows_in_another_order_are_refused(rows_of, order):
             METRIC.score(shuffled, context)
     with pytest.raises(HeedfulError, match="or stand there twice: sort them by uid, intervention, part, variant, draw"):
         METRIC.score(pa.concat_tables([rows, rows]), context)
-
-
-def test_few_groups_are_those_that_an_interval_resamples(rows_of):
-    """Of 40 texts one has the label "no"; its recall rests on that one."""
-    pairs = [("no", "no") if i >= 78 else ("yes", "yes" if i % 3 else "no") for i in range(80)]
-    found = accuracy(grouped(rows_of(base_of(pairs)), [f"text {i // 2}" for i in range(80)]), "d")
-    few = {name for name, m in found.items() if "few_clusters" in m.flags}
-    assert few == {"accuracy/d/no"}

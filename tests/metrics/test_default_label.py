@@ -1,7 +1,6 @@
 """What becomes of default predictions: against plain Python."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,13 +80,3 @@ def test_answers_without_probabilities_have_no_distances():
         "default_label/d/premise/siblings": 1,
         "default_label/d/premise/siblings_gold": 1,
     }
-
-
-def test_few_groups_are_those_of_the_examples_that_count():
-    base = {f"u{i:02}": ("neutral", "neutral" if i < 4 else "entailment") for i in range(80)}
-    some = [{"uid": f"u{i:02}", "draw": 0, "y2": LABELS[i % 2]} for i in range(4)]
-    rows = make(base, some)
-    group = pa.array([f"text {int(uid[1:]) // 2}" for uid in rows["uid"].to_pylist()])
-    found = measure(rows.set_column(1, "group", group), CONTEXT)
-    assert "few_clusters" in found["default_label/d/premise"].flags
-    assert "few_clusters" not in measure(rows, CONTEXT)["default_label/d/premise"].flags

@@ -96,7 +96,7 @@ def test_all_alike_has_no_correlation(rows_of):
     assert found["accuracy/d/matthews"].reason == "all gold labels, or all predictions, are the same"
 
 
-def test_intervals_resample_what_examples_share(rows_of):
+def test_what_examples_share_is_a_cluster(rows_of):
     """Four copies of each example in a group tell as much as one; as examples of their own they would tell more."""
     pairs = [("yes", "yes"), ("yes", "no"), ("no", "no"), ("no", "yes"), ("yes", "yes"), ("no", "no")] * 8
     plain = label_scores(rows_of(base_of(pairs)), "d", LABELS[:2], "no")

@@ -79,16 +79,13 @@ def test_a_model_above_and_one_not_above_the_best_answer(rows_of):
     assert soft_flags(rows_with(rows_of, right)) == ()
     always = [(gold, "yes", i) for gold, _, i in right]
     assert soft_flags(rows_with(rows_of, always)) == ("not_above_majority",)
-    assert soft_flags(rows_with(rows_of, right[:3])) == (
-        "not_above_majority",
-        "few_clusters",
-    )  # three examples show nothing
+    assert soft_flags(rows_with(rows_of, right[:3])) == ("not_above_majority",)  # three examples show nothing
     one_picture = [(gold, y, 0) for gold, y, _ in right]
-    assert soft_flags(rows_with(rows_of, one_picture)) == ("not_above_majority", "few_clusters")  # nor does one picture
+    assert soft_flags(rows_with(rows_of, one_picture)) == ("not_above_majority",)  # nor does one picture
     assert soft_accuracy(rows_with(rows_of, always), "d")["accuracy/d"].flags == ("not_above_majority",)
 
 
-def test_the_interval_resamples_pictures(rows_of):
+def test_a_picture_is_a_cluster(rows_of):
     alike = [({"yes": 1.0}, "yes" if picture % 2 else "no", picture) for picture in range(40) for _ in range(10)]
     apart = [(gold, y, i) for i, (gold, y, _) in enumerate(alike)]
     wide, narrow = (soft_accuracy(rows_with(rows_of, rows), "d")["accuracy/d"] for rows in (alike, apart))
@@ -145,10 +142,3 @@ def test_the_evaluations_of_soft_labels(rows_of):
     assert by_text(METRICS["accuracy"].score)(rows, context) == soft_accuracy(rows, "d", 3)
     swapped = by_text(METRICS["attentiveness"].score)(rows, context)
     assert swapped == attentiveness(rows, "d", "image", None, ("yes", "no"), 3, soft_flags(rows, 3))
-
-
-def test_a_slice_of_few_pictures_is_said_to_be(rows_of):
-    kinds = ["x"] * 10 + ["y"] * 40
-    rows = rows_with(rows_of, [({"yes": 1.0}, "yes" if i % 3 else "no", i) for i in range(50)], kind=kinds)
-    found = soft_accuracy(rows, "d", slices=["kind"])
-    assert {name for name, m in found.items() if "few_clusters" in m.flags} == {"accuracy/d/kind=x"}

@@ -22,6 +22,7 @@ from scipy.special import betaincinv, ndtri, stdtrit
 
 LEVEL = 0.95
 ENOUGH = 20  # clusters that tell the variance; simulated: of fewer, one that is larger than others decides it
+ROUNDING = 1e-12  # what is nearer to the mean differs from it by rounding alone
 Bounds = tuple[float, float]
 
 
@@ -80,7 +81,9 @@ def shares(hits: np.ndarray, of: np.ndarray, cells: np.ndarray, ways: Sequence[n
         at = way * len(size) + cells
         weight = np.bincount(at, of, shape[0] * shape[1]).reshape(shape) / size
         hit = np.bincount(at, hits, shape[0] * shape[1]).reshape(shape) / size
-        influence.append((hit - value * weight).mean(axis=1))
+        away = hit - value * weight
+        away[np.abs(away) < ROUNDING * weight] = 0.0
+        influence.append(away.mean(axis=1))
         clusters.append(int(weight.any(axis=1).sum()))
         usual = weight * np.sqrt((weight**2).sum(axis=0))
         reach.append([np.linalg.norm((usual * most).mean(axis=1)) for most in (value, 1 - value)])

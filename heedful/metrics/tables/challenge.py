@@ -35,7 +35,7 @@ Which = tuple[str, str, str, int]  # intervention, part, variant, draw
 
 
 class Values(NamedTuple):
-    """A value of each pair: ``plus``, less ``minus`` where that is given, float64 [pairs], each between 0 and ``of``."""
+    """A value of each pair: ``plus``, less ``minus`` where it is given, float64 [pairs]; each between 0 and ``of``."""
 
     plus: np.ndarray
     minus: np.ndarray | None = None
@@ -211,7 +211,7 @@ def challenge(
         right = _numbers(p.original for p in chosen)
         scored = _numbers(p.changed[p.scored] for p in chosen)
         measure(kind, Values(scored), chosen, reason)
-        measure(f"{kind}/every", Values(_numbers(np.mean(p.changed) for p in chosen)), chosen, reason)
+        measure(f"{kind}/every", Values(_numbers(float(np.mean(p.changed)) for p in chosen)), chosen, reason)
         measure(f"{kind}/drop", Values(right, scored), chosen, reason)
         if kind == FLIPPED:
             found |= by_way(of._replace(statistic=kind), Values(scored), chosen)

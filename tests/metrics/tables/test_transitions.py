@@ -288,11 +288,3 @@ def test_the_curve_is_of_the_first_operation():
         "invalid: insert": "transitions/d/insert/invalid"
     }
     assert (chart.title, chart.figure) == ("invalid", "table_rows")
-
-
-def test_few_tables_are_said_to_be_few(rows_of):
-    rows = [(f"u{i:03}", f"{i // 3}", LABELS[i % 3], LABELS[i % 2], "", "unknown") for i in range(120)]
-    for some, flagged in ((rows, False), (rows[:60], True)):
-        found = compute(table_of(rows_of, "delete", some), "d", ["delete"])
-        for name in ("invalid", "invalid/from_entailment"):
-            assert ("few_clusters" in found[f"transitions/d/delete/{name}"].flags) == flagged

@@ -1,0 +1,127 @@
+"""The intervals of heedful.metrics.statistics.intervals once more, in loops, as its docstring defines them."""
+
+from math import sqrt
+from typing import NamedTuple
+
+from scipy.stats import beta, norm, t
+
+
+class Entry(NamedTuple):
+    """So many hits of so many entries, in a cluster and a cell."""
+
+    cluster: object
+    hits: float
+    of: float = 1
+    cell: object = 0
+
+
+class Share:
+    """A mean over cells of shares: its value, and what each cluster adds to it."""
+
+    def __init__(self, entries: list[Entry], clusters: list) -> None:
+        cells = sorted({entry.cell for entry in entries if entry.of}, key=str)
+        self.k = len(cells)
+        self.size = {c: sum(e.of for e in entries if e.cell == c) for c in cells}
+        self.share = {c: sum(e.hits for e in entries if e.cell == c) / self.size[c] for c in cells}
+        self.value = sum(self.share.values()) / self.k
+        self.weight = {(g, c): 0.0 for g in clusters for c in cells}
+        self.hit = dict(self.weight)
+        for e in entries:
+            if e.of:
+                self.weight[e.cluster, e.cell] += e.of / self.size[e.cell]
+                self.hit[e.cluster, e.cell] += e.hits / self.size[e.cell]
+        self.cells, self.names = cells, clusters
+        self.z = [sum(self.hit[g, c] - self.share[c] * self.weight[g, c] for c in cells) / self.k for g in clusters]
+        self.clusters = sum(any(self.weight[g, c] for c in cells) for g in clusters)
+        self.are_whole = all(float(e.hits).is_integer() and float(e.of).is_integer() for e in entries)
+        self.entries = sum(self.size.values())
+        self.least = sum(p * (1 - p) / self.size[c] for c, p in self.share.items()) / self.k**2
+
+    def variance(self, tail: float) -> float:
+        """Between clusters, with what a few of them do not tell."""
+        if self.clusters == 1:
+            return self.least if self.are_whole else 0.0
+        found = covariance(self, self) * (t.isf(tail, self.clusters - 1) / self._plain(tail)) ** 2
+        return max(found, self.least) if self.are_whole else found
+
+    def _plain(self, tail: float) -> float:
+        n = self.entries
+        return t.isf(tail, n - 1) * sqrt(n / (n - 1)) if self.are_whole else norm.isf(tail)
+
+    def one_more(self, hits: bool) -> tuple[float, float]:
+        """By how much one more cluster would move the value, and how much of it counts."""
+        total = 0.0
+        for g in self.names:
+            of_cells = 0.0
+            for c in self.cells:
+                usual = sqrt(sum(self.weight[other, c] ** 2 for other in self.names)) * self.weight[g, c]
+                of_cells += usual * (1 - self.share[c] if hits else self.share[c]) / self.k
+            total += of_cells**2
+        fourth = sum(z**4 for z in self.z)
+        told = sum(z**2 for z in self.z) ** 2 / fourth if fourth else 0
+        return sqrt(total), min(1, 20 / told) if told else 1
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Clopper and Pearson's ends for as many entries as have this variance."""
+        tail, p = (1 - level) / 2, self.value
+        low, high = 0.0, 1.0
+        if p > 0:
+            n = self.effective(False, tail)
+            low = beta.ppf(tail, p * n, (1 - p) * n + 1)
+        if p < 1:
+            n = self.effective(True, tail)
+            high = beta.isf(tail, p * n + 1, (1 - p) * n)
+        return low, high
+
+    def effective(self, hits: bool, tail: float) -> float:
+        """How many independent entries would have the variance, with one more cluster."""
+        move, part = self.one_more(hits)
+        p = self.value if hits else 1 - self.value
+        return (1 - p) * (p + part * move) / (self.variance(tail) + part * move**2)
+
+
+def covariance(one: Share, other: Share) -> float:
+    n = max(one.clusters, other.clusters)
+    return sum(a * b for a, b in zip(one.z, other.z, strict=True)) * n / max(1, n - 1)
+
+
+def share_interval(entries: list[Entry], level: float = 0.95) -> tuple[float, float]:
+    """Of a share, or of a mean over cells."""
+    return Share(entries, sorted({entry.cluster for entry in entries}, key=str)).interval(level)
+
+
+def distances(one: Share, other: Share, level: float) -> list[tuple[float, float, float]]:
+    """For the low and the high end of one less the other: both distances, and the correlation."""
+    first, second = one.interval(level), other.interval(level)
+    found = []
+    for end in (0, 1):
+        near, far = abs(one.value - first[end]), abs(other.value - second[1 - end])
+        (move, part), (moved, of_it) = one.one_more(end == 1), other.one_more(end == 0)
+        spread = (covariance(one, one) + part * move**2) * (covariance(other, other) + of_it * moved**2)
+        r = covariance(one, other) / sqrt(spread) if spread else 0.0
+        found.append((near, far, min(1.0, max(-1.0, r))))
+    return found
+
+
+def less_interval(one: Share, other: Share, level: float = 0.95) -> tuple[float, float]:
+    """Of one less another."""
+    low, high = (sqrt(max(0.0, a**2 + b**2 - 2 * r * a * b)) for a, b, r in distances(one, other, level))
+    d = one.value - other.value
+    return max(-1.0, d - low), min(1.0, d + high)
+
+
+def change_interval(entries: list[Entry], level: float = 0.95) -> tuple[float, float]:
+    """Of the mean of changes ("hits") between -1 and 1: what clusters gain less what they lose."""
+    whole = Share([e._replace(hits=0) for e in entries], sorted({e.cluster for e in entries}, key=str))
+    sums = {g: [0.0, 0.0] for g in whole.names}
+    for e in entries:
+        sums[e.cluster][0] += e.hits / whole.size[e.cell] / whole.k
+        sums[e.cluster][1] += e.of / whole.size[e.cell] / whole.k
+    both = []
+    for sign in (1, -1):
+        part = Share([Entry(g, max(0.0, sign * d), of) for g, (d, of) in sums.items()], whole.names)
+        part.are_whole = all(float(e.hits).is_integer() and float(e.of).is_integer() for e in entries)
+        part.entries = whole.entries
+        part.least = part.value * (1 - part.value) * sum(1 / n for n in whole.size.values()) / whole.k**2
+        both.append(part)
+    return less_interval(*both, level)

@@ -1,0 +1,283 @@
+"""Intervals in closed form against loops and against Clopper and Pearson, and how often they hold the truth."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from benchmarks.intervals import KINDS, Cell, cells, measured
+from heedful.metrics.statistics.intervals import between, gains_and_losses, interval, less, over, shares
+
+from clustered_shares import Entry, Share, change_interval, distances, less_interval, share_interval
+
+EXACT = 1e-9
+
+
+@st.composite
+def entries_of(draw, soft: bool = True, most: int = 12):
+    """Entries of up to five clusters in up to three cells, each of which has some."""
+    worth = st.sampled_from([0.0, 1.0, 0.25]) if soft and draw(st.booleans()) else st.sampled_from([0.0, 1.0])
+    of = st.sampled_from([1, 2, 5]) if draw(st.booleans()) else st.just(1)
+    drawn = draw(st.lists(st.tuples(st.integers(0, 4), worth, of, st.integers(0, 2)), min_size=1, max_size=most))
+    return [Entry(cluster, hit * many, many, cell) for cluster, hit, many, cell in drawn]
+
+
+def columns(entries: list[Entry]) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[np.ndarray]]:
+    hits, of = (np.array([float(e[i]) for e in entries]) for i in (1, 2))
+    cell, cluster = (np.unique([e[i] for e in entries], return_inverse=True)[1] for i in (3, 0))
+    return hits, of, cell, [cluster]
+
+
+# --- shares
+
+
+@given(st.integers(1, 400), st.data())
+def test_where_each_entry_is_a_cluster_it_is_that_of_clopper_and_pearson(n, data):
+    hits = data.draw(st.integers(0, n))
+    found = interval(shares(*columns([Entry(i, i < hits) for i in range(n)])))
+    assert found == pytest.approx(tuple(binomtest(hits, n).proportion_ci(method="exact")), abs=EXACT)
+
+
+@given(entries_of())
+def test_it_is_that_of_loops(entries):
+    assert interval(shares(*columns(entries))) == pytest.approx(share_interval(entries), abs=EXACT)
+    assert interval(shares(*columns(entries)), 0.8) == pytest.approx(share_interval(entries, 0.8), abs=EXACT)
+
+
+@given(entries_of())
+def test_it_holds_the_value_lies_within_0_and_1_and_has_a_width(entries):
+    found = shares(*columns(entries))
+    low, high = interval(found)
+    assert 0 <= low <= found.value <= high <= 1
+    assert high - low > 1e-3
+    assert low == 0 or found.value > 0
+    assert high == 1 or found.value < 1
+    inner = interval(found, 0.5)
+    assert low - EXACT <= inner[0] <= inner[1] <= high + EXACT
+
+
+@given(entries_of())
+def test_of_misses_it_is_the_mirror_image(entries):
+    low, high = interval(shares(*columns(entries)))
+    mirrored = interval(shares(*columns([e._replace(hits=e.of - e.hits) for e in entries])))
+    assert mirrored == pytest.approx((1 - high, 1 - low), abs=EXACT)
+
+
+@given(entries_of(), st.randoms(use_true_random=False))
+def test_neither_the_order_of_entries_nor_the_names_of_clusters_change_anything(entries, random):
+    shuffled = [entry._replace(cluster=9 - entry.cluster) for entry in entries]
+    random.shuffle(shuffled)
+    assert interval(shares(*columns(shuffled))) == pytest.approx(interval(shares(*columns(entries))), abs=EXACT)
+
+
+@pytest.mark.parametrize("hits", [0, 1])
+def test_where_all_agree_it_rests_on_clusters_and_not_on_entries(hits):
+    found = interval(shares(*columns([Entry(i // 5, hits) for i in range(100)])))
+    assert found == pytest.approx(tuple(binomtest(20 * hits, 20).proportion_ci(method="exact")), abs=EXACT)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_fewer_clusters_make_it_wider(share):
+    """The same 400 entries, whose clusters are all alike."""
+    widths = []
+    for clusters in (400, 100, 20, 10):
+        entries = [Entry(i * clusters // 400, i * clusters // 400 >= clusters * share) for i in range(400)]
+        low, high = interval(shares(*columns(entries)))
+        widths.append(high - low)
+    assert widths == sorted(widths)
+    assert widths[2] / widths[1] == pytest.approx(math.sqrt(5), rel=0.15)
+
+
+def test_entries_of_a_cluster_that_agree_tell_little_more_than_one_of_them():
+    rng = np.random.default_rng(0)
+    hit = rng.integers(0, 2, 50)
+    once = interval(shares(*columns([Entry(i, hit[i]) for i in range(50)])))
+    often = interval(shares(*columns([Entry(i, hit[i]) for i in range(50) for _ in range(5)])))
+    assert 1 < (often[1] - often[0]) / (once[1] - once[0]) < 1.05
+
+
+def test_many_clusters_approach_the_normal_interval():
+    rng = np.random.default_rng(0)
+    hits = rng.binomial(5, rng.beta(0.5, 0.5, 20_000)).astype(float)
+    one = np.zeros(len(hits), dtype=int)
+    low, high = interval(shares(hits, np.full(len(hits), 5.0), one, [np.arange(len(hits))]))
+    half = 1.96 * (hits / 5).std(ddof=1) / math.sqrt(len(hits))
+    mean = hits.mean() / 5
+    assert (low, high) == pytest.approx((mean - half, mean + half), abs=0.01 * half)
+
+
+def test_worth_that_differs_little_between_entries_has_a_narrow_interval():
+    """No hits and misses, so that their variance is no bound: numbers near 0.3, as of total variation."""
+    worth = np.random.default_rng(0).normal(0.3, 0.01, 1000)
+    low, high = interval(shares(worth, np.ones(1000), np.zeros(1000, dtype=int), [np.arange(1000)]))
+    assert low < worth.mean() < high
+    assert 0.001 < high - low < 0.01
+    same = np.full(1000, 0.3)
+    low, high = interval(shares(same, np.ones(1000), np.zeros(1000, dtype=int), [np.arange(1000)]))
+    assert 0.001 < high - low < 0.01  # others may still lie elsewhere
+
+
+def test_a_second_way_of_clustering_adds_its_variance():
+    base, partner = np.divmod(np.arange(20 * 15), 15)
+    hits = ((base % 2) | (partner % 3 == 0)).astype(float)
+    one = np.zeros(len(hits), dtype=int)
+    both = shares(hits, np.ones_like(hits), one, [base, partner])
+    first, second = (shares(hits, np.ones_like(hits), one, [way]) for way in (base, partner))
+    variances = [(z**2).sum() * n / (n - 1) for s, n in ((first, 20), (second, 15)) for z in s.influence]
+    assert [(z**2).sum() * len(z) / (len(z) - 1) for z in both.influence] == pytest.approx(variances)
+    widths = [high - low for low, high in map(interval, (both, first, second))]
+    assert widths[0] > max(widths[1:])
+    assert widths[0] < math.hypot(*widths[1:]) * 1.2
+
+
+def simulate(seed: int, bases: int = 30, partners: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Six of ten pairs, each changed with a chance that depends on its base, on its partner and on luck."""
+    rng = np.random.default_rng(seed)
+    base, partner = (grid.ravel() for grid in np.meshgrid(np.arange(bases), np.arange(partners), indexing="ij"))
+    latent = rng.normal(size=bases)[base] + rng.normal(size=partners)[partner] + rng.logistic(size=len(base))
+    kept = rng.random(len(base)) < 0.6
+    return (latent > 0).astype(float)[kept], base[kept], partner[kept]
+
+
+def test_two_ways_hold_the_truth_and_entries_taken_alone_do_not():
+    """By symmetry half of all pairs change."""
+    tries = 200
+    covered = naive = 0
+    for k in range(tries):
+        hits, base, partner = simulate(k)
+        one, of = np.zeros(len(hits), dtype=int), np.ones_like(hits)
+        low, high = interval(shares(hits, of, one, [base, partner]))
+        covered += low <= 0.5 <= high
+        low, high = interval(shares(hits, of, one, [np.arange(len(hits))]))
+        naive += low <= 0.5 <= high
+    assert covered / tries > 0.93
+    assert naive / tries < 0.7
+
+
+# --- differences
+
+
+@given(entries_of(), st.data())
+def test_a_difference_over_the_same_entries_is_that_of_gains_and_losses_in_loops(entries, data):
+    after = [e._replace(hits=data.draw(st.sampled_from([0, e.hits, e.of]))) for e in entries]
+    (one, of, *rest), (other, *_) = columns(after), columns(entries)
+    found = between((one, of), (other, of), *rest)
+    changes = [a._replace(hits=a.hits - b.hits) for a, b in zip(after, entries, strict=True)]
+    assert found == pytest.approx(change_interval(changes), abs=EXACT)
+    low, high = found
+    value = shares(one, of, *rest).value - shares(other, of, *rest).value
+    assert -1 <= low <= value + EXACT
+    assert value - EXACT <= high <= 1
+    assert high - low > 1e-3
+    assert between((other, of), (one, of), *rest) == pytest.approx((-high, -low), abs=EXACT)
+
+
+@given(entries_of(), st.data())
+def test_a_difference_over_other_entries_is_that_of_loops(entries, data):
+    mine = [e._replace(of=0, hits=0) if data.draw(st.booleans()) else e for e in entries]
+    if any(sum(e.of for e in mine if e.cell == cell) == 0 for cell in {e.cell for e in entries}):
+        return
+    if [e.of for e in mine] == [e.of for e in entries]:
+        return
+    (one, of, *_), (other, others, *rest) = columns(mine), columns(entries)
+    names = sorted({e.cluster for e in entries})
+    expected = less_interval(Share(mine, names), Share(entries, names))
+    assert between((one, of), (other, others), *rest) == pytest.approx(expected, abs=EXACT)
+
+
+def test_without_any_change_the_difference_may_still_be_what_three_in_n_allow():
+    hits = (np.arange(60) % 3 == 0).astype(float)
+    one, of = np.zeros(60, dtype=int), np.ones(60)
+    low, high = between((hits, of), (hits, of), one, [np.arange(60)])
+    assert (low, high) == pytest.approx((-(1 - 0.025 ** (1 / 60)), 1 - 0.025 ** (1 / 60)))
+
+
+def test_a_difference_of_the_same_clusters_is_surer_than_the_shares():
+    """Accuracies vary much between clusters, but each is 0.25 better after."""
+    cluster = np.arange(160) // 4
+    before = np.array([i % 4 and i // 4 % 2 for i in range(160)], dtype=float)
+    after = before + np.array([i % 4 == 0 for i in range(160)])
+    one, of = np.zeros(160, dtype=int), np.ones(160)
+    low, high = between((after, of), (before, of), one, [cluster])
+    accuracy = interval(shares(before, of, one, [cluster]))
+    assert low < 0.25 < high
+    assert high - low < 0.8 * (accuracy[1] - accuracy[0])
+
+
+# --- ratios
+
+
+@given(entries_of(), entries_of())
+def test_a_ratio_holds_what_a_difference_would_not_refuse(mine, others):
+    """R lies in the interval of A / B where 0 lies in that of A - R B, with the same distances and correlation."""
+    union = [*mine, *[e._replace(cell=3) for e in others]]
+    names = sorted({e.cluster for e in union})
+    first = Share([e._replace(cell=0) for e in mine], names)
+    second = Share([e._replace(cell=0) for e in others], names)
+    hits, of, _, ways = columns(union)
+    is_mine = np.arange(len(union)) < len(mine)
+    one = np.zeros(len(union), dtype=int)
+    a, b = (shares(hits * here, of * here, one, ways) for here in (is_mine, ~is_mine))
+    if not b.value:
+        return
+    low, high = over(a, b)
+    ratio = first.value / second.value
+    assert 0 <= low <= ratio + EXACT
+    assert high >= ratio - EXACT
+    for end, (near, far, r) in zip((low, high), distances(first, second, 0.95), strict=True):
+        if 0 < end < 1e6:
+            away = near**2 + (end * far) ** 2 - 2 * r * near * end * far
+            assert (first.value - end * second.value) ** 2 == pytest.approx(away, rel=1e-6, abs=1e-9)
+
+
+def test_the_ratio_of_a_share_to_itself_is_near_1():
+    rng = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(200), 2)
+    hits = np.repeat(rng.integers(0, 2, 200).astype(float), 2)
+    first = np.arange(400) % 2 == 0
+    one = np.zeros(400, dtype=int)
+    a, b = (shares(hits * here, here.astype(float), one, [cluster]) for here in (first, ~first))
+    low, high = over(a, b)
+    assert 0.9 < low < 1 < high < 1.1
+    low, high = less(a, b)
+    assert -0.05 < low < 0 < high < 0.05
+
+
+# --- what they cover
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        Cell("share", 0.003, 300, "3", 0.8, "alike"),
+        Cell("share", 0.01, 50, "unequal", 0.2, "beta"),
+        Cell("share", 0.5, 20, "unequal", 0.2, "beta"),
+        Cell("share", 0.95, 50, "unequal", 0.8, "alike"),
+        Cell("one way", 0.01, 50, "3", 0.2, "beta"),
+        Cell("both ways", 0.05, 50, "unequal", 0.8, "alike"),
+    ],
+    ids=str,
+)
+def test_it_holds_the_truth_in_19_of_20_tries_near_the_ends_too(cell):
+    """Korn and Graubard's own interval holds it in 85 % of tries of the fourth cell."""
+    assert measured(cell, 300, 0).covered >= 0.93  # two standard errors below 95 %
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_coverage_is_94_percent_in_every_cell(kind):
+    """Cells that are below it in 2,000 tries are tried 20,000 times: it is 2.3 % of those that are right."""
+    found = {cell: measured(cell, 2000, 0).covered for cell in cells(kind)}
+    low = [cell for cell, covered in found.items() if covered < 0.94]
+    assert len(low) < 0.03 * len(found)
+    assert {cell: covered for cell in low if (covered := measured(cell, 20_000, 0).covered) < 0.94} == {}
+
+
+def test_gains_and_losses_are_those_of_clusters():
+    changes = np.array([1.0, -1, 1, 0, -1, -1])
+    cluster = np.array([0, 0, 1, 1, 2, 2])
+    gained, lost = gains_and_losses(changes, np.ones(6), np.zeros(6, dtype=int), [cluster])
+    assert (gained.value, lost.value) == pytest.approx((1 / 6, 2 / 6))

@@ -1,0 +1,96 @@
+"""Shares, differences and means as measurements: their values, when they are undefined, and whose intervals they have."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import t
+
+from heedful.metrics.statistics.shares import difference, mean, numbered, share
+
+from clustered_shares import Entry, change_interval, share_interval
+
+small = st.integers(0, 5)
+counted = st.lists(st.tuples(st.sampled_from("ABC"), small, small), min_size=1, max_size=12)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([0.0, 0.3, 1.0])), min_size=1, max_size=9))
+def test_a_share_is_the_mean_over_clusters(drawn):
+    cluster, hits = list(zip(*drawn, strict=True))
+    m = share(hits, cluster, ("f",))
+    assert (m.value, m.n, m.flags) == (pytest.approx(sum(hits) / len(hits), abs=1e-12), len(hits), ("f",))
+    assert m.ci95 == pytest.approx(share_interval([Entry(name, hit) for name, hit in drawn]), abs=1e-9)
+
+
+@given(counted)
+def test_of_how_many_each_counts_may_be_said(drawn):
+    entries = [Entry(name, min(hits, of), of) for name, hits, of in drawn]
+    names, hits, of, _ = zip(*entries, strict=True)
+    m = share(hits, names, reason="nothing to divide by", of=of, n=3)
+    if not sum(of):
+        assert (m.value, m.ci95, m.reason, m.n) == (None, None, "nothing to divide by", 3)
+        return
+    assert (m.value, m.n) == (pytest.approx(sum(hits) / sum(of), abs=1e-12), 3)
+    assert m.ci95 == pytest.approx(share_interval(entries), abs=1e-9)
+
+
+@given(st.lists(st.tuples(st.sampled_from("AB"), st.booleans(), st.sampled_from([3, 7, 9])), min_size=1, max_size=12))
+def test_the_mean_over_cells_weighs_them_alike(drawn):
+    entries = [Entry(name, hit, 1, cell) for name, hit, cell in drawn]
+    names, hits, _, cells = zip(*entries, strict=True)
+    m = share(hits, names, cells=np.array(cells))
+    each = [np.mean([e.hits for e in entries if e.cell == cell]) for cell in set(cells)]
+    assert m.value == pytest.approx(np.mean(each), abs=1e-12)
+    assert m.ci95 == pytest.approx(share_interval(entries), abs=1e-9)
+
+
+def test_without_clusters_each_entry_is_one_and_of_nothing_it_is_undefined():
+    hits = np.arange(40) % 3 == 0
+    assert share(hits) == share(hits, np.arange(40))
+    for nothing in (share([], flags=("f",), reason="there is none"), difference([], [], None, ("f",), "there is none")):
+        assert (nothing.value, nothing.n, nothing.ci95, nothing.flags, nothing.reason) == (
+            None, 0, None, ("f",), "there is none",
+        )  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.sampled_from("ABC"), st.booleans(), st.booleans()), min_size=1, max_size=20))
+def test_a_difference_over_the_same_entries_counts_what_changes(drawn):
+    names, one, other = zip(*drawn, strict=True)
+    m = difference(one, other, names)
+    assert m.value == pytest.approx((sum(one) - sum(other)) / len(drawn), abs=1e-12)
+    changes = [Entry(name, float(a) - float(b)) for name, a, b in drawn]
+    assert m.ci95 == pytest.approx(change_interval(changes), abs=1e-9)
+
+
+def test_a_difference_over_other_entries_is_of_two_shares():
+    """The first share is of the first half: its 40 % less 50 % of all."""
+    hits = np.array([1, 0, 1, 0, 0, 1, 1, 0, 1, 0] * 10, dtype=float)
+    half = np.arange(100) % 10 < 5
+    m = difference(hits * half, hits, of=half, other_of=np.ones(100))
+    assert m.value == pytest.approx(0.4 - 0.5)
+    assert m.ci95[0] < -0.1 < m.ci95[1]
+    undefined = difference(hits * 0, hits, of=half * 0, other_of=np.ones(100), reason="nothing in the first", n=5)
+    assert (undefined.value, undefined.reason, undefined.n) == (None, "nothing in the first", 5)
+
+
+def test_a_mean_without_bounds_has_the_interval_of_student():
+    values = np.random.default_rng(0).normal(5, 2, 30)
+    m = mean(values, flags=("f",))
+    half = t.isf(0.025, 29) * values.std(ddof=1) / np.sqrt(30)
+    assert (m.value, m.n, m.flags) == (pytest.approx(values.mean()), 30, ("f",))
+    assert m.ci95 == pytest.approx((values.mean() - half, values.mean() + half))
+    often = mean(np.repeat(values, 4), np.repeat(np.arange(30), 4))
+    assert (often.value, often.n) == (pytest.approx(m.value), 120)
+    assert often.ci95 == pytest.approx(m.ci95)
+
+
+@pytest.mark.parametrize(("values", "clusters"), [([0.0] * 9, range(9)), ([1.0, 2.0, 3.0], [4, 4, 4]), ([2.0], [0])])
+def test_a_mean_of_one_cluster_or_of_equal_numbers_has_no_interval(values, clusters):
+    m = mean(values, list(clusters))
+    assert (m.value, m.ci95) == (np.mean(values), None)
+
+
+@given(st.lists(st.integers(-3, 9), max_size=20), st.booleans())
+def test_clusters_are_numbered_alike_whether_they_are_sorted_or_not(drawn, is_sorted):
+    clusters = np.array(sorted(drawn) if is_sorted else drawn, dtype=np.int32)
+    assert numbered(clusters).tolist() == np.unique(clusters, return_inverse=True)[1].tolist()
