@@ -35,6 +35,7 @@ class Share:
         self.clusters = sum(any(self.weight[g, c] for c in cells) for g in clusters)
         self.are_whole = all(float(e.hits).is_integer() and float(e.of).is_integer() for e in entries)
         self.entries = sum(self.size.values())
+        self.part = 1.0  # of one more cluster that is hits
         self.least = sum(p * (1 - p) / self.size[c] for c, p in self.share.items()) / self.k**2
 
     def variance(self, tail: float) -> float:
@@ -59,7 +60,7 @@ class Share:
             total += of_cells**2
         fourth = sum(z**4 for z in self.z)
         told = sum(z**2 for z in self.z) ** 2 / fourth if fourth else 0
-        return sqrt(total), min(1, 20 / told) if told else 1
+        return sqrt(total) * (self.part if hits else 1), min(1, 20 / told) if told else 1
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Clopper and Pearson's ends for as many entries as have this variance."""
@@ -117,11 +118,17 @@ def change_interval(entries: list[Entry], level: float = 0.95) -> tuple[float, f
     for e in entries:
         sums[e.cluster][0] += e.hits / whole.size[e.cell] / whole.k
         sums[e.cluster][1] += e.of / whole.size[e.cell] / whole.k
-    both = []
-    for sign in (1, -1):
-        part = Share([Entry(g, max(0.0, sign * d), of) for g, (d, of) in sums.items()], whole.names)
-        part.are_whole = all(float(e.hits).is_integer() and float(e.of).is_integer() for e in entries)
-        part.entries = whole.entries
-        part.least = part.value * (1 - part.value) * sum(1 / n for n in whole.size.values()) / whole.k**2
-        both.append(part)
-    return less_interval(*both, level)
+    parts = [{g: max(0.0, sign * d) for g, (d, _) in sums.items()} for sign in (1, -1)]
+    gained, lost = (Share([Entry(g, part[g], sums[g][1]) for g in sums], whole.names) for part in parts)
+    gained.part, lost.part = (part_of_a_cluster(part, sums) for part in parts[::-1])
+    return less_interval(gained, lost, level)
+
+
+def part_of_a_cluster(hits: dict, sums: dict) -> float:
+    """Which part of a cluster is hits where any is, as if twenty more clusters were hits alone."""
+    total = sum(hits.values())
+    if not total:
+        return 1.0
+    told = total**2 / sum(h**2 for h in hits.values())
+    part = sum(h * h / sums[g][1] for g, h in hits.items() if h) / total
+    return (told * part + 20) / (told + 20)

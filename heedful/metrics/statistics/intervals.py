@@ -101,16 +101,14 @@ def gains_and_losses(
     """What changes upwards, and what downwards: the mean over cells of the sum of changes by that of entries is one
     less the other.
 
-    Of one way of clustering, a cluster is what changes; of several, each row.
+    Of one way of clustering, a cluster is what changes; of several, each row. One more cluster of losses is not all
+    losses, but lost in part, where many clusters are gained in part; and the other way round.
 
     Args:
         changes: float64 [rows], between ``-of`` and ``of``.
         of: As for :func:`shares`; and so are the others.
     """
     size = np.bincount(cells, of) * (cells.max() + 1)
-    least = float((1 / size).sum()) / (cells.max() + 1)
-    are_whole = bool((changes == np.rint(changes)).all() and (of == np.rint(of)).all())
-    entries = float(of.sum()) if are_whole else np.inf
     changes = changes / size[cells]
     of = of / size[cells]
     if len(ways) == 1:
@@ -118,10 +116,20 @@ def gains_and_losses(
         of = np.bincount(ways[0], of)
         ways = [np.arange(len(of))]
     together = np.zeros(len(of), dtype=np.int64)
-    found = [shares(part, of, together, ways) for part in (np.maximum(changes, 0), np.maximum(-changes, 0))]
-    if are_whole:
-        found = [replace(s, least=s.value * (1 - s.value) * least, entries=entries) for s in found]
-    return found[0], found[1]
+    parts = np.maximum(changes, 0), np.maximum(-changes, 0)
+    gained, lost = (shares(part, of, together, ways) for part in parts)
+    of_gains, of_losses = (_part_of_a_cluster(part, of) for part in parts)
+    return replace(gained, up=gained.up * of_losses), replace(lost, up=lost.up * of_gains)
+
+
+def _part_of_a_cluster(hits: np.ndarray, of: np.ndarray) -> float:
+    """Which part of the entries of a cluster are hits where any is; all of them, as far as few clusters tell."""
+    total = hits.sum()
+    if not total:
+        return 1.0
+    told = total**2 / (hits @ hits)  # as many of equal hits
+    part = (hits**2 / np.where(of, of, 1)).sum() / total
+    return float((told * part + ENOUGH) / (told + ENOUGH))
 
 
 def covariance(one: Share, other: Share) -> float:

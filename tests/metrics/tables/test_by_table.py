@@ -1,39 +1,9 @@
-"""Intervals by table: how few tables are flagged, and which table a row is about."""
+"""Which table a row is about."""
 
-import numpy as np
 import pytest
 
-from heedful.metrics.statistics.bootstrap import difference, estimate
-from heedful.metrics.tables.by_table import by_table, tables_of
+from heedful.metrics.tables.by_table import tables_of
 from heedful.records import HeedfulError
-
-
-def measured(tables: int, hypotheses: int, flip: int = 2):
-    table = [f"T{i}" for i in range(tables)] * hypotheses
-    hit = np.arange(len(table)) % flip == 0
-    return by_table((hit, np.ones(len(table))), table, ("x",), len(table), "none"), (hit, table)
-
-
-def test_many_tables_bear_no_flag_and_one_has_no_width():
-    assert measured(30, 1)[0].flags == ()
-    assert measured(29, 1)[0].flags == ("few_clusters",)
-    assert measured(1, 30)[0].flags == ("few_clusters", "interval_without_width")
-
-
-def test_but_for_its_flag_it_is_the_estimate_of_any_clusters():
-    found, (hit, table) = measured(29, 3)
-    expected = estimate((hit, np.ones(len(hit))), table, ("x",), len(hit), "none")
-    assert (found.value, found.ci95, found.n) == (expected.value, expected.ci95, expected.n)
-    assert found.flags == ("few_clusters", *expected.flags)
-
-
-@pytest.mark.parametrize("n", [0, 3])
-def test_what_is_undefined_bears_no_flag(n):
-    found = by_table((np.zeros(n),) * 4, ["T"] * n, ("x",), n, "there is none", difference)
-    assert (found.value, found.n, found.flags, found.reason) == (None, n, (), "there is none")
-
-
-# --- which table
 
 
 def test_a_slice_names_the_table_and_else_a_cluster_of_any_of_its_rows(rows_of):

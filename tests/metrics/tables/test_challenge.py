@@ -20,6 +20,7 @@ from heedful.metrics.tables.challenge import (
 from heedful.records import Context, HeedfulError, MetricName
 
 from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, by_hand, cases, rows_from, sliced
+from clustered_shares import Entry, change_interval, share_interval
 
 KINDS = ("preserved", "flipped")
 OF = MetricName("challenge", "d")
@@ -83,7 +84,7 @@ def check(m, values: list) -> None:
         return
     assert m.value == pytest.approx(sum(values) / len(values), abs=1e-12)
     assert m.ci95[0] - 1e-12 <= m.value <= m.ci95[1] + 1e-12
-    assert "few_clusters" in m.flags
+    assert m.ci95[0] < m.ci95[1]
 
 
 @given(cases())
@@ -153,9 +154,12 @@ def test_a_case_done_by_hand(rows_of):
     assert (found["flipped"].value, found["flipped"].n) == (pytest.approx(1 / 3), 3)
     assert found["flipped/drop"].value == pytest.approx(1 / 3)
     assert found["preserved/drop"].value == 0
-    assert found["flipped"].ci95 == pytest.approx((0, 0.5))  # T1 alone, T2 alone
-    assert found["flipped/drop"].ci95 == pytest.approx((0, 1))
-    assert found["preserved"].flags == ("few_clusters", "interval_without_width")
+    of_flipped = [Entry("T1", 0), Entry("T2", 1), Entry("T2", 0)]
+    assert found["flipped"].ci95 == pytest.approx(share_interval(of_flipped))
+    assert found["flipped/drop"].ci95 == pytest.approx(
+        change_interval([Entry("T1", 1), Entry("T2", 0), Entry("T2", 0)])
+    )
+    assert found["preserved"].ci95 == pytest.approx(share_interval([Entry("T1", 1)]))
 
 
 def test_both_ways_weigh_the_same_however_many_examples_they_have(rows_of):
@@ -167,7 +171,7 @@ def test_both_ways_weigh_the_same_however_many_examples_they_have(rows_of):
     assert found["flipped/both_ways"].value == pytest.approx(0.5)
 
 
-def test_the_interval_of_both_ways_resamples_the_tables_of_both(rows_of):
+def test_a_table_is_one_cluster_for_both_ways(rows_of):
     """Tables are right on all of their flips or on none, on each way in half of them: two independent shares."""
     of_uid = {}
     for i in range(400):
@@ -177,9 +181,9 @@ def test_the_interval_of_both_ways_resamples_the_tables_of_both(rows_of):
     low, high = found["flipped/both_ways"].ci95
     assert found["flipped/both_ways"].value == pytest.approx(0.5)
     assert (high - low) / 2 == pytest.approx(1.96 * 0.5 / math.sqrt(100), rel=0.15)  # one coin a table
-    assert found["flipped/both_ways"].flags == ()
     few = {uid: case for uid, case in of_uid.items() if case.gold == E or int(uid[1:]) < 40}  # of 10 tables
-    assert [compute(rows_of, few)[name].flags for name in ("flipped", "flipped/both_ways")] == [(), ("few_clusters",)]
+    low, high = compute(rows_of, few)["flipped/both_ways"].ci95
+    assert (high - low) / 2 > 1.96 * 0.5 / math.sqrt(10) / 2  # one of two ways is told by these alone
 
 
 def test_without_any_pair_every_number_is_undefined(rows_of):

@@ -13,6 +13,7 @@ from heedful.metrics.tables.counterfactual_tables import METRIC, eight_cells, ro
 from heedful.records import Context, HeedfulError, MetricName
 
 from challenge_rows import INTERVENTIONS, LABELS, C, Case, E, N, by_hand, cases, rows_from
+from clustered_shares import Entry, share_interval
 
 KINDS = ("preserved", "flipped")
 OF = MetricName("challenge", "d")
@@ -56,8 +57,10 @@ def test_the_cells_of_a_case_done_by_hand(rows_of):
         "wrong_wrong_right",
     }
     assert found["right_wrong_wrong"].value == pytest.approx(1 / 3)  # a: what the paper puts down to knowledge
-    assert found["right_wrong_wrong"].ci95 == pytest.approx((0, 1))
-    assert found["right_right_right"].ci95 == pytest.approx((0, 0.5))
+    of_tables = [Entry("T1", 1), Entry("T2", 0), Entry("T2", 0)]
+    assert found["right_wrong_wrong"].ci95 == pytest.approx(share_interval(of_tables))
+    of_tables = [Entry("T1", 0), Entry("T2", 1), Entry("T2", 0)]
+    assert found["right_right_right"].ci95 == pytest.approx(share_interval(of_tables))
 
 
 def test_both_models_need_the_same_originals(rows_of):

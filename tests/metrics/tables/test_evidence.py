@@ -12,6 +12,7 @@ from heedful.metrics.tables.transitions import invalid_transitions
 from heedful.records import Context, HeedfulError, MetricName
 
 from challenge_rows import sliced
+from clustered_shares import Entry, share_interval
 
 KEYS = ("Born", "Died", "Genre", "Length")
 E, N, C = LABELS
@@ -173,20 +174,27 @@ def test_a_case_done_by_hand(rows_of):
     assert found["among_correct/all"].n == 4
 
 
-def test_intervals_resample_tables(rows_of):
-    """T1 has both shares 1/2, T2 and T3 have 0; precision is 3/4 in T1, 0 in T2, and T3 uses no row."""
-    found = compute(rows_of, by_hand())
-    assert found[NAME + "all"].ci95 == pytest.approx((0, 0.5))
-    assert found[NAME + "precision"].ci95 == pytest.approx((0, 0.75))
-    assert found[NAME + "all"].flags == ("few_clusters",)
-    assert found[NAME + "precision"].flags == ("few_clusters", "resamples_left_out")  # T3 alone in 1 of 27
+def test_tables_are_clusters(rows_of):
+    """T1 has both shares 1/2, T2 and T3 have 0; of 4 rows used, 3 of T1 and 1 of T2, 3 of T1 are relevant."""
+    cases = by_hand()
+    found = compute(rows_of, cases)
+    whole = [Entry(table, marked <= _used(y, deletions)) for table, _, y, deletions, marked in cases.values()]
+    assert found[NAME + "all"].ci95 == pytest.approx(share_interval(whole))
+    used = [(t, _used(y, deletions), marked) for t, _, y, deletions, marked in cases.values()]
+    hits = [Entry(t, len(rows & marked), len(rows)) for t, rows, marked in used]
+    assert found[NAME + "precision"].ci95 == pytest.approx(share_interval(hits))
+    assert found[NAME + "all"].flags == found[NAME + "precision"].flags == ()
 
 
-def test_one_table_has_no_width(rows_of):
+def _used(y: str, deletions: dict[str, str]) -> set[str]:
+    return {key for key, y2 in deletions.items() if y2 != y}
+
+
+def test_one_table_tells_next_to_nothing(rows_of):
     cases = {uid: ("T1", *rest) for uid, (_, *rest) in by_hand().items()}
     m = compute(rows_of, cases)[NAME + "recall"]
-    assert m.ci95 == (m.value, m.value)
-    assert m.flags == ("few_clusters", "interval_without_width")
+    assert m.ci95[0] < m.value < m.ci95[1]
+    assert m.ci95[1] - m.ci95[0] > 0.9
 
 
 def test_a_model_that_reads_no_table_has_no_precision_and_uses_no_evidence(rows_of):
@@ -262,8 +270,8 @@ def scored(rows_of):
 def test_beside_evidence_stand_transitions_by_relevance_and_swapped_values(rows_of):
     rows, context, found = scored(rows_of)
     marked = {uid: one[4] for uid, one in by_hand().items()}
-    expected = evidence(rows, "d", "table", marked, 2)
-    moved = invalid_transitions(rows, "d-evidence", ["delete"], 2)
+    expected = evidence(rows, "d", "table", marked)
+    moved = invalid_transitions(rows, "d-evidence", ["delete"])
     swapped = challenge(rows, MetricName("challenge", "d", "values"), ["values"], 2)
     assert found == expected | {name: m for name, m in (moved | swapped).items() if name in found}
     left_out = {str(name) for name in (moved | swapped).keys() - found.keys()}

@@ -1,4 +1,4 @@
-"""Transitions against a reference in plain loops, and their intervals against a naive bootstrap over tables."""
+"""Transitions against a reference in plain loops, and so their intervals, over tables."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics.tables.transitions import METRIC, Changes, invalid_transitions
 from heedful.records import Context, HeedfulError, Line, Measurement
 
+from clustered_shares import Entry, share_interval
 from python_rows import sort_rows
 
 # written down once more: what must not happen, by the first letters of before and after
@@ -61,16 +62,19 @@ def table_of(rows_of, operation, rows, others=()):
 
 
 def reference(rows, wrong) -> dict:
-    """What names end with -> (share, n), or None where there is nothing to count."""
+    """What names end with -> (share, its entries), or None where there is nothing to count."""
     found, per_label = {}, []
     for before in LABELS:
-        mine = [y2 for _, _, y, y2, *_ in rows if y == before]
-        bad = sum(letters(before, y2) in wrong for y2 in mine)
-        found[f"invalid/from_{before}"] = (bad / len(mine), len(mine)) if mine else None
+        mine = [(table, y2) for _, table, y, y2, *_ in rows if y == before]
+        bad = [Entry(table, letters(before, y2) in wrong, cell=before) for table, y2 in mine]
+        found[f"invalid/from_{before}"] = (sum(e.hits for e in bad) / len(mine), bad) if mine else None
         per_label.append(found[f"invalid/from_{before}"])
         for after in LABELS:
-            found[f"from_{before}/to_{after}"] = (mine.count(after) / len(mine), len(mine)) if mine else None
-    found["invalid"] = None if None in per_label else (sum(v for v, _ in per_label) / 3, len(rows))
+            hits = [Entry(table, y2 == after) for table, y2 in mine]
+            found[f"from_{before}/to_{after}"] = (sum(e.hits for e in hits) / len(mine), hits) if mine else None
+    found["invalid"] = None
+    if None not in per_label:
+        found["invalid"] = sum(v for v, _ in per_label) / 3, [entry for _, bad in per_label for entry in bad]
     return found
 
 
@@ -82,10 +86,8 @@ def check(found: dict[str, Measurement], name: str, expected: dict) -> None:
             assert m.reason
         else:
             assert m.value == pytest.approx(pair[0], abs=1e-12)
-            assert (m.n, m.reason) == (pair[1], None)
-            low, high = m.ci95
-            assert 0 <= low <= high <= 1
-            assert ("interval_without_width" in m.flags) == (low == high)
+            assert (m.n, m.reason, m.flags) == (len(pair[1]), None, ())
+            assert m.ci95 == pytest.approx(share_interval(pair[1]), abs=1e-9)
 
 
 @given(experiments())
@@ -138,29 +140,6 @@ def test_a_case_done_by_hand(rows_of):
     assert found["transitions/d/insert/invalid"].reason == "no table could be edited this way"
 
 
-def test_intervals_resample_tables_with_all_of_their_hypotheses(rows_of):
-    rng, rows = np.random.default_rng(0), []
-    for t in range(12):
-        wrong = rng.random() ** 2  # tables differ
-        for k in range(rng.integers(1, 30)):
-            y = LABELS[rng.choice(3, p=[0.75, 0.15, 0.1])]  # a mean over examples is not that over labels
-            bad = {"entailment": "contradiction", "neutral": "entailment", "contradiction": "entailment"}[y]
-            rows.append(
-                (f"u{t}.{k}", str(t), y, bad if rng.random() < (wrong if y == LABELS[0] else 0.1) else y, "", "unknown")
-            )
-    found = compute(table_of(rows_of, "delete", rows), "d", ["delete"])
-    by_table = [[row for row in rows if row[1] == str(t)] for t in range(12)]
-    samples: dict[str, list[float]] = {}
-    for _ in range(4000):
-        drawn = [row for t in rng.integers(12, size=12) for row in by_table[t]]
-        for suffix, pair in reference(drawn, FORBIDDEN["delete/unknown"]).items():
-            if pair is not None:
-                samples.setdefault(suffix, []).append(pair[0])
-    for suffix, values in samples.items():
-        expected = np.quantile(values, [0.025, 0.975])
-        assert found[f"transitions/d/delete/{suffix}"].ci95 == pytest.approx(expected, abs=0.03)
-
-
 @st.composite
 def of_splits(draw):
     """(operation, splits, rows) of an experiment; the uids begin with their split, and splits share tables."""
@@ -184,18 +163,15 @@ def test_over_several_splits_each_number_is_the_mean_of_what_it_is_in_each(rows_
             assert m.reason.startswith(f"{splits[pairs.index(None)]}: no ")
             continue
         assert m.value == pytest.approx(sum(value for value, _ in pairs) / len(splits), abs=1e-12)
-        assert m.n == sum(n for _, n in pairs)
-        if m.ci95 is None:  # a resample without one of these has no value
-            assert m.flags == ("resamples_left_out",)
-        else:
-            assert 0 <= m.ci95[0] <= m.ci95[1] <= 1
-            assert ("interval_without_width" in m.flags) == (m.ci95[0] == m.ci95[1])
+        assert m.n == sum(len(entries) for _, entries in pairs)
+        each_cell = [e._replace(cell=f"{i} {e.cell}") for i, (_, entries) in enumerate(pairs) for e in entries]
+        assert m.ci95 == pytest.approx(share_interval(each_cell), abs=1e-9)
     for split, mine in by_split.items():
         alone = compute(table_of(rows_of, operation, mine), "d", [operation])
         assert {name: found[f"{name}/split={split}"] for name in alone} == alone
 
 
-def test_over_several_splits_intervals_resample_the_tables_of_all(rows_of):
+def test_splits_count_alike_however_many_rows_they_have(rows_of):
     rng, rows = np.random.default_rng(1), []
     for t in range(15):  # the tables 0 to 4 stand in both splits
         for split in [s for s, here in (("a", t < 10), ("b", t < 5 or t >= 10)) if here]:
@@ -205,30 +181,10 @@ def test_over_several_splits_intervals_resample_the_tables_of_all(rows_of):
                 bad = {"entailment": "contradiction", "neutral": "entailment", "contradiction": "entailment"}[y]
                 rows.append((f"{split}.{t}.{k}", str(t), y, bad if rng.random() < wrong else y, "", "unknown"))
     table = table_of(rows_of, "delete", rows)
-    found = compute(table, "d", ["delete"], splits=["a", "b"])
-    by_table = [[row for row in rows if row[1] == str(t)] for t in range(15)]
-    samples: dict[str, list[float]] = {}
-    for _ in range(3000):
-        drawn = [row for t in rng.integers(15, size=15) for row in by_table[t]]
-        halves = [reference([r for r in drawn if r[0][0] == s], FORBIDDEN["delete/unknown"]) for s in "ab"]
-        for suffix, pairs in {suffix: [half[suffix] for half in halves] for suffix in halves[0]}.items():
-            if None not in pairs:
-                samples.setdefault(suffix, []).append(sum(value for value, _ in pairs) / 2)
-    for suffix, values in samples.items():
-        m = found[f"transitions/d/delete/{suffix}"]
-        assert ("resamples_left_out" in m.flags) == (len(values) < 0.975 * 3000)
-        assert m.ci95 == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=0.03)
-    both = found["transitions/d/delete/invalid"]
+    both = compute(table, "d", ["delete"], splits=["a", "b"])["transitions/d/delete/invalid"]
     pooled = compute(table, "d", ["delete"])["transitions/d/delete/invalid"]
-    assert abs(both.value - pooled.value) > 0.01  # splits count alike, however many rows they have
+    assert abs(both.value - pooled.value) > 0.01
     assert both.n == pooled.n
-
-
-def test_resamples_without_one_of_the_splits_are_left_out_and_flagged(rows_of):
-    rows = [(f"{split}.u", split, "entailment", "neutral", "", "unknown") for split in "ab"]  # a table each
-    found = compute(table_of(rows_of, "delete", rows), "d", ["delete"], splits=["a", "b"])
-    m = found["transitions/d/delete/from_entailment/to_neutral"]
-    assert (m.value, m.ci95, m.flags) == (1, (1, 1), ("few_clusters", "resamples_left_out", "interval_without_width"))
 
 
 def test_rows_of_an_unknown_split_are_refused(rows_of):
