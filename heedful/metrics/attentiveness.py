@@ -54,7 +54,7 @@ def few_examples(n: float) -> tuple[str, ...]:
 
 def mean_over_draws(hit: np.ndarray, of: Swapped, flags: tuple[str, ...], reason: str) -> Measurement:
     """Mean over draws of the share of hits, with its interval over clusters."""
-    found = share(hit, of.cluster, flags, reason, cells=of.draw)
+    found = share(hit, of.cluster, flags, reason)
     if not len(hit):
         return found
     per_draw = tuple(float(hit[of.draw == d].mean()) for d in np.unique(of.draw))

@@ -93,16 +93,16 @@ def test_two_runs_are_compared_and_the_comparison_is_printed(tmp_path, rows_of, 
     main([str(before), str(after)])
     text = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert "challenge: challenge, perturb, label flipped".split() in text
-    assert "paired originals 3 100.0 [100.0, 100.0] 100.0 [100.0, 100.0]".split() in text
-    assert "challenge 3 0.0 [0.0, 0.0] 100.0 [100.0, 100.0]".split() in text
-    assert "challenge +100.0 [+100.0, +100.0]".split() in text  # what does not fit in 80 columns stands below
-    assert "gap -100.0 [-100.0, -100.0]".split() in text
+    assert "paired originals 3 100.0 [29.2, 100.0] 100.0 [29.2, 100.0]".split() in text
+    assert "challenge 3 0.0 [0.0, 70.8] 100.0 [29.2, 100.0]".split() in text
+    assert "challenge +100.0 [-0.1, +100.0]".split() in text  # what does not fit in 80 columns stands below
+    assert "gap -100.0 [-157.8, +48.4]".split() in text
 
 
 def test_each_way_of_what_flips_is_printed_and_one_that_is_missing_is_undefined(tmp_path, rows_of, capsys):
     main([str(written(tmp_path / str(right), rows_of, right)) for right in (False, True)])
     text = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert "from entailment 3 0.0 [0.0, 0.0] 100.0 [100.0, 100.0]".split() in text
+    assert "from entailment 3 0.0 [0.0, 70.8] 100.0 [29.2, 100.0]".split() in text
     assert "from contradiction 0 undefined undefined".split() in text
     assert "mean of both 3 undefined undefined".split() in text
 

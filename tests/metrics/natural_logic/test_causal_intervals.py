@@ -41,12 +41,13 @@ def test_the_interval_is_wider_than_that_of_independent_pairs_where_clusters_mat
 
 
 def test_what_two_sets_share_moves_together():
-    """Two sets with the same answers: each effect is uncertain, their difference is 0 in every resample."""
+    """Two sets with the same answers: each effect is uncertain, their difference less so."""
     entries = crossed(10, 8, sets=("I0",))
     twins = [row | {"intervention": "I2", "expectation": "stay"} for row in entries if row["intervention"] == "I0"]
     found = effects(table(entries + twins))
-    assert found["natural_logic/d/context/delta"].ci95 == (0, 0)
-    assert found["natural_logic/d/context/ratio"].ci95 == (1, 1)
+    assert found["natural_logic/d/context/delta"].value == 0
+    assert found["natural_logic/d/context/ratio"].value == 1
+    assert width(found["natural_logic/d/context/delta"]) < 0.95 * width(found["natural_logic/d/context/tce"])
     assert found["natural_logic/d/context/delta"].n == 10
     assert width(found["natural_logic/d/context/tce"]) > 0.1
 
@@ -70,14 +71,6 @@ def test_the_order_of_rows_changes_nothing(random):
         assert second[name].ci95 == (None if m.ci95 is None else pytest.approx(m.ci95, abs=1e-12))
 
 
-def test_the_seed_and_the_rows_alone_give_the_numbers():
-    rows = table(crossed(12, 9))
-    first, again, other = (effects(rows, seed=seed) for seed in (0, 0, 1))
-    assert first == again
-    assert [m.value for m in first.values()] == [m.value for m in other.values()]
-    assert [m.ci95 for m in first.values()] != [m.ci95 for m in other.values()]
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_each_interval_is_about_its_own_number(seed):
     """Of the set I2 fewer answers change, so that a difference or a ratio the wrong way round would show."""
@@ -87,7 +80,8 @@ def test_each_interval_is_about_its_own_number(seed):
     for name, m in effects(table(entries + fewer)).items():
         if m.value is not None and not name.endswith("/majority"):
             assert m.ci95[0] <= m.value <= m.ci95[1], name
-            assert abs(sum(m.ci95) / 2 - m.value) <= 0.2 * width(m), name
+            if 0 < m.value < 1:
+                assert abs(sum(m.ci95) / 2 - m.value) <= 0.3 * width(m), name
 
 
 def test_base_examples_that_share_what_their_pairs_keep_are_one_cluster():
@@ -107,11 +101,11 @@ def test_base_examples_that_share_what_their_pairs_keep_are_one_cluster():
         assert width(ours) > 1.5 * width(theirs)
 
 
-@pytest.mark.parametrize(("bases", "partners", "some"), [(1, 1, False), (1, 9, True), (9, 1, True)])
-def test_one_cluster_leaves_the_width_of_the_others(bases, partners, some):
+@pytest.mark.parametrize(("bases", "partners"), [(1, 1), (1, 9), (9, 1)])
+def test_one_cluster_of_either_kind_tells_next_to_nothing(bases, partners):
     m = effects(table(crossed(bases, partners)))["natural_logic/d/context/tce"]
-    assert (width(m) > 0) == some
-    assert ("interval_without_width" in m.flags) == (not some)
+    assert m.ci95[0] <= m.value <= m.ci95[1]
+    assert width(m) > 0.9
 
 
 def test_base_rows_that_name_context_and_pair_are_clustered_by_them():
@@ -137,16 +131,25 @@ def one_change(hits: list[bool], which: str) -> list[dict]:
     return [pair_row(f"u{i}", which, f"c{i}", p, moved if hit else p, THREE, "neutral") for i, hit in enumerate(hits)]
 
 
-@pytest.mark.parametrize(("changes", "bounded"), [(1, False), (4, False), (9, True)])
-def test_the_ratio_has_no_interval_where_more_than_a_fortieth_of_resamples_divide_by_zero(changes, bounded):
-    """A pair is absent from six resamples of ten: so are 4 from 13 %, and 9 from 1 %."""
+@pytest.mark.parametrize("changes", [4, 9])
+def test_the_ratio_is_between_those_of_the_ends(changes):
+    """All of 40 pairs change where they should, a few of 40 others where they should not."""
     dce = one_change([i < changes for i in range(40)], "I2")
     found = effects(table(one_change([True] * 40, "I0") + dce))
     m = found["natural_logic/d/context/ratio"]
-    assert m.value == pytest.approx(40 / changes)
-    assert m.flags == (() if bounded else ("interval_unbounded",))
-    assert (m.ci95 is not None) == bounded
+    tce, dce = (found[f"natural_logic/d/context/{effect}"].ci95 for effect in ("tce", "dce"))
+    assert (m.value, m.flags) == (pytest.approx(40 / changes), ())
+    assert tce[0] / dce[1] < m.ci95[0] < m.value < m.ci95[1] < 1.1 * tce[1] / dce[0]
     assert found["natural_logic/d/context/delta"].ci95 is not None
+
+
+def test_the_ratio_has_no_interval_where_that_of_the_dce_begins_at_0():
+    """Two contexts, in one of which one of nine answers changes: the DCE may be anything."""
+    dce = [
+        e | {"clusters": [e["uid"], "ab"[i % 2], f"c{i}"]} for i, e in enumerate(one_change([True] + [False] * 8, "I2"))
+    ]
+    m = effects(table(one_change([True] * 9, "I0") + dce))["natural_logic/d/context/ratio"]
+    assert (m.value, m.ci95, m.flags) == (pytest.approx(9), None, ("interval_unbounded",))
 
 
 def test_without_rows_everything_is_undefined_and_says_why():

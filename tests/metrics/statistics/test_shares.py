@@ -1,4 +1,4 @@
-"""Shares, differences and means as measurements: their values, when they are undefined, and whose intervals they have."""
+"""Shares, differences and means as measurements: their values, when they are undefined, and their intervals."""
 
 import numpy as np
 import pytest

@@ -101,7 +101,7 @@ def test_a_gap_is_surer_than_the_accuracies_it_is_between(rows_of):
         test[f"u{i}"] = Case(f"T{i // 5}", E, E if i % 5 < right else C, changes)
     found = compute(rows_of, test, test)
     assert found["gap/before"].value == pytest.approx(0.4)
-    assert width(found["gap/before"]) < 0.3 * width(found["paired/before"])
+    assert width(found["gap/before"]) < 0.4 * width(found["paired/before"])
 
 
 def width(m: Measurement) -> float:
@@ -152,7 +152,7 @@ def test_predictions_without_probabilities_are_enough(rows_of):
 
 
 @cache
-def run(original: float, challenge: float, tables: int = 256, each: int = 2, seed: int = 0) -> dict[str, Case]:
+def run(original: float, challenge: float, tables: int = 600, each: int = 1, seed: int = 0) -> dict[str, Case]:
     """Examples whose originals are right with one chance, and whose changed ones with another; a chance is kept."""
     found = {}
     for i, (a, b) in enumerate(np.random.default_rng(seed).random((tables * each, 2))):

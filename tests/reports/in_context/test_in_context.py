@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -12,8 +11,6 @@ import pytest
 
 from heedful.metrics.accuracy import accuracy
 from heedful.metrics.attentiveness import attentiveness
-from heedful.metrics.statistics import over_seeds as statistics
-from heedful.metrics.statistics.bootstrap import resample
 from heedful.records import NO_LABEL, SPAN, HeedfulError, MetricName
 from heedful.records.numbers.measurement import Measurement
 from heedful.records.rows import BASE
@@ -34,7 +31,6 @@ KINDS = ("plain", "counterfactual", "extra_tuple", "matched_labels")
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(statistics, "resample", partial(resample, resamples=400))
 
 
 @pytest.fixture(scope="module")
@@ -113,17 +109,18 @@ def test_numbers_are_those_of_loops_over_the_rows(runs, capsys):
 
 
 @pytest.mark.parametrize("group", [1, 4])
-def test_one_seed_has_the_intervals_of_its_evaluation(tmp_path, monkeypatch, group):
-    monkeypatch.undo()
+def test_one_seed_has_the_intervals_of_its_evaluation(tmp_path, group):
     rows = rows_of(group=group)
     save(tmp_path / "one", rows, 1, 0)
     (of,) = groups_of(read([str(tmp_path / "one")]))
     own = accuracy(rows, "nli", CONTEXT.seed)[MetricName("accuracy", "nli")]
-    assert (of.answers["worth"].value, of.answers["worth"].ci95) == (own.value, own.ci95)
+    assert of.answers["worth"].value == own.value
+    assert of.answers["worth"].ci95 == pytest.approx(own.ci95)
     found = attentiveness(rows, "nli", "premise", "neutral", LABELS, CONTEXT.seed)
     measured = found[MetricName("attentiveness", "nli", "premise")]
     swapped = of.written["premise"]["attentiveness"]
-    assert (swapped.value, swapped.ci95, swapped.std_draws) == (measured.value, measured.ci95, measured.std)
+    assert (swapped.value, swapped.std_draws) == (measured.value, measured.std)
+    assert swapped.ci95 == pytest.approx(measured.ci95)
 
 
 def test_tables_of_the_paper_are_there_in_form(runs, capsys):
@@ -301,8 +298,6 @@ def test_of_texts_it_is_exact_match_abstention_and_what_stays(tmp_path, capsys):
     text = capsys.readouterr().out
     assert "never answering" in text
     assert "+invalid" not in text
-    assert "+0.0 (b)" in text
-    assert "(b) every resample gave the same value" in text
 
 
 def test_models_of_one_name_are_told_apart_by_their_settings(tmp_path, capsys):
@@ -359,14 +354,6 @@ def test_of_few_examples_their_number_stands_in_every_table(tmp_path, capsys, fe
     assert [bool(cell) for cell in beside] == [few == 10] * len(beside)
     main([str(tmp_path), "--all"])
     assert ("(j) fewer than 10 examples count" in capsys.readouterr().out) == (few == 9)
-
-
-def test_clusters_that_are_few_are_marked(tmp_path):
-    for seed in range(2):
-        save(tmp_path / str(seed), rows_of(group=4, seed=seed), seed=seed)
-    (group,) = groups_of(read(folders_of([str(tmp_path)]).folders))
-    assert "few_clusters" in group.answers["worth"].flags
-    assert "few_clusters" in group.written["premise"]["attentiveness"].flags
 
 
 def test_what_is_left_out_is_counted(tmp_path, capsys):
