@@ -18,7 +18,7 @@ from heedful.datamodules import Planted
 from heedful.interventions import EachExample
 from heedful.lightning_modules import Encoder
 from heedful.metrics import METRICS, Metric
-from heedful.metrics.statistics.bootstrap import share
+from heedful.metrics.statistics.shares import share
 from heedful.records import Changed, Chart, HeedfulError, Line, MetricName, Shown
 from heedful.records.rows import same, select
 from heedful.reports.rescore import rescored
@@ -58,7 +58,7 @@ def named(context):
 
 def score(rows, context):
     stays = same(select(rows, intervention="shout"), "y", "y2").astype(np.float64)
-    return {named(context): share(stays, (context.seed, str(named(context))))}
+    return {named(context): share(stays)}
 
 
 def show(numbers, context, counts):
