@@ -9,7 +9,7 @@ import numpy as np
 from heedful.metrics.ranking.baselines import ACC, RANDOM, random_scores
 from heedful.metrics.ranking.protocol import Ranking, drawn, sample_means, uniforms
 from heedful.metrics.ranking.significance import RESAMPLES, holm, over_examples_and_models, over_samples, two_sided
-from heedful.metrics.statistics.bootstrap import measured
+from heedful.metrics.statistics.bootstrap import few_of, measured
 from heedful.records import Measurement
 
 # Different accuracies that Heedful's own test needs: under the null it fired in up to 7 % of 200 simulations of 3
@@ -93,8 +93,9 @@ def ranked(
     of_rankers = dict(zip(values, scores, strict=True)) | {RANDOM: random_scores(len(truth), samples, seed)}
     rankings = {name: Ranking.of(each, truth) for name, each in of_rankers.items()}
     again = over_examples_and_models(values, correct, population, choices, clusters, (seed, n), resamples)
+    flags = few_of(clusters[population])
     few_shot = {
-        name: measured(ranking.few_shot, samples, again[name])
+        name: measured(ranking.few_shot, samples, again[name], flags)
         if name in again
         else Measurement(ranking.few_shot, samples)
         for name, ranking in rankings.items()

@@ -7,6 +7,8 @@ from heedful.records import Measurement, generator
 RESAMPLES = 10_000
 BLOCK = 2**20  # numbers that are held at a time
 LEFT_OUT = "resamples_left_out"
+FEW_CLUSTERS = "few_clusters"
+FEW = 30  # clusters
 Key = tuple[str | int, ...]
 
 
@@ -48,14 +50,25 @@ def interval(resampled: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def measured(value: float, n: int, resampled: np.ndarray) -> Measurement:
+def few_of(clusters: np.ndarray) -> tuple[str, ...]:
+    """The flag of an interval that resamples fewer than 30 clusters of several entries, and is too narrow; or nothing.
+
+    Args:
+        clusters: The cluster of each entry, int [entries].
+    """
+    number = len(np.unique(clusters))
+    return (FEW_CLUSTERS,) if number < min(FEW, len(clusters)) else ()
+
+
+def measured(value: float, n: int, resampled: np.ndarray, flags: tuple[str, ...] = ()) -> Measurement:
     """A number with the interval of its resamples; a flag says where more than 2.5 % of these are left out.
 
     Args:
         value: The number.
         n: How many examples it rests on.
         resampled: float64 [resamples]; nan where it is undefined. If all are, there is no interval.
+        flags: What else a reader must know.
     """
     undefined = np.isnan(resampled)
-    flags = (LEFT_OUT,) if undefined.mean() > 0.025 else ()
+    flags += (LEFT_OUT,) if undefined.mean() > 0.025 else ()
     return Measurement(value, n, ci95=None if undefined.all() else interval(resampled), flags=flags)

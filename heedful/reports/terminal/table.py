@@ -14,6 +14,7 @@ from rich.text import Text
 from heedful.metrics import METRICS
 from heedful.metrics.attentiveness import FEW_EXAMPLES, LEAST
 from heedful.metrics.metric import READ, UNREAD_CHANGES
+from heedful.metrics.statistics.bootstrap import FEW, FEW_CLUSTERS, LEFT_OUT
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.over_seeds import ONE_SEED
 from heedful.records import Line, MetricName, percent, printable
@@ -25,6 +26,8 @@ FLAGS = {  # flag: mark in the table, explanation
     "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
     "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
     "interval_unbounded": ("e", "the interval of the DCE begins at 0.00 %, so the ratio has no upper bound"),
+    FEW_CLUSTERS: ("f", f"fewer than {FEW} groups (templates, tables) to resample: the interval is too narrow"),
+    LEFT_OUT: ("g", "undefined in more than 2.5 % of resamples, which the interval leaves out"),
     "one_sided": ("h", "all flips end in one label, so that a constant answer is right"),
     ONE_SEED: ("i", "defined for one seed of demonstrations alone: the interval says nothing of others"),
     FEW_EXAMPLES: ("j", f"fewer than {LEAST} examples count: so many, n, and no share of them"),

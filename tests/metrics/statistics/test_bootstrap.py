@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.metrics.statistics.bootstrap import RESAMPLES, distinct, interval, measured, resample
+from heedful.metrics.statistics.bootstrap import RESAMPLES, distinct, few_of, interval, measured, resample
 
 
 def interval_of(totals, counts, key: tuple, resamples: int = RESAMPLES) -> tuple[float, float]:
@@ -86,6 +86,12 @@ def test_resamples_without_a_value_are_left_out_of_the_interval():
     assert measured(0.5, 3, np.r_[np.nan, np.arange(99.0)]).flags == ()
     none = measured(0.5, 3, np.full(10, np.nan))
     assert (none.value, none.ci95, none.flags) == (0.5, None, ("resamples_left_out",))
+
+
+def test_few_clusters_are_flagged_where_entries_share_them():
+    assert few_of(np.repeat(np.arange(29), 2)) == ("few_clusters",)
+    assert few_of(np.repeat(np.arange(30), 2)) == few_of(np.arange(5)) == ()
+    assert measured(0.5, 3, np.arange(99.0), few_of(np.zeros(2))).flags == ("few_clusters",)
 
 
 def test_resamples_in_blocks_are_the_same(monkeypatch):
