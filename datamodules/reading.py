@@ -33,7 +33,7 @@ class Reading(PairedText):
         no_answer: Column that says whether there is no answer. Without one, an empty list says so.
         distractors: Further texts in which nothing belongs to the question. Another's in their place must not change
             the answer; the attentiveness test counts how often it stays.
-        **kwargs: As for :class:`PairedText`; intervals count the first group that is named, or else the text.
+        **kwargs: As for :class:`PairedText`; clusters of intervals are the first group that is named, or else texts.
     """
 
     aliases = {

@@ -37,7 +37,7 @@ class PairedText(PairedData):
         uid: Column of a unique id; rows are numbered without one.
         groups: Columns whose equal values make two examples related, so that they are never partners.
         meta: Columns that go along into the rows, as text; they may be empty. Those of ``slices`` do so by themselves.
-        cluster: What intervals count as a whole, where that is not the first of ``groups``: a part, a group, or one
+        cluster: What the clusters of intervals are, where that is not the first of ``groups``: a part, a group, or one
             of ``meta``, which does not keep examples from being partners. ``hold_out`` and ``folds`` split none.
         quoting: Whether fields of csv and tsv files may stand in double quotes.
         columns: Names of all columns, of csv, tsv and txt files without a header, and of json files whose rows are

@@ -120,7 +120,7 @@ class RowMaker:
 
 
 def groups_of(pool: Examples, positions: np.ndarray) -> pa.Array:
-    """The cluster of each example, texts [positions]; null where it is alone."""
+    """The cluster of each example in intervals, texts [positions]; null where it is alone."""
     return pool.texts(CLUSTER, positions) if pool.has_clusters else pa.nulls(len(positions), pa.string())
 
 

@@ -30,9 +30,9 @@ class Columns:
             label but taken as it stands.
         uid: Column of a unique id; None to number the rows.
         groups: Columns whose equal values make two examples related: they are never partners. The name of a part stands
-            for its content. Intervals count the first one as a whole.
+            for its content. The first one is the cluster of intervals.
         meta: Columns that go along into the rows; they may be empty.
-        cluster: What intervals count as a whole in place of the first group: a part, a group or a meta column.
+        cluster: The clusters of intervals in place of the first group: a part, a group or a meta column.
             Examples that share a meta column alone may be partners.
         slices: Those of ``meta`` that are there only because results are broken down by them.
         several: How several right labels stand in the column of the label, as :class:`Gold` has it.
@@ -67,11 +67,11 @@ class Columns:
 
     @property
     def clustered_by(self) -> str | None:
-        """The part, group or meta column that intervals count as a whole; None for single examples."""
+        """The part, group or meta column whose values are the clusters of intervals; None for single examples."""
         return next(iter(self.groups), None) if self.cluster is None else self.cluster
 
     def meta_of(self, values: Mapping[str, Any], where: str, row: int) -> list[str]:
-        """The meta columns of a row as text; they may be empty, unless intervals count them.
+        """The meta columns of a row as text; they may be empty, unless they are clusters of intervals.
 
         Raises:
             HeedfulError: One holds something else, or is empty and may not be.

@@ -114,7 +114,7 @@ def to_questions(
 
     Returns:
         The examples, with the gold answers as a JSON list, without repetitions; their meta columns are ``starts`` and
-        those that are named. Where no group is named, intervals count texts.
+        those that are named. Where no group is named, texts are the clusters of intervals.
 
     Raises:
         HeedfulError: A missing column, an empty part, answers of another kind, an answer with an offset that stands

@@ -20,7 +20,7 @@ from heedful.records.pool.related import Related
 from heedful.records.storage.files import Spool
 
 BATCH = 4096  # examples that are Python objects at a time
-CLUSTER = "cluster"  # the column of what intervals resample as a whole, where that is not each example
+CLUSTER = "cluster"  # the column of what is one cluster of intervals, where that is not each example
 CHARACTERS = 2**24  # of these examples together; one Arrow column holds less than 2 GiB
 
 
@@ -34,8 +34,8 @@ class ExamplesBuilder:
         groups: Names of the groups that are no part's content.
         meta: Names of the meta columns.
         kinds: Name to kind (of :data:`KINDS`) of the parts that are no texts.
-        cluster: The group or meta column that intervals resample as a whole; by default the first group that is no
-            part's content.
+        cluster: The group or meta column whose values are the clusters of intervals; by default the first group that is
+            no part's content.
     """
 
     BATCH = BATCH
@@ -106,7 +106,7 @@ class Examples(Sequence[Example]):
     Attributes:
         kinds: Name to kind (of :data:`KINDS`) of the parts that are no texts.
         tables: The parts that are tables.
-        has_clusters: Whether intervals resample something larger than an example, such as all that share a premise.
+        has_clusters: Whether clusters of intervals are larger than an example, such as all that share a premise.
     """
 
     def __init__(self, table: pa.Table) -> None:

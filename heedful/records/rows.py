@@ -2,8 +2,8 @@
 
 A row says what was asked (uid, intervention, part, variant, draw), what the model answered before (``y``, ``p``) and
 after the change (``y2``, ``p2``), what its error is shared with (``clusters``), and by what a breakdown groups it
-(``slices``: "name=value" for each meta column of the base example). ``group`` is what intervals resample as a whole,
-such as the table or the premise of the base example; null where each example is alone. ``gold`` is the label of the
+(``slices``: "name=value" for each meta column of the base example). ``group`` is the cluster of intervals, such as
+the table or the premise of the base example; null where each example is alone. ``gold`` is the label of the
 example as changed. ``unread`` is true where the model receives the same as for the base example, since what was changed
 is cut off, say; null where that is not known, or nothing was changed. A
 base row has intervention "base", draw -1 and no ``y2``, and its ``content`` identifies the label and the parts of the
@@ -141,12 +141,12 @@ def runs(rows: pa.Table, name: str) -> np.ndarray:
 
 
 def is_grouped(rows: pa.Table) -> bool:
-    """Whether the data name what intervals resample as a whole."""
+    """Whether the data name clusters of intervals."""
     return rows["group"].null_count < rows.num_rows
 
 
 def cluster_of(rows: pa.Table) -> np.ndarray:
-    """The number of what each row is resampled with, its group or else its uid: int [rows]."""
+    """The number of the cluster of each row, its group or else its uid: int [rows]."""
     if not is_grouped(rows):
         return runs(rows, "uid")
     return codes(pa.table({"cluster": pc.coalesce(rows["group"], rows["uid"])}), "cluster")[0]

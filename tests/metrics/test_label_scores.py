@@ -55,7 +55,10 @@ def test_equals_the_reference(rows_of, pairs):
     for m in found.values():
         assert m.n == len(pairs)
         if m.ci95 is not None:
-            assert m.ci95[0] <= m.ci95[1]
+            least = -1 if m is found["accuracy/d/matthews"] else 0
+            assert least <= m.ci95[0] <= m.value + 1e-12
+            assert m.value - 1e-12 <= m.ci95[1] <= 1
+            assert m.ci95[0] < m.ci95[1]
 
 
 @given(st.lists(st.tuples(st.sampled_from(LABELS[:2]), st.sampled_from(LABELS[:2])), min_size=1, max_size=30))
@@ -109,6 +112,38 @@ def test_what_examples_share_is_a_cluster(rows_of):
         width, wide, narrow = (np.ptp(of[name].ci95) for of in (plain, together, alone))
         assert wide == pytest.approx(width, rel=0.1)
         assert narrow < 0.6 * wide
+
+
+def drawn(rng: np.random.Generator, n: int, joint: list[float]) -> list[tuple[str, str]]:
+    """Pairs of gold and prediction: both no, no and yes, yes and no, both yes."""
+    kinds = [("no", "no"), ("no", "yes"), ("yes", "no"), ("yes", "yes")]
+    return [kinds[k] for k in rng.choice(4, n, p=joint)]
+
+
+@pytest.mark.parametrize("joint", [[0.45, 0.05, 0.05, 0.45], [0.9, 0.02, 0.02, 0.06]])
+def test_intervals_hold_the_truth_also_where_a_label_is_rare(rows_of, joint):
+    no, wrong, missed, hit = joint
+    truth = {"f1": 2 * hit / (2 * hit + wrong + missed)}
+    truth["macro_f1"] = (truth["f1"] + 2 * no / (2 * no + wrong + missed)) / 2
+    sides = (no + wrong) * (missed + hit) * (no + missed) * (wrong + hit)
+    truth["matthews"] = (no * hit - wrong * missed) / math.sqrt(sides)
+    rng, tries, covered = np.random.default_rng(0), 40, dict.fromkeys(truth, 0)
+    for _ in range(tries):
+        found = label_scores(rows_of(base_of(drawn(rng, 200, joint)), labels=2), "d", LABELS[:2], "no")
+        for name, value in truth.items():
+            low, high = found[f"accuracy/d/{name}"].ci95
+            covered[name] += low <= value <= high
+    assert min(covered.values()) >= 0.9 * tries
+
+
+@pytest.mark.parametrize("rare", [1, 3, 30])
+def test_one_that_is_right_everywhere_is_only_as_sure_as_its_rarest_label(rows_of, rare):
+    pairs = [("yes", "yes")] * rare + [("no", "no")] * (200 - rare)
+    found = label_scores(rows_of(base_of(pairs), labels=2), "d", LABELS[:2], "no")
+    for m in found.values():
+        assert (m.value, m.ci95[1]) == (1, 1)
+    assert found["accuracy/d/f1"].ci95[0] == pytest.approx(0.025 ** (1 / rare))
+    assert found["accuracy/d/matthews"].ci95[0] < {1: 0.2, 3: 0.7, 30: 0.96}[rare]
 
 
 def test_many_labels_and_no_examples_have_no_numbers(rows_of):

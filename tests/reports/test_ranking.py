@@ -219,7 +219,7 @@ def refused(tmp_path, *arguments):
         ({"first": 5}, "/a and /b explain different examples: 10 are in one of them only"),
         (
             {"group": "g"},
-            "/a and /b name other groups that intervals resample: evaluate both with the same --data.groups",
+            "/a and /b name other groups as clusters of intervals: evaluate both with the same --data.groups",
         ),
         ({"manifest": "n"}, "/a and /b were not explained alike (their manifests differ)"),
         ({"methods": ("lime",)}, "/a and /b were not explained alike (their manifests differ)"),

@@ -144,7 +144,7 @@ def _require_alike(first: Model, other: Model) -> None:
         raise HeedfulError(f"{both} were evaluated on different examples: {apart}; other OOD sets stand in --set.")
     if not first.base["group"].equals(other.base["group"]):
         raise HeedfulError(
-            f"{both} name other groups that intervals resample: evaluate both with the same --data.groups and "
+            f"{both} name other groups as clusters of intervals: evaluate both with the same --data.groups and "
             "--data.cluster, and by the same version of the data set's YAML."
         )
     if apart := difference(first.contents, other.contents):
