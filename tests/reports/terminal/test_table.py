@@ -12,6 +12,7 @@ from heedful.metrics import METRICS
 from heedful.metrics.accuracy import accuracy, noise
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.natural_logic.causal_effects import causal_effects
+from heedful.metrics.statistics.bootstrap import few_of, measured
 from heedful.metrics.statistics.over_seeds import over_seeds
 from heedful.metrics.tables.challenge import HALF_ERROR, challenge
 from heedful.metrics.tables.transitions import invalid_transitions
@@ -309,7 +310,8 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     rows = rows_of(dict.fromkeys("uv", ("entailment", "entailment")), edits)
     found |= invalid_transitions(rows, "d", ["delete"], splits=["u", "v"])
     over = over_seeds(np.array([[[1.0, 2.0], [0.0, 1.0]], np.zeros((2, 2))]), [2, 0])  # the second has no number
-    assert {flag for m in (*found.values(), over) for flag in m.flags} == {HALF_ERROR, *FLAGS}
+    ranked = measured(0.5, 3, np.full(9, np.nan), few_of(np.zeros(2)))
+    assert {flag for m in (*found.values(), over, ranked) for flag in m.flags} == {HALF_ERROR, *FLAGS}
 
 
 def test_a_flag_of_another_version_does_not_hide_the_numbers():
