@@ -101,8 +101,8 @@ def gains_and_losses(
     """What changes upwards, and what downwards: the mean over cells of the sum of changes by that of entries is one
     less the other.
 
-    Of one way of clustering, a cluster is what changes; of several, each row. One more cluster of losses is not all
-    losses, but lost in part, where many clusters are gained in part; and the other way round.
+    Of one way of clustering, a cluster is what changes, and one more cluster of losses is not all losses, but lost in
+    part, where many clusters are gained in part; and the other way round. Of several ways, each row is what changes.
 
     Args:
         changes: float64 [rows], between ``-of`` and ``of``.
@@ -111,13 +111,16 @@ def gains_and_losses(
     size = np.bincount(cells, of) * (cells.max() + 1)
     changes = changes / size[cells]
     of = of / size[cells]
-    if len(ways) == 1:
+    is_one_way = len(ways) == 1
+    if is_one_way:
         changes = np.bincount(ways[0], changes)
         of = np.bincount(ways[0], of)
         ways = [np.arange(len(of))]
     together = np.zeros(len(of), dtype=np.int64)
     parts = np.maximum(changes, 0), np.maximum(-changes, 0)
     gained, lost = (shares(part, of, together, ways) for part in parts)
+    if not is_one_way:
+        return gained, lost
     of_gains, of_losses = (_part_of_a_cluster(part, of) for part in parts)
     return replace(gained, up=gained.up * of_losses), replace(lost, up=lost.up * of_gains)
 
@@ -202,18 +205,17 @@ def over(one: Share, other: Share, level: float = LEVEL) -> Bounds:
     """The interval of one share by another, which is not 0, over the same clusters; the high end may be inf."""
     (below, above, both), (beyond, beneath, too) = _distances(one, other, level)
     product = one.value * other.value
-    square = other.value**2
-    low, high = 0.0, np.inf
+    low = 0.0
     if below < one.value:
-        middle = product - both
         rest = one.value**2 - below**2
-        low = rest / (middle + np.sqrt(middle**2 - rest * (square - above**2)))
+        root = np.sqrt(max(0.0, (product - both) ** 2 - rest * (other.value**2 - above**2)))
+        low = float(rest / (product - both + root))
+    high = np.inf
     if beneath < other.value:
-        middle = product - too
-        high = (middle + np.sqrt(middle**2 - (one.value**2 - beyond**2) * (square - beneath**2))) / (
-            square - beneath**2
-        )
-    return float(low), float(high)
+        rest = other.value**2 - beneath**2
+        root = np.sqrt(max(0.0, (product - too) ** 2 - rest * (one.value**2 - beyond**2)))
+        high = float((product - too + root) / rest)
+    return low, high
 
 
 def _distances(one: Share, other: Share, level: float) -> list[tuple[float, float, float]]:
