@@ -2,10 +2,13 @@
 
 import gc
 import os
+import sys
 
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy is imported: on small arrays threads wait for each other
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of the processes that tests start compiles all of it anew
+sys.dont_write_bytecode = False
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -162,6 +162,7 @@ def test_results_are_made_of_rows_alone(trained: Path, answering: Path) -> None:
         assert rescored(folder) == (folder / "results.json").read_text()
 
 
+@pytest.mark.slow
 def test_a_model_that_writes_answers_is_measured_as_one_that_cuts_them_out(
     data: list[str], tiny_t5: Path, tmp_path: Path
 ) -> None:

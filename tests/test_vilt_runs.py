@@ -74,6 +74,7 @@ def test_it_learns_to_read_picture_and_question(trained: Path) -> None:
         assert changed > 0.3
 
 
+@pytest.mark.slow
 def test_an_evaluation_repeats_the_numbers_of_the_run(squares: list[str], trained: Path, tmp_path: Path) -> None:
     """Of its checkpoint, and of what it exported."""
     run(evaluate.main, "--checkpoint", trained / "checkpoints" / "best.ckpt", "--output", tmp_path / "checkpoint")

@@ -150,7 +150,12 @@ def assert_equal(found: Any, expected: Any) -> None:
         assert found == expected
 
 
-@pytest.mark.parametrize("name", compositions(texts()))
+COMPOSED = list(compositions(texts()))
+
+
+@pytest.mark.parametrize(
+    "name", [*COMPOSED[::2], *(pytest.param(name, marks=pytest.mark.slow) for name in COMPOSED[1::2])]
+)
 def test_what_is_composed_is_read_as_its_examples(made: Made, name: str) -> None:
     """In batches of any size and order, an example in several of them and one without any among them."""
     composed = compositions(made.pool)[name]

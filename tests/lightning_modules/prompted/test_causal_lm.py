@@ -71,7 +71,9 @@ def by_hand(module, example):
 
 
 @pytest.mark.parametrize("kind", CONFIGS)
-@pytest.mark.parametrize(("demonstrations", "chat"), [(0, True), (2, True), (2, False)])
+@pytest.mark.parametrize(
+    ("demonstrations", "chat"), [pytest.param(0, True, marks=pytest.mark.slow), (2, True), (2, False)]
+)
 def test_scores_are_those_of_whole_texts(folders, kind, demonstrations, chat):
     module = model(folders[kind], prompt(demonstrations), chat=chat)
     with torch.no_grad():
