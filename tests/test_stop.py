@@ -23,7 +23,12 @@ SWAPPING = "heedful.callbacks.engine.experiment:Experiment._changed"
 @pytest.mark.parametrize(
     ("kind", "kill", "words"),
     [
-        ("plain", [BATCH, 3, "term"], "stopped by SIGTERM at step 3, which is saved: go on with "),
+        pytest.param(
+            "plain",
+            [BATCH, 3, "term"],
+            "stopped by SIGTERM at step 3, which is saved: go on with ",
+            marks=pytest.mark.slow,
+        ),
         pytest.param("workers", [BATCH, 12, "term"], "at step 12, which is saved", marks=pytest.mark.slow),
         pytest.param("accumulated", [BATCH, 5, "term"], "at step 2, which is saved", marks=pytest.mark.slow),
         ("two", [BATCH, 12, "term"], "at step 12, which is saved"),

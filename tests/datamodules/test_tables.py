@@ -263,7 +263,7 @@ def test_a_challenge_set_may_be_pairs_about_the_same_tables(folder: Path, tmp_pa
 @pytest.mark.parametrize(
     ("regime", "argv"),
     [
-        ("plain", ["--data.table_style", "structure", "--data.keep_rows", "3"]),
+        pytest.param("plain", ["--data.table_style", "structure", "--data.keep_rows", "3"], marks=pytest.mark.slow),
         pytest.param("partial-hypothesis", ["--partial", "hypothesis"], marks=pytest.mark.slow),
         ("counterfactual-fold-1", ["--augment", "counterfactual", "--data.folds", "4", "--data.fold", "1"]),
     ],
