@@ -99,7 +99,7 @@ class _Pairs:
             found = difference(np.maximum(values, 0), np.maximum(-values, 0), kept, also=led, n=n)
         else:
             found = share(values, kept, also=led, n=n)
-        return replace(found, value=float(values.mean()))
+        return replace(found, value=float(values.mean()))  # rounded as in earlier results
 
     def per_base(self) -> Measurement:
         """The mean over base examples of the share of their own pairs that changes."""
@@ -107,7 +107,7 @@ class _Pairs:
         hit = self.values[""]
         kept, led = self.ways
         found = share(hit / count[base], kept, of=1 / count[base], also=led, n=len(count))
-        return replace(found, value=float(np.mean(np.bincount(base, hit) / count)))
+        return replace(found, value=float(np.mean(np.bincount(base, hit) / count)))  # rounded as in earlier results
 
 
 def _has_slice(rows: pa.Table, name: str) -> bool:

@@ -26,22 +26,11 @@ def resample(sums: np.ndarray, key: Key, resamples: int = RESAMPLES) -> np.ndarr
     Returns:
         float64 [resamples, columns].
     """
-    kinds, frequency = distinct(sums)
+    kinds, frequency = np.unique(sums, axis=0, return_counts=True)
     rng = generator("bootstrap", *key)
     step = max(1, BLOCK // len(kinds))
     sizes = [min(step, resamples - start) for start in range(0, resamples, step)]
     return np.concatenate([rng.multinomial(len(sums), frequency / len(sums), size=n) @ kinds for n in sizes])
-
-
-def distinct(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct rows of sums [clusters, columns] in ascending order, and how often each comes."""
-    counts = sums.astype(np.int64)
-    shape = counts.max(axis=0, initial=0) + 1
-    if (counts != sums).any() or counts.min(initial=0) < 0 or np.prod(shape, dtype=np.float64) > BLOCK:
-        return np.unique(sums, axis=0, return_counts=True)
-    frequency = np.bincount(np.ravel_multi_index(tuple(counts.T), tuple(shape)))  # small counts need no sorting
-    present = np.flatnonzero(frequency)
-    return np.stack(np.unravel_index(present, shape), axis=1).astype(np.float64), frequency[present]
 
 
 def interval(resampled: np.ndarray) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from heedful.interventions import DIRECTIONS
 from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.statistics.shares import difference, share
-from heedful.metrics.tables.by_table import tables_of
+from heedful.metrics.tables.which_table import tables_of
 from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown, generator
 from heedful.records.rows import BASE, codes, of_split, runs, same, select, strings, where
 

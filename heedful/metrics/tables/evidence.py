@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.statistics.shares import share
-from heedful.metrics.tables.by_table import tables_of
 from heedful.metrics.tables.challenge import CHALLENGE, KINDS, NEUTRAL, challenge, challenge_lines, challenge_rows
 from heedful.metrics.tables.transitions import invalid_transitions, transition_lines
+from heedful.metrics.tables.which_table import tables_of
 from heedful.records import Chart, Context, HeedfulError, Line, MetricName, Shown
 from heedful.records.rows import BASE, same, select, strings, where
 
@@ -105,7 +105,7 @@ def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[st
 
     Args:
         rows: Base rows, and those of the intervention "delete": one for each pair and row of the table, ``variant`` the
-            key that was deleted. They name their table as :func:`heedful.metrics.tables.by_table.tables_of` says.
+            key that was deleted. They name their table as :func:`heedful.metrics.tables.which_table.tables_of` says.
         data: Name of the data set, for the metric names.
         part: The part that is the table.
         relevant: uid to the keys of the rows that people marked; pairs that are not there have none.

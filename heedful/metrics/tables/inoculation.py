@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.metric import Numbers
-from heedful.metrics.tables.by_table import tables_of
 from heedful.metrics.tables.challenge import FLIPPED, Pair, Values, by_way, challenge_pairs, mean_of
+from heedful.metrics.tables.which_table import tables_of
 from heedful.records import HeedfulError, Measurement, MetricName
 from heedful.records.rows import BASE, contents, same, select, strings
 from heedful.records.rows import difference as difference_of

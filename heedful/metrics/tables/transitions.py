@@ -147,7 +147,8 @@ def _over_splits(share: _Share, changes: Changes, of_split: dict[str, Measuremen
         return Measurement(None, n, reason=undefined[0])
     cells = changes.split * len(LABELS) + (changes.before if share.label is None else 0)
     found = share_of(share.hit[share.here], changes.table[share.here], cells=cells[share.here])
-    return replace(found, value=float(np.mean([m.value for m in of_split.values()])))
+    mean = float(np.mean([m.value for m in of_split.values()]))  # to the last bit that of what stands beside it
+    return replace(found, value=mean)
 
 
 def _missing(label: str) -> str:

@@ -4,10 +4,8 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from heedful.metrics.statistics.bootstrap import RESAMPLES, distinct, few_of, interval, measured, resample
+from heedful.metrics.statistics.bootstrap import RESAMPLES, few_of, interval, measured, resample
 
 
 def interval_of(totals, counts, key: tuple, resamples: int = RESAMPLES) -> tuple[float, float]:
@@ -100,14 +98,3 @@ def test_resamples_in_blocks_are_the_same(monkeypatch):
     monkeypatch.setitem(resample.__globals__, "BLOCK", 100)
     assert at_once.shape == (500, 3)
     assert np.array_equal(resample(sums, ("x",), 500), at_once)
-
-
-@given(
-    st.lists(st.lists(st.sampled_from([0.0, 1.0, 2.0, 7.0, 0.3, -1.0, 1e7]), min_size=2, max_size=2), min_size=1),
-    st.booleans(),
-)
-def test_distinct_sums_are_those_that_sorting_finds(drawn, small):
-    """Small counts are counted, all others are sorted; the order decides which resamples are drawn."""
-    sums = np.array([[abs(int(x)) % 8 if small else x for x in row] for row in drawn], dtype=np.float64)
-    for one, other in zip(distinct(sums), np.unique(sums, axis=0, return_counts=True), strict=True):
-        assert one.tolist() == other.tolist()

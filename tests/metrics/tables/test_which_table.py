@@ -2,7 +2,7 @@
 
 import pytest
 
-from heedful.metrics.tables.by_table import tables_of
+from heedful.metrics.tables.which_table import tables_of
 from heedful.records import HeedfulError
 
 
