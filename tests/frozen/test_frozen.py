@@ -33,7 +33,11 @@ LATER = ["unread"]  # columns of rows that schema 6 brought
 NEAR = 1e-3  # between machines; on one kind of machine, with the versions that README.md names, the bits are the same
 
 
-@pytest.fixture(params=sorted(path.name for path in HERE.glob("schema_*")))
+SCHEMAS = sorted(path.name for path in HERE.glob("schema_*"))
+BETWEEN = [pytest.param(name, marks=pytest.mark.slow) for name in SCHEMAS[1:-1]]  # of what the first and the last have
+
+
+@pytest.fixture(params=[SCHEMAS[0], *BETWEEN, SCHEMAS[-1]])
 def frozen(request, tmp_path, monkeypatch) -> Path:
     """A copy of the folders of one schema, which is the working folder."""
     folder = tmp_path / request.param

@@ -11,7 +11,7 @@ from typing import Any
 
 from heedful.records.errors import HeedfulError
 
-SCHEMA = 6
+SCHEMA = 7
 EARLIEST = 4  # whose number stood under "format"
 ENTRY = "heedful"  # of the metadata of files, and of the config.json of an exported model
 FORMER_ENTRY = "heed"  # the same when the project was called Heed
