@@ -53,6 +53,8 @@ class PairedImages(PairedText):
     ) -> None:
         if unknown := [part for part in pictures if part not in parts]:
             raise HeedfulError(f"§data.pictures {unknown[0]}: {name} has the parts {', '.join(parts)}.")
+        if (ordered := [part for part in parts if part in pictures]) != list(pictures):
+            raise HeedfulError(f"§data.pictures: name them once, in the order of §data.parts: [{', '.join(ordered)}].")
         if not pictures:
             raise HeedfulError(f"§data.pictures: {name} needs a part that is a picture.")
         if (labels is None) == (answers is None):

@@ -119,7 +119,7 @@ class Classifier(pl.LightningModule):
     def require_learned_parts(self, of_data: Sequence[str]) -> None:
         """For a model that is not trained here: it must have been trained on as many parts, and not on another one.
 
-        Parts of other data may have other names; then they go by their order.
+        Parts of other data may have other names; then they go by their order (:func:`~heedful.records.same_parts`).
 
         Args:
             of_data: All parts of the data, also those that the model is not given.
@@ -136,6 +136,18 @@ class Classifier(pl.LightningModule):
                 f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(given)}: name the "
                 "part with §partial, or leave §data out."
             )
+
+    def in_learned_order(self, task: Task) -> Task:
+        """The task with its parts in the order in which the model learned to read them, whatever that of the data."""
+        learned = self.learned_parts
+        if learned is None or len(learned) != len(task.parts) or tuple(learned) == task.parts:
+            return task
+        ordered = task.in_order_of(learned)
+        rank_zero_info(
+            f"{self.description} was trained to read {', then '.join(learned)}: here it reads "
+            f"{', then '.join(ordered.parts)}."
+        )
+        return ordered
 
     def require_weights(self) -> None:
         """For a model that no checkpoint will fill: it must have weights."""
@@ -198,7 +210,7 @@ class Classifier(pl.LightningModule):
         if self.task is None:  # loaded outside a Trainer: the checkpoint says what the task was
             self.prepare(trained)
             self.configure_model()
-        self.learned_parts = trained.parts
+        self._learn_order(trained.parts)
         self.require_learned_parts(self.task.parts)
         if trained.form != self.task.form:
             rank_zero_info(
@@ -206,6 +218,15 @@ class Classifier(pl.LightningModule):
             )
         if self.meanings is not None and "outputs" in checkpoint:  # older ones do not say
             self._require_same_outputs(checkpoint["outputs"])
+
+    def _learn_order(self, parts: Sequence[str]) -> None:
+        """From now on read the parts in the order of a checkpoint; where a prompt or a template can be, it names them."""
+        self.learned_parts = parts
+        ordered = self.task if self.reads_prompts else self.in_learned_order(self.task)
+        if ordered.parts != self.task.parts:
+            pad_to = self.processor.pad_to
+            self.prepare(ordered)
+            self.processor.pad_to = pad_to
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """As in torch, which Lightning calls with what a checkpoint holds.

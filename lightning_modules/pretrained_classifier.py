@@ -91,17 +91,18 @@ class PretrainedClassifier(Classifier, ABC):
         """Refuse a backbone whose ``config`` is that of another family."""
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
-        """Read the config, and return the tokenizer.
+        """Read the config, keep the task with its parts in the order that the model learned, and return the tokenizer.
 
         Raises:
             HeedfulError: Task and model do not go together, or the model reads less than ``max_length``.
         """
         if task.kind not in self.kinds:
             raise HeedfulError(self.refusal.format(model=type(self).__name__, own=self.kinds[0], kind=task.kind))
-        self.task = task
         self.folder = resolve(self.backbone, self.sha256)
         self.config = open_config(self.folder)
-        self.learned_parts = getattr(self.config, LEARNED, {}).get("parts")
+        if self.learned_parts is None:  # a checkpoint may have said it
+            self.learned_parts = getattr(self.config, LEARNED, {}).get("parts")
+        self.task = self.in_learned_order(task)
         self.require_architecture()
         require_positions(self.config, self.max_length)
         architectures = self.config.architectures or []

@@ -12,7 +12,7 @@ from heedful.callbacks.engine.inquiry import Inquiry
 from heedful.datamodules import PairedData
 from heedful.interventions import Intervention
 from heedful.metrics import Metric
-from heedful.records import Context, Examples, HeedfulError, is_entailment
+from heedful.records import Context, Examples, HeedfulError, is_entailment, same_parts
 
 
 def _no_other_data(name: str, path: str | None) -> PairedData:
@@ -157,7 +157,8 @@ def fitted(pool: Examples, data: PairedData) -> Examples:
 
 
 def fitted_parts(pool: Examples, data: PairedData) -> tuple[str, ...]:
-    """What the data call each part of another data set: by its order, but the table, if each has one, the table.
+    """What the data call each part of another data set: as :func:`~heedful.records.same_parts` says, but the table, if
+    each has one, the table.
 
     Raises:
         HeedfulError: They have another number of parts.
@@ -167,8 +168,9 @@ def fitted_parts(pool: Examples, data: PairedData) -> tuple[str, ...]:
     if len(pool.parts) != len(parts):
         raise HeedfulError(f"Examples of {', '.join(pool.parts)} do not fit a model of {', '.join(parts)}.")
     if (len(pool.tables), len(tables)) != (1, 1):
-        return tuple(parts)
-    texts = iter(part for part in parts if part not in tables)
+        return same_parts(pool.parts, parts)
+    own = [part for part in pool.parts if part not in pool.tables]
+    texts = iter(same_parts(own, [part for part in parts if part not in tables]))
     return tuple(tables[0] if part in pool.tables else next(texts) for part in pool.parts)
 
 

@@ -6,7 +6,9 @@ from typing import Any
 from heedful.datamodules.sources.values import brief, plain
 from heedful.records import SOFT, listing
 
-NO_GOLD = ("", "-", "-1", "none", "null", "nan")
+MISSING = ("", "none", "null", "nan")  # how tools write a value that is missing
+NO_GOLD = (*MISSING, "-", "-1")
+TAKEN_FOR_MISSING = (*MISSING, "na", "n/a", "<na>", "#n/a", "nil")  # what some of them read as missing, in any case
 LIST = "list"  # of names, in a column that holds lists
 
 
@@ -27,6 +29,7 @@ class Gold:
         self.as_it_stands = labels is None
         self.spellings = spellings
         self.several = several
+        self.like_missing = sorted({label for text, label in spellings.items() if text.lower() in TAKEN_FOR_MISSING})
 
     def __call__(self, value: Any) -> str | None:
         """Gold as text, as its kind of task writes it; None for none.
@@ -39,7 +42,7 @@ class Gold:
         if isinstance(value, list) and self.several == LIST:
             names = value
         elif isinstance(value, str) and self.several != LIST:
-            names = [name for name in value.split(self.several) if name.strip()]
+            names = [name for name in value.split(self.several) if name.strip()] or [""]
         else:
             names = [value]
         found = {label: 1.0 for label in map(self._label, names) if label is not None}
@@ -55,4 +58,10 @@ class Gold:
         label = None if nothing else self.spellings.get(str(value).strip()) or self.spellings.get(plain(value))
         if label is None and plain(value).lower() not in NO_GOLD:
             raise ValueError(f"unknown label {brief(value)}; known are {listing(list(self.spellings))}")
+        if label is None and self.like_missing and (nothing or plain(value).lower() in MISSING):
+            raise ValueError(
+                f"the label is {'missing' if nothing else brief(value)}, and {self.like_missing[0]} is the name of a "
+                "label, which many tools write so: write the label exactly as §data.labels does, and - where there is "
+                "none"
+            )
         return label

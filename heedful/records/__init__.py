@@ -24,7 +24,7 @@ from heedful.records.storage.files import (
     write_json,
     writing,
 )
-from heedful.records.task import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, Task, TaskKind
+from heedful.records.task import CLASSIFICATION, KINDS, NO_LABEL, SOFT, SPAN, Task, TaskKind, same_parts
 
 __all__ = [
     "BATCH",
@@ -78,6 +78,7 @@ __all__ = [
     "require_file",
     "run_command",
     "same_name",
+    "same_parts",
     "spooling",
     "without_hub",
     "words_of",

@@ -3,7 +3,7 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -167,6 +167,19 @@ SPAN = Span()
 KINDS: dict[str, TaskKind] = {kind.name: kind for kind in (CLASSIFICATION, SOFT, SPAN)}
 
 
+def same_parts(parts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    """For each part, which of as many others is the same: that of its name; those of other names go by their order.
+
+    Example:
+        >>> same_parts(["premise", "hypothesis"], ["hypothesis", "premise"])
+        ('premise', 'hypothesis')
+        >>> same_parts(["premise", "hypothesis"], ["hypothesis", "table"])
+        ('table', 'hypothesis')
+    """
+    renamed = iter([name for name in others if name not in parts])
+    return tuple(name if name in others else next(renamed) for name in parts)
+
+
 @dataclass(frozen=True)
 class Task:
     """The question that is asked, and the parts that it is about.
@@ -206,6 +219,11 @@ class Task:
     def default_gold(self) -> str | None:
         """The gold label of parts that have nothing to do with each other."""
         return None if self.default_label is None else self.kind.default_gold(self.default_label)
+
+    def in_order_of(self, parts: Sequence[str]) -> "Task":
+        """The task with its parts in the order of these, which are as many (see :func:`same_parts`)."""
+        ordered = same_parts(parts, self.parts)
+        return replace(self, parts=ordered, pictures=tuple(part for part in ordered if part in self.pictures))
 
     @property
     def distribution(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ class Encoder(PretrainedClassifier):
             )
         self.config.get_text_config().pad_token_id = pad_id  # which some heads look for
         pads_left = getattr(self.config, "summary_type", None) == "last"  # as XLNet's, whose head reads the last place
-        self.processor = TextProcessor(tokenizer, task.parts, self.max_length, task.form, pad_id, pads_left)
+        self.processor = TextProcessor(tokenizer, self.task.parts, self.max_length, task.form, pad_id, pads_left)
         self.match_head(task)
 
     def scores(self, inputs: dict[str, Tensor]) -> Tensor:

@@ -58,7 +58,8 @@ class Reader(PretrainedClassifier):
                 f"{', '.join(task.parts[2:])}: take a model that writes the answer, such as §model t5, or name two "
                 "§data.parts."
             )
-        self.processor = WindowProcessor(self.open_backbone(task), task.parts, self.max_length, self.overlap)
+        tokenizer = self.open_backbone(task)
+        self.processor = WindowProcessor(tokenizer, self.task.parts, self.max_length, self.overlap)
         self.has_head = self.trained
         if not self.has_head:
             self.config.num_labels = 2  # a start and an end

@@ -45,7 +45,7 @@ class PictureClassifier(PretrainedClassifier):
         self.pictures = max(1, len(task.pictures))
         tokenizer = self.open_backbone(task)
         store = PictureStore(*self.resizing(), self.cache)
-        self.processor = PictureProcessor(tokenizer, task, self.max_length, store)
+        self.processor = PictureProcessor(tokenizer, self.task, self.max_length, store)
         self.match_head(task)
 
     @abstractmethod

@@ -100,6 +100,12 @@ def test_two_pictures_are_swapped_together_or_one_alone(two: Path) -> None:
         PairedImages(**TWO, path=str(two), swap=["left+middle"])
 
 
+def test_pictures_go_by_the_order_of_the_parts(two: Path) -> None:
+    """The network reads them in that order, which exported models record."""
+    with pytest.raises(HeedfulError, match=r"pictures: name them once, in the order of .*parts: \[left, right\]"):
+        PairedImages(**TWO | {"pictures": ["right", "left"]}, path=str(two))
+
+
 def test_augmentation_swaps_both_pictures_and_leaves_the_rest(two: Path) -> None:
     data = PairedImages(**TWO, path=str(two), augment="counterfactual")
     data.setup("fit")

@@ -141,6 +141,41 @@ def test_a_model_of_one_part_is_not_measured_on_another(of_hypotheses: Path, tin
     trainer().fit(make(exported), pairs())  # to be trained on all of them
 
 
+class Turned(Planted):
+    """The same pairs, of which the data name the parts the other way round."""
+
+    def __init__(self, names: tuple[str, str] = ("hypothesis", "premise")) -> None:
+        super().__init__(n_train=8, n_validation=8)
+        self._parts = names
+        self.settle_labels(self.full_task.labels, self.default_label)
+
+    def load(self, split: str) -> Examples:
+        return super().load(split).rename_parts(self._parts[::-1])
+
+
+@pytest.mark.parametrize("source", ["exported", "checkpoint", "config"])
+def test_parts_are_read_in_the_order_that_was_trained(run: Path, tiny_bert: Path, source: str) -> None:
+    settings = {} if source == "exported" else {"ckpt_path": str(run / "best.ckpt"), "weights_only": True}
+    folder = {"exported": run / "backbone", "checkpoint": tiny_bert, "config": run / "bare"}[source]
+    example = pairs().load("validation")[0]
+    ids = {}
+    for data in (pairs(), Turned()):
+        model = encoder(folder)
+        assert measured(model, data, **settings) == 8
+        ids[type(data)] = model.processor([example])["input_ids"].tolist()
+        assert model.task.parts == ("premise", "hypothesis")
+    assert ids[Planted] == ids[Turned]
+    model = encoder(tiny_bert)
+    measured(model, Turned(("hypothesis", "text")), ckpt_path=str(run / "best.ckpt"), weights_only=True)
+    assert model.task.parts == ("text", "hypothesis")  # which is another name of the premise
+
+
+def test_a_model_keeps_its_order_where_it_is_trained_on(run: Path) -> None:
+    model = encoder(run / "backbone")
+    trainer().fit(model, Turned())
+    assert model.learned_parts == ("premise", "hypothesis")
+
+
 BROKEN: dict[str, tuple[Callable[[dict], object], str]] = {
     "no task": (lambda c: c.pop("task"), "does not say which parts and labels it was trained on"),
     "odd task": (lambda c: c.update(task=["parts"]), "does not say which parts and labels it was trained on"),

@@ -14,6 +14,7 @@ from pytorch_lightning import LightningDataModule, LightningModule, Trainer
 from rich.console import Console
 
 from heedful.callbacks import Attentiveness, Board, Engine, Evaluation, Nothing, Plan, RunFolder, Setting
+from heedful.callbacks.engine.evaluation import fitted
 from heedful.datamodules import Planted
 from heedful.interventions import EachExample
 from heedful.lightning_modules import Encoder
@@ -23,6 +24,18 @@ from heedful.records import Changed, Chart, HeedfulError, Line, MetricName, Show
 from heedful.records.rows import same, select
 from heedful.reports.rescore import rescored
 from heedful.reports.terminal.table import print_table
+
+
+def test_examples_of_other_data_go_by_the_names_of_their_parts():
+    pool = Planted(n_train=8, n_validation=8).load("validation")
+    data = Planted(n_train=8, n_validation=8)
+    data._parts = ("hypothesis", "premise")
+    data.settle_labels(data.full_task.labels, data.default_label)
+    assert [dict(e.parts) for e in fitted(pool, data)] == [dict(e.parts) for e in pool]
+    assert list(fitted(pool.rename_parts(("text", "premise")), data).column("parts.hypothesis")) == list(
+        pool.column("parts.premise")
+    )
+
 
 # --- the new evaluation begins here ---
 

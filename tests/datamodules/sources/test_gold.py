@@ -1,5 +1,7 @@
 """Gold labels as sources write them."""
 
+import math
+
 import pytest
 
 from heedful.datamodules.sources.gold import Gold
@@ -46,3 +48,22 @@ def test_several_labels_are_right_each_worth_one(several: str, value: object, go
 def test_what_is_no_label_is_said(several: str | None, value: object, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         Gold(LABELS, SPELLINGS, several)(value)
+
+
+@pytest.mark.parametrize("name", ["none", "None", "null", "NaN", "NA", "n/a"])
+def test_a_label_that_tools_take_for_missing_is_never_lost(name: str) -> None:
+    """Most tools write such a label as nothing, or in other letters, and its rows would count as unlabelled."""
+    for labels in ({"some": [], name: []}, {"some": [], "other": [name]}):
+        gold = Gold(
+            labels, {spelling: label for label, others in labels.items() for spelling in (label, *others)}, None
+        )
+        assert gold(name) == list(labels)[1]
+        assert gold("-") is gold(-1) is None
+        for value in {None, "", " ", math.nan, "None", "null", "NONE", "nan"} - {name}:
+            with pytest.raises(ValueError, match=rf"{list(labels)[1]} is the name of a label, which many tools"):
+                gold(value)
+
+
+def test_a_label_of_other_letters_is_not_nothing() -> None:
+    with pytest.raises(ValueError, match="unknown label 'na'"):
+        Gold({"NA": [], "some": []}, {"NA": "NA", "some": "some"}, None)("na")
