@@ -12,12 +12,17 @@ from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 from heedful.lightning_modules.classifier import Classifier
 from heedful.lightning_modules.outputs import Outputs, most_probable
-from heedful.lightning_modules.pretrained.backbone_config import LEARNED, open_config, require_positions
+from heedful.lightning_modules.pretrained.backbone_config import (
+    LEARNED,
+    open_config,
+    require_one_order,
+    require_positions,
+)
 from heedful.lightning_modules.pretrained.backbones import Head, has_weights, load_weights, quiet, resolve
 from heedful.lightning_modules.pretrained.labels import is_named, meanings, require_head_for
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
-from heedful.records import CLASSIFICATION, SOFT, HeedfulError, Task, TaskKind, listing
+from heedful.records import CLASSIFICATION, SOFT, HeedfulError, Task, TaskKind, is_non_entailment, listing
 
 PAD_TO = 16  # tokens; a compiled network meets few widths, and such as suit a GPU
 
@@ -108,6 +113,8 @@ class PretrainedClassifier(Classifier, ABC):
         architectures = self.config.architectures or []
         self.trained = any(self.auto.__name__.removeprefix("AutoModel") in name for name in architectures)
         self.outputs = self.labels or list(self.config.id2label.values())
+        if self.trained and not self.labels:
+            require_one_order(self.config, self.folder)
         return open_tokenizer(self.folder, self.config)
 
     def match_head(self, task: Task) -> None:
@@ -209,7 +216,7 @@ class PretrainedClassifier(Classifier, ABC):
     def configure_model(self) -> None:
         if self.network is None and self.task is not None:  # load_from_checkpoint calls this before it knows the task
             self.network = faster_on_cpu(self.build()).train()  # transformers loads models in eval mode
-            if self.merges:
+            if self.meanings is not None:
                 self._say_merged()
             if self.compiled:
                 self.processor.pad_to = PAD_TO
@@ -222,6 +229,8 @@ class PretrainedClassifier(Classifier, ABC):
             if len(merged) > 1:
                 rule = "whichever is the most probable" if self.collapse == "argmax" else "their probabilities added up"
                 rank_zero_info(f"{self.backbone}: {' and '.join(merged)} are {label} here, {rule} (§model.collapse).")
+            elif is_non_entailment(label) and not is_non_entailment(merged[0]):  # of a model without neutral
+                rank_zero_info(f"{self.backbone}: {merged[0]} is {label} here.")
 
     @property
     def embeddings(self) -> nn.Module:

@@ -6,7 +6,8 @@ from typing import Any
 from transformers import AutoConfig, PretrainedConfig
 
 from heedful.lightning_modules.pretrained.backbones import load
-from heedful.records import HeedfulError
+from heedful.lightning_modules.pretrained.labels import is_named
+from heedful.records import HeedfulError, same_name
 from heedful.records.storage.schema import ENTRY, FORMER_ENTRY
 
 # models that count positions from the one after padding's
@@ -36,6 +37,10 @@ SOUND: dict[str, tuple[Callable[[Any], bool], str]] = {
     "id2label": (
         lambda value: list(value) == list(range(len(value))) and _are_names(list(value.values())),
         "the name of each output, numbered from 0",
+    ),
+    "label2id": (
+        lambda value: value is None or (isinstance(value, dict) and _are_names(list(value))),
+        "the number of each output by its name",
     ),
     "architectures": (lambda value: value is None or _are_names(value), "a list of names"),
     "max_position_embeddings": (lambda value: is_size(value) or value == UNLIMITED, "a positive number"),
@@ -70,6 +75,22 @@ def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
             f"The config.json of {folder} is damaged: its {LEARNED} should have a target for each label."
         )
     return config
+
+
+def require_one_order(config: PretrainedConfig, folder: str) -> None:
+    """A config that names outputs twice, in id2label and in label2id, must give each the same name in both.
+
+    Raises:
+        HeedfulError: An output has two names.
+    """
+    by_name = getattr(config, "label2id", None) or {}
+    for i, name in config.id2label.items():
+        others = [other for other, number in by_name.items() if str(number) == str(i)]
+        if others and same_name(name) not in map(same_name, others) and is_named(others) and is_named([name]):
+            raise HeedfulError(
+                f"The config.json of {folder} contradicts itself: output {i} is {name} in id2label, and {others[0]} in "
+                "label2id. Say which is which with §model.labels '[NAME_0, NAME_1, ...]', in the order of the outputs."
+            )
 
 
 def require_positions(config: PretrainedConfig, max_length: int) -> None:

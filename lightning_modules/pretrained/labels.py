@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from heedful.records import HeedfulError, is_entailment, is_non_entailment, listing, same_name
 
-NLI = "entailment, neutral, contradiction"  # an order to begin with where a head does not name its outputs
+NLI = ("entailment", "neutral", "contradiction")
 
 
 class OtherQuestion(HeedfulError):
@@ -38,8 +38,8 @@ def match_labels(head: Sequence[str], task: Sequence[str]) -> list[int] | None:
 def meanings(head: Sequence[str], task: Sequence[str], merging: bool = True) -> tuple[int, ...] | None:
     """For each output the number of the label that it means; None where the head does not know the labels.
 
-    Each output means the label of its name. Where the task has two labels, entailment and its absence, all outputs but
-    entailment mean its absence.
+    Each output means the label of its name. Where the task has two labels, entailment and its absence, outputs for
+    neutral and contradiction mean its absence.
 
     Args:
         head: Names of the outputs.
@@ -54,8 +54,9 @@ def meanings(head: Sequence[str], task: Sequence[str], merging: bool = True) -> 
     if order is not None:
         return tuple(sorted(range(len(order)), key=order.__getitem__))
     entailing = [is_entailment(name) for name in head]
+    of_inference = all(is_non_entailment(name) or same_name(name) in NLI for name in head)
     fits = is_two_class(task) and entailing.count(True) == 1 and len(set(map(same_name, head))) == len(head) > 1
-    if not fits or (len(head) > 2 and not merging):
+    if not (fits and of_inference) or (len(head) > 2 and not merging):
         return None
     (entailment,) = (i for i, label in enumerate(task) if is_entailment(label))
     return tuple(entailment if entails else 1 - entailment for entails in entailing)
@@ -66,8 +67,17 @@ def is_two_class(task: Sequence[str]) -> bool:
     return len(task) == 2 and any(map(is_entailment, task)) and any(map(is_non_entailment, task))
 
 
-def require_head_for(head: Sequence[str], task: Sequence[str], backbone: str, merging: bool = True) -> None:
+def require_head_for(
+    head: Sequence[str], task: Sequence[str], backbone: str, merging: bool = True, renaming: bool = True
+) -> None:
     """Refuse a head that does not know the labels of a task; arguments as for :func:`meanings`.
+
+    Args:
+        head: Names of the outputs.
+        task: Names of the labels.
+        backbone: The model, for the message.
+        merging: Whether several outputs may mean one label.
+        renaming: Whether the user may name the outputs.
 
     Raises:
         HeedfulError: The names do not match; the message says what to set.
@@ -76,7 +86,12 @@ def require_head_for(head: Sequence[str], task: Sequence[str], backbone: str, me
         return
     clash = f"The model {backbone} has the outputs {listing(head)}, and the data the labels {listing(task)}: "
     of_three = is_two_class(task) and len(head) == 3 and not is_named(head)
-    if len(head) != len(task) and not of_three:
+    if not renaming or (len(head) != len(task) and not of_three):
         raise OtherQuestion(clash + "it answers another question than the data ask.")
-    example = f"§model.labels '[{NLI if of_three else listing(task)}]'"
-    raise HeedfulError(clash + f"name the outputs in the model's order with §model.labels, for example {example}.")
+    known = [*map(same_name, NLI if of_three else task)]
+    slots = [name if is_named([name]) and same_name(name) in known else f"NAME_{i}" for i, name in enumerate(head)]
+    meant = listing(NLI if of_three else task)
+    raise HeedfulError(
+        f"{clash}if they mean these, say which is which, §model.labels '[{listing(slots)}]' with each NAME replaced by "
+        f"one of {meant}. The order is the model's, which its card or the code that trained it says."
+    )

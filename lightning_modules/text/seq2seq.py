@@ -156,7 +156,7 @@ class Seq2Seq(PretrainedClassifier):
 
     def require_head(self) -> None:
         if self.answers:  # else it was not trained to write certain ones
-            require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
+            require_head_for(self.outputs, self.task.labels, self.backbone, self.merging, renaming=False)
 
     def require_precision(self, precision: str) -> None:
         """Refuse float16 for a T5, whose activations overflow in it."""

@@ -91,7 +91,7 @@ class BlipAnswers(Blip):
 
     def require_head(self) -> None:
         if self.answers:  # else it was not trained to give certain ones
-            require_head_for(self.outputs, self.task.labels, self.backbone)
+            require_head_for(self.outputs, self.task.labels, self.backbone, renaming=False)
 
     def load_network(self) -> nn.Module:
         return self._fitted(self.config)

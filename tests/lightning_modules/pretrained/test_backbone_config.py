@@ -57,6 +57,34 @@ def test_what_a_config_may_say_is_taken(tiny_t5: Path, tmp_path: Path, sound: di
     ]
 
 
+@pytest.mark.parametrize(
+    ("by_name", "told"),
+    [
+        ({"contradiction": 0, "neutral": 1, "entailment": 2}, "output 0 is entailment in id2label, and contradiction"),
+        ({"ENTAILMENT": "0", "CONTRADICTION": "1", "NEUTRAL": "2"}, "output 1 is neutral in id2label, and CONTRADICT"),
+        ({"ENTAILMENT": "0", "Neutral": "1", "contradiction": "2"}, None),
+        ({"LABEL_0": 0, "LABEL_1": 1, "LABEL_2": 2}, None),
+        ({}, None),
+        ([1], "its label2id should be"),
+    ],
+)
+def test_a_config_that_names_an_output_twice_is_refused(
+    tiny_bert: Path, tmp_path: Path, by_name: Any, told: str | None
+) -> None:
+    shutil.copytree(tiny_bert, tmp_path / "m")
+    file = tmp_path / "m" / "config.json"
+    said = {"id2label": NAMES, "label2id": by_name, "architectures": ["BertForSequenceClassification"]}
+    file.write_text(json.dumps(json.loads(file.read_text()) | said))
+    model = Encoder(str(tmp_path / "m"), max_length=64)
+    if told is None:
+        model.prepare(Planted().task)
+        return
+    with pytest.raises(HeedfulError, match=told):
+        model.prepare(Planted().task)
+    if isinstance(by_name, dict):  # the user says it
+        Encoder(str(tmp_path / "m"), max_length=64, labels=list(NAMES.values())).prepare(Planted().task)
+
+
 def test_two_outputs_of_one_name_are_no_head(tiny_bert: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_bert, tmp_path / "m")
     file = tmp_path / "m" / "config.json"

@@ -55,8 +55,8 @@ def test_a_message_does_not_list_thousands_of_answers() -> None:
         (["entailment", "contradiction"], "another question"),
         (["entailment", "neutral", "contradiction", "other"], "another question"),
         ([], "another question"),
-        (["entailment", "neutral", "refuted"], "in the model's order with labels, for example"),
-        (["entailment", "neutral", "neutral"], "in the model's order with labels, for example"),
+        (["entailment", "neutral", "refuted"], "say which is which"),
+        (["entailment", "neutral", "neutral"], "say which is which"),
     ],
 )
 def test_other_sets_of_names_do_not_match(head: list[str], says: str) -> None:
@@ -86,8 +86,8 @@ def test_a_head_without_names_needs_model_labels() -> None:
     with pytest.raises(HeedfulError) as caught:
         require_head_for(["LABEL_0", "LABEL_1", "LABEL_2"], NLI, "some/model")
     message = str(caught.value)
-    assert all(word in message for word in ("some/model", "LABEL_0", "labels '[entailment, neutral"))
-    with pytest.raises(HeedfulError, match="in the model's order with labels, for example"):
+    assert all(word in message for word in ("some/model", "LABEL_0", "labels '[NAME_0, NAME_1, NAME_2]'"))
+    with pytest.raises(HeedfulError, match="say which is which"):
         require_head_for(["LABEL_0", "LABEL_1"], ["LABEL_0", "LABEL_1"], "m")
 
 
@@ -116,16 +116,46 @@ def test_two_spellings_of_not_entailed_are_one_label() -> None:
         (["entailment", "Entailment", "neutral"], ["entailment", "not_entailment"]),
         (["entailment", "neutral", "neutral"], ["entailment", "not_entailment"]),
         (["entailment", "not_entailment"], ["entailment", "neutral", "contradiction"]),
+        (["weather", "entailment"], ["entailment", "not_entailment"]),
+        (["entailment", "neutral", "weather"], ["entailment", "not_entailment"]),
     ],
 )
 def test_labels_that_say_something_else_are_not_merged(head: list[str], task: list[str]) -> None:
     assert meanings(head, task) is None
-    with pytest.raises(HeedfulError, match="another question|in the model's order"):
+    with pytest.raises(HeedfulError, match="another question|say which is which"):
         require_head_for(head, task, "m")
 
 
 def test_a_head_of_three_without_names_is_to_name_three() -> None:
-    with pytest.raises(HeedfulError, match=r"labels '\[entailment, neutral, contradiction\]'"):
+    with pytest.raises(HeedfulError, match=r"labels '\[NAME_0, NAME_1, NAME_2\]'.* one of entailment, "):
         require_head_for(["LABEL_0", "LABEL_1", "LABEL_2"], ["entailment", "not_entailment"], "m")
     assert is_two_class(["not-entailment", "entailment"])
     assert not is_two_class(["entailment", "neutral"])
+
+
+@pytest.mark.parametrize(
+    ("head", "task"),
+    [
+        (["LABEL_0", "LABEL_1", "LABEL_2"], list(NLI)),
+        (["LABEL_0", "LABEL_1", "LABEL_2"], ["entailment", "not_entailment"]),
+        (["contradiction", "neutral", "yes"], list(NLI)),
+        (["LABEL_0", "LABEL_1"], ["LABEL_0", "LABEL_1"]),
+    ],
+)
+def test_an_example_that_is_pasted_as_it_is_measures_nothing(head: list[str], task: list[str]) -> None:
+    """The order of the data is not the model's; what a message shows must not be taken for it."""
+    with pytest.raises(HeedfulError) as caught:
+        require_head_for(head, task, "m")
+    pasted = str(caught.value).partition("'[")[2].partition("]'")[0].split(", ")
+    assert len(pasted) == len(head)
+    assert [a for a, b in zip(pasted, head, strict=True) if a == b and is_named([a])] == [
+        n for n in head if n in task and is_named([n])
+    ]
+    with pytest.raises(HeedfulError):
+        require_head_for(pasted, task, "m")
+
+
+def test_a_setting_that_a_model_does_not_have_is_not_named() -> None:
+    with pytest.raises(HeedfulError, match="another question") as caught:
+        require_head_for(["yes", "no"], ["duplicate", "different"], "m", renaming=False)
+    assert "labels '" not in str(caught.value)

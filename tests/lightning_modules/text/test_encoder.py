@@ -190,7 +190,7 @@ def test_a_head_without_names_is_used_once_it_is_named(save: Saver) -> None:
     named = encoder(numbered, labels=["contradiction", "neutral", "entailment"])
     named.require_head()
     assert np.allclose(probabilities(named), probabilities(straight), atol=1e-6)
-    with pytest.raises(HeedfulError, match="in the model's order with labels, for example"):
+    with pytest.raises(HeedfulError, match="say which is which"):
         encoder(numbered).require_head()
 
 
