@@ -132,9 +132,14 @@ class Classifier(pl.LightningModule):
             return
         of_same_data = set(learned) <= set(of_data)
         if len(learned) != len(given) or (of_same_data and set(learned) != set(given)):
+            remedy = f"take data with {len(learned)} of them"
+            if of_same_data:
+                is_whole = set(learned) == set(of_data)
+                remedy = "it needs all of them (§partial null)" if is_whole else f"add §partial {'+'.join(learned)}"
+            elif len(learned) == 1:
+                remedy = "name the one to read with §partial PART"
             raise HeedfulError(
-                f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(given)}: name the "
-                "part with §partial, or leave §data out."
+                f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(given)}: {remedy}."
             )
 
     def in_learned_order(self, task: Task) -> Task:
@@ -201,8 +206,8 @@ class Classifier(pl.LightningModule):
         if len(saved) == len(self.meanings) and meanings(saved, self.task.labels) != self.meanings:
             raise HeedfulError(
                 f"The checkpoint was trained with the outputs {listing(saved)}, and here {self.description} and the "
-                f"data make them {listing(self.output_names)}: leave §model.backbone out, or take data with these "
-                "labels."
+                f"data make them {listing(self.output_names)}: take the model that it was trained with, or data with "
+                "the labels that it was trained on."
             )
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -220,7 +225,7 @@ class Classifier(pl.LightningModule):
             self._require_same_outputs(checkpoint["outputs"])
 
     def _learn_order(self, parts: Sequence[str]) -> None:
-        """From now on read the parts in the order of a checkpoint; where a prompt or a template can be, it names them."""
+        """Read the parts in the order of a checkpoint; a model that may read prompts has them in a template, by name."""
         self.learned_parts = parts
         ordered = self.task if self.reads_prompts else self.in_learned_order(self.task)
         if ordered.parts != self.task.parts:

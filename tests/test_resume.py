@@ -266,7 +266,7 @@ def test_mistakes_are_one_sentence(lab, tmp_path):
         (["--resume", str(tmp_path / "no")], "--resume .*no does not exist"),
         (["--resume", str(tmp_path)], "is not a run, nor a checkpoint of one: there is no .*config.yaml"),
         (["--resume"], "--resume needs a value"),
-        (["--resume", str(whole), "--output", "x"], "leave --ckpt_path and --output out"),
+        (["--resume", str(whole), "--output", "x"], "leave --output out"),
         (["--ckpt_path", "last"], "--ckpt_path last needs --output RUN"),
     ]:
         with pytest.raises(HeedfulError, match=message):

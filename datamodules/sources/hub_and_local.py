@@ -104,7 +104,10 @@ def require_columns(
         HeedfulError: One is missing.
     """
     if missing := [name for name in wanted if name not in values]:
-        headless = f" If the file has no header, name its columns: §data.columns '[{', '.join(wanted)}]'."
+        headless = (
+            " If the file has no header, name all of its columns in their order: §data.columns '[NAME, NAME, ...]', and "
+            f"call those that are needed {', '.join(wanted)}."
+        )
         may_be = len(missing) == len(wanted) and where.lower().removesuffix(".gz").endswith(DELIMITED)
         columns = f"no column {missing[0]!r}; the columns are {', '.join(map(column_name, values))}."
         if missing[0] in slices:

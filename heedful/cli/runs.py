@@ -157,7 +157,8 @@ def continued(argv: Sequence[str]) -> list[str]:
     checkpoint, without = take(rest, "--ckpt_path")
     output, without = take(without, "--output")
     if run is not None and (checkpoint or output):
-        raise HeedfulError("--resume names the run, and with it the checkpoint: leave --ckpt_path and --output out.")
+        given = [flag for flag, value in {"--ckpt_path": checkpoint, "--output": output}.items() if value]
+        raise HeedfulError(f"--resume names the run, and with it the checkpoint: leave {' and '.join(given)} out.")
     if run is None and checkpoint != "last":
         return list(argv)
     if run is None and output is None:
