@@ -225,7 +225,7 @@ class Classifier(pl.LightningModule):
             self._require_same_outputs(checkpoint["outputs"])
 
     def _learn_order(self, parts: Sequence[str]) -> None:
-        """Read the parts in the order of a checkpoint; a model that may read prompts has them in a template, by name."""
+        """Read the parts in the order of a checkpoint; one that may read prompts has a template, which names them."""
         self.learned_parts = parts
         ordered = self.task if self.reads_prompts else self.in_learned_order(self.task)
         if ordered.parts != self.task.parts:

@@ -117,6 +117,8 @@ def loading(examples: Composed, sampler: Any, processor: Any, task: Task, worker
 def how_read(processor: Any) -> str:
     """How much of the examples that it has just counted a processor leaves out or does not know, for a message."""
     text = f" {processor.truncated:,} are longer than the model reads and are truncated." if processor.truncated else ""
+    if processor.escaped:
+        text += f" {processor.escaped:,} hold a special token of the model as text, which is read as its characters."
     return text + (
         f" {percent(processor.unknown)} of the tokens are unknown to the model." if processor.unknown else ""
     )

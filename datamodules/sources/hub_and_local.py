@@ -105,8 +105,8 @@ def require_columns(
     """
     if missing := [name for name in wanted if name not in values]:
         headless = (
-            " If the file has no header, name all of its columns in their order: §data.columns '[NAME, NAME, ...]', and "
-            f"call those that are needed {', '.join(wanted)}."
+            " If the file has no header, name all of its columns in their order, §data.columns '[NAME, NAME, ...]', "
+            f"among them {', '.join(wanted)}."
         )
         may_be = len(missing) == len(wanted) and where.lower().removesuffix(".gz").endswith(DELIMITED)
         columns = f"no column {missing[0]!r}; the columns are {', '.join(map(column_name, values))}."

@@ -9,6 +9,7 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.processors.frame import Frame, ranges, share_budget
+from heedful.lightning_modules.processors.token_store import tokenised
 from heedful.records import Example, HeedfulError, Part, column
 from heedful.records.parts.words import word_spans
 
@@ -85,12 +86,9 @@ class HiddenWords:
 
     def _tokenise(self, texts: list[str], spans: list[np.ndarray]) -> None:
         """Keep the tokens of all texts, one after the other, and which words each token stands for."""
-        encoded = self.processor.tokenizer(
-            texts, add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False, verbose=False
-        )
-        lengths = np.array([len(ids) for ids in encoded["input_ids"]], dtype=np.int64)
-        self._tokens = np.array([*chain.from_iterable(encoded["input_ids"])], dtype=np.int64)
-        offsets = [np.array(own, dtype=np.int64).reshape(-1, 2) for own in encoded["offset_mapping"]]
+        lengths, rows, _ = tokenised(self.processor.tokenizer, texts, offsets=True)
+        self._tokens = rows[:, 0].astype(np.int64)
+        offsets = np.split(rows[:, 1:].astype(np.int64), np.cumsum(lengths)[:-1]) if texts else []
         words = [_words_of_tokens(own, of) for own, of in zip(offsets, spans, strict=True)]
         self._first, self._last = np.concatenate(words, axis=1) if words else np.zeros((2, 0), dtype=np.int64)
         shape = -1, len(self.parts)

@@ -183,6 +183,7 @@ class PictureProcessor(NumberProcessor):
         lengths = self.text.lengths_of(numbers[: len(self.text.parts)])
         self.truncated = self.text.truncated
         self.unknown = self.text.unknown
+        self.escaped = self.text.escaped
         return lengths
 
     def tokens_kept(self, examples: Sequence[Example]) -> dict[str, list[int]]:

@@ -20,11 +20,13 @@ class Processor(ABC):
     Attributes:
         truncated: How many examples of the last call of :meth:`lengths` were truncated.
         unknown: Which share of their tokens the tokenizer does not know.
+        escaped: How many of them hold the characters of a special token, such as [SEP], and are read as any other text.
         pad_to: The width of a batch is a multiple of this, unless that is more than the model reads.
     """
 
     truncated: int = 0
     unknown: float = 0.0
+    escaped: int = 0
     pad_to: int = 1
 
     @abstractmethod

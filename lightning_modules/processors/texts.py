@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 from heedful.lightning_modules.processors.frame import Frame, share_budget
 from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.processor import NumberProcessor, kept_of
-from heedful.lightning_modules.processors.token_store import TokenStore
+from heedful.lightning_modules.processors.token_store import ESCAPED, MARKED, TokenStore, mark_error, mark_in
 from heedful.records import BATCH, Composed, Example, HeedfulError, Part, TableForm, column
 
 
@@ -130,7 +130,12 @@ class TextProcessor(NumberProcessor):
         while texts := [self.texts(parts) for parts in islice(rows, BATCH)]:
             numbers = self.store.numbers(list(chain.from_iterable(texts)))
             blocks.append(numbers.reshape(len(texts), len(self.parts)).T)
-        return np.concatenate(blocks, axis=1)
+        numbers = np.concatenate(blocks, axis=1)
+        if len(marked := np.argwhere(self.store.states(numbers).T == MARKED)):
+            example = examples[int(marked[0, 0])]
+            text = self.texts([example.parts[part] for part in self.parts])[marked[0, 1]]
+            raise mark_error(example.uid, mark_in(self.tokenizer, text))
+        return numbers
 
     def texts(self, parts: Sequence[Part]) -> Sequence[str]:
         """The parts of an example as text, as they are tokenised."""
@@ -147,6 +152,7 @@ class TextProcessor(NumberProcessor):
         self.unknown = self.store.unknown(numbers)
         tokens = self.store.lengths(numbers).sum(axis=0).astype(np.int32)
         self.truncated = int((tokens > self.budget).sum())
+        self.escaped = int((self.store.states(numbers) == ESCAPED).any(axis=0).sum())
         return np.minimum(tokens, self.budget) + np.int32(self.frame.size)
 
     def tokens_kept(self, examples: Sequence[Example]) -> dict[str, list[int]]:

@@ -11,10 +11,88 @@ from transformers import PreTrainedTokenizerBase
 
 from heedful.lightning_modules.processors.fingerprints import hashes, scattered
 from heedful.lightning_modules.processors.frame import ranges
-from heedful.records import keys, spooling
+from heedful.records import HeedfulError, keys, spooling
 
 HASHED = 20  # bits of the tokens that are hashed at once
 PIECE = 512  # texts that are tokenised at once; of more, Python collects garbage for longer than they take
+ESCAPED, MARKED = 1, 2  # of a text with a special token in it: read as its characters, or by no means
+
+
+def marks(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
+    """The special tokens of a tokenizer, with their ids; the unknown token is one where it is also another."""
+    named = {**tokenizer.special_tokens_map}
+    unknown = named.pop("unk_token", None)
+    shared = unknown in named.values()
+    ids = zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True)
+    return {token: i for token, i in ids if token.strip() and (shared or token != unknown)}
+
+
+def mark_in(tokenizer: PreTrainedTokenizerBase, text: str) -> str | None:
+    """A special token that stands in a text as its characters."""
+    return next((token for token in tokenizer.all_special_tokens if token.strip() and token in text), None)
+
+
+def mark_error(uid: str, mark: str | None) -> HeedfulError:
+    """The error about an example that holds a special token."""
+    return HeedfulError(f"{uid} holds {mark!r}, which the model reads as a mark of its own: change the text.")
+
+
+def tokenised(
+    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], offsets: bool = False
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Tokenise texts without special tokens around them.
+
+    A text is data: where it holds the characters of a special token ("</s>"), it is tokenised again as if that were
+    none. Vocabularies of words and pieces may have the special token among them all the same.
+
+    Args:
+        tokenizer: A fast Hugging Face tokenizer.
+        texts: Texts.
+        offsets: Whether to say which characters each token stands for.
+
+    Returns:
+        The number of tokens of each text, int64 [texts]; the id of each token and, with ``offsets``, its first
+        character and the one behind its last, int32 [tokens, 1 or 3]; and of each text :data:`ESCAPED`, :data:`MARKED`
+        or 0, uint8 [texts].
+    """
+    lengths, rows = _rows(tokenizer, texts, offsets)
+    states = np.zeros(len(texts), np.uint8)
+    special = [*marks(tokenizer).values()]
+    held = _holding(special, lengths, rows)
+    if (unknown := tokenizer.unk_token) is not None:
+        for i in np.flatnonzero(_holding([tokenizer.unk_token_id], lengths, rows)).tolist():
+            held[i] |= unknown in texts[i]
+    if held.any():
+        of_text = np.split(rows, np.cumsum(lengths)[:-1])
+        again = np.flatnonzero(held)
+        found, others = _rows(tokenizer, [texts[i] for i in again.tolist()], offsets, split_special_tokens=True)
+        states[again] = np.where(_holding(special, found, others), MARKED, ESCAPED)
+        for i, other in zip(again.tolist(), np.split(others, np.cumsum(found)[:-1]), strict=True):
+            of_text[i] = other
+        lengths[again] = found
+        rows = np.concatenate(of_text)
+    return lengths, rows, states
+
+
+def _rows(
+    tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], offsets: bool, **settings: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    settings |= {"return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
+    encoded = tokenizer(list(texts), add_special_tokens=False, return_offsets_mapping=offsets, **settings)
+    lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(texts))
+    rows = np.empty((lengths.sum(), 3 if offsets else 1), np.int32)
+    rows[:, 0] = np.fromiter(chain.from_iterable(encoded["input_ids"]), np.int32, len(rows))
+    if offsets:
+        flat = chain.from_iterable(chain.from_iterable(encoded["offset_mapping"]))
+        rows[:, 1:] = np.fromiter(flat, np.int32, 2 * len(rows)).reshape(-1, 2)
+    return lengths, rows
+
+
+def _holding(ids: Sequence[int], lengths: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Which texts have one of these tokens: bool [texts]."""
+    held = np.zeros(len(lengths), dtype=bool)
+    held[np.repeat(np.arange(len(lengths)), lengths)[np.isin(rows[:, 0], ids)]] = True
+    return held
 
 
 class TokenStore:
@@ -34,6 +112,7 @@ class TokenStore:
         self._starts = np.zeros(1, dtype=np.int64)
         self._unknown = np.zeros(0, dtype=np.int64)  # of the tokens of each text, how many are unknown
         self._hashes = np.zeros(0, dtype=np.uint64)  # of the tokens of each text
+        self._states = np.zeros(0, dtype=np.uint8)  # of each text, whether a special token stands in it
         self._ids = np.zeros((0, 3 if offsets else 1), dtype=np.int32)  # id, first character, character behind the last
         self._file = None
         self._owner = os.getpid()
@@ -57,22 +136,13 @@ class TokenStore:
         known[known] = self._keys[place[known]] == wanted[known]
         return place, known
 
-    def _encoded(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The number of tokens of each text, and the rows of :attr:`_ids` of all of them."""
-        settings = {"return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
-        settings |= {"return_offsets_mapping": self.offsets}
-        encoded = self.tokenizer(texts, add_special_tokens=False, **settings)
-        lengths = np.fromiter(map(len, encoded["input_ids"]), np.int64, len(texts))
-        ids = np.empty((lengths.sum(), self._ids.shape[1]), np.int32)
-        ids[:, 0] = np.fromiter(chain.from_iterable(encoded["input_ids"]), np.int32, len(ids))
-        if self.offsets:
-            flat = chain.from_iterable(chain.from_iterable(encoded["offset_mapping"]))
-            ids[:, 1:] = np.fromiter(flat, np.int32, 2 * len(ids)).reshape(-1, 2)
-        return lengths, ids
+    def _encoded(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As :func:`tokenised`: the rows are those of :attr:`_ids`."""
+        return tokenised(self.tokenizer, texts, self.offsets)
 
     def _add(self, texts: list[str]) -> None:
         pieces = [self._encoded(texts[start : start + PIECE]) for start in range(0, len(texts), PIECE)]
-        lengths, ids = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
+        lengths, ids, states = (np.concatenate(arrays) for arrays in zip(*pieces, strict=True))
         added = keys(texts)
         order = np.argsort(added)
         at = np.searchsorted(self._keys, added[order])
@@ -86,6 +156,7 @@ class TokenStore:
             unknown[i] = bool(texts[i].strip())
         self._unknown = np.concatenate([self._unknown, unknown])
         self._hashes = np.concatenate([self._hashes, hashes(scattered(ids[:, 0]), lengths)])
+        self._states = np.concatenate([self._states, states])
         self._append(ids)
 
     def _append(self, ids: np.ndarray) -> None:
@@ -109,6 +180,10 @@ class TokenStore:
         """The share of unknown tokens in texts; one that is encoded to nothing counts as one of them."""
         unknown = self._unknown[numbers]
         return float(unknown.sum() / max(1, np.maximum(self.lengths(numbers), unknown).sum()))
+
+    def states(self, numbers: np.ndarray) -> np.ndarray:
+        """Of each text :data:`ESCAPED` or :data:`MARKED` where it holds a special token, else 0: uint8."""
+        return self._states[numbers]
 
     def starts(self, numbers: np.ndarray) -> np.ndarray:
         """Where each text begins in :attr:`tokens`: int64 [texts]."""

@@ -13,6 +13,7 @@ from transformers import PreTrainedTokenizerBase
 from heedful.lightning_modules.processors.frame import ranges
 from heedful.lightning_modules.processors.processor import chosen, kept_of
 from heedful.lightning_modules.processors.texts import TextProcessor
+from heedful.lightning_modules.processors.token_store import ESCAPED
 from heedful.records import SPAN, Composed, Example, HeedfulError, column
 
 
@@ -59,6 +60,7 @@ class WindowProcessor(TextProcessor):
         numbers = self.numbers(examples)
         self.unknown = self.store.unknown(numbers)
         self.truncated = int((self.store.lengths(numbers[0]) > self.longest_question).sum())
+        self.escaped = int((self.store.states(numbers) == ESCAPED).any(axis=0).sum())
         question, text, _, windows = self._plan(numbers)
         return (windows * (question + self.frame.size) + text + (windows - 1) * self.overlap).astype(np.int32)
 

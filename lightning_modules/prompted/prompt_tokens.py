@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 from transformers import PreTrainedTokenizerBase
 
-from heedful.lightning_modules.processors.token_store import TokenStore
+from heedful.lightning_modules.processors.token_store import TokenStore, mark_error
 from heedful.records import HeedfulError
 from heedful.records.prompts.prompt import Prompt
 
@@ -102,7 +102,7 @@ class PromptTokens:
     def require_no_special(self, question: str, uid: str) -> None:
         """Refuse a text that holds one of the tokenizer's own marks, such as the end of a turn."""
         if special := next((token for token in self._special if token in question), None):
-            raise HeedfulError(f"{uid} holds {special!r}, which the model reads as a mark of its own: change the text.")
+            raise mark_error(uid, special)
 
     def without_prefix(self, ids: Sequence[int]) -> Sequence[int]:
         """The ids of a whole text behind those that all share.
@@ -129,10 +129,11 @@ class PromptStore(TokenStore):
         super().__init__(tokens.tokenizer)
         self.prompt_tokens = tokens
 
-    def _encoded(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    def _encoded(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         own = [self.prompt_tokens.without_prefix(ids) for ids in self.prompt_tokens.ids(texts)]
         lengths = np.fromiter(map(len, own), np.int64, len(texts))
-        return lengths, np.fromiter(chain.from_iterable(own), np.int32, lengths.sum())[:, None]
+        ids = np.fromiter(chain.from_iterable(own), np.int32, lengths.sum())[:, None]
+        return lengths, ids, np.zeros(len(texts), np.uint8)  # what holds a mark was refused
 
 
 def _special_behind(tokenizer: PreTrainedTokenizerBase) -> int:

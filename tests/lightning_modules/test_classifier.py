@@ -126,15 +126,15 @@ def test_a_model_of_one_part_is_not_measured_on_another(of_hypotheses: Path, tin
         of_hypotheses / name,
         {"ckpt_path": str(of_hypotheses / f"{name}.ckpt"), "weights_only": True},
     )
-    refused = {"premise": "premise: add partial hypothesis", "premise+hypothesis": "premise and hypothesis: add partial hyp"}
+    refused = {name: f"{' and '.join(name.split('+'))}: add partial hyp" for name in ("premise", "premise+hypothesis")}
     for partial, given in refused.items():
         data = {"partial": partial if "+" not in partial else None}
         with pytest.raises(HeedfulError, match=f"trained on hypothesis, and the data give {given}"):
             measured(make(exported), pairs(**data))
-    with pytest.raises(HeedfulError, match="trained on hypothesis, and the data give premise: add partial hypothesis"):
+    with pytest.raises(HeedfulError, match="trained on hypothesis, and the data give premise: add partial"):
         measured(make(exported), pairs(partial="premise"), **checkpoint)
     if name == "bert":  # an export of an older version does not say it, and its checkpoint does
-        with pytest.raises(HeedfulError, match="trained on hypothesis, and the data give premise: add partial hypothesis"):
+        with pytest.raises(HeedfulError, match="trained on hypothesis, and the data give premise: add partial"):
             measured(encoder(tiny_bert), pairs(partial="premise"), **checkpoint)
     for data in (pairs(partial="hypothesis"), OtherPairs()):
         assert measured(make(exported), data) == measured(make(exported), data, **checkpoint) == 8

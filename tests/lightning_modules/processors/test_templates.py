@@ -20,7 +20,7 @@ from sentences import IN_TEMPLATES
 CONFIGS = Path(__file__).parents[3] / "configs" / "data"
 MNLI = "mnli hypothesis: {hypothesis} premise: {premise}"
 KINDS = ("t5", "bart")
-ODD = ["</s>", "<unk>", "  ", "\n", "\u200b", "{premise}"]
+ODD = ["  ", "\n", "\u200b", "{premise}"]
 WORDS = st.sampled_from([w for s in IN_TEMPLATES for w in s.split()] + ODD)
 TEXT = st.one_of(
     st.lists(WORDS, min_size=1, max_size=30).map(" ".join),
@@ -54,6 +54,16 @@ def test_a_filled_template_is_encoded_as_by_the_tokenizer(
     assert set(found) == {"input_ids", "attention_mask"}
     for name, values in found.items():
         assert torch.equal(values, expected[name]), name
+
+
+def test_a_special_token_in_a_part_ends_nothing(writers: dict[str, PreTrainedTokenizerBase]) -> None:
+    """Bytes are read as any others; among the pieces of a T5 the end of a text stands itself, so it is refused."""
+    rows = pairs(("A dog </s> barks.", "A cat."))
+    processor = TemplateProcessor(writers["bart"], MNLI, 100)
+    processor.lengths(rows)
+    assert (processor.escaped, tokens(processor, rows[0]).count(writers["bart"].eos_token_id)) == (1, 1)
+    with pytest.raises(HeedfulError, match="e/0 holds '</s>', which the model reads as a mark of its own"):
+        TemplateProcessor(writers["t5"], MNLI, 100).lengths(rows)
 
 
 @pytest.mark.parametrize(

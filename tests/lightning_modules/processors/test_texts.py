@@ -17,7 +17,7 @@ from transformers import (
 )
 
 from heedful.lightning_modules import TextProcessor
-from heedful.lightning_modules.processors.token_store import TokenStore
+from heedful.lightning_modules.processors.token_store import MARKED, TokenStore
 from heedful.records import Example, Examples, HeedfulError
 
 from sentences import SENTENCES
@@ -25,7 +25,7 @@ from sentences import SENTENCES
 PARTS = ("premise", "hypothesis")
 KINDS = ("word", "minilm", "roberta", "deberta", "deberta_v3", "electra")
 MAX_LENGTHS = (6, 7, 9, 16, 64)
-WORDS = st.sampled_from([w for s in SENTENCES for w in s.split()] + ["[SEP]", "</s>", "<mask>", "  ", "\n", "\u200b"])
+WORDS = st.sampled_from([w for s in SENTENCES for w in s.split()] + ["  ", "\n", "\u200b"])
 TEXT = st.one_of(
     st.lists(WORDS, min_size=1, max_size=40).map(" ".join),
     st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30),
@@ -84,6 +84,48 @@ def test_the_kinds_differ_in_what_matters(tokenizers: dict[str, PreTrainedTokeni
         **dict.fromkeys(("word", "minilm", "electra", "deberta", "deberta_v3"), (1, True)),
         "roberta": (2, False),
     }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_special_token_in_a_text_is_read_as_its_characters(
+    tokenizers: dict[str, PreTrainedTokenizerBase], kind: str
+) -> None:
+    """A text is data: else a sentence with "</s>" in it ends there, and BART finds no end at all."""
+    tokenizer = tokenizers[kind]
+    processor = TextProcessor(tokenizer, PARTS, 64)
+    plain_rows = [("A dog.", "A cat."), ("It is hot.", "It is not.")]
+    expected = processor(examples(*plain_rows))["input_ids"]
+    marks = [token for token in tokenizer.all_special_tokens if token.strip()]
+    read = 0
+    for mark in marks:
+        rows = [*plain_rows, (f"A dog {mark} barks.", "A cat."), ("A dog.", f"{mark}{mark}")]
+        if kind == "deberta_v3" and processor.store.states(processor.store.numbers([mark])) == MARKED:
+            with pytest.raises(HeedfulError, match=rf"e/2 holds '{re.escape(mark)}', which the model reads as a mark"):
+                processor.lengths(examples(*rows))
+            continue
+        lengths = processor.lengths(examples(*rows))
+        read += 1
+        assert processor.escaped == 2
+        ids = processor(examples(*rows))["input_ids"]
+        assert lengths.tolist() == (ids != tokenizer.pad_token_id).sum(dim=1).tolist()
+        for row in ids.tolist():  # every input has the marks of its frame alone
+            ends = [i for i in row if i in {tokenizer.sep_token_id, tokenizer.cls_token_id, tokenizer.mask_token_id}]
+            assert ends == [i for i in expected[0].tolist() if i in ends]
+        alone = processor(examples(*plain_rows))["input_ids"]
+        assert torch.equal(alone, expected)
+    assert read == len(marks) or kind == "deberta_v3", "only a vocabulary of pieces has special tokens among them"
+
+
+def test_a_text_of_a_language_model_may_not_end_it(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
+    """Where end, begin and unknown are one token, as of GPT-2."""
+    tokenizer = pickle.loads(pickle.dumps(tokenizers["roberta"]))
+    tokenizer.unk_token = tokenizer.bos_token = tokenizer.eos_token = "</s>"
+    processor = TextProcessor(tokenizer, PARTS[:1], 64)
+    found = processor(examples(("A dog </s> barks.",)))["input_ids"][0].tolist()
+    assert found.count(tokenizer.eos_token_id) == processor.frame.around.tolist().count(tokenizer.eos_token_id)
+    assert processor.escaped == 0
+    processor.lengths(examples(("A dog </s> barks.",)))
+    assert processor.escaped == 1
 
 
 def test_a_limit_saved_with_the_tokenizer_does_not_cut(tokenizers: dict[str, PreTrainedTokenizerBase]) -> None:
