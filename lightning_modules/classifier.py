@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from heedful.lightning_modules.lightning_internals import allow_clipping
 from heedful.lightning_modules.outputs import Outputs, most_probable
 from heedful.lightning_modules.pretrained.labels import meanings
+from heedful.lightning_modules.pretrained.backbones import readable
 from heedful.lightning_modules.pretrained.misfits import difference, misfits
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import KINDS, Example, HeedfulError, TableForm, Task, generator, listing, percent
@@ -167,8 +168,16 @@ class Classifier(pl.LightningModule):
             examples: What they are called in the message.
 
         Raises:
-            HeedfulError: More of their tokens are unknown than ``max_unknown`` allows.
+            HeedfulError: More of their tokens are unknown than ``max_unknown`` allows; or some are cut short at another
+                end than the tokenizer cuts.
         """
+        tokenizer = getattr(self.processor, "tokenizer", None)
+        if self.processor.truncated and getattr(tokenizer, "truncation_side", "right") != "right":
+            raise HeedfulError(
+                f"{self.processor.truncated:,} of {examples} are longer than §model.max_length, and the tokenizer of "
+                f"{self.description} cuts off the beginning (its truncation_side), where texts lose their end here: "
+                "raise §model.max_length, or say right in its tokenizer_config.json."
+            )
         if self.processor.unknown > self.max_unknown:
             raise HeedfulError(
                 f"{percent(self.processor.unknown)} of the tokens of {examples} are unknown to the tokenizer of "
@@ -270,7 +279,8 @@ class Classifier(pl.LightningModule):
         self.has_learned = True
 
     def training_step(self, batch: dict[str, Any], batch_idx: int) -> Tensor:
-        loss = self.loss(batch)
+        with readable(self.description):
+            loss = self.loss(batch)
         self.log("loss/train", loss, prog_bar=True, batch_size=batch["size"])
         return loss
 
@@ -287,11 +297,13 @@ class Classifier(pl.LightningModule):
 
     def predict(self, batch: dict[str, Any]) -> Outputs | None:
         """Predict a batch, whose ``inputs`` come from the processor; None for a batch of no example."""
-        return self.answer(batch["inputs"]) if batch["size"] else None
+        with readable(self.description):
+            return self.answer(batch["inputs"]) if batch["size"] else None
 
     def probabilities(self, batch: dict[str, Any]) -> Outputs | None:
         """As :meth:`predict`, without the answer: a model that would write it token by token writes nothing."""
-        return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
+        with readable(self.description):
+            return Outputs(self.logits(batch["inputs"]).float().softmax(dim=-1)) if batch["size"] else None
 
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """The predictions for the inputs of one example or more; nothing here waits for the device."""

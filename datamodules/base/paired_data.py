@@ -140,6 +140,10 @@ class PairedData(pl.LightningDataModule):
         self.settle_labels(labels, default_label)
         swap = list(parts[:1] if len(parts) > 1 else ()) if swap is None else swap
         _require_regime(name, parts, swap, partial, augment, folds, fold)
+        if augment != "inoculation" and inoculation != Inoculation():
+            raise HeedfulError("§data.inoculation says what §augment inoculation trains on: add that, or leave it out.")
+        if augment != "counterfactual" and resample_counterfactuals:
+            raise HeedfulError("§data.resample_counterfactuals needs §augment counterfactual, which draws them.")
         self.swap = [] if partial else swap
         self.counts = Counts()
         self._folded: tuple[Examples, Examples] | None = None

@@ -17,10 +17,10 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Board, ContactSheet, Engine, RunFolder, Setting, WordSheet
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
 from heedful.callbacks.engine.engine import Planned
-from heedful.callbacks.engine.evaluation import Nothing
 from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.progress import Progress
 from heedful.cli.allowed_classes import require_kinds
+from heedful.cli.idle_settings import require_effect, require_one_seed
 from heedful.cli.messages import FLAG, Parser, Refusal, of_trainer, one_sentence, user_mistake
 from heedful.cli.model_forms import folder_name
 from heedful.cli.named_folder import claim_named
@@ -99,6 +99,7 @@ class HeedfulCLI(LightningCLI):
             self.config.seed_everything = self.config.data.init_args.seed = drawn_seed()
         if not 0 <= int(self.config.seed_everything or 0) < 2**32:
             raise HeedfulError(f"--seed_everything {self.config.seed_everything} should be from 0 to {2**32 - 1}.")
+        require_one_seed(args, self.config)
         if not self.evaluating:
             require_same_settings(self.config, parser)
         claim_named(self.config, self.evaluating)  # before anything is read
@@ -231,10 +232,7 @@ class HeedfulCLI(LightningCLI):
         self.planned = self.engine.planned
         for name, nothing in self.engine.idle.items() if self.only else ():
             raise HeedfulError(f"--evaluations {name} {nothing.reason}.")
-        for flag in (argument.partition("=")[0] for argument in sys.argv[1:] if argument.startswith("--")):
-            if self.evaluating and (name := flag[2:].partition(".")[0]) in EVALUATIONS.keys() - self.planned.keys():
-                nothing = self.engine.idle.get(name, Nothing("runs only where it is named: add it to --evaluations"))
-                raise HeedfulError(f"{flag}: {name} {nothing.reason}.")
+        require_effect(self, sys.argv[1:])
         for plan in (planned.plan for planned in self.planned.values() if planned.plan.inquiry is not None):
             plan.inquiry.require(self.model.processor, plan.pool)
         if not self.evaluating:

@@ -5,6 +5,7 @@ import hashlib
 import importlib.util
 import logging
 import re
+import traceback
 from collections.abc import Callable, Collection, Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -131,6 +132,27 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         ways = without_hub("Name a folder with §model.backbone DIR", "take the one that needs no hub (§model minilm)")
         raise HeedfulError(f"The model {backbone} could not be loaded ({lines[0].rstrip('.')}). {ways}.") from error
+
+
+@contextlib.contextmanager
+def readable(backbone: str) -> Iterator[None]:
+    """Turn what a network of transformers says of an input that it cannot read into one sentence.
+
+    Some read texts of one length alone, or demand a token of their own in each. That a device has no memory left, or
+    fails, is nothing that the input is to blame for.
+    """
+    try:
+        yield
+    except (RuntimeError, ValueError, IndexError, AssertionError) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        of_network = [frame.filename for frame in frames if "/transformers/models/" in Path(frame.filename).as_posix()]
+        if not of_network or isinstance(error, torch.OutOfMemoryError) or "CUDA" in str(error):
+            raise
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise HeedfulError(
+            f"The network {backbone} ({Path(of_network[-1]).parent.name}) cannot read these inputs: "
+            f"{lines[0].rstrip('.')}. It may want inputs of one length, which it is not given here: take another model."
+        ) from error
 
 
 def load_weights(

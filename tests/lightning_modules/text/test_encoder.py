@@ -29,11 +29,14 @@ from transformers import (
     XLNetTokenizer,
 )
 
+from heedful.callbacks import Accuracy, Engine
 from heedful.datamodules import Planted
 from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import Encoder
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.records import CLASSIFICATION, Example, HeedfulError, TableForm, Task
+
+from commands import TRAINER
 
 NLI = Task(CLASSIFICATION, ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
 KINDS = ("bert", "roberta", "deberta", "electra", "bart")
@@ -471,3 +474,29 @@ def test_the_outputs_in_a_checkpoint_are_in_the_order_of_the_head(save: Saver) -
     encoder(save("new", headless=True), renamed).on_load_checkpoint(saved)
     with pytest.raises(HeedfulError, match="and here .* make them entailment, neutral, contradiction: leave"):
         encoder(save("third", headless=True)).on_load_checkpoint(saved)
+
+
+@pytest.mark.parametrize("does", ["validate", "fit"])
+def test_a_network_of_one_length_alone_is_one_sentence(
+    tiny_bert: Path, tmp_path: Path, does: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a Nystromformer, say: its segments divide inputs of the length that its config names, and no other."""
+    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    sizes |= {"vocab_size": len(AutoTokenizer.from_pretrained(tiny_bert)), "num_landmarks": 8}
+    config = AutoConfig.for_model("nystromformer", **sizes, segment_means_seq_len=48, max_position_embeddings=128)
+    config.id2label = dict(enumerate(NLI.labels))
+    AutoModelForSequenceClassification.from_config(config).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path)
+    trainer = pl.Trainer(**TRAINER, max_epochs=1, callbacks=[Accuracy(), Engine()])
+    with pytest.raises(HeedfulError, match=r"\(nystromformer\) cannot read these inputs: .* inputs of one length"):
+        getattr(trainer, does)(Encoder(str(tmp_path), max_length=64), Planted(n_train=8, n_validation=8))
+
+
+def test_a_text_that_a_tokenizer_would_cut_at_the_front_is_refused(tiny_bert: Path) -> None:
+    model = Encoder(str(tiny_bert), max_length=8)
+    model.prepare(NLI)
+    model.processor.lengths(Planted(n_validation=2).load("validation"))
+    model.require_known("them")
+    model.processor.tokenizer.truncation_side = "left"
+    with pytest.raises(HeedfulError, match="2 of them are longer .* cuts off the beginning"):
+        model.require_known("them")

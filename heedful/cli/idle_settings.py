@@ -1,0 +1,159 @@
+"""Settings of the command line that would be taken and change nothing: they are refused.
+
+A file of settings may serve training and evaluation alike, so that only what stands on the command line is looked at;
+but a seed of its own for the data, which is nowhere followed, is refused in files as well.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from jsonargparse import Namespace
+
+from heedful.callbacks import EVALUATIONS, Nothing
+from heedful.lightning_modules.pretrained.backbones import PACKAGE
+from heedful.metrics.attributions.methods import METHODS
+from heedful.records import HeedfulError
+from heedful.records.storage.yaml_files import parse_yaml, read_yaml
+
+
+class Idle(NamedTuple):
+    """Settings that change nothing in some commands.
+
+    Attributes:
+        names: A regular expression of their names.
+        in_command: Whether that is so in a command.
+        why: What the message says of them.
+    """
+
+    names: str
+    in_command: Callable[[Any], bool]
+    why: str
+
+
+def _explains_by(cli: Any, *methods: str) -> bool:
+    attributions = cli.config_init.get("attributions")
+    return attributions is not None and bool({*methods} & {*attributions.methods})
+
+
+IDLE = (
+    Idle(
+        r"trainer\.limit_(test|predict)_batches", lambda cli: True, "no command tests or predicts in Lightning's sense"
+    ),
+    Idle(r"trainer\.default_root_dir", lambda cli: True, "results go to a folder in runs/, or to --output"),
+    Idle(
+        r"trainer\.(enable_autolog_hparams|model_registry)",
+        lambda cli: True,
+        "no model or setting of it is handed to a logger here: run.json and config.yaml hold them",
+    ),
+    Idle(r"trainer\.sync_batchnorm", lambda cli: cli.evaluating, "nothing is trained here"),
+    Idle(
+        r"trainer\.use_distributed_sampler",
+        lambda cli: bool(cli.config.trainer.use_distributed_sampler),
+        "the data share themselves out among processes",
+    ),
+    Idle(
+        r"trainer\.reload_dataloaders_every_n_epochs",
+        lambda cli: bool(cli.config.trainer.reload_dataloaders_every_n_epochs),
+        "--data.resample_counterfactuals says whether examples are drawn anew in every epoch",
+    ),
+    Idle(
+        r"trainer\.((min|max)_(epochs|steps|time)|limit_train_batches|overfit_batches|val_check_interval|"
+        r"check_val_every_n_epoch|num_sanity_val_steps|accumulate_grad_batches|gradient_clip_(val|algorithm)|"
+        r"enable_checkpointing|barebones)",
+        lambda cli: cli.evaluating,
+        "nothing is trained here",
+    ),
+    Idle(
+        r"model\.(learning_rate|weight_decay|warmup)|augment|"
+        r"data\.(augment|inoculation(\..*)?|resample_counterfactuals|batch_size|mixture(\..*)?)",
+        lambda cli: cli.evaluating,
+        "nothing is trained here",
+    ),
+    Idle(
+        r"data\.(max_train|n_train)",
+        lambda cli: cli.evaluating and not any(prompt.demonstrations for prompt in cli.prompts),
+        "no training example is read here",
+    ),
+    Idle(r"attentiveness\.max_examples", lambda cli: cli.evaluating, "evaluate.py changes all examples"),
+    Idle(
+        r"data\.(template|verbalisers|prompts)(\..*)?",
+        lambda cli: not cli.model.reads_prompts,
+        "the model reads the parts as they are, and not in words around them",
+    ),
+    Idle(
+        r"model\.sha256",
+        lambda cli: not str(cli.config.model.init_args.backbone).startswith(PACKAGE),
+        "it is of weights in a Python package (package:MODULE/FOLDER) alone",
+    ),
+    Idle(
+        r"model\.labels", lambda cli: not getattr(cli.model, "trained", True), "the model has no trained head to name"
+    ),
+    Idle(
+        r"model\.collapse",
+        lambda cli: not getattr(cli.model, "merges", True),
+        "it is for a head of three labels on data of two, entailment or not",
+    ),
+    Idle(r"attributions\.samples", lambda cli: not _explains_by(cli, *METHODS), "gradients draw no samples"),
+    Idle(
+        r"attributions\.(steps|subwords)",
+        lambda cli: not _explains_by(cli, "gradients"),
+        "it is of gradients, which are not among --attributions.methods",
+    ),
+)
+
+
+def require_effect(cli: Any, argv: Sequence[str]) -> None:
+    """Refuse settings of a command line that change nothing.
+
+    Args:
+        cli: Its model, prompts and evaluations are there.
+        argv: The command line as it was given.
+
+    Raises:
+        HeedfulError: There is one; the message says why it changes nothing.
+    """
+    given = [a.partition("=")[0].removeprefix("--") for a in argv if a.startswith("--")]
+    for name in (flag.replace("init_args.", "") for flag in given):
+        evaluation = name.partition(".")[0]
+        if evaluation in EVALUATIONS.keys() - cli.planned.keys():
+            nothing = cli.engine.idle.get(evaluation, Nothing("runs only where it is named: add it to --evaluations"))
+            raise HeedfulError(f"--{name}: {evaluation} {nothing.reason}.")
+        for idle in IDLE:
+            if re.fullmatch(idle.names, name) and idle.in_command(cli):
+                raise HeedfulError(f"--{name} changes nothing: {idle.why}. Leave it out.")
+
+
+def require_one_seed(args: Sequence[str], config: Namespace) -> None:
+    """Refuse a seed of the data that is not the run's, which the data follow.
+
+    Args:
+        args: The command line, expanded.
+        config: What the parser made of it.
+
+    Raises:
+        HeedfulError: A flag or a file names another seed.
+    """
+    pairs = [*zip(args, [*args[1:], ""], strict=True)]
+    given = [(flag, value) for a, after in pairs for flag, _, value in [a.partition("=")] for value in [value or after]]
+    for flag, value in given:
+        seed = value if re.fullmatch(r"--data\.(init_args\.)?seed", flag) else None
+        run = config.seed_everything
+        if flag in ("--config", "--data") and value.endswith((".yaml", ".yml", ".json")):
+            seed, run = _seeds_of(read_yaml(value, f"{flag} {value}"), flag == "--config", run)
+        elif flag == "--data" and value.startswith("{"):
+            seed, run = _seeds_of(parse_yaml(value, "--data"), False, run)
+        if seed is not None and str(seed) != str(int(run or 0)):
+            raise HeedfulError(
+                f"{flag} {value if len(value) < 80 else '...'}: the data have no seed of their own ({seed}), they "
+                f"follow the run's: name it with --seed_everything {seed}."
+            )
+
+
+def _seeds_of(content: Any, whole: bool, run: Any) -> tuple[Any, Any]:
+    """The seed of the data in a file, and that of the run, in the same file if it names one."""
+    content = content if isinstance(content, Mapping) else {}
+    data = content.get("data") if whole else content
+    settings = data.get("init_args") if isinstance(data, Mapping) else None
+    seed = settings.get("seed") if isinstance(settings, Mapping) else None
+    return seed, content.get("seed_everything", run) if whole else run
