@@ -12,8 +12,8 @@ from torch.nn import functional as F
 
 from heedful.lightning_modules.lightning_internals import allow_clipping
 from heedful.lightning_modules.outputs import Outputs, most_probable
-from heedful.lightning_modules.pretrained.labels import meanings
 from heedful.lightning_modules.pretrained.backbones import readable
+from heedful.lightning_modules.pretrained.labels import meanings
 from heedful.lightning_modules.pretrained.misfits import difference, misfits
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import KINDS, Example, HeedfulError, TableForm, Task, generator, listing, percent
