@@ -34,6 +34,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.lightning_internals import start_method
 from heedful.records import ExamplesBuilder, HeedfulError
+from heedful.records.errors import guess
 from heedful.records.storage.claim import release
 
 
@@ -101,7 +102,7 @@ class HeedfulCLI(LightningCLI):
             raise HeedfulError(f"--seed_everything {self.config.seed_everything} should be from 0 to {2**32 - 1}.")
         if not self.evaluating:
             require_same_settings(self.config, parser)
-        claim_named(self.config, self.evaluating)  # before anything is read
+        claim_named(self.config, self.evaluating, parser)  # before anything is read
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         shown = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or self.evaluating)]
@@ -197,7 +198,7 @@ class HeedfulCLI(LightningCLI):
         chosen = self.config.get("evaluations")
         chosen = re.split(r"[\s,]+", chosen.strip()) if isinstance(chosen, str) else chosen
         if unknown := [name for name in chosen or [] if name not in EVALUATIONS]:
-            raise HeedfulError(f"--evaluations {unknown[0]}: unknown; known are {', '.join(EVALUATIONS)}.")
+            raise HeedfulError(f"--evaluations {unknown[0]}: unknown; {guess(unknown[0], EVALUATIONS)}")
         if chosen == []:
             raise HeedfulError(f"--evaluations names none of {', '.join(EVALUATIONS)}.")
         return chosen

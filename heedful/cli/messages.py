@@ -25,6 +25,8 @@ from heedful.records.storage.claim import release
 from heedful.records.storage.schema import with_present_classes
 from heedful.records.storage.yaml_files import examine
 
+# what Lightning says of every run: the seed and the processor stand in config.yaml and in run.json
+UNASKED = re.compile(r"(.*Tip:|Seed set to|(GPU|TPU|HPU|IPU) available: )", re.DOTALL)
 FLAG = r"--\1"  # of a setting that a message names
 QUOTES = 'YAML reads yes, no, on and off as true and false, so write such a text in quotes, as "yes"'
 
@@ -34,14 +36,15 @@ def shown(record: logging.LogRecord) -> bool:
     message = SETTING.sub(FLAG, record.getMessage())
     record.msg = "\n".join(map(printable, message.split("\n")))
     record.args = ()
-    return "Tip:" not in record.msg
+    return not UNASKED.match(record.msg)
 
 
 warnings.filterwarnings("ignore", "The '.*_dataloader' does not have many workers")  # splicing token ids is cheap
 warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")  # it holds the backbone's config
 warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.. is deprecated")  # Lightning with torch 2.13
-for log in ("pytorch_lightning.utilities.rank_zero", "lightning.pytorch.utilities.rank_zero"):
-    logging.getLogger(log).addFilter(shown)
+for log in ("pytorch_lightning.utilities", "lightning.pytorch.utilities", "lightning_fabric.utilities"):
+    for of in ("rank_zero", "seed"):
+        logging.getLogger(f"{log}.{of}").addFilter(shown)
 warnings.filterwarnings("ignore", "Be aware that when using `ckpt_path`, callbacks")  # evaluation needs none of them
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 
