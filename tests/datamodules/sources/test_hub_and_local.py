@@ -2,8 +2,8 @@
 
 import gzip
 import json
-import re
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
