@@ -21,7 +21,7 @@ from heedful.callbacks.engine.evaluation import Nothing
 from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.progress import Progress
 from heedful.cli.allowed_classes import require_kinds
-from heedful.cli.messages import FLAG, Parser, Refusal, of_trainer, one_sentence, user_mistake
+from heedful.cli.messages import Parser, Refusal, as_flag, of_trainer, one_sentence, user_mistake
 from heedful.cli.model_forms import folder_name
 from heedful.cli.named_folder import claim_named
 from heedful.cli.prompting import prompts_of, show_requests
@@ -60,7 +60,7 @@ class HeedfulCLI(LightningCLI):
         except BaseException as error:
             release()  # and leave no empty folder behind
             if isinstance(error, HeedfulError):
-                error.name_settings(FLAG)
+                error.name_settings(as_flag)
             raise
 
     def _make(self, args: list[str]) -> None:

@@ -28,8 +28,8 @@ class HeedfulError(Exception):
     def __str__(self) -> str:
         return printable(SETTING.sub(lambda found: found[1].rpartition(".")[2], super().__str__()))
 
-    def name_settings(self, flag: str) -> None:
-        r"""Have the message name each setting by a flag, as in ``r"--\1"``."""
+    def name_settings(self, flag: str | Callable[[re.Match[str]], str]) -> None:
+        r"""Have the message name each setting by a flag, as in ``r"--\1"``, or as a function of the match has it."""
         self.args = (SETTING.sub(flag, self.args[0]),)
 
 
