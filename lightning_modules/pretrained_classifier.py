@@ -194,7 +194,10 @@ class PretrainedClassifier(Classifier, ABC):
                 "does, add §model Seq2Seq."
             )
         if not self.trained:
-            raise HeedfulError(f"The model {self.backbone} has no trained classification head: name a §checkpoint.")
+            raise HeedfulError(
+                f"The model {self.backbone} has no trained classification head: name a run with §checkpoint RUN, or a "
+                "trained model with §model FOLDER."
+            )
         require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
 
     @property

@@ -9,7 +9,7 @@ import pytest
 
 import evaluate
 import train
-from heedful.cli.messages import guarded
+from heedful.cli.messages import as_flag, guarded
 from heedful.cli.short_forms import expand, of_endpoint
 from heedful.datamodules import Planted
 from heedful.lightning_modules.prompted.requests import server
@@ -73,17 +73,19 @@ def test_requests_end_where_the_user_wants_and_go_on_from_there(monkeypatch, her
     with FakeServer(answer) as fake:
         with pytest.raises(HeedfulError) as raised:
             ask(monkeypatch, fake, "--endpoint.max_requests", "30", "--output", "one")
-        raised.value.name_settings(r"--\1")
-        assert str(raised.value).startswith("--model.max_requests 30: so many requests were sent, and more are needed.")
+        monkeypatch.setattr(sys, "argv", ["evaluate.py", "--endpoint", "m"])
+        raised.value.name_settings(as_flag)
+        told = str(raised.value)
+        assert told.startswith("--endpoint.max_requests 30: so many requests were sent, and more are needed.")
         assert "The answers so far are kept" in str(raised.value)
         assert len(fake.requests) == 30
-        ask(monkeypatch, fake, "--output", "two")
+        ask(monkeypatch, fake, "--output", "one")  # the same command goes on there
         assert set(fake.counted.values()) == {1, 2}
         kept = len(fake.requests)
     with FakeServer(answer) as fake:
         ask(monkeypatch, fake, "--output", "three", "--endpoint.cache", "other.sqlite")
         assert len(fake.requests) == kept - 1  # a run that goes on asks its first question anew
-    assert results_of(here / "two") == results_of(here / "three")
+    assert results_of(here / "one") == results_of(here / "three")
 
 
 def test_a_dry_run_sends_nothing_and_leaves_nothing(monkeypatch, here, capsys):

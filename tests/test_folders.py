@@ -250,6 +250,25 @@ def test_a_folder_of_others_is_never_written_into(main, checkpoint, tmp_path):
     assert [(p, p.stat().st_mtime_ns) for p, _ in before] == before
 
 
+def test_an_evaluation_that_was_stopped_is_taken_up_by_its_own_command_alone(checkpoint, tmp_path):
+    out = tmp_path / "out"
+    argv = ["--checkpoint", checkpoint, "--evaluations", "accuracy", "--output", out]
+    run(evaluate.main, *argv)
+    results = (out / "results.json").read_bytes()
+    with pytest.raises(HeedfulError, match="out holds a run already: name another folder"):
+        run(evaluate.main, *argv)
+    (out / "results.json").unlink()
+    with pytest.raises(
+        HeedfulError, match="--data.eval_batch_size 7: .*out holds an evaluation that was stopped, with"
+    ):
+        run(evaluate.main, *argv, "--data.eval_batch_size", "7")
+    other = shutil.copy(checkpoint, checkpoint.with_name("other.ckpt"))
+    with pytest.raises(HeedfulError, match="--checkpoint .*other.ckpt: .*out holds an evaluation that was stopped"):
+        run(evaluate.main, *argv[2:], "--checkpoint", other)
+    run(evaluate.main, *argv)
+    assert (out / "results.json").read_bytes() == results
+
+
 def test_what_a_killed_start_left_is_no_hindrance(tiny_bert, tmp_path):
     board = tmp_path / "events.out.tfevents.1234567890.host.1.0"
     board.write_bytes(bytes(500))  # curves of something else

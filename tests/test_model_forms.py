@@ -98,7 +98,7 @@ def test_what_is_no_model_is_called_that(monkeypatch: pytest.MonkeyPatch, tmp_pa
         ("runs/y", "there is no such folder"),
         ("a/b/c", "there is no such folder"),
         ("runs/x", "is not the folder of a model"),
-        ("berti", "unknown; known are bert, .* or its hub id, OWNER/NAME"),
+        ("berti", "unknown; do you mean bert.* or its hub id, OWNER/NAME"),
     ):
         with pytest.raises(HeedfulError, match=f"--model {name}.*{told}"):
             expand(["--model", name])

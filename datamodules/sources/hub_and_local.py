@@ -9,12 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.sources.arrow_files import dataset_rows
 from heedful.datamodules.sources.gold import Gold
 from heedful.datamodules.sources.readers import SUFFIXES, TEXT, brief, inside, read, reason
 from heedful.datamodules.sources.values import column_name, is_empty, text_of
 from heedful.records import Examples, ExamplesBuilder, HeedfulError, listing, require_file, without_hub
+from heedful.records.errors import nearest
 
 DELIMITED = (".csv", ".tsv", ".txt")
 
@@ -109,11 +111,14 @@ def require_columns(
             f"among them {', '.join(wanted)}."
         )
         may_be = len(missing) == len(wanted) and where.lower().removesuffix(".gz").endswith(DELIMITED)
-        columns = f"no column {missing[0]!r}; the columns are {', '.join(map(column_name, values))}."
+        there = {str(name).lower(): column_name(name) for name in values}
+        near = nearest(missing[0].lower(), there)
+        meant = f" (do you mean {there[near]}?)" if near else ""
+        columns = f"no column {missing[0]!r}{meant}; the columns are {', '.join(there.values())}."
         if missing[0] in slices:
             raise HeedfulError(f"§data.slices {missing[0]}: {where} has {columns}")
         raise HeedfulError(
-            f"{where}, row {row}: {columns} The data set's YAML says which column is which part."
+            f"{where}, row {row}: {columns} §data.parts '{{PART: COLUMN}}' and §data.label COLUMN say which is which."
             f"{headless if may_be else ''}"
         )
 
@@ -184,6 +189,9 @@ def refuse_repeated(uids: pa.ChunkedArray, rows: Sequence[int], where: str, pref
 class Local:
     """Local files: a folder with one file per split, one file, or a folder written by ``save_to_disk``.
 
+    One file is read for whatever split is asked for, whatever its name. So is the only file of a folder, which is said,
+    unless it is called after the other split.
+
     The user names the path and the files in it, which may be symbolic links to wherever large data are kept. Paths
     that stand inside files (those of ``save_to_disk``) may not lead out of the folder: see :func:`inside`.
 
@@ -216,14 +224,15 @@ class Local:
         files = sorted(f for f in self.path.iterdir() if f.is_file() and f.suffix and not f.name.startswith("."))
         for name in names:
             found = [f for f in files if name.lower() in (f.name.lower(), _stem(f))]
-            by_suffix = [f.name.lower().removesuffix(".gz").rsplit(".", 1)[-1] for f in found]
-            found = [f for f, end in zip(found, by_suffix, strict=True) if end in SUFFIXES] or [
-                f for f, end in zip(found, by_suffix, strict=True) if end == TEXT
-            ]
+            found = [f for f in found if _ending(f) in SUFFIXES] or [f for f in found if _ending(f) == TEXT]
             if len(found) > 1:
                 raise HeedfulError(f"{self.path} has several files for the split {name!r}: {_names(found)}.")
             if found:
                 return str(found[0]), read(found[0], self.quoting, self.columns)
+        single = [file for file in files if _ending(file) in SUFFIXES]
+        if len(single) == 1 and not _stem(single[0]).startswith("train"):
+            rank_zero_info(f"{self.path} holds one file, {single[0].name}, which is read as {split}.")
+            return str(single[0]), read(single[0], self.quoting, self.columns)
         raise HeedfulError(
             f"{self.path} has no file for the split {split!r} (looked for {', '.join(names)} with the suffixes "
             f"{', '.join(SUFFIXES)}, {TEXT}); it holds {_names(files)}. Name one with "
@@ -337,6 +346,11 @@ def split_form(names: Sequence[str]) -> str:
 def _held_out(names: Sequence[str]) -> str:
     """How to do without a split of these names, as the end of a sentence: nothing but for that of validation."""
     return ", or hold some training examples out with §data.hold_out N" if "validation" in names else ""
+
+
+def _ending(file: Path) -> str:
+    """What follows the last dot of a file's name, but for ".gz"."""
+    return file.name.lower().removesuffix(".gz").rsplit(".", 1)[-1]
 
 
 def _stem(file: Path) -> str:

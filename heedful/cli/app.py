@@ -21,7 +21,7 @@ from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.progress import Progress
 from heedful.cli.allowed_classes import require_kinds
 from heedful.cli.idle_settings import require_effect, require_one_seed
-from heedful.cli.messages import FLAG, Parser, Refusal, of_trainer, one_sentence, user_mistake
+from heedful.cli.messages import Parser, Refusal, as_flag, of_trainer, one_sentence, user_mistake
 from heedful.cli.model_forms import folder_name
 from heedful.cli.named_folder import claim_named
 from heedful.cli.prompting import prompts_of, show_requests
@@ -34,6 +34,7 @@ from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.lightning_internals import start_method
 from heedful.records import ExamplesBuilder, HeedfulError
+from heedful.records.errors import guess
 from heedful.records.storage.claim import release
 
 
@@ -59,7 +60,7 @@ class HeedfulCLI(LightningCLI):
         except BaseException as error:
             release()  # and leave no empty folder behind
             if isinstance(error, HeedfulError):
-                error.name_settings(FLAG)
+                error.name_settings(as_flag)
             raise
 
     def _make(self, args: list[str]) -> None:
@@ -102,7 +103,7 @@ class HeedfulCLI(LightningCLI):
         require_one_seed(args, self.config)
         if not self.evaluating:
             require_same_settings(self.config, parser)
-        claim_named(self.config, self.evaluating)  # before anything is read
+        claim_named(self.config, self.evaluating, parser)  # before anything is read
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         shown = [kind for kind in EVALUATIONS.values() if kind.has_settings and (kind.in_training or self.evaluating)]
@@ -198,7 +199,7 @@ class HeedfulCLI(LightningCLI):
         chosen = self.config.get("evaluations")
         chosen = re.split(r"[\s,]+", chosen.strip()) if isinstance(chosen, str) else chosen
         if unknown := [name for name in chosen or [] if name not in EVALUATIONS]:
-            raise HeedfulError(f"--evaluations {unknown[0]}: unknown; known are {', '.join(EVALUATIONS)}.")
+            raise HeedfulError(f"--evaluations {unknown[0]}: unknown; {guess(unknown[0], EVALUATIONS)}")
         if chosen == []:
             raise HeedfulError(f"--evaluations names none of {', '.join(EVALUATIONS)}.")
         return chosen

@@ -29,7 +29,7 @@ def run_folder(cli: HeedfulCLI, *tail: str) -> Path:
     Raises:
         HeedfulError: ``--output`` holds something, or another process writes into the folder.
     """
-    if named := claim_named(cli.config, cli.evaluating):
+    if named := claim_named(cli.config, cli.evaluating, cli.parser):
         tidy(named.folder)
         return named.folder
     parent = Path("runs", cli.datamodule.name, cli.model_name, *tail)

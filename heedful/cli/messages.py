@@ -25,23 +25,31 @@ from heedful.records.storage.claim import release
 from heedful.records.storage.schema import with_present_classes
 from heedful.records.storage.yaml_files import examine
 
-FLAG = r"--\1"  # of a setting that a message names
+# what Lightning says of every run: the seed and the processor stand in config.yaml and in run.json
+UNASKED = re.compile(r"(.*Tip:|Seed set to|(GPU|TPU|HPU|IPU) available: )", re.DOTALL)
 QUOTES = 'YAML reads yes, no, on and off as true and false, so write such a text in quotes, as "yes"'
+
+
+def as_flag(setting: re.Match[str]) -> str:
+    """A setting that a message names, as the user gives it: those of a model behind a server with --endpoint."""
+    of_server = any(argument.partition("=")[0].partition(".")[0] == "--endpoint" for argument in sys.argv)
+    return "--" + (re.sub("^model(?=[.]|$)", "endpoint", setting[1]) if of_server else setting[1])
 
 
 def shown(record: logging.LogRecord) -> bool:
     """Whether a line for the user is shown; what comes from data in it is made fit for a terminal."""
-    message = SETTING.sub(FLAG, record.getMessage())
+    message = SETTING.sub(as_flag, record.getMessage())
     record.msg = "\n".join(map(printable, message.split("\n")))
     record.args = ()
-    return "Tip:" not in record.msg
+    return not UNASKED.match(record.msg)
 
 
 warnings.filterwarnings("ignore", "The '.*_dataloader' does not have many workers")  # splicing token ids is cheap
 warnings.filterwarnings("ignore", "Checkpoint directory .* exists and is not empty")  # it holds the backbone's config
 warnings.filterwarnings("ignore", ".*isinstance.treespec, LeafSpec.. is deprecated")  # Lightning with torch 2.13
-for log in ("pytorch_lightning.utilities.rank_zero", "lightning.pytorch.utilities.rank_zero"):
-    logging.getLogger(log).addFilter(shown)
+for log in ("pytorch_lightning.utilities", "lightning.pytorch.utilities", "lightning_fabric.utilities"):
+    for of in ("rank_zero", "seed"):
+        logging.getLogger(f"{log}.{of}").addFilter(shown)
 warnings.filterwarnings("ignore", "Be aware that when using `ckpt_path`, callbacks")  # evaluation needs none of them
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
 
@@ -148,7 +156,7 @@ def user_mistake(error: BaseException | None) -> HeedfulError | None:
             return HeedfulError(f"--trainer{of_trainer(said)}")
         error = error.__cause__ or error.__context__
     if error is not None:
-        error.name_settings(FLAG)
+        error.name_settings(as_flag)
     return error
 
 

@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from jsonargparse import Namespace
+from jsonargparse import ArgumentParser, Namespace
 
-from heedful.cli.runs import TEMPORARY, is_first
+from heedful.cli.runs import TEMPORARY, differences, flag_of, is_first, saved_settings
 from heedful.records import HeedfulError, writing
 from heedful.records.storage.claim import LOCK, claim
+from heedful.records.storage.results import RESULTS
 
 EMPTY_BOARD = 100  # bytes; TensorBoard begins its file with 88 that say its version
 
@@ -41,36 +42,64 @@ def named_folder(config: Namespace, evaluating: bool) -> Named | None:
     return Named(Path(output), f"--output {output}", False) if output else None
 
 
-def claim_named(config: Namespace, evaluating: bool) -> Named | None:
+def claim_named(config: Namespace, evaluating: bool, parser: ArgumentParser) -> Named | None:
     """Keep other processes out of the folder that the command line names, if it names one.
+
+    An evaluation that was stopped there is taken up by the command that began it.
 
     Args:
         config: The configuration of the command.
         evaluating: Whether nothing is trained.
+        parser: Reads the configuration of what was stopped.
 
     Raises:
-        HeedfulError: ``--output`` holds something, or another process writes into the folder.
+        HeedfulError: ``--output`` holds something else, or another process writes into the folder.
     """
     named = named_folder(config, evaluating)
     if named is None or not is_first():
         return None
+    before = parser if evaluating else None
     if not named.goes_on:
-        _require_unused(named, evaluating)  # the lock, too, is not to be written into a folder of others
+        _require_unused(named, config, before)  # the lock, too, is not to be written into a folder of others
     claim(named.folder, named.flag)
     if not named.goes_on:
-        _require_unused(named, evaluating)  # another process may have used it meanwhile
+        _require_unused(named, config, before)  # another process may have used it meanwhile
     return named
 
 
-def _require_unused(named: Named, evaluating: bool) -> None:
+def _require_unused(named: Named, config: Namespace, parser: ArgumentParser | None) -> None:
+    """Refuse a folder that holds something; ``parser`` is of a command that evaluates."""
     with writing(named.folder):
         held = held_in(named.folder) if named.folder.is_dir() else []
+    of_prompts = [named.folder / name for name in held if (named.folder / name / "config.yaml").is_file()]
+    stopped = [named.folder] if "config.yaml" in held and RESULTS not in held else of_prompts
+    if parser and stopped and len(of_prompts) in (0, len(held)):
+        for folder in stopped:
+            _require_same(named, folder, config, parser)
+        return
+    evaluating = parser is not None
     if "config.yaml" in held:
         more = "" if evaluating else f", or use --resume {named.folder}"
         raise HeedfulError(f"{named.flag} holds a run already: name another folder{more}.")
     if held:
         raise HeedfulError(
             f"{named.flag} is not empty, and not the folder of a run (it holds {held[0]}): name another folder."
+        )
+
+
+def _require_same(named: Named, folder: Path, config: Namespace, parser: ArgumentParser) -> None:
+    """Refuse to take up an evaluation that was stopped with other settings, or of another checkpoint."""
+    try:
+        before = saved_settings(folder, parser)
+    except HeedfulError:  # of another command
+        raise HeedfulError(f"{named.flag} holds a run already: name another folder.") from None
+    found = differences(before, config, parser)
+    if before.get("checkpoint") != config.get("checkpoint"):
+        found = {"checkpoint": (before.get("checkpoint"), config.get("checkpoint")), **found}
+    for name, (began, now) in found.items():
+        raise HeedfulError(
+            f"--{flag_of(name)} {now}: {named.flag} holds an evaluation that was stopped, with {began}: repeat its "
+            "command, which goes on there, or name another folder."
         )
 
 

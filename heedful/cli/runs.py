@@ -30,6 +30,7 @@ FOLLOWED = re.compile(  # settings that take effect when a run goes on; other ex
 )
 NO_NUMBER = re.compile(  # settings that change no number: of the command, where it runs, what it prints
     r"config|checkpoint|output|dry_run|resume|ckpt_path|init_from|allow_changed_data|data\.init_args\.(num_workers|seed)"
+    r"|model\.init_args\.(cache|concurrency|max_requests|prices|timeout)"  # of a server
     r"|trainer\.(accelerator|devices|num_nodes|strategy|logger|enable_\w+|log_every_n_steps|profiler|default_root_dir)"
     r"(\..+)?"
 )
@@ -205,16 +206,20 @@ def _flat(value: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def changed_settings(config: Namespace, run: Path, parser: ArgumentParser) -> dict[str, tuple[Any, Any]]:
-    """The settings of a command that are not those of a run: see :func:`differences`.
+    """The settings of a command that are not those of a run: see :func:`differences` and :func:`saved_settings`."""
+    return differences(saved_settings(run, parser), config, parser)
+
+
+def saved_settings(run: Path, parser: ArgumentParser) -> Namespace:
+    """The configuration of a run.
 
     Raises:
-        HeedfulError: The configuration of the run cannot be read.
+        HeedfulError: It cannot be read.
     """
     try:
-        saved = parser.parse_args(["--config", str(run / "config.yaml")])
+        return parser.parse_args(["--config", str(run / "config.yaml")])
     except HeedfulError as error:
         raise HeedfulError(f"{run / 'config.yaml'} is damaged, or of another version of Heedful: {error}") from None
-    return differences(saved, config, parser)
 
 
 def require_same_settings(config: Namespace, parser: ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from heedful.cli.model_forms import backbone_form
 from heedful.cli.runs import classes_in_configs, split_configs
 from heedful.records import HeedfulError, require_file
+from heedful.records.errors import guess
 from heedful.records.storage.named_configs import named_configs
 from heedful.records.storage.schema import ROOMS, present, whole
 from heedful.records.storage.yaml_files import parse_yaml, read_yaml
@@ -73,7 +74,7 @@ def config_path(kind: str, name: str) -> str:
     if kind != "augment" and name in import_module(ROOMS[kind]).__all__:
         return whole(kind, name)
     more = ", the folder of a model, or its hub id, OWNER/NAME" if kind == "model" else ""
-    raise HeedfulError(f"--{kind} {name}: unknown; known are {', '.join(names(kind))} (or name a YAML file{more}).")
+    raise HeedfulError(f"--{kind} {name}: unknown; {guess(name, names(kind))} It may be a YAML file{more}, too.")
 
 
 def _helped(flag: str, name: str, of_command: str | None) -> str:

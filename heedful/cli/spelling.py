@@ -1,6 +1,5 @@
 """Where a name that the command line does not know stands, and which known one is nearest to it."""
 
-import difflib
 import inspect
 import re
 import sys
@@ -13,6 +12,7 @@ from jsonargparse import ArgumentParser
 from heedful import datamodules, lightning_modules
 from heedful.cli.short_forms import DEFAULTS, class_named
 from heedful.records import HeedfulError
+from heedful.records.errors import nearest
 from heedful.records.storage.schema import whole
 
 CLASSES = {"data": datamodules, "model": lightning_modules}
@@ -45,9 +45,9 @@ def located(error: HeedfulError, parser: ArgumentParser, args: Sequence[str]) ->
         if not arg.startswith("--") or (name or group) not in error.args[0]:  # the refusal is about something else
             continue
         known = _settings(named[group]) if group in named else groups.get(group, ())
-        if name and known and name not in known and (near := _nearest(name, known)):
+        if name and known and name not in known and (near := nearest(name, known)):
             return HeedfulError(f"--{group}.{name}: there is no such setting; do you mean --{group}.{near}?")
-        if group not in groups and (near := _nearest(group, groups) or _within(group, groups, named)):
+        if group not in groups and (near := nearest(group, groups) or _within(group, groups, named)):
             return HeedfulError(f"--{group}: there is no such setting; do you mean --{near}?")
     return error
 
@@ -65,7 +65,8 @@ def _within(name: str, groups: dict[str, set[str]], named: dict[str, type | None
     """The setting of a group whose name, or its beginning, was given without the group."""
     inner = groups | {kind: _settings(of_heedful) for kind, of_heedful in named.items()}
     of = {setting: group for group in sorted(inner, reverse=True) for setting in inner[group]}
-    return next((f"{of[setting]}.{setting}" for setting in _begun(name, of)), None)
+    setting = nearest(name, [setting for setting in of if setting.startswith(name)])
+    return f"{of[setting]}.{setting}" if setting else None
 
 
 def _class(kind: str, args: Sequence[str]) -> type | None:
@@ -135,7 +136,7 @@ def _near_class(kind: str, path: str) -> str | None:
     module, _, last = whole(kind, path).rpartition(".")
     if module != CLASSES[kind].__name__:
         return None
-    near = _nearest(last, CLASSES[kind].__all__)
+    near = nearest(last, CLASSES[kind].__all__)
     return f"{module}.{near}" if near and "." in path else near
 
 
@@ -161,16 +162,7 @@ def _unquoted(node: yaml.Node | None, setting: str, inside: bool = False) -> Ite
 
 
 def _unknown(name: str, known: Collection[str]) -> str:
-    if near := _nearest(name, known):
+    if near := nearest(name, known):
         return f"there is no setting {name!r} here; do you mean {near!r}?"
     more = ", ..." if len(known) > MANY else ""
     return f"there is no setting {name!r} here; there are {', '.join(sorted(known)[:MANY])}{more}."
-
-
-def _nearest(name: str, known: Collection[str]) -> str | None:
-    return next(iter(_begun(name, known) or difflib.get_close_matches(name, sorted(known), 1)), None)
-
-
-def _begun(name: str, known: Collection[str]) -> list[str]:
-    """The known names that begin with a name, the shortest first."""
-    return sorted((other for other in known if other.startswith(name)), key=lambda other: (len(other), other))

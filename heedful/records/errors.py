@@ -1,9 +1,10 @@
 """The one exception for what a user can mend, and the end of a command whose output nobody reads."""
 
+import difflib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -27,8 +28,8 @@ class HeedfulError(Exception):
     def __str__(self) -> str:
         return printable(SETTING.sub(lambda found: found[1].rpartition(".")[2], super().__str__()))
 
-    def name_settings(self, flag: str) -> None:
-        r"""Have the message name each setting by a flag, as in ``r"--\1"``."""
+    def name_settings(self, flag: str | Callable[[re.Match[str]], str]) -> None:
+        r"""Have the message name each setting by a flag, as in ``r"--\1"``, or as a function of the match has it."""
         self.args = (SETTING.sub(flag, self.args[0]),)
 
 
@@ -44,6 +45,28 @@ def printable(text: str) -> str:
         lambda found: ascii(found[0])[1:-1],
         text,
     )
+
+
+def nearest(name: str, known: Collection[str]) -> str | None:
+    """The known name that is meant: the shortest that begins with this one, or else the most similar, if there is any.
+
+    Example:
+        >>> nearest("prem", ["premise", "hypothesis"]), nearest("hypotesis", ["premise", "hypothesis"])
+        ('premise', 'hypothesis')
+    """
+    begun = sorted((other for other in known if name and other.startswith(name)), key=lambda other: (len(other), other))
+    return next(iter(begun or difflib.get_close_matches(name, sorted(known), 1)), None)
+
+
+def guess(name: str, known: Collection[str]) -> str:
+    """The end of a message that a name is unknown: which one may be meant, or else all that are known.
+
+    Example:
+        >>> guess("mnly", ["mnli", "rte"]), guess("x", ["mnli", "rte"])
+        ('do you mean mnli?', 'known are mnli, rte.')
+    """
+    near = nearest(name, known)
+    return f"known are {', '.join(known)}." if near is None else f"do you mean {near}?"
 
 
 def without_hub(*ways: str) -> str:

@@ -105,4 +105,6 @@ def require_positions(config: PretrainedConfig, max_length: int) -> None:
     if config.model_type in OFFSET:
         positions -= 1 + (1 if config.model_type == "mpnet" else config.pad_token_id)  # MPNet's is 1, whatever it says
     if max_length > positions:
-        raise HeedfulError(f"§model.max_length {max_length} is more than the {positions} positions of the model.")
+        raise HeedfulError(
+            f"The model has {positions} positions and would read {max_length}: add §model.max_length {positions}."
+        )

@@ -46,7 +46,8 @@ def test_a_column_that_is_asked_for_goes_along_into_the_rows(own):
 
 def test_what_cannot_be_a_slice_is_refused(own):
     with pytest.raises(
-        HeedfulError, match=r"slices kinds: .*dev.jsonl has no column 'kinds'; the columns are p, h, .*kind"
+        HeedfulError,
+        match=r"slices kinds: .*dev.jsonl has no column 'kinds' .do you mean kind..; the columns are p, h, .*kind",
     ):
         own("kinds").setup("validate")
     with pytest.raises(HeedfulError, match=r"slices row: the column has 60 different values, and at most 50"):

@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -254,6 +255,25 @@ def test_an_empty_folder_and_a_missing_one_are_refused(tmp_path: Path) -> None:
 def test_a_single_file_is_every_split(tmp_path: Path) -> None:
     path = write(tmp_path / "some.jsonl", "a", "b")
     assert texts(Local(path), "train") == texts(Local(path), "validation") == ["a", "b"]
+
+
+def test_the_only_file_of_a_folder_is_read_and_that_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "README.md").write_text("about")
+    (tmp_path / "mine.csv").write_text("a,b\n1,2\n")
+    where, rows = Local(tmp_path).rows("validation_matched", ["dev_matched"])
+    assert (where, [dict(values) for _, values in rows]) == (str(tmp_path / "mine.csv"), [{"a": "1", "b": "2"}])
+    assert "holds one file, mine.csv, which is read as validation_matched" in caplog.text
+    (tmp_path / "mine.csv").rename(tmp_path / "train.csv")
+    with pytest.raises(HeedfulError, match="has no file for the split 'validation'"):
+        Local(tmp_path).rows("validation", [])
+
+
+@pytest.mark.parametrize(
+    ("column", "meant"), [("Premise", " .do you mean Premise.."), ("premises", " .do you mean premises.."), ("x", "")]
+)
+def test_a_column_that_is_like_the_missing_one_is_named(column: str, meant: str) -> None:
+    message = refused([{column: "p", "hypothesis": "h", "gold": "0"}])
+    assert re.search(f"no column 'premise'{meant}; the columns are {column}, hypothesis, gold", message)
 
 
 def test_quoting_reaches_the_reader(tmp_path: Path) -> None:

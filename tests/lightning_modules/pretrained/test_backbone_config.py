@@ -114,5 +114,5 @@ def test_as_many_tokens_are_allowed_as_the_network_reads(kind: str) -> None:
         except (IndexError, RuntimeError):
             break
     require_positions(config, reads[-1])
-    with pytest.raises(HeedfulError, match=rf"is more than the {reads[-1]} positions of the model"):
+    with pytest.raises(HeedfulError, match=rf"has {reads[-1]} positions and would read {reads[-1] + 1}:"):
         require_positions(config, reads[-1] + 1)
