@@ -14,6 +14,7 @@ from heedful.lightning_modules.lightning_internals import allow_clipping
 from heedful.lightning_modules.outputs import Outputs, most_probable
 from heedful.lightning_modules.pretrained.labels import meanings
 from heedful.lightning_modules.pretrained.misfits import difference, misfits
+from heedful.lightning_modules.pretrained.weights import require_finite_weights
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import KINDS, Example, HeedfulError, TableForm, Task, generator, listing, percent
 from heedful.records.prompts.prompt import Prompt
@@ -211,7 +212,7 @@ class Classifier(pl.LightningModule):
         """As in torch, which Lightning calls with what a checkpoint holds.
 
         Raises:
-            HeedfulError: The weights are not those of this network; the message names tensors.
+            HeedfulError: The weights are not those of this network, or not finite; the message names tensors.
         """
         own = self.state_dict()
         if strict and (told := _misfits(own, state_dict)):
@@ -219,6 +220,7 @@ class Classifier(pl.LightningModule):
                 f"The weights of the checkpoint do not fit {self.description}: they {told}. Name the model that it was "
                 "trained with."
             )
+        require_finite_weights(state_dict, "the checkpoint")
         loaded = super().load_state_dict(state_dict, strict, assign)
         self.has_learned = True
         return loaded

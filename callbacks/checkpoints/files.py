@@ -54,16 +54,22 @@ def flush(folder: Path) -> None:
         os.close(handle)
 
 
-def remove_states(folder: Path) -> None:
-    """Remove the checkpoints that only an unfinished run needs from ``checkpoints/`` of a finished one.
+def kept(folder: Path) -> list[Path]:
+    """The checkpoints of a finished run: not those that only an unfinished one needs.
 
-    Where no other was saved, the results are of ``last.ckpt``, which stays.
+    Where no other was saved, the results are of ``last.ckpt``.
     """
-    states = {LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE}
-    if {path.name for path in folder.glob("*.ckpt")} <= states:
-        states.remove(LAST)
-    for name in sorted(states):
-        (folder / name).unlink(missing_ok=True)
+    there = sorted(folder.glob("*.ckpt"))
+    best = [path for path in there if path.name not in (LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE)]
+    return best or [path for path in there if path.name == LAST]
+
+
+def remove_states(folder: Path) -> None:
+    """Remove all other checkpoints than those that are :func:`kept` from ``checkpoints/`` of a finished run."""
+    stay = kept(folder)
+    for path in sorted(folder.glob("*.ckpt")):
+        if path not in stay:
+            path.unlink(missing_ok=True)
 
 
 def is_whole(path: Path) -> bool:

@@ -57,6 +57,7 @@ class Engine(Runner):
         measurements: The metrics of the last epoch, by their names as texts.
         results: What results.json says of it.
         rows: Evaluation name to (rows, metadata), on the first process; nothing on the others.
+        weights: The hash of the weights that the last epoch measured; None of a model without any.
     """
 
     def __init__(self, exhaustive: bool = True, only: Sequence[str] | None = None) -> None:
@@ -67,6 +68,7 @@ class Engine(Runner):
         self.measurements: dict[str, Measurement] = {}
         self.results: dict[str, Any] = {}
         self.rows: dict[str, Evaluated] = {}
+        self.weights: str | None = None
         self._predicted: Collector | None = None
         self._pace: Pace | None = None
         self._is_planned = False
@@ -137,6 +139,8 @@ class Engine(Runner):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
+        if batch_idx == 0:
+            self.weights = weights_hash(pl_module.state_dict())
         self._predicted.add(batch["positions"], outputs)
         self._pace.advance(batch["size"])
         if stopping.requested():
@@ -148,6 +152,7 @@ class Engine(Runner):
         data: PairedData = trainer.datamodule
         base = self._base(data)
         run = {"data": data.name, "split": data.evaluated, "seed": data.seed, "note": data.note}
+        run["weights"] = self.weights
         run["counts"] = {
             "examples": len(base),
             "not_predicted": len(data.pool) - len(base),
@@ -160,12 +165,29 @@ class Engine(Runner):
         for pool in {id(p.plan.pool): p.plan.pool for p in self.planned.values()}.values():
             known = base if pool is data.pool else None
             self._run([p for p in self.planned.values() if p.plan.pool is pool], trainer, pl_module, run, known)
+        self._require_same_weights(trainer, pl_module)
         metrics = METRICS | {name: p.evaluation.metric for name, p in self.planned.items()}
         scored = by_first(lambda: score(run, self.rows, metrics))
         self.measurements = {str(name): m for name, m in scored.numbers.items()}
         self.results = scored.results
         if trainer.state.fn == "fit" or self.exhaustive:  # what train.py measures last would be a second last point
             self._log(scored.numbers, trainer, pl_module)
+
+    def _require_same_weights(self, trainer: Trainer, module: LightningModule) -> None:
+        """Refuse to measure other weights than those of the checkpoint, which another callback may have changed.
+
+        Raises:
+            HeedfulError: They are others, or differ between processes, or between the first and the last prediction.
+        """
+        require_alike({"the model": self.weights}, "weights")
+        weights = module.state_dict()
+        changed = weights_hash(weights) != self.weights
+        told = "changed while they were measured"
+        if trainer.state.fn == "validate" and trainer.ckpt_path:
+            told = f"are not those of {Path(trainer.ckpt_path).name}"
+            changed |= bool(different(weights, outline(Path(trainer.ckpt_path))["state_dict"]))
+        if require_any(changed):
+            raise HeedfulError(f"The weights that were measured {told}: {FOREIGN}.")
 
     def _run(
         self,

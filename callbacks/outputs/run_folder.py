@@ -14,14 +14,15 @@ import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
 
-from heedful.callbacks.checkpoints.files import flush, remove_states
+from heedful.callbacks.checkpoints.files import flush, kept, remove_states
 from heedful.callbacks.engine.engine import Engine
 from heedful.callbacks.engine.stop import stop_if_asked, take_over
 from heedful.lightning_modules.lightning_internals import end_processes
 from heedful.records import atomic_path, write_json, writing
 from heedful.records.stopping import Stopped, is_postponed, postpone
 from heedful.records.storage.files import flush_file, share_file
-from heedful.records.storage.results import RUN, read_run, write_results
+from heedful.records.storage.results import RUN, file_hash, read_run, write_results
+from heedful.records.storage.run_files import CHECKPOINTS, CONFIG, CONFIG_HASH, FILES, hashes_of
 from heedful.records.storage.schema import SCHEMA
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
@@ -111,7 +112,7 @@ class RunFolder(Callback):
             if isinstance(callback, ModelCheckpoint) and callback.dirpath is None:
                 callback.dirpath = str(self.folder / "checkpoints")
         if self._goes_on is None:
-            self._goes_on = trainer.state.fn == "fit" and (self.folder / "config.yaml").exists()
+            self._goes_on = trainer.state.fn == "fit" and (self.folder / CONFIG).exists()
             if not self._goes_on:
                 self._describe(trainer)
 
@@ -124,17 +125,21 @@ class RunFolder(Callback):
         if not trainer.is_global_zero or self._described:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        with atomic_path(self.folder / "config.yaml") as temporary:
+        with atomic_path(self.folder / CONFIG) as temporary:  # in its place once its hash is recorded
             self.save_config(temporary)
-        self._record(trainer)
+            self._record(trainer, file_hash(temporary))
 
-    def _record(self, trainer: Trainer) -> None:
-        write_json(self.folder / RUN, self._history(trainer))
+    def _record(self, trainer: Trainer, config_hash: str) -> None:
+        files = {FILES: hashes_of(self.folder)} if trainer.state.fn == "fit" else {}
+        write_json(self.folder / RUN, self._history(trainer, {CONFIG_HASH: config_hash}) | files)
         self._described = True
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if trainer.is_global_zero:
-            export(pl_module, self.folder, weights=False)
+        if not trainer.is_global_zero:
+            return
+        export(pl_module, self.folder, weights=False)
+        if self._described:
+            write_json(self.folder / RUN, read_run(self.folder) | {FILES: hashes_of(self.folder)})
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.state.fn == "fit":
@@ -144,7 +149,7 @@ class RunFolder(Callback):
         if not trainer.is_global_zero:
             return
         if not self._described:  # a run that went on, and had nothing left to train
-            self._record(trainer)
+            self._record(trainer, file_hash(self.folder / CONFIG))
         engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
         # they are made again, if they are
         sheets = (path for pattern in SHEETS for path in (self.folder / "figures").glob(pattern))
@@ -158,13 +163,14 @@ class RunFolder(Callback):
     def finish(self) -> None:
         """Mark the run as finished, and then remove what it would go on from; called by the first process."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        write_json(self.folder / RUN, read_run(self.folder) | {FINISHED: now})
+        files = {FILES: hashes_of(self.folder, kept(self.folder / CHECKPOINTS))}
+        write_json(self.folder / RUN, read_run(self.folder) | files | {FINISHED: now})
         flush(self.folder)
-        remove_states(self.folder / "checkpoints")
+        remove_states(self.folder / CHECKPOINTS)
 
-    def _history(self, trainer: Trainer) -> dict[str, Any]:
+    def _history(self, trainer: Trainer, config: Mapping[str, str]) -> dict[str, Any]:
         """The description of the first start, and of each that went on from there."""
-        now = self._description(trainer)
+        now = {**self._description(trainer), **config}
         if trainer.datamodule.changed:
             now["changed_data"] = trainer.datamodule.changed
         first = read_run(self.folder) if self._goes_on else {}

@@ -17,6 +17,7 @@ from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError
 from heedful.records.storage.results import read_results
+from heedful.records.storage.run_files import require_config
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.terminal.table import print_table
 
@@ -138,10 +139,11 @@ def config_of(run: Path, named: str) -> Path:
     """The configuration in a run folder; ``named`` begins the message.
 
     Raises:
-        HeedfulError: There is none.
+        HeedfulError: There is none, or it was changed.
     """
     if not (run / "config.yaml").is_file():
         raise HeedfulError(f"{named} is not a run, nor a checkpoint of one: there is no {run / 'config.yaml'}.")
+    require_config(run)
     return run / "config.yaml"
 
 
@@ -207,8 +209,9 @@ def changed_settings(config: Namespace, run: Path, parser: ArgumentParser) -> di
     """The settings of a command that are not those of a run: see :func:`differences`.
 
     Raises:
-        HeedfulError: The configuration of the run cannot be read.
+        HeedfulError: The configuration of the run cannot be read, or was changed.
     """
+    require_config(run)
     try:
         saved = parser.parse_args(["--config", str(run / "config.yaml")])
     except HeedfulError as error:
