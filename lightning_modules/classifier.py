@@ -228,6 +228,12 @@ class Classifier(pl.LightningModule):
     def on_train_start(self) -> None:
         if not self.has_learned:
             self.require_weights()
+        for name in ("learning_rate", "weight_decay", "warmup"):
+            if (began := self.hparams_initial.get(name)) != (now := getattr(self, name)):
+                raise HeedfulError(
+                    f"A callback made §model.{name} {now}, and config.yaml says {began}: leave it out of "
+                    f"§trainer.callbacks, and name that §model.{name}."
+                )
         self.learned_parts = self.task.parts
 
     def on_validation_start(self) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow as pa
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
+from heedful.callbacks.checkpoints.files import outline
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Runner, Setting
 from heedful.callbacks.engine.experiment import Experiment, cut_short, gather_predictions
 from heedful.callbacks.engine.inquiry import inquire
@@ -16,10 +18,12 @@ from heedful.callbacks.engine.pace import Pace
 from heedful.callbacks.engine.predictions import Collector, Predictions
 from heedful.callbacks.engine.stop import stop_if_asked
 from heedful.datamodules import PairedData
-from heedful.datamodules.base.processes import by_first, require_alike
+from heedful.datamodules.base.processes import by_first, gather, require_alike
 from heedful.interventions import manifest_hash
 from heedful.lightning_modules.lightning_internals import kept_metrics
 from heedful.lightning_modules.outputs import Outputs
+from heedful.lightning_modules.pretrained.misfits import first_names
+from heedful.lightning_modules.pretrained.weights import different, weights_hash
 from heedful.metrics import METRICS
 from heedful.metrics.metric import Numbers
 from heedful.records import NO_LABEL, Chart, Context, HeedfulError, Measurement, stopping
@@ -27,6 +31,7 @@ from heedful.records import rows as r
 from heedful.reports.results import Evaluated, score
 
 LOSS = "loss/train"  # which is logged in training
+FOREIGN = "a callback changes the weights of the model. Leave it out of §trainer.callbacks."
 
 
 class Planned(NamedTuple):
@@ -50,6 +55,7 @@ class Engine(Runner):
     Args:
         exhaustive: Whether every evaluation runs on all examples; otherwise it may bound its cost.
         only: Names of the evaluations to run; None for all that run by default.
+        unfinished: How far the run of the checkpoint is, where it has not ended, for results.json.
 
     Attributes:
         planned: What is done, by the name of the evaluation; made once.
@@ -60,9 +66,12 @@ class Engine(Runner):
         weights: The hash of the weights that the last epoch measured; None of a model without any.
     """
 
-    def __init__(self, exhaustive: bool = True, only: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, exhaustive: bool = True, only: Sequence[str] | None = None, unfinished: str | None = None
+    ) -> None:
         self.exhaustive = exhaustive
         self.only = only
+        self.unfinished = unfinished
         self.planned: dict[str, Planned] = {}
         self.idle: dict[str, Nothing] = {}
         self.measurements: dict[str, Measurement] = {}
@@ -152,7 +161,7 @@ class Engine(Runner):
         data: PairedData = trainer.datamodule
         base = self._base(data)
         run = {"data": data.name, "split": data.evaluated, "seed": data.seed, "note": data.note}
-        run["weights"] = self.weights
+        run |= {"weights": self.weights, "unfinished": self.unfinished}
         run["counts"] = {
             "examples": len(base),
             "not_predicted": len(data.pool) - len(base),
@@ -165,7 +174,8 @@ class Engine(Runner):
         for pool in {id(p.plan.pool): p.plan.pool for p in self.planned.values()}.values():
             known = base if pool is data.pool else None
             self._run([p for p in self.planned.values() if p.plan.pool is pool], trainer, pl_module, run, known)
-        self._require_same_weights(trainer, pl_module)
+        if trainer.state.fn == "validate":
+            self._require_same_weights(trainer, pl_module)
         metrics = METRICS | {name: p.evaluation.metric for name, p in self.planned.items()}
         scored = by_first(lambda: score(run, self.rows, metrics))
         self.measurements = {str(name): m for name, m in scored.numbers.items()}
@@ -173,21 +183,34 @@ class Engine(Runner):
         if trainer.state.fn == "fit" or self.exhaustive:  # what train.py measures last would be a second last point
             self._log(scored.numbers, trainer, pl_module)
 
-    def _require_same_weights(self, trainer: Trainer, module: LightningModule) -> None:
-        """Refuse to measure other weights than those of the checkpoint, which another callback may have changed.
+    def require_measured(self, module: LightningModule, what: str) -> None:
+        """Refuse weights that are not those of the last measurement, as where another callback exchanges them.
+
+        Args:
+            module: The model as it is now.
+            what: What becomes of these weights, for the message.
 
         Raises:
-            HeedfulError: They are others, or differ between processes, or between the first and the last prediction.
+            HeedfulError: They are others, on any process. Every process raises it.
+        """
+        if not all(gather(weights_hash(module.state_dict()) == self.weights)):
+            raise HeedfulError(f"What was measured is not {what}: {FOREIGN}")
+
+    def _require_same_weights(self, trainer: Trainer, module: LightningModule) -> None:
+        """Refuse to have measured several models, or another one than that of the checkpoint.
+
+        Raises:
+            HeedfulError: Weights differ between processes, between predictions, or from those of the file.
         """
         require_alike({"the model": self.weights}, "weights")
-        weights = module.state_dict()
-        changed = weights_hash(weights) != self.weights
-        told = "changed while they were measured"
-        if trainer.state.fn == "validate" and trainer.ckpt_path:
-            told = f"are not those of {Path(trainer.ckpt_path).name}"
-            changed |= bool(different(weights, outline(Path(trainer.ckpt_path))["state_dict"]))
-        if require_any(changed):
-            raise HeedfulError(f"The weights that were measured {told}: {FOREIGN}.")
+        self.require_measured(module, "one model, since its weights changed meanwhile")
+        if trainer.ckpt_path:
+            path = Path(trainer.ckpt_path)
+            others = by_first(lambda: different(module.state_dict(), outline(path)["state_dict"]))
+            if others:
+                raise HeedfulError(
+                    f"What was measured is not what {path.name} holds in {first_names(others)}: {FOREIGN}"
+                )
 
     def _run(
         self,

@@ -125,9 +125,13 @@ class RunFolder(Callback):
         if not trainer.is_global_zero or self._described:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        with atomic_path(self.folder / CONFIG) as temporary:  # in its place once its hash is recorded
+        with atomic_path(self.folder / CONFIG) as temporary:
             self.save_config(temporary)
-            self._record(trainer, file_hash(temporary))
+            config_hash = file_hash(temporary)
+            if self._goes_on:  # a kill leaves the file of the start before, whose hash stays
+                self._record(trainer, config_hash)
+        if not self._described:
+            self._record(trainer, config_hash)
 
     def _record(self, trainer: Trainer, config_hash: str) -> None:
         files = {FILES: hashes_of(self.folder)} if trainer.state.fn == "fit" else {}

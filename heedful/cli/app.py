@@ -8,7 +8,14 @@ from typing import Any
 
 import torch
 from pytorch_lightning import Callback
-from pytorch_lightning.callbacks import EarlyStopping, ProgressBar
+from pytorch_lightning.callbacks import (
+    BatchSizeFinder,
+    EarlyStopping,
+    LearningRateFinder,
+    ProgressBar,
+    StochasticWeightAveraging,
+    WeightAveraging,
+)
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
@@ -20,6 +27,7 @@ from heedful.callbacks.engine.engine import Planned
 from heedful.callbacks.engine.evaluation import Nothing
 from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.progress import Progress
+from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.cli.allowed_classes import require_kinds
 from heedful.cli.messages import FLAG, Parser, Refusal, of_trainer, one_sentence, user_mistake
 from heedful.cli.model_forms import folder_name
@@ -35,6 +43,16 @@ from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.lightning_internals import start_method
 from heedful.records import ExamplesBuilder, HeedfulError
 from heedful.records.storage.claim import release
+from heedful.records.storage.run_files import CONFIG
+from heedful.records.storage.yaml_files import read_yaml
+
+UNFIT = {  # callbacks of Lightning by which a run is not what its folder says
+    WeightAveraging: "averaged weights would be measured, and best.ckpt holds those that were averaged: leave it out.",
+    StochasticWeightAveraging: "it averages behind the last measurement, so that nothing measures what it makes: leave "
+    "it out.",
+    LearningRateFinder: "config.yaml would not say which rate it finds: name one with --model.learning_rate.",
+    BatchSizeFinder: "config.yaml would not say which size it finds: name one with --data.batch_size.",
+}
 
 
 class HeedfulCLI(LightningCLI):
@@ -155,6 +173,7 @@ class HeedfulCLI(LightningCLI):
         Raises:
             HeedfulError: The data cannot be read, the model does not fit them, or the checkpoint is damaged.
         """
+        self._require_callbacks()
         if (batches := self.config.trainer.accumulate_grad_batches) < 1:
             raise HeedfulError(f"--trainer.accumulate_grad_batches {batches} must be at least 1.")
         if not (norm := self.config.trainer.gradient_clip_val or 0) >= 0:  # gradients would be turned around
@@ -187,6 +206,18 @@ class HeedfulCLI(LightningCLI):
             if not self.evaluating:
                 progress(Path(checkpoint))  # training goes on from more than weights
 
+    def _require_callbacks(self) -> None:
+        """Refuse callbacks by which a run is not what its folder says, and training of nothing."""
+        for callback in self.own_callbacks:
+            for kind, reason in UNFIT.items():
+                if isinstance(callback, kind):
+                    raise HeedfulError(f"--trainer.callbacks {type(callback).__name__}: {reason}")
+        for setting in ("max_epochs", "max_steps", "limit_train_batches"):
+            if not self.evaluating and self.config.trainer.get(setting) == 0:
+                raise HeedfulError(
+                    f"--trainer.{setting} 0: nothing would be trained; evaluate.py measures a model as it is."
+                )
+
     @property
     def only(self) -> list[str] | None:
         """The evaluations that were asked for, or None for all.
@@ -201,6 +232,17 @@ class HeedfulCLI(LightningCLI):
         if chosen == []:
             raise HeedfulError(f"--evaluations names none of {', '.join(EVALUATIONS)}.")
         return chosen
+
+    @property
+    def unfinished(self) -> str | None:
+        """How far the run is whose checkpoint is evaluated, such as "epoch 1 of 4, step 30"; None of a finished run."""
+        checkpoint = Path(self.config.checkpoint).absolute() if self.evaluating and self.config.checkpoint else None
+        if checkpoint is None or is_finished(checkpoint.parent.parent):
+            return None
+        saved = outline(checkpoint)
+        settings = read_yaml(str(checkpoint.parent.parent / CONFIG), f"--checkpoint {checkpoint}")
+        of = (settings.get("trainer") or {}).get("max_epochs") or -1
+        return f"epoch {saved['epoch'] + 1}{f' of {of}' if of > 0 else ''}, step {saved['global_step']:,}"
 
     @property
     def without_data(self) -> bool:
@@ -226,7 +268,7 @@ class HeedfulCLI(LightningCLI):
     def _plan_evaluations(self) -> None:
         """Have the evaluations make their plans, for which they read the examples that they bring."""
         callbacks = [*self.plain, *map(self.config_init.get, self.parser.callback_keys)]
-        self.engine = Engine(self.evaluating, self.only)
+        self.engine = Engine(self.evaluating, self.only, self.unfinished)
         self.engine.prepare(callbacks, Setting(self.datamodule, not self.evaluating, self._read))
         self.planned = self.engine.planned
         for name, nothing in self.engine.idle.items() if self.only else ():

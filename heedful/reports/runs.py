@@ -148,6 +148,8 @@ def _read(folder: str) -> Measured:
         if (of := data.get("name")) and own["data"].get("name") not in (None, of):
             model = f"{model} trained on {of}"
     label = model if partial or regime == PLAIN else f"{model} {regime}"
+    if how_far := results.get("unfinished"):
+        label = f"{label} ({how_far})"
     about = results["data"], results["split"], results["seed"], named(results)
     return Measured(folder, model, regime, partial, *about, label)
 

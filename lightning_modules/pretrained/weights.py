@@ -29,7 +29,7 @@ def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
         return None
     names = sorted(weights)
     with ThreadPoolExecutor() as threads:  # hashlib and torch work beside each other
-        hashes = threads.map(lambda name: hashlib.sha256(_bytes(weights[name])).hexdigest(), names)
+        hashes = threads.map(lambda name: hashlib.sha256(_bytes(weights[name]).numpy()).hexdigest(), names)
         lines = [
             json.dumps([name, str(weights[name].dtype), list(weights[name].shape), sha256])
             for name, sha256 in zip(names, hashes, strict=True)
@@ -45,12 +45,12 @@ def different(own: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> set[str
         if name not in own
         or name not in saved
         or own[name].shape != saved[name].shape
-        or bytes(_bytes(own[name])) != bytes(_bytes(saved[name].to(own[name].dtype)))
+        or not torch.equal(_bytes(own[name]), _bytes(saved[name].to(own[name].dtype)))
     }
 
 
-def _bytes(value: Tensor) -> memoryview:
-    return memoryview(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+def _bytes(value: Tensor) -> Tensor:
+    return value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
 
 
 def require_finite_weights(weights: Mapping[str, Tensor], of: str) -> None:
