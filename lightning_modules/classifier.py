@@ -15,6 +15,7 @@ from heedful.lightning_modules.outputs import Outputs, most_probable
 from heedful.lightning_modules.pretrained.backbones import readable
 from heedful.lightning_modules.pretrained.labels import meanings
 from heedful.lightning_modules.pretrained.misfits import difference, misfits
+from heedful.lightning_modules.pretrained.weights import require_finite_weights
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import KINDS, Example, HeedfulError, TableForm, Task, generator, listing, percent
 from heedful.records.prompts.prompt import Prompt
@@ -43,6 +44,7 @@ class Classifier(pl.LightningModule):
             nothing is trained.
         has_learned: Whether it was trained here, or took the weights of a model that was.
         learned_parts: The parts that it was trained on; None where nobody says.
+        run_id: What its checkpoints call the run that they are of; None of no run folder.
         reads_prompts: Whether it can be asked in context, with demonstrations.
         needs_prompt: Whether it cannot be asked otherwise.
         own_wording: The words in which it is asked with demonstrations, unless somebody names others; None for those of
@@ -60,6 +62,7 @@ class Classifier(pl.LightningModule):
     own_wording: Wording | None = None
     writes = False
     learned_parts: Sequence[str] | None = None
+    run_id: str | None = None
 
     def __init__(
         self,
@@ -83,6 +86,7 @@ class Classifier(pl.LightningModule):
         self.warmup = warmup
         self.max_unknown = max_unknown
         self.task: Task | None = None
+        self._schedule: dict[str, float] = {}  # as configured, before callbacks can change it
         self.has_learned = False
 
     def prepare(self, task: Task) -> None:
@@ -199,12 +203,14 @@ class Classifier(pl.LightningModule):
         return type(self).__name__
 
     def setup(self, stage: str) -> None:
+        self._schedule = {name: getattr(self, name) for name in ("learning_rate", "weight_decay", "warmup")}
         if self.task is None:
             self.keeps_head = stage != "fit"
             self.prepare(self.trainer.datamodule.task)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["task"] = self.task.as_dict()
+        checkpoint["run"] = self.run_id
         if self.meanings is not None:
             checkpoint["outputs"] = list(self.output_names)
 
@@ -246,7 +252,7 @@ class Classifier(pl.LightningModule):
         """As in torch, which Lightning calls with what a checkpoint holds.
 
         Raises:
-            HeedfulError: The weights are not those of this network; the message names tensors.
+            HeedfulError: The weights are not those of this network, or not finite; the message names tensors.
         """
         own = self.state_dict()
         if strict and (told := _misfits(own, state_dict)):
@@ -254,6 +260,7 @@ class Classifier(pl.LightningModule):
                 f"The weights of the checkpoint do not fit {self.description}: they {told}. Name the model that it was "
                 "trained with."
             )
+        require_finite_weights(state_dict, "the checkpoint")
         loaded = super().load_state_dict(state_dict, strict, assign)
         self.has_learned = True
         return loaded
@@ -261,6 +268,12 @@ class Classifier(pl.LightningModule):
     def on_train_start(self) -> None:
         if not self.has_learned:
             self.require_weights()
+        for name, began in self._schedule.items():
+            if (now := getattr(self, name)) != began:
+                raise HeedfulError(
+                    f"A callback made §model.{name} {now}, and the settings say {began}: leave it out, and set "
+                    f"§model.{name} {now}."
+                )
         self.learned_parts = self.task.parts
 
     def on_validation_start(self) -> None:

@@ -133,6 +133,8 @@ def test_a_checkpoint_may_be_named_from_within_its_folder(monkeypatch, tmp_path)
         assert continued(["--resume", name])[2:] == ["--resume", str(tmp_path / "run"), "--ckpt_path", name]
         made = parse(monkeypatch, ["--ckpt_path", name])
         assert run_folder(made) == tmp_path / "run"
+    (tmp_path / "run" / "run.json").write_text('{"finished": "2026-01-01T00:00:00+00:00"}')
+    for name in ("last.ckpt", "best.ckpt"):
         made = parse(monkeypatch, with_run(["--checkpoint", name]), evaluating=True)
         tail = "planted-validation" if name == "best.ckpt" else "planted-validation-last"
         assert output_folder(made) == tmp_path / "run" / "evaluations" / tail

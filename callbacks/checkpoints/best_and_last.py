@@ -182,8 +182,14 @@ class BestCheckpoint(ModelCheckpoint):
         self._last_step = trainer.global_step
 
     def _save_checkpoint(self, trainer: Trainer, filepath: str) -> None:
-        """Only ``last.ckpt``, which a run goes on from, holds the states of the optimizer."""
+        """Only ``last.ckpt``, which a run goes on from, holds the states of the optimizer; others what was measured.
+
+        Raises:
+            HeedfulError: The weights are not those that were measured.
+        """
         self.save_weights_only = Path(filepath).name != LAST
+        for engine in (c for c in trainer.callbacks if isinstance(c, Engine) and self.save_weights_only):
+            engine.require_measured(trainer.lightning_module, f"what {Path(filepath).name} would hold")
         super()._save_checkpoint(trainer, filepath)
         self.save_weights_only = False
 

@@ -14,6 +14,8 @@ from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 
 from heedful.records import HeedfulError, atomic_path
 from heedful.records.storage.files import flush_file
+from heedful.records.storage.results import read_run
+from heedful.records.storage.run_files import RUN_ID
 
 LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
 INTERRUPTED, PUT_ASIDE = "interrupted.ckpt", "damaged.ckpt"
@@ -54,16 +56,22 @@ def flush(folder: Path) -> None:
         os.close(handle)
 
 
-def remove_states(folder: Path) -> None:
-    """Remove the checkpoints that only an unfinished run needs from ``checkpoints/`` of a finished one.
+def kept(folder: Path) -> list[Path]:
+    """The checkpoints of a finished run: not those that only an unfinished one needs.
 
-    Where no other was saved, the results are of ``last.ckpt``, which stays.
+    Where no other was saved, the results are of ``last.ckpt``.
     """
-    states = {LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE}
-    if {path.name for path in folder.glob("*.ckpt")} <= states:
-        states.remove(LAST)
-    for name in sorted(states):
-        (folder / name).unlink(missing_ok=True)
+    there = sorted(folder.glob("*.ckpt"))
+    best = [path for path in there if path.name not in (LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE)]
+    return best or [path for path in there if path.name == LAST]
+
+
+def remove_states(folder: Path) -> None:
+    """Remove all other checkpoints than those that are :func:`kept` from ``checkpoints/`` of a finished run."""
+    stay = kept(folder)
+    for path in sorted(folder.glob("*.ckpt")):
+        if path not in stay:
+            path.unlink(missing_ok=True)
 
 
 def is_whole(path: Path) -> bool:
@@ -144,6 +152,22 @@ def require_of_run(content: Any, named: str) -> None:
     ]
     if wrong:
         raise HeedfulError(f"{named} is not a checkpoint that train.py wrote: it lacks {wrong[0]}.")
+
+
+def require_own(path: Path, named: str) -> None:
+    """Refuse a checkpoint in the folder of a run that another run wrote.
+
+    Args:
+        path: The checkpoint.
+        named: What the user wrote; the message begins with it.
+
+    Raises:
+        HeedfulError: It does not name the run of its folder, whose name is that of its first start.
+    """
+    run = path.absolute().parent.parent
+    own = read_run(run).get(RUN_ID)
+    if own is not None and outline(path).get("run") != own:
+        raise HeedfulError(f"{named} is a checkpoint of another run than {run}: bring its own one back.")
 
 
 def best_of(run: Path, named: str, finished: bool) -> Path:

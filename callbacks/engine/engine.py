@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import pyarrow as pa
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import EarlyStopping
 
+from heedful.callbacks.checkpoints.files import outline
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Runner, Setting
 from heedful.callbacks.engine.experiment import Experiment, cut_short, gather_predictions
 from heedful.callbacks.engine.inquiry import inquire
@@ -16,10 +18,12 @@ from heedful.callbacks.engine.pace import Pace
 from heedful.callbacks.engine.predictions import Collector, Predictions
 from heedful.callbacks.engine.stop import stop_if_asked
 from heedful.datamodules import PairedData
-from heedful.datamodules.base.processes import by_first, require_alike
+from heedful.datamodules.base.processes import by_first, gather, require_alike
 from heedful.interventions import manifest_hash
 from heedful.lightning_modules.lightning_internals import kept_metrics
 from heedful.lightning_modules.outputs import Outputs
+from heedful.lightning_modules.pretrained.misfits import first_names
+from heedful.lightning_modules.pretrained.weights import different, weights_hash
 from heedful.metrics import METRICS
 from heedful.metrics.metric import Numbers
 from heedful.records import NO_LABEL, Chart, Context, HeedfulError, Measurement, stopping
@@ -27,6 +31,7 @@ from heedful.records import rows as r
 from heedful.reports.results import Evaluated, score
 
 LOSS = "loss/train"  # which is logged in training
+FOREIGN = "a callback changes the weights of the model. Leave it out of §trainer.callbacks."
 
 
 class Planned(NamedTuple):
@@ -57,16 +62,20 @@ class Engine(Runner):
         measurements: The metrics of the last epoch, by their names as texts.
         results: What results.json says of it.
         rows: Evaluation name to (rows, metadata), on the first process; nothing on the others.
+        unfinished: How far the run is whose checkpoint is measured, where it has not ended.
+        weights: The hash of the weights that the last epoch measured; None of a model without any.
     """
 
     def __init__(self, exhaustive: bool = True, only: Sequence[str] | None = None) -> None:
         self.exhaustive = exhaustive
         self.only = only
+        self.unfinished: str | None = None
         self.planned: dict[str, Planned] = {}
         self.idle: dict[str, Nothing] = {}
         self.measurements: dict[str, Measurement] = {}
         self.results: dict[str, Any] = {}
         self.rows: dict[str, Evaluated] = {}
+        self.weights: str | None = None
         self._predicted: Collector | None = None
         self._pace: Pace | None = None
         self._is_planned = False
@@ -137,6 +146,8 @@ class Engine(Runner):
         batch_idx: int,
         dataloader_idx: int = 0,
     ) -> None:
+        if batch_idx == 0:
+            self.weights = weights_hash(pl_module.state_dict())
         self._predicted.add(batch["positions"], outputs)
         self._pace.advance(batch["size"])
         if stopping.requested():
@@ -148,6 +159,7 @@ class Engine(Runner):
         data: PairedData = trainer.datamodule
         base = self._base(data)
         run = {"data": data.name, "split": data.evaluated, "seed": data.seed, "note": data.note}
+        run |= {"weights": self.weights, "unfinished": self.unfinished}
         run["counts"] = {
             "examples": len(base),
             "not_predicted": len(data.pool) - len(base),
@@ -160,12 +172,43 @@ class Engine(Runner):
         for pool in {id(p.plan.pool): p.plan.pool for p in self.planned.values()}.values():
             known = base if pool is data.pool else None
             self._run([p for p in self.planned.values() if p.plan.pool is pool], trainer, pl_module, run, known)
+        if trainer.state.fn == "validate":
+            self._require_same_weights(trainer, pl_module)
         metrics = METRICS | {name: p.evaluation.metric for name, p in self.planned.items()}
         scored = by_first(lambda: score(run, self.rows, metrics))
         self.measurements = {str(name): m for name, m in scored.numbers.items()}
         self.results = scored.results
         if trainer.state.fn == "fit" or self.exhaustive:  # what train.py measures last would be a second last point
             self._log(scored.numbers, trainer, pl_module)
+
+    def require_measured(self, module: LightningModule, what: str) -> None:
+        """Refuse weights that are not those of the last measurement, as where another callback exchanges them.
+
+        Args:
+            module: The model as it is now.
+            what: What becomes of these weights, for the message.
+
+        Raises:
+            HeedfulError: They are others, on any process. Every process raises it.
+        """
+        if not all(gather(weights_hash(module.state_dict()) == self.weights)):
+            raise HeedfulError(f"What was measured is not {what}: {FOREIGN}")
+
+    def _require_same_weights(self, trainer: Trainer, module: LightningModule) -> None:
+        """Refuse to have measured several models, or another one than that of the checkpoint.
+
+        Raises:
+            HeedfulError: Weights differ between processes, between predictions, or from those of the file.
+        """
+        require_alike({"the model": self.weights}, "weights")
+        self.require_measured(module, "one model, since its weights changed meanwhile")
+        if trainer.ckpt_path:
+            path = Path(trainer.ckpt_path)
+            others = by_first(lambda: different(module.state_dict(), outline(path)["state_dict"]))
+            if others:
+                raise HeedfulError(
+                    f"What was measured is not what {path.name} holds in {first_names(others)}: {FOREIGN}"
+                )
 
     def _run(
         self,

@@ -60,8 +60,8 @@ def require_finite(broken: int, n: int, what: str) -> None:
     """
     if broken:
         raise HeedfulError(
-            f"The model's outputs are not finite for {broken:,} of {n:,} predictions ({what}): try a lower "
-            "§model.learning_rate, or §trainer.precision 32-true."
+            f"The model's outputs are not finite for {broken:,} of {n:,} predictions ({what}): try §trainer.precision "
+            "32-true, or train the model with a lower §model.learning_rate."
         )
 
 

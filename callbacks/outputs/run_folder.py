@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
@@ -14,14 +15,15 @@ import torch
 from pytorch_lightning import Callback, LightningModule, Trainer
 from pytorch_lightning.callbacks import ModelCheckpoint
 
-from heedful.callbacks.checkpoints.files import flush, remove_states
+from heedful.callbacks.checkpoints.files import flush, kept, remove_states
 from heedful.callbacks.engine.engine import Engine
 from heedful.callbacks.engine.stop import stop_if_asked, take_over
 from heedful.lightning_modules.lightning_internals import end_processes
 from heedful.records import atomic_path, write_json, writing
 from heedful.records.stopping import Stopped, is_postponed, postpone
 from heedful.records.storage.files import flush_file, share_file
-from heedful.records.storage.results import RUN, read_run, write_results
+from heedful.records.storage.results import RUN, file_hash, read_run, write_results
+from heedful.records.storage.run_files import CHECKPOINTS, CONFIG, CONFIG_HASH, FILES, RUN_ID, hashes_of
 from heedful.records.storage.schema import SCHEMA
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
@@ -111,7 +113,7 @@ class RunFolder(Callback):
             if isinstance(callback, ModelCheckpoint) and callback.dirpath is None:
                 callback.dirpath = str(self.folder / "checkpoints")
         if self._goes_on is None:
-            self._goes_on = trainer.state.fn == "fit" and (self.folder / "config.yaml").exists()
+            self._goes_on = trainer.state.fn == "fit" and (self.folder / CONFIG).exists()
             if not self._goes_on:
                 self._describe(trainer)
 
@@ -124,17 +126,27 @@ class RunFolder(Callback):
         if not trainer.is_global_zero or self._described:
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        with atomic_path(self.folder / "config.yaml") as temporary:
+        with atomic_path(self.folder / CONFIG) as temporary:
             self.save_config(temporary)
-        self._record(trainer)
+            config_hash = file_hash(temporary)
+            if self._goes_on:  # a kill leaves the file of the start before, whose hash stays
+                self._record(trainer, config_hash)
+        if not self._described:
+            self._record(trainer, config_hash)
 
-    def _record(self, trainer: Trainer) -> None:
-        write_json(self.folder / RUN, self._history(trainer))
+    def _record(self, trainer: Trainer, config_hash: str) -> None:
+        files = {FILES: hashes_of(self.folder)} if trainer.state.fn == "fit" else {}
+        about = self._history(trainer, {CONFIG_HASH: config_hash}) | files
+        write_json(self.folder / RUN, about)
+        trainer.lightning_module.run_id = about.get(RUN_ID)
         self._described = True
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if trainer.is_global_zero:
-            export(pl_module, self.folder, weights=False)
+        if not trainer.is_global_zero:
+            return
+        export(pl_module, self.folder, weights=False)
+        if self._described:
+            write_json(self.folder / RUN, self._about() | {FILES: hashes_of(self.folder)})
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.state.fn == "fit":
@@ -144,7 +156,7 @@ class RunFolder(Callback):
         if not trainer.is_global_zero:
             return
         if not self._described:  # a run that went on, and had nothing left to train
-            self._record(trainer)
+            self._record(trainer, file_hash(self.folder / CONFIG))
         engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
         # they are made again, if they are
         sheets = (path for pattern in SHEETS for path in (self.folder / "figures").glob(pattern))
@@ -158,18 +170,23 @@ class RunFolder(Callback):
     def finish(self) -> None:
         """Mark the run as finished, and then remove what it would go on from; called by the first process."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        write_json(self.folder / RUN, read_run(self.folder) | {FINISHED: now})
+        files = {FILES: hashes_of(self.folder, kept(self.folder / CHECKPOINTS))}
+        write_json(self.folder / RUN, self._about() | files | {FINISHED: now})
         flush(self.folder)
-        remove_states(self.folder / "checkpoints")
+        remove_states(self.folder / CHECKPOINTS)
 
-    def _history(self, trainer: Trainer) -> dict[str, Any]:
+    def _about(self) -> dict[str, Any]:
+        """run.json as it is, to be written again: without the number of the schema that it was read with."""
+        return {key: value for key, value in read_run(self.folder).items() if key != "written"}
+
+    def _history(self, trainer: Trainer, config: Mapping[str, str]) -> dict[str, Any]:
         """The description of the first start, and of each that went on from there."""
-        now = self._description(trainer)
+        now = {**self._description(trainer), **config}
         if trainer.datamodule.changed:
             now["changed_data"] = trainer.datamodule.changed
-        first = read_run(self.folder) if self._goes_on else {}
+        first = self._about() if self._goes_on else {}
         if not first:
-            return now
+            return now | {RUN_ID: token_hex(16)}
         return first | {"resumed": [*first.get("resumed", []), now]}
 
     def _description(self, trainer: Trainer) -> dict[str, Any]:

@@ -8,17 +8,32 @@ from typing import Any
 
 import torch
 from pytorch_lightning import Callback
-from pytorch_lightning.callbacks import EarlyStopping, ProgressBar
+from pytorch_lightning.callbacks import (
+    BatchSizeFinder,
+    EarlyStopping,
+    LearningRateFinder,
+    ProgressBar,
+    StochasticWeightAveraging,
+    WeightAveraging,
+)
 from pytorch_lightning.cli import LightningArgumentParser, LightningCLI
 from pytorch_lightning.plugins import CheckpointIO
 from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Board, ContactSheet, Engine, RunFolder, Setting, WordSheet
-from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
+from heedful.callbacks.checkpoints.files import (
+    AtomicCheckpointIO,
+    outline,
+    progress,
+    require_of_run,
+    require_own,
+    require_whole,
+)
 from heedful.callbacks.engine.engine import Planned
 from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.progress import Progress
+from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.cli.allowed_classes import require_kinds
 from heedful.cli.idle_settings import require_effect, require_one_seed
 from heedful.cli.messages import Parser, Refusal, as_flag, of_trainer, one_sentence, user_mistake
@@ -36,6 +51,16 @@ from heedful.lightning_modules.lightning_internals import start_method
 from heedful.records import ExamplesBuilder, HeedfulError
 from heedful.records.errors import guess
 from heedful.records.storage.claim import release
+from heedful.records.storage.run_files import CONFIG
+from heedful.records.storage.yaml_files import read_yaml
+
+UNFIT = {  # callbacks of Lightning by which a run is not what its folder says
+    WeightAveraging: "averaged weights would be measured, and best.ckpt holds those that were averaged: leave it out.",
+    StochasticWeightAveraging: "it averages behind the last measurement, so that nothing measures what it makes: leave "
+    "it out.",
+    LearningRateFinder: "config.yaml would not say which rate it finds: name one with --model.learning_rate.",
+    BatchSizeFinder: "config.yaml would not say which size it finds: name one with --data.batch_size.",
+}
 
 
 class HeedfulCLI(LightningCLI):
@@ -157,6 +182,7 @@ class HeedfulCLI(LightningCLI):
         Raises:
             HeedfulError: The data cannot be read, the model does not fit them, or the checkpoint is damaged.
         """
+        self._require_callbacks()
         if (batches := self.config.trainer.accumulate_grad_batches) < 1:
             raise HeedfulError(f"--trainer.accumulate_grad_batches {batches} must be at least 1.")
         if not (norm := self.config.trainer.gradient_clip_val or 0) >= 0:  # gradients would be turned around
@@ -186,8 +212,22 @@ class HeedfulCLI(LightningCLI):
             flag = f"--{'checkpoint' if self.evaluating else 'ckpt_path'} {checkpoint}"
             require_whole(Path(checkpoint), flag)
             require_of_run(outline(Path(checkpoint)), flag)
+            require_own(Path(checkpoint), flag)
+            self.engine.unfinished = self.unfinished
             if not self.evaluating:
                 progress(Path(checkpoint))  # training goes on from more than weights
+
+    def _require_callbacks(self) -> None:
+        """Refuse callbacks by which a run is not what its folder says, and training of nothing."""
+        for callback in self.own_callbacks:
+            for kind, reason in UNFIT.items():
+                if isinstance(callback, kind):
+                    raise HeedfulError(f"--trainer.callbacks {type(callback).__name__}: {reason}")
+        for setting in ("max_epochs", "max_steps", "limit_train_batches"):
+            if not self.evaluating and self.config.trainer.get(setting) == 0:
+                raise HeedfulError(
+                    f"--trainer.{setting} 0: nothing would be trained; evaluate.py measures a model as it is."
+                )
 
     @property
     def only(self) -> list[str] | None:
@@ -203,6 +243,17 @@ class HeedfulCLI(LightningCLI):
         if chosen == []:
             raise HeedfulError(f"--evaluations names none of {', '.join(EVALUATIONS)}.")
         return chosen
+
+    @property
+    def unfinished(self) -> str | None:
+        """How far the run is whose checkpoint is evaluated, such as "epoch 1 of 4, step 30"; None of a finished run."""
+        checkpoint = Path(self.config.checkpoint).absolute() if self.evaluating and self.config.checkpoint else None
+        if checkpoint is None or is_finished(checkpoint.parent.parent):
+            return None
+        saved = outline(checkpoint)
+        settings = read_yaml(str(checkpoint.parent.parent / CONFIG), f"--checkpoint {checkpoint}")
+        of = (settings.get("trainer") or {}).get("max_epochs") or -1
+        return f"epoch {saved['epoch'] + 1}{f' of {of}' if of > 0 else ''}, step {saved['global_step']:,}"
 
     @property
     def without_data(self) -> bool:

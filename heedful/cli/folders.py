@@ -55,12 +55,14 @@ def evaluation_folder(cli: HeedfulCLI) -> Path:
     settings = about["settings"]
     sha256 = about["sha256"]
     cli.about["evaluation"] = about
+    unfinished = about.get("unfinished")
     parts = [] if cli.without_data else [cli.datamodule.name, cli.datamodule.evaluated]
     parts += [checkpoint.stem, *(e.title for e in _evaluations(cli) if e.own or cli.only or e.title != e.name)]
+    parts += ["unfinished"] if unfinished else []
     name = "-".join(part for part in parts if part != "best")
     hashed = "-".join([name, *_words(settings, cli), sha256[:8]])
     elsewhere = checkpoint.parent.name != "checkpoints"
-    for folder in [run / "evaluations" / n for n in ([] if settings or elsewhere else [name]) + [hashed]]:
+    for folder in [run / "evaluations" / n for n in ([] if settings or elsewhere or unfinished else [name]) + [hashed]]:
         if is_free(folder, sha256):
             claim(folder, str(folder))
             tidy(folder)
@@ -74,11 +76,13 @@ def identity(cli: HeedfulCLI) -> dict[str, Any]:
     """Name the checkpoint, the special settings and the examples of an evaluation, with a hash of them all.
 
     Of a run that is not finished, a checkpoint of the same name is another one after each epoch: its steps tell.
+    Measured then, it does not take the place of what is measured at the end.
     """
     checkpoint = Path(cli.config.checkpoint).absolute()
     pools = [cli.datamodule.pool, *(planned.plan.pool for planned in cli.planned.values())]
     about: dict[str, Any] = {"checkpoint": str(checkpoint.relative_to(checkpoint.parent.parent))}
     about |= {"steps": outline(checkpoint).get("global_step"), "settings": special(cli)}
+    about |= {"unfinished": cli.unfinished} if cli.unfinished else {}
     about |= {"examples": sorted({pool.fingerprint for pool in pools if pool is not None})}
     return about | {"sha256": hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()}
 

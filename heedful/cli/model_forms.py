@@ -14,6 +14,7 @@ from heedful.cli.runs import classes_in_configs, config_of, settings_in_configs,
 from heedful.lightning_modules.pretrained.backbones import has_weights, is_hub_id, quiet
 from heedful.records import HeedfulError
 from heedful.records.storage.named_configs import backbones
+from heedful.records.storage.run_files import require_files
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.runs import short_name
 
@@ -103,6 +104,7 @@ def with_run(argv: Sequence[str]) -> list[str]:
     require_whole(checkpoint, f"--checkpoint {given}")
     run = checkpoint.absolute().parent.parent
     saved = _saved(config_of(run, f"--checkpoint {given}"), run / "checkpoints" / "backbone")
+    require_files(run, [checkpoint.absolute().relative_to(run).as_posix()])
     found = ["--model", json.dumps(saved["model"])]
     settings = saved.get("natural_logic") or {}
     in_files = settings_in_configs(rest, "natural_logic")

@@ -17,6 +17,7 @@ from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError
 from heedful.records.storage.results import read_results
+from heedful.records.storage.run_files import require_config
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.terminal.table import print_table
 
@@ -139,10 +140,11 @@ def config_of(run: Path, named: str) -> Path:
     """The configuration in a run folder; ``named`` begins the message.
 
     Raises:
-        HeedfulError: There is none.
+        HeedfulError: There is none, or it was changed.
     """
     if not (run / "config.yaml").is_file():
         raise HeedfulError(f"{named} is not a run, nor a checkpoint of one: there is no {run / 'config.yaml'}.")
+    require_config(run)
     return run / "config.yaml"
 
 
@@ -214,8 +216,9 @@ def saved_settings(run: Path, parser: ArgumentParser) -> Namespace:
     """The configuration of a run.
 
     Raises:
-        HeedfulError: It cannot be read.
+        HeedfulError: It cannot be read, or was changed.
     """
+    require_config(run)
     try:
         return parser.parse_args(["--config", str(run / "config.yaml")])
     except HeedfulError as error:

@@ -32,6 +32,7 @@ def main() -> None:
         raise HeedfulError("Nothing was evaluated: see --trainer.limit_val_batches.")
     cli.callback(Board).final(trainer)
     folder = cli.callback(RunFolder).folder
+    cli.callback(Engine).require_measured(cli.model, "what checkpoints/backbone would hold")
     if trainer.is_global_zero:
         export(cli.model, folder, weights=True)
         print_table({str(folder): cli.callback(Engine).results})

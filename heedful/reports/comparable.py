@@ -52,6 +52,7 @@ class Run(NamedTuple):
         manifest: Identity of the swapped examples.
         split: The examples that were evaluated.
         flagged: The parts whose score is marked, since accuracy is not above the majority share.
+        unfinished: How far the run was, where it had not ended.
     """
 
     folder: str
@@ -60,6 +61,7 @@ class Run(NamedTuple):
     manifest: str
     split: str
     flagged: tuple[str, ...]
+    unfinished: str | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +141,7 @@ def read_run(folder: str) -> Run:
     measured = named(results)
     names = [MetricName(ATTENTIVENESS, context.data, part) for part in context.own["swap"]]
     flagged = tuple(n.part for n in names if NOT_ABOVE_MAJORITY in measured.get(n, {"flags": ()})["flags"])
-    return Run(folder, rows, context, metadata["manifest"], results["split"], flagged)
+    return Run(folder, rows, context, metadata["manifest"], results["split"], flagged, results.get("unfinished"))
 
 
 def require_alike(together: Sequence[Run]) -> None:
@@ -261,7 +263,8 @@ def main(arguments: list[str]) -> None:
         raise HeedfulError("name the folders of two runs or more")
     names = {folder: f"({i})" for i, folder in enumerate(folders, 1)}
     console = Console()
-    for together in by_data([read_run(folder) for folder in folders]):
+    loaded = [read_run(folder) for folder in folders]
+    for together in by_data(loaded):
         require_alike(together)
         context = together[0].context
         for part in context.own["swap"]:
@@ -281,8 +284,10 @@ def main(arguments: list[str]) -> None:
                     if run not in included:
                         console.print(f"{names[run.folder]} -: accuracy not above the majority share (see --all)")
     if not options.format:
-        for folder, name in names.items():
-            console.print(printable(f"{name} {folder}"), soft_wrap=True, highlight=False, markup=False)
+        for run in loaded:
+            how_far = f" (a run that had not ended: {run.unfinished})" if run.unfinished else ""
+            shown = printable(f"{names[run.folder]} {run.folder}{how_far}")
+            console.print(shown, soft_wrap=True, highlight=False, markup=False)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,9 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     names = {name: first["names"][name] for name in metrics}
     lines = [line.as_dict() for line in merged(results) if line.metric in metrics]
     display = {**first["display"], "lines": lines, "sections": {}}  # which rest on other examples in each run
-    return {**shared, "metrics": metrics, "names": names, "display": display, "note": first["note"], "counts": {}}
+    unfinished = ", ".join(result["unfinished"] for result in results if result.get("unfinished"))
+    about = {**shared, "note": first["note"], "unfinished": unfinished, "counts": {}}
+    return {**about, "metrics": metrics, "names": names, "display": display}
 
 
 class UnpairedError(HeedfulError):

@@ -28,7 +28,8 @@ def score(
     """Everything that results.json says, from the rows and their metadata.
 
     Args:
-        run: What was evaluated: "data", "split", "seed", "note", and "counts" of the examples.
+        run: What was evaluated: "data", "split", "seed", "note", "counts" of the examples, the hash of the "weights",
+            and "unfinished", how far the run was where it had not ended.
         evaluated: Evaluation to its rows and their metadata, of which "context" and "counts" are read.
         metrics: Evaluation to its metric. Tables show them in this order.
 
@@ -55,6 +56,7 @@ def score(
     results = {
         "schema": SCHEMA,
         **{key: run[key] for key in ("data", "split", "seed", "note")},
+        **{key: run[key] for key in ("weights", "unfinished") if key in run},  # since schema 7
         "metrics": {str(name): measurement.as_dict() for name, measurement in numbers.items()},
         "names": {str(name): list(name) for name in numbers},
         "counts": counts,

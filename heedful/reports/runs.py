@@ -11,6 +11,7 @@ from heedful.records import HeedfulError, MetricName
 from heedful.records.storage.named_configs import backbones
 from heedful.records.storage.regime import regime_name
 from heedful.records.storage.results import distinct, named, read_results
+from heedful.records.storage.run_files import require_config
 from heedful.records.storage.schema import whole
 from heedful.records.storage.yaml_files import read_yaml
 
@@ -102,11 +103,12 @@ def settings(folder: Path) -> dict[str, Any]:
         "model" and "data", each with its "class_path", and "checkpoint", of an evaluation.
 
     Raises:
-        HeedfulError: They are damaged.
+        HeedfulError: They are damaged, or were changed.
     """
     path = folder / CONFIG
     if not path.is_file():
         return {}
+    require_config(folder)
     saved = read_yaml(str(path), str(path))
     try:
         found = {
@@ -146,6 +148,8 @@ def _read(folder: str) -> Measured:
         if (of := data.get("name")) and own["data"].get("name") not in (None, of):
             model = f"{model} trained on {of}"
     label = model if partial or regime == PLAIN else f"{model} {regime}"
+    if how_far := results.get("unfinished"):
+        label = f"{label} ({how_far})"
     about = results["data"], results["split"], results["seed"], named(results)
     return Measured(folder, model, regime, partial, *about, label)
 

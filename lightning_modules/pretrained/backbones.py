@@ -19,7 +19,13 @@ from torch import nn
 from transformers.utils import logging as transformers_logging
 
 from heedful.lightning_modules.pretrained.misfits import Shapes, first_names, misfits
+from heedful.lightning_modules.pretrained.weights import (
+    require_finite_weights,
+    require_one_set,
+    require_whole_files,
+)
 from heedful.records import HeedfulError, without_hub
+from heedful.records.storage.run_files import require_exported
 
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
 
@@ -41,7 +47,8 @@ def resolve(backbone: str, sha256: str | None = None, file: str | None = None) -
 
     Raises:
         HeedfulError: The package is neither one that Heedful knows nor one that the user allows, or it is not
-            installed; the folder lacks a config, or the weights are not those expected.
+            installed; the folder lacks a config, or the weights are not those expected; or a run exported the folder,
+            and it is not what the run wrote.
     """
     if backbone.startswith(PACKAGE):
         module, _, folder = backbone.removeprefix(PACKAGE).partition("/")
@@ -69,6 +76,9 @@ def resolve(backbone: str, sha256: str | None = None, file: str | None = None) -
         raise HeedfulError(
             f"§model.backbone {backbone}: there is no such folder, and no model of the hub is called so."
         )
+    if file is None and path.is_dir():
+        require_one_set(path)
+        require_exported(path)
     return backbone
 
 
@@ -175,6 +185,8 @@ def load_weights(
     shapes = {name: (tuple(saved), tuple(wanted)) for name, saved, wanted in found["mismatched_keys"]}
     require_fit(network, backbone, head, found["missing_keys"], found["unexpected_keys"], shapes, head_name)
     _require_floats(network, backbone)
+    require_whole_files(Path(backbone))
+    require_finite_weights(network.state_dict(), backbone)
     return network
 
 

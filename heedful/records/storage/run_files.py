@@ -1,0 +1,117 @@
+"""The files of a run are those that it wrote: their sha256 in its run.json, and who reads them compares.
+
+config.yaml has one for each start of the run, and is any of these files: a start that was killed before it wrote its
+own leaves that of the start before. Checkpoints and the exported model have theirs once they are written for good:
+config and tokenizer when training starts, checkpoints and weights at its end.
+"""
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from heedful.records.errors import HeedfulError
+from heedful.records.storage.results import RUN, file_hash, read_run
+
+CONFIG, CONFIG_HASH = "config.yaml", "config"  # the file, and its hash in the description of each start
+FILES = "files"  # in run.json: paths in the folder of the run to hashes
+RUN_ID = "id"  # in run.json; the same stands in each checkpoint, under "run"
+CHECKPOINTS = "checkpoints"
+BACKBONE = f"{CHECKPOINTS}/backbone"
+
+
+def hashes_of(run: Path, checkpoints: Iterable[Path] = ()) -> dict[str, str]:
+    """Path to sha256 of each file of the exported model, and of checkpoints."""
+    return {path.relative_to(run).as_posix(): file_hash(path) for path in (*_exported(run / BACKBONE), *checkpoints)}
+
+
+def require_exported(folder: Path) -> None:
+    """Refuse an exported model whose files are not those that its run wrote, and to which files were added.
+
+    Args:
+        folder: The folder of a model; one that is not ``checkpoints/backbone`` of a run is left alone.
+
+    Raises:
+        HeedfulError: A file is missing, is another one, or was added after the run was finished.
+    """
+    folder = folder.absolute()
+    if folder.parts[-2:] != tuple(BACKBONE.split("/")):
+        return
+    run = folder.parents[1]
+    about = read_run(run)
+    if (run / CONFIG).is_file() and not (run / RUN).is_file():
+        raise HeedfulError(f"{run / RUN} is missing, which the run wrote: copy the whole folder of the run.")
+    own = {name for name in _recorded(run) if name.startswith(f"{BACKBONE}/")}
+    require_files(run, own)
+    if "finished" not in about or not own:
+        return
+    added = sorted({path.relative_to(run).as_posix() for path in _exported(folder) if path.suffix != ".md"} - own)
+    if added:
+        raise HeedfulError(f"{run / added[0]} is not among the files that the run exported: remove it.")
+
+
+def require_files(run: Path, names: Iterable[str]) -> None:
+    """Refuse files that are not those that a run wrote; of files that it did not record, nothing is known.
+
+    Args:
+        run: The folder of the run.
+        names: Their paths in it.
+
+    Raises:
+        HeedfulError: One is missing, or is another one.
+    """
+    recorded = _recorded(run)
+    for name in sorted(set(names) & recorded.keys()):
+        path = run / name
+        if not path.is_file():
+            raise HeedfulError(f"{path} is missing, which the run wrote: copy the whole folder of the run.")
+        if _hash(path) != recorded[name]:
+            raise HeedfulError(
+                f"{path} is not the file that the run wrote (its sha256 is another than in {run / RUN}): bring that "
+                "one back, or train anew."
+            )
+
+
+def require_config(run: Path) -> None:
+    """Refuse a config.yaml in the folder of a run, or of an evaluation, that was edited or is of another one.
+
+    Raises:
+        HeedfulError: It is none of those that were written there.
+    """
+    about = read_run(run)
+    resumed = about.get("resumed", [])
+    starts = [about, *(resumed if isinstance(resumed, list) else [])]
+    hashes = {start[CONFIG_HASH] for start in starts if isinstance(start, dict) and CONFIG_HASH in start}
+    if hashes and _hash(run / CONFIG) not in hashes:
+        raise HeedfulError(
+            f"{run / CONFIG} is not the file that was written there (its sha256 is another than in {run / RUN}): bring "
+            "that one back. An edited copy begins a new run: python train.py --config FILE."
+        )
+
+
+def _exported(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+
+
+def _recorded(run: Path) -> dict[str, Any]:
+    """Path to hash of each file that a run recorded.
+
+    Raises:
+        HeedfulError: run.json is damaged.
+    """
+    about = read_run(run)
+    none = None if "finished" in about and about.get("written", 0) >= 7 else {}  # which earlier schemas have
+    found = about.get(FILES, none)
+    if not isinstance(found, dict):
+        raise HeedfulError(f"{run / RUN} is damaged: {FILES!r} should hold the sha256 of each file.")
+    return found
+
+
+def _hash(path: Path) -> str:
+    found = path.stat()
+    return _hash_of(path.absolute(), found.st_mtime_ns, found.st_size)
+
+
+@cache  # a command asks several times for the same file, which may be large
+def _hash_of(path: Path, modified: int, size: int) -> str:
+    return file_hash(path)

@@ -1,0 +1,126 @@
+"""Whether the tensors of a model are sound, and whether they are those of another: the hash of weights."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+from heedful.lightning_modules.pretrained.misfits import first_names
+from heedful.records import HeedfulError
+
+SETS = (  # a model in one file, and its shards
+    ("model.safetensors", ("model-*.safetensors", "model.safetensors.index.json")),
+    ("pytorch_model.bin", ("pytorch_model-*.bin", "pytorch_model.bin.index.json")),
+)
+ADAPTER = "adapter_config.json"
+
+
+def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
+    """The sha256 of names, dtypes, shapes and bytes of tensors, in the order of their names; None of no tensor.
+
+    It does not depend on the device, on strides, or on how a file keeps the tensors.
+    """
+    if not weights:
+        return None
+    names = sorted(weights)
+    with ThreadPoolExecutor() as threads:  # hashlib and torch work beside each other
+        hashes = threads.map(lambda name: hashlib.sha256(_bytes(weights[name]).numpy()).hexdigest(), names)
+        lines = [
+            json.dumps([name, str(weights[name].dtype), list(weights[name].shape), sha256])
+            for name, sha256 in zip(names, hashes, strict=True)
+        ]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def different(own: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> set[str]:
+    """Names of tensors that are not, to the last bit, those of a file once these are cast to the same dtypes."""
+    return {
+        name
+        for name in own.keys() | saved.keys()
+        if name not in own
+        or name not in saved
+        or own[name].shape != saved[name].shape
+        or not torch.equal(_bytes(own[name]), _bytes(saved[name].to(own[name].dtype)))
+    }
+
+
+def _bytes(value: Tensor) -> Tensor:
+    return value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+
+
+def require_finite_weights(weights: Mapping[str, Tensor], of: str) -> None:
+    """Refuse weights of which some number is NaN or infinite.
+
+    Args:
+        weights: Tensors by their names.
+        of: Where they come from; the message begins with "The weights of" it.
+
+    Raises:
+        HeedfulError: There is such a number; the message names tensors.
+    """
+    broken = [n for n, value in weights.items() if value.is_floating_point() and not value.isfinite().all()]
+    if broken:
+        raise HeedfulError(
+            f"The weights of {of} are not finite numbers in {first_names(broken)}: take a file from before they were "
+            "damaged, or before training diverged."
+        )
+
+
+def require_one_set(folder: Path) -> None:
+    """Refuse a folder of which nobody can say which files are the weights of its model.
+
+    Raises:
+        HeedfulError: It holds the whole model and shards of one, or an adapter beside the weights.
+    """
+    for whole, patterns in SETS:
+        shards = sorted(path.name for pattern in patterns for path in folder.glob(pattern))
+        if shards and (folder / whole).is_file():
+            raise HeedfulError(
+                f"{folder} holds its weights twice, as {whole} and in shards ({shards[0]}): keep the files of one "
+                "model."
+            )
+    if (folder / ADAPTER).is_file() and (folder / "config.json").is_file():
+        raise HeedfulError(
+            f"{folder} holds an adapter ({ADAPTER}) beside the weights of a model, which are other weights without it: "
+            "save the model with the adapter merged into it (merge_and_unload of peft), or move the adapter into a "
+            "folder of its own."
+        )
+
+
+def require_whole_files(folder: Path) -> None:
+    """Refuse local safetensors that end in tensors of zeros, as a file does whose end never came.
+
+    Biases of zeros are common, so that a matrix, or the weight of a normalisation, has to be among them.
+
+    Raises:
+        HeedfulError: A file ends so; the message names it, and tensors.
+    """
+    for file in sorted(folder.glob("model*.safetensors")):
+        empty = _zeros_at_the_end(file)
+        if any(dimensions > 1 or name.endswith(".weight") for name, dimensions in empty.items()):
+            raise HeedfulError(
+                f"{file} ends in zeros: {first_names(empty)} at its end hold nothing else, as in a file that was not "
+                "copied to its end. Take the whole file."
+            )
+
+
+def _zeros_at_the_end(file: Path) -> dict[str, int]:
+    """The tensors of zeros at the end of a file of safetensors, to the number of their dimensions."""
+    with open(file, "rb") as content:
+        header = json.loads(content.read(int.from_bytes(content.read(8), "little")))
+    places = {name: about["data_offsets"] for name, about in header.items() if name != "__metadata__"}
+    empty = {}
+    with safe_open(file, "pt") as tensors:
+        for name in sorted(
+            (name for name, (start, end) in places.items() if end > start), key=places.get, reverse=True
+        ):
+            value = tensors.get_tensor(name)
+            if value.any():
+                break
+            empty[name] = value.ndim
+    return empty
