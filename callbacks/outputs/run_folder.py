@@ -22,7 +22,7 @@ from heedful.records import atomic_path, write_json, writing
 from heedful.records.stopping import Stopped, is_postponed, postpone
 from heedful.records.storage.files import flush_file, share_file
 from heedful.records.storage.results import RUN, read_run, write_results
-from heedful.records.storage.schema import SCHEMA
+from heedful.records.storage.schema import SCHEMA, as_written
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
 FINISHED = "finished"  # in run.json
@@ -158,7 +158,7 @@ class RunFolder(Callback):
     def finish(self) -> None:
         """Mark the run as finished, and then remove what it would go on from; called by the first process."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        write_json(self.folder / RUN, read_run(self.folder) | {FINISHED: now})
+        write_json(self.folder / RUN, as_written(read_run(self.folder)) | {FINISHED: now})
         flush(self.folder)
         remove_states(self.folder / "checkpoints")
 
@@ -167,7 +167,7 @@ class RunFolder(Callback):
         now = self._description(trainer)
         if trainer.datamodule.changed:
             now["changed_data"] = trainer.datamodule.changed
-        first = read_run(self.folder) if self._goes_on else {}
+        first = as_written(read_run(self.folder)) if self._goes_on else {}
         if not first:
             return now
         return first | {"resumed": [*first.get("resumed", []), now]}

@@ -10,7 +10,7 @@ from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import HeedfulError, MetricName
 from heedful.records.storage.named_configs import backbones
 from heedful.records.storage.regime import regime_name
-from heedful.records.storage.results import distinct, named, read_results
+from heedful.records.storage.results import ACCEPTED, distinct, named, read_results
 from heedful.records.storage.schema import whole
 from heedful.records.storage.yaml_files import read_yaml
 
@@ -146,6 +146,8 @@ def _read(folder: str) -> Measured:
         if (of := data.get("name")) and own["data"].get("name") not in (None, of):
             model = f"{model} trained on {of}"
     label = model if partial or regime == PLAIN else f"{model} {regime}"
+    if ACCEPTED in results:
+        label = f"{label} (rows accepted)"
     about = results["data"], results["split"], results["seed"], named(results)
     return Measured(folder, model, regime, partial, *about, label)
 
