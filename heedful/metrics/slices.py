@@ -7,15 +7,14 @@ import pyarrow as pa
 
 from heedful.records.rows import sliced
 
-
 STATISTICS = ("majority", "f1", "macro_f1", "matthews")  # that stand beside those of labels
 
 
-def of_label(label: str) -> str:
+def slice_of_label(label: str) -> str:
     """The slice of a label: its name, in quotes where that could also be a statistic or the slice of a column.
 
     Example:
-        >>> [of_label(label) for label in ("neutral", "f1", "majority/split=a", "kind=b", '"f1"')]
+        >>> [slice_of_label(label) for label in ("neutral", "f1", "majority/split=a", "kind=b", '"f1"')]
         ['neutral', '"f1"', '"majority/split=a"', '"kind=b"', '""f1""']
     """
     is_alone = label.partition("/")[0] not in STATISTICS and "=" not in label and not label.startswith('"')

@@ -37,11 +37,11 @@ def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS, accept
         folder: The folder of a run or of an evaluation.
         metrics: Evaluation to its metric.
         accept_rows: Whether to take rows that are not those that results.json names by their hashes. The results are
-            then marked, as are those of rows beside which there is no results.json, and all that are made of them later.
+            then marked, as are those of rows without a results.json, and what is made of them later.
 
     Raises:
-        HeedfulError: There are no rows; they are not those that results.json names; a file is damaged or makes no sense;
-            they are not of one evaluation of one model; or the results could not be read again.
+        HeedfulError: There are no rows; they are not those that results.json names; a file is damaged or makes no
+            sense; they are not of one evaluation of one model; or the results could not be read again.
     """
     files = {path.stem: path for path in sorted((Path(folder) / "rows").glob("*.parquet"))}
     if not files:

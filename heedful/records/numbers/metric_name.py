@@ -10,6 +10,7 @@ SHARES = (  # families whose numbers are shares, or means of what is between 0 a
     "attentiveness",
     "challenge",
     "default_label",
+    "evidence",
     "exact_match",
     "f1",
     "naive_partial",
@@ -17,6 +18,7 @@ SHARES = (  # families whose numbers are shares, or means of what is between 0 a
     "transitions",
     "two_class",
 )
+SIGNED = ("matthews", "drop")  # how the statistics of these families end that are between -1 and 1
 
 
 class MetricName(NamedTuple):
@@ -61,9 +63,9 @@ class MetricName(NamedTuple):
             >>> MetricName("accuracy", "mnli", statistic="matthews").bounds
             (-1.0, 1.0)
         """
-        if self.statistic == "matthews":
-            return -1.0, 1.0
-        return (0.0, 1.0) if self.family in SHARES else (-math.inf, math.inf)
+        if self.family not in SHARES:
+            return -math.inf, math.inf
+        return -1.0 if self.statistic.endswith(SIGNED) else 0.0, 1.0
 
     def __str__(self) -> str:
         """The name in results.json and in TensorBoard."""

@@ -209,6 +209,11 @@ def _fault(found: Mapping[str, Any]) -> str | None:
     for name, sha256 in found["rows"].items():
         if not isinstance(sha256, str) or "/" in name:
             return f"'rows' has no hash of {name!r}"
+    return _fault_of_metrics(found) or _fault_of_display(found["display"])
+
+
+def _fault_of_metrics(found: Mapping[str, Any]) -> str | None:
+    """The first fault in the numbers, or None."""
     for name, measured in found["metrics"].items():
         fields = found["names"].get(name)
         if not _texts(fields) or len(fields) != len(MetricName._fields) or str(MetricName(*fields)) != name:
@@ -217,7 +222,7 @@ def _fault(found: Mapping[str, Any]) -> str | None:
             return f"{wrong} of {name!r} is missing or of the wrong type"
         if wrong := _senseless(measured, MetricName(*fields).bounds, found[WRITTEN]):
             return f"{wrong} of {name!r} makes no sense"
-    return _fault_of_display(found["display"])
+    return None
 
 
 def _texts(value: Any) -> bool:

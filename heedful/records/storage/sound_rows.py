@@ -1,7 +1,7 @@
 """Whether the rows of a file can be what the engine has written: their values, and those of several files of one run.
 
-A hash says that a file is the one that results.json names; these checks say that what stands in it makes sense, of files
-that no hash is known of, too. All of them are of columns at once.
+A hash says that a file is the one that results.json names. These checks say whether what stands in a file makes sense,
+also where no hash of it is known.
 """
 
 from collections.abc import Iterator, Mapping
