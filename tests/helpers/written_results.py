@@ -1,5 +1,6 @@
 """Folders of runs with results.json and rows, as the run folder writes them, for the tests of what reads them."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,10 @@ def about(rows: pa.Table, context: Context = CONTEXT, manifest: str = "m") -> di
     """The metadata of rows, as the engine writes them."""
     run = {"data": context.data, "split": "validation", "seed": context.seed, "note": None}
     run["counts"] = {"examples": int(where(rows, intervention=BASE).sum())}
-    return {
-        "data": context.data, "seed": context.seed, "manifest": manifest, "run": run, "context": context.as_dict(),
-        "counts": {"no_label": int(where(rows, y2=NO_LABEL).sum())}, "most_probable": False,
-    }  # fmt: skip
+    said = {"data": context.data, "seed": context.seed, "manifest": manifest, "run": run, "counts": {}}
+    if "y2" in rows.schema.names:
+        said |= {"counts": {"no_label": int(where(rows, y2=NO_LABEL).sum())}, "most_probable": False}
+    return json.loads(json.dumps(said | {"context": context.as_dict()}))
 
 
 def results(numbers: Mapping[MetricName, Measurement] | None = None, shown: Shown | None = None, **others: Any) -> dict:

@@ -7,14 +7,17 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from heedful.records import HeedfulError, MetricName, printable
+from heedful.records import Context, HeedfulError, MetricName, printable
 from heedful.records import rows as r
 from heedful.records.storage import results as run
 from heedful.records.storage.schema import SCHEMA
 
+from made_rows import make
 from plain_rows import plain, table
+from written_results import about
 
 LINE = {"metric": "accuracy/d", "label": "accuracy"}
 DISPLAY = {"lines": [LINE], "asides": [], "sections": {"s": {"about": ["test"], "examples": ""}}}
@@ -22,11 +25,19 @@ RESULTS = {"schema": SCHEMA, "data": "d", "split": "validation", "seed": 0, "cou
 RESULTS |= {"names": {"accuracy/d": ["accuracy", "d", "", "", ""]}, "display": DISPLAY}
 MEASURED = {"value": 0.5, "n": 4, "draws": None, "std": None, "ci95": [0.25, 0.75], "per_draw": [], "flags": []}
 RESULTS["metrics"] = {"accuracy/d": MEASURED | {"reason": None}}
-META = {"data": "d", "seed": 0, "manifest": "m", "context": {"data": "d"}}
+CONTEXT = Context("d", labels=("no", "yes"))
+
+
+def predicted(n: int) -> pa.Table:
+    """Base rows."""
+    return make({f"u{i}": ("yes", "yes") for i in range(n)}, labels=2)
+
+
+META = about(predicted(3), CONTEXT)
 
 
 def save(folder: Path, n: int = 3, *evaluations: str, **results) -> Path:
-    rows = {name: (plain(n), META) for name in evaluations or ["accuracy"]}
+    rows = {name: (predicted(n), about(predicted(n), CONTEXT)) for name in evaluations or ["accuracy"]}
     run.write_results(folder, RESULTS | results, rows)
     return folder
 
@@ -34,11 +45,11 @@ def save(folder: Path, n: int = 3, *evaluations: str, **results) -> Path:
 def test_what_is_written_is_read_again(tmp_path):
     save(tmp_path / "a", 3, "accuracy", "swaps")
     found = run.read_results(tmp_path / "a")
-    assert {k: v for k, v in found.items() if k != "rows"} == RESULTS
+    assert {k: v for k, v in found.items() if k not in ("rows", "written")} == RESULTS
     assert set(found["rows"]) == {"accuracy", "swaps"}
     rows, metadata = run.read_evaluation(tmp_path / "a", "swaps")
-    assert rows.equals(plain(3).replace_schema_metadata(rows.schema.metadata))
-    assert metadata == {"schema": SCHEMA, **META}
+    assert rows.equals(predicted(3).replace_schema_metadata(rows.schema.metadata))
+    assert metadata == {"schema": SCHEMA, "written": SCHEMA, **META}
     assert run.read_evaluation(tmp_path / "a", "null") is None
 
 
@@ -94,14 +105,14 @@ def test_rows_that_were_cut_or_copied_in_do_not_fit(tmp_path, cut):
 
 def test_rows_that_results_do_not_name_are_not_read(tmp_path):
     save(tmp_path, 3, "accuracy")
-    r.save_rows(run.rows_file(tmp_path, "swaps"), plain(3), META)
+    r.save_rows(run.rows_file(tmp_path, "swaps"), predicted(3), META)
     with pytest.raises(HeedfulError, match="swaps.parquet is not among the rows that .*results.json was computed from"):
         run.read_evaluation(tmp_path, "swaps")
 
 
 @pytest.mark.parametrize("key", META)
 def test_rows_that_do_not_say_what_they_are_about_are_refused(tmp_path, key):
-    rows = {"accuracy": (plain(3), {k: v for k, v in META.items() if k != key})}
+    rows = {"accuracy": (predicted(3), {k: v for k, v in META.items() if k != key})}
     run.write_results(tmp_path, RESULTS, rows)
     with pytest.raises(HeedfulError, match=f"accuracy.parquet is damaged: it does not say its '{key}'; evaluate again"):
         run.read_evaluation(tmp_path, "accuracy")
