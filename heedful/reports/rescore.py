@@ -114,13 +114,14 @@ def _difference(before: str | None, text: str) -> str:
     if before is None:
         return "there was none"
     try:
-        old = json.loads(before)["metrics"]
-        names = old.keys() | json.loads(text)["metrics"].keys()
-    except (ValueError, KeyError, TypeError, AttributeError):
+        old = dict(json.loads(before)["metrics"])
+    except (ValueError, KeyError, TypeError):
         return "what was there could not be read"
     new = json.loads(text)["metrics"]
-    differ = sorted(name for name in names if old.get(name) != new.get(name))
-    return f"{len(differ):,} metrics differ, the first is {differ[0]}" if differ else "the same metrics"
+    differ = sorted(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+    gone = sorted(old.keys() - new.keys())
+    told = f"{len(differ):,} metrics differ, the first is {differ[0]}" if differ else "the same metrics"
+    return told + (f"; {len(gone):,} of them are gone, the first is {gone[0]}" if gone else "")
 
 
 if __name__ == "__main__":
