@@ -209,7 +209,27 @@ def _fault(found: Mapping[str, Any]) -> str | None:
     for name, sha256 in found["rows"].items():
         if not isinstance(sha256, str) or "/" in name:
             return f"'rows' has no hash of {name!r}"
-    return _fault_of_metrics(found) or _fault_of_display(found["display"])
+    of_display = _fault_of_display(found["display"], found["metrics"])
+    return _fault_of_counts(found["counts"]) or _fault_of_metrics(found) or of_display
+
+
+def _fault_of_counts(counts: Mapping[str, Any]) -> str | None:
+    """The first fault in what was counted, or None: a number that is not a count, or a part without two of them."""
+    for name, value in counts.items():
+        if name.endswith("tokens_kept"):
+            of = name.removesuffix("tokens_kept")
+            pairs = [[counts.get(f"{of}examples"), counts.get(f"{of}truncated")]]
+            pairs += value.values() if isinstance(value, dict) else [value]
+            fits = all(isinstance(pair, list) and len(pair) == 2 and all(map(_is_count, pair)) for pair in pairs)
+        else:
+            fits = isinstance(value, dict | list | str | None) or _is_count(value)
+        if not fits:
+            return f"{name!r} among the 'counts' is {json.dumps(value)[:40]}"
+    return None
+
+
+def _is_count(value: Any) -> bool:
+    return _is(value, int) and value >= 0
 
 
 def _fault_of_metrics(found: Mapping[str, Any]) -> str | None:
@@ -229,8 +249,8 @@ def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
-def _fault_of_display(display: Mapping[str, Any]) -> str | None:
-    """The first fault in what says how the numbers are shown, or None."""
+def _fault_of_display(display: Mapping[str, Any], metrics: Mapping[str, Any]) -> str | None:
+    """The first fault in what says how the numbers, by their names, are shown; or None."""
     for key, kind in DISPLAY.items():
         if not isinstance(display.get(key), kind):
             return f"'display' has no {key!r}"
@@ -241,6 +261,8 @@ def _fault_of_display(display: Mapping[str, Any]) -> str | None:
             fits = False
         if not fits:
             return f"'display' has the line {json.dumps(line)[:40]}"
+        if not line.get("text") and line["metric"] not in metrics:
+            return f"'display' has a line of {line['metric']!r}, which is not among the metrics"
     for heading, section in display["sections"].items():
         fits = isinstance(section, dict) and _texts(section.get("about")) and isinstance(section.get("examples"), str)
         if not fits:

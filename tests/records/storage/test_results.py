@@ -183,6 +183,23 @@ CONTENTS = [
     *(({"display": DISPLAY | {"sections": {"s": section}}}, "'display' has no section 's'") for section in SECTIONS),
     ({"metrics": []}, r"'metrics' is \[\]"),
     ({"rows": {"accuracy": 1}}, "'rows' has no hash of 'accuracy'"),
+    ({"display": DISPLAY | {"lines": [LINE | {"metric": "loss/d"}]}}, "has a line of 'loss/d', which is not among the"),
+    (damaged(value=0.8), "'ci95' of 'accuracy/d' makes no sense"),
+    (damaged(ci95=[0.75, 0.25]), "'ci95' of 'accuracy/d' makes no sense"),
+    (damaged(value=None, reason="why"), "'ci95' of 'accuracy/d' makes no sense"),
+    (damaged(value=1.01, ci95=[0.5, 1.1]), "a number of 'accuracy/d' makes no sense"),
+    (damaged(ci95=[-0.1, 0.9]), "a number of 'accuracy/d' makes no sense"),
+    (damaged(draws=1, per_draw=[50.0]), "a number of 'accuracy/d' makes no sense"),
+    (damaged(n=-1), "'n' of 'accuracy/d' makes no sense"),
+    (damaged(n=0), "'n' of 'accuracy/d' makes no sense"),
+    (damaged(n=2.5), "'n' of 'accuracy/d' is missing or of the wrong type"),
+    (damaged(draws=2, per_draw=[0.5]), "'draws' of 'accuracy/d' makes no sense"),
+    (damaged(std=-0.1), "'std' of 'accuracy/d' makes no sense"),
+    ({"accepted_rows": False}, "'accepted_rows' is false"),
+    ({"counts": {"examples": -1}}, "'examples' among the 'counts' is -1"),
+    ({"counts": {"examples": 0.5}}, "'examples' among the 'counts' is 0.5"),
+    ({"counts": {"tokens_kept": {"premise": [1, 2]}}}, "'tokens_kept' among the 'counts' is"),
+    ({"counts": {"tokens_kept": 3, "examples": 1, "truncated": 1}}, "'tokens_kept' among the 'counts' is 3"),
     ({"seed": "0"}, "'seed' is \"0\""),
     ({"counts": []}, r"'counts' is \[\]"),
 ]
@@ -196,6 +213,33 @@ def test_results_that_say_nonsense_are_one_sentence(tmp_path, content, words):
         run.read_results(tmp_path)
     assert str(tmp_path / "results.json") in str(caught.value)
     assert str(caught.value).isprintable()
+
+
+def test_numbers_that_may_be_are_read(tmp_path):
+    numbers = {
+        MetricName("accuracy", "d", statistic="matthews"): MEASURED | {"value": -0.5, "ci95": [-1, 0.25]},
+        MetricName("challenge", "d", "titles", "flipped/drop"): MEASURED | {"value": -0.5, "ci95": [-0.6, -0.4]},
+        MetricName("loss", "d"): MEASURED | {"value": 87.3, "ci95": None},
+        MetricName("natural_logic", "d", "context", "ratio"): MEASURED | {"value": 3.0, "ci95": [1.0, 9.0]},
+        MetricName("attentiveness", "d", "premise"): MEASURED | {"draws": 2, "per_draw": [0.25, 0.75], "std": 0.35},
+        MetricName("two_class", "d"): MEASURED | {"value": 1, "ci95": [1 - 1e-17, 1]},
+    }
+    results = RESULTS | {"metrics": {str(name): m | {"reason": None} for name, m in numbers.items()}, "rows": {}}
+    results |= {"names": {str(name): list(name) for name in numbers}, "display": DISPLAY | {"lines": []}}
+    results["counts"] = {"examples": 4, "truncated": 1, "tokens_kept": {"premise": [3, 4]}, "premise": {"with": 0.5}}
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    assert run.named(run.read_results(tmp_path)) == {name: m | {"reason": None} for name, m in numbers.items()}
+
+
+def test_intervals_of_resamples_need_not_hold_their_value(tmp_path):
+    for number in (6, SCHEMA):
+        (tmp_path / "results.json").write_text(
+            json.dumps(RESULTS | {"rows": {}} | damaged(value=0.8) | {"schema": number})
+        )
+        if number < SCHEMA:
+            assert run.read_results(tmp_path)["written"] == number
+    with pytest.raises(HeedfulError, match="'ci95' of 'accuracy/d' makes no sense"):
+        run.read_results(tmp_path)
 
 
 def test_a_number_too_large_for_a_float_is_not_one(tmp_path):
