@@ -234,7 +234,7 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     except FileNotFoundError:
         raise HeedfulError(f"{path} does not exist.") from None
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:  # a length may be any number
-        raise HeedfulError(f"{path} is not a whole Parquet file: {error}.") from None
+        raise HeedfulError(f"{path} is not a whole Parquet file: {str(error).rstrip('.')}.") from None
     try:
         entry = json.loads(own_entry(rows.schema.metadata) or b"{}")
     except ValueError:

@@ -52,7 +52,11 @@ def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS, accept
         require_sound(rows, metadata, str(files[name]))
     require_together(evaluated, {name: str(path) for name, path in files.items()})
     _, metadata = next(iter(evaluated.values()))
-    results = score(metadata["run"], evaluated, metrics).results
+    try:
+        results = score(metadata["run"], evaluated, metrics).results
+    except (KeyError, TypeError, ValueError, IndexError) as error:  # a context that lacks what its metric needs, say
+        told = f"{type(error).__name__}: {error}"
+        raise HeedfulError(f"The rows of {folder} cannot be scored ({told}): evaluate again.") from error
     if is_marked:
         results[ACCEPTED] = True
         for measured in results["metrics"].values():

@@ -200,7 +200,7 @@ def test_rows_that_others_wrote_with_the_same_content_are_accepted_and_marked_fo
     with pytest.raises(HeedfulError, match="accuracy.parquet is not the file that .*--accept_rows"):
         main([str(folder)])
     main(["--accept_rows", str(folder)])
-    assert "marked, since rows are not those that were recorded" in capsys.readouterr().out
+    assert "marked, since rows are not known to be those that were recorded" in capsys.readouterr().out
     first = (folder / "results.json").read_text()
     for again in ([], ["--accept_rows"]):
         main([str(folder), *again])
@@ -212,8 +212,8 @@ def test_rows_that_others_wrote_with_the_same_content_are_accepted_and_marked_fo
     capsys.readouterr()
     compare.main([str(folder), str(runs / "other")])
     shown = capsys.readouterr()
-    assert "(l) rows are not those that were recorded" in " ".join(shown.out.split())
-    assert "results.json: made by rescore --accept_rows of other rows than were recorded." in shown.err
+    assert "(l) rows are not known to be those that were recorded" in " ".join(shown.out.split())
+    assert "results.json: made by rescore, of rows that are not known to be those that were recorded." in shown.err
     compare.main([str(folder), "--format", "csv"])
     assert "(accepted_rows)" in capsys.readouterr().out
     assert runs_of([str(folder)])[0].label == "one (rows accepted)"
@@ -242,7 +242,7 @@ def test_a_flipped_bit_is_seen_wherever_it_is(runs):
     """By its hash; without results.json the file is refused, or the results are marked."""
     file = runs / "one" / "rows" / ATTENTIVE
     content = file.read_bytes()
-    places = generator("flips").integers(len(content), size=40).tolist()
+    places = generator("flips").integers(len(content), size=20).tolist()
     for place in places:
         flip(file, place)
         with pytest.raises(HeedfulError, match="attentiveness.parquet is not the file that"):
@@ -270,12 +270,21 @@ def test_results_that_could_not_be_read_again_are_not_written(runs):
     assert (runs / "one" / "results.json").read_text() == before
 
 
+def test_a_context_without_what_its_metric_needs_is_one_sentence(tmp_path):
+    engine = texts(Attentiveness())
+    rows, meta = engine.rows["attentiveness"]
+    lacking = meta | {"context": {k: v for k, v in meta["context"].items() if k != "own"}}
+    write_results(tmp_path, engine.results, engine.rows | {"attentiveness": (rows, lacking)})
+    with pytest.raises(HeedfulError, match=r"^The rows of .* cannot be scored \(KeyError: 'swap'\): evaluate again"):
+        rescored(tmp_path)
+
+
 def test_what_cannot_be_scored_is_refused_in_a_sentence(tmp_path):
     with pytest.raises(HeedfulError, match="has no rows: name the folder of a run"):
         rescored(tmp_path)
     engine = texts(Attentiveness())
     table, meta = engine.rows["accuracy"]
-    others = {"accuracy": (table, meta | {"run": meta["run"] | {"seed": 7}})}
+    others = {"accuracy": (table, meta | {"run": meta["run"] | {"split": "test"}})}
     write_results(tmp_path, engine.results, engine.rows | others)
     with pytest.raises(HeedfulError, match="were not written by one evaluation"):
         rescored(tmp_path)

@@ -21,7 +21,7 @@ from heedful.records.storage.schema import WRITTEN, of_today
 from heedful.records.storage.sound_rows import require_sound
 
 RESULTS, RUN = "results.json", "run.json"
-ACCEPTED = "accepted_rows"  # in results.json, and a flag of each number: its rows are not those that were recorded
+ACCEPTED = "accepted_rows"  # in results.json, and a flag of each number: its rows may be others than were recorded
 CLOSED = 7  # since this schema no interval comes from resamples, and each holds its value
 ROUNDED = 1e-9
 TYPES: dict[str, type | UnionType] = {
@@ -105,7 +105,8 @@ def read_results(folder: str | Path) -> dict[str, Any]:
         if rows_file(folder, name).exists():
             require_recorded(folder, found, name)
     if ACCEPTED in found:
-        print(printable(f"{path}: made by rescore --accept_rows of other rows than were recorded."), file=sys.stderr)
+        told = f"{path}: made by rescore, of rows that are not known to be those that were recorded."
+        print(printable(told), file=sys.stderr)
     return found
 
 
@@ -298,8 +299,7 @@ def _senseless(measured: Mapping[str, Any], bounds: tuple[float, float], written
         written: The schema that it was written under.
     """
     value = measured["value"]
-    low, high = measured["ci95"] or (None, None)
-    numbers = [x for x in (value, low, high, *measured["per_draw"]) if x is not None]
+    numbers = [*measured["per_draw"], *(measured["ci95"] or ()), *([] if value is None else [value])]
     if not all(bounds[0] - ROUNDED <= x <= bounds[1] + ROUNDED for x in numbers):
         return "a number"
     if measured["n"] < 0 or (measured["n"] == 0 and value is not None):
@@ -308,8 +308,9 @@ def _senseless(measured: Mapping[str, Any], bounds: tuple[float, float], written
         return "'draws'"
     if measured["std"] is not None and measured["std"] < 0:
         return "'std'"
-    if low is None:
+    if measured["ci95"] is None:
         return None
+    low, high = measured["ci95"]
     if low > high or value is None or (written >= CLOSED and not low - ROUNDED <= value <= high + ROUNDED):
         return "'ci95'"
     return None

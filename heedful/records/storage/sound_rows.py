@@ -88,6 +88,9 @@ def _context(rows: pa.Table, metadata: Mapping[str, Any], file: str) -> Context:
         labels = len(context.kind.distribution(context.labels))
     except (KeyError, TypeError, AttributeError):
         raise HeedfulError(f"{file} is damaged: its 'context' is not one; evaluate again.") from None
+    for key, own in (("data", context.data), ("seed", context.seed)):
+        if not own == metadata[key] == metadata["run"].get(key):
+            raise HeedfulError(f"{file} is damaged: it says several {key!r}; evaluate again.")
     for field in schema(labels) if "y2" in rows.schema.names else ():
         if rows.schema.field(field.name).type != field.type:
             raise HeedfulError(

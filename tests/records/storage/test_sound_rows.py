@@ -95,10 +95,11 @@ def test_the_label_of_a_base_row_must_be_that_of_its_example_in_every_row():
         require_sound(edited(table, "y2", {2: "no"}), honest, "f")
 
 
+RUN = {"data": "d", "seed": 0}
 COUNTS = [
-    ({"run": {"counts": {"examples": 4}}}, "'examples' is 4 among its counts, and 3 in the rows"),
-    ({"run": {"counts": {}}}, "'examples' is None"),
-    ({"run": {}}, "'examples' is None"),
+    ({"run": RUN | {"counts": {"examples": 4}}}, "'examples' is 4 among its counts, and 3 in the rows"),
+    ({"run": RUN | {"counts": {}}}, "'examples' is None"),
+    ({"run": RUN}, "'examples' is None"),
     ({"counts": {"no_label": 1}}, "'no_label' is 1 among its counts, and 0 in the rows"),
     ({"counts": {"examples": 2}}, "'examples' is 2 among its counts, and 3 in the rows"),
 ]
@@ -120,6 +121,14 @@ def test_what_the_metadata_must_say_is_demanded(key):
     for value in (None, 1.5):
         with pytest.raises(HeedfulError, match=f"^f is damaged: it does not say its '{key}'"):
             require_sound(rows(), metadata(rows()) | {key: value}, "f")
+
+
+def test_rows_are_of_one_data_set_and_seed():
+    for name, value in (("data", "e"), ("seed", 1)):
+        said = metadata(rows())
+        for other in ({name: value}, *({of: said[of] | {name: value}} for of in ("run", "context"))):
+            with pytest.raises(HeedfulError, match=f"^f is damaged: it says several '{name}'"):
+                require_sound(rows(), said | other, "f")
 
 
 @pytest.mark.parametrize("context", [{}, {"kind": "x"}, {"kind": "soft", "colour": 1}, {"kind": "classification"}])
