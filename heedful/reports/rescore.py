@@ -79,7 +79,7 @@ def _is_marked(folder: str | Path, files: Iterable[str], accept_rows: bool) -> b
         recorded = of_today(read_json(path), str(path))
         if not isinstance(recorded.get("rows"), dict):
             raise HeedfulError(f"{path} is damaged: it does not say the hashes of its rows.")
-        for name in {*files, *recorded["rows"]}:
+        for name in sorted({*files, *recorded["rows"]}):
             require_recorded(folder, recorded, name)
     except HeedfulError as error:
         if accept_rows:

@@ -110,9 +110,9 @@ def _of_changes(rows: pa.Table, metadata: Mapping[str, Any], context: Context) -
     """What is wrong with rows of examples and their changes."""
     base = where(rows, intervention=BASE)
     example = runs(rows, "uid")
-    first = np.full(1 + int(example.max(initial=-1)), -1)
-    first[example[base]] = np.flatnonzero(base)
-    yield (first < 0)[example], "its example has no base row"
+    bases = np.bincount(example[base], minlength=1 + int(example.max(initial=-1)))
+    yield (bases != 1)[example], "its example does not have one base row"
+    first = np.flatnonzero(base)
     yield base & (rows["draw"].to_numpy() != NO_DRAW), "it is a base row with a draw"
     is_changed = rows["y2"].is_valid().to_numpy()
     yield ~base & ~is_changed, "it has no prediction after the change ('y2')"
