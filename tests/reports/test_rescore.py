@@ -270,6 +270,12 @@ def test_results_that_could_not_be_read_again_are_not_written(runs):
     assert (runs / "one" / "results.json").read_text() == before
 
 
+@pytest.mark.parametrize(("answer", "is_sure"), [(guess, True), (lambda table, hypothesis: "?", False)])
+def test_it_is_recorded_whether_answers_are_the_most_probable(answer, is_sure):
+    engine = measure(answer, Planted(n_validation=8), Attentiveness(), only=["accuracy", "attentiveness"])
+    assert [metadata["most_probable"] for _, metadata in engine.rows.values()] == [is_sure] * 2
+
+
 def test_a_context_without_what_its_metric_needs_is_one_sentence(tmp_path):
     engine = texts(Attentiveness())
     rows, meta = engine.rows["attentiveness"]

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any
@@ -105,9 +106,15 @@ def read_results(folder: str | Path) -> dict[str, Any]:
         if rows_file(folder, name).exists():
             require_recorded(folder, found, name)
     if ACCEPTED in found:
-        told = f"{path}: made by rescore, of rows that are not known to be those that were recorded."
-        print(printable(told), file=sys.stderr)
+        _tell_accepted(str(path))
     return found
+
+
+@cache
+def _tell_accepted(path: str) -> None:
+    """Say it once of each file, whatever reads it how often."""
+    told = f"{path}: made by rescore, of rows that are not known to be those that were recorded."
+    print(printable(told), file=sys.stderr)
 
 
 def sound(content: Any, named: str) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def _of_changes(rows: pa.Table, metadata: Mapping[str, Any], context: Context) -
     is_changed = rows["y2"].is_valid().to_numpy()
     yield ~base & ~is_changed, "it has no prediction after the change ('y2')"
     yield base & is_changed, "it is a base row with a prediction after a change ('y2')"
-    yield from _of_labels(rows, base, "examples" in metadata["counts"], context)
+    yield from _of_labels(rows, base, _is_of_others(metadata), context)
     for name in ("y", "group"):
         number, _ = codes(rows, name)
         yield number != number[first[example]], f"its {name!r} is not that of the base row of its example"
@@ -142,6 +142,11 @@ def _of_labels(rows: pa.Table, base: np.ndarray, of_others: bool, context: Conte
     number, golds = codes(rows, "gold")
     broken = np.array([text is not None and not context.kind.is_gold(text) for text in golds], dtype=bool)
     yield broken[number], f"its 'gold' is not that of the kind {context.kind.name}"
+
+
+def _is_of_others(metadata: Mapping[str, Any]) -> bool:
+    """Whether an evaluation brought examples of its own, which it then counts; a part may be called "examples"."""
+    return isinstance(metadata["counts"].get("examples"), int)
 
 
 def _outside(rows: pa.Table, name: str, texts: tuple[str, ...]) -> np.ndarray:
@@ -189,9 +194,10 @@ def _miscounted(rows: pa.Table, metadata: Mapping[str, Any]) -> str | None:
     base = where(rows, intervention=BASE)
     counts = metadata["counts"]
     of_run = metadata["run"].get("counts")
-    counted = counts if "examples" in counts else of_run if isinstance(of_run, Mapping) else {}
+    counted = of_run if isinstance(of_run, Mapping) else {}
     without = where(rows, y2=NO_LABEL)
-    if counted is counts:
+    if _is_of_others(metadata):
+        counted = counts
         without |= base & where(rows, y=NO_LABEL)
     found = {"examples": (counted.get("examples"), int(base.sum()))}
     if "no_label" in counts:
@@ -217,7 +223,7 @@ def require_together(evaluated: Mapping[str, Evaluated], files: Mapping[str, str
     for name in names[1:]:
         if evaluated[name][1]["run"] != evaluated[first][1]["run"]:
             raise HeedfulError(f"{files[name]} and {files[first]} were not written by one evaluation: evaluate again.")
-    of_data = [name for name in names if "examples" not in evaluated[name][1]["counts"]]
+    of_data = [name for name in names if not _is_of_others(evaluated[name][1])]
     changes = [name for name in of_data if "y2" in evaluated[name][0].schema.names]
     for name in changes[1:]:
         _require_same(evaluated, files, changes[0], name)
