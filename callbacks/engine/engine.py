@@ -28,6 +28,7 @@ from heedful.metrics import METRICS
 from heedful.metrics.metric import Numbers
 from heedful.records import NO_LABEL, Chart, Context, HeedfulError, Measurement, stopping
 from heedful.records import rows as r
+from heedful.records.storage.sound_rows import SURE
 from heedful.reports.results import Evaluated, score
 
 LOSS = "loss/train"  # which is logged in training
@@ -266,8 +267,16 @@ class Engine(Runner):
             counts["no_label"] = int(without.sum())
             about = {name: run[name] for name in ("data", "seed")}
             metadata = {**about, "manifest": manifests[evaluation.name], "run": run}
+            if plan.inquiry is None:
+                metadata[SURE] = self._is_sure(rows, context)
             metadata |= {"context": context.as_dict(), "counts": counts}
             self.rows[evaluation.name] = rows, json.loads(json.dumps(metadata, sort_keys=True))  # as from a file
+
+    @staticmethod
+    def _is_sure(rows: pa.Table, context: Context) -> bool:
+        """Whether every answer is the most probable label, as that of a classifier is."""
+        pairs = (("y", "p"), ("y2", "p2"))
+        return all(bool(r.is_most_probable(rows, *pair, context.labels).all()) for pair in pairs)
 
     def _log(self, numbers: Numbers, trainer: Trainer, pl_module: LightningModule) -> None:
         on_data = [p for p in self.planned.values() if p.plan.pool is trainer.datamodule.pool]

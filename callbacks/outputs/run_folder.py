@@ -24,7 +24,7 @@ from heedful.records.stopping import Stopped, is_postponed, postpone
 from heedful.records.storage.files import flush_file, share_file
 from heedful.records.storage.results import RUN, file_hash, read_run, write_results
 from heedful.records.storage.run_files import CHECKPOINTS, CONFIG, CONFIG_HASH, FILES, RUN_ID, hashes_of
-from heedful.records.storage.schema import SCHEMA
+from heedful.records.storage.schema import SCHEMA, as_written
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
 FINISHED = "finished"  # in run.json
@@ -171,20 +171,16 @@ class RunFolder(Callback):
         """Mark the run as finished, and then remove what it would go on from; called by the first process."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         files = {FILES: hashes_of(self.folder, kept(self.folder / CHECKPOINTS))}
-        write_json(self.folder / RUN, self._about() | files | {FINISHED: now})
+        write_json(self.folder / RUN, as_written(read_run(self.folder)) | files | {FINISHED: now})
         flush(self.folder)
         remove_states(self.folder / CHECKPOINTS)
-
-    def _about(self) -> dict[str, Any]:
-        """run.json as it is, to be written again: without the number of the schema that it was read with."""
-        return {key: value for key, value in read_run(self.folder).items() if key != "written"}
 
     def _history(self, trainer: Trainer, config: Mapping[str, str]) -> dict[str, Any]:
         """The description of the first start, and of each that went on from there."""
         now = {**self._description(trainer), **config}
         if trainer.datamodule.changed:
             now["changed_data"] = trainer.datamodule.changed
-        first = self._about() if self._goes_on else {}
+        first = as_written(read_run(self.folder)) if self._goes_on else {}
         if not first:
             return now | {RUN_ID: token_hex(16)}
         return first | {"resumed": [*first.get("resumed", []), now]}

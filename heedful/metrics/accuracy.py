@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from heedful.metrics.label_scores import label_scores
 from heedful.metrics.metric import Metric, Numbers, lines
-from heedful.metrics.slices import slices_of
+from heedful.metrics.slices import STATISTICS, slice_of_label, slices_of
 from heedful.metrics.soft_accuracy import soft_accuracy
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY, majority_flag
 from heedful.metrics.statistics.shares import share
@@ -48,15 +48,15 @@ def accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
         seed: Keys the test of :func:`majority_flags`.
 
     Returns:
-        ``accuracy/<data>``; ``accuracy/<data>/majority``; and ``accuracy/<data>/<label>`` (recall) for each gold label,
-        if they are at most :data:`~heedful.records.MANY`.
+        ``accuracy/<data>``; ``accuracy/<data>/majority``; and ``accuracy/<data>/<label>`` (recall) for each gold label
+        (:func:`~heedful.metrics.slices.slice_of_label`), if they are at most :data:`~heedful.records.MANY`.
     """
     correct, of_label, cluster = _base(rows)
     name = MetricName("accuracy", data)
     result = _of_all(rows, data, seed)
     for label in sorted(of_label) if len(of_label) <= MANY else ():
         hits = correct[of_label[label]]
-        result[name._replace(slice=label)] = share(hits, cluster[of_label[label]])
+        result[name._replace(slice=slice_of_label(label))] = share(hits, cluster[of_label[label]])
     return result
 
 
@@ -191,11 +191,13 @@ def charts(context: Context) -> tuple[Chart, ...]:
     name = MetricName("accuracy", context.data)
     found = [Chart("accuracy", {"accuracy": name}, "attentiveness")]
     if context.kind.exclusive and len(context.labels) <= MANY:
-        found.append(Chart("accuracy by label", {label: name._replace(slice=label) for label in context.labels}))
+        found.append(
+            Chart("accuracy by label", {label: name._replace(slice=slice_of_label(label)) for label in context.labels})
+        )
     if context.kind.exclusive:
         curves = {"training": MetricName("loss", "train"), "validation": MetricName("loss", context.data)}
         found.append(Chart("loss", curves))
     return (*found, noise_chart(context.data))
 
 
-METRIC = Metric("accuracy", score, show, charts, ("majority", "f1", "macro_f1", "matthews"))
+METRIC = Metric("accuracy", score, show, charts, STATISTICS)

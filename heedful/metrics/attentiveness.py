@@ -13,7 +13,7 @@ import pyarrow as pa
 from heedful.metrics.accuracy import majority_flags
 from heedful.metrics.metric import Metric, Numbers, lines
 from heedful.metrics.reading_comprehension import majority_flags as reading_flags
-from heedful.metrics.slices import slices_of
+from heedful.metrics.slices import slice_of_label, slices_of
 from heedful.metrics.soft_accuracy import soft_flags
 from heedful.metrics.statistics.shares import numbered, share
 from heedful.records import MANY, NO_LABEL, SOFT, SPAN, Chart, Context, Line, Measurement, MetricName, Shown
@@ -141,7 +141,9 @@ def attentiveness(
     for label in labels if len(labels) <= MANY else ():
         if label != default_label:
             reason = f"no example that was swapped is predicted as {label!r}"
-            measure(name._replace(slice=f"from_{label}"), changed, reason, where(rows, y=label)[swapped])
+            measure(
+                name._replace(slice=f"from_{slice_of_label(label)}"), changed, reason, where(rows, y=label)[swapped]
+            )
     for text, of_slice in slices_of(rows, slices):
         measure(name._replace(slice=text), changed, NOTHING, valid & of_slice[swapped])
     return result | _eligible(name, eligible, int(base.sum()))
@@ -299,7 +301,7 @@ def charts(context: Context) -> tuple[Chart, ...]:
         [label for label in context.labels if label != context.default_label] if len(context.labels) <= MANY else []
     )
     for part, name in names.items() if labels else ():
-        curves = {label: name._replace(slice=f"from_{label}") for label in labels}
+        curves = {label: name._replace(slice=f"from_{slice_of_label(label)}") for label in labels}
         found.append(Chart(f"attentiveness to {part} by predicted label", curves))
     return tuple(found)
 

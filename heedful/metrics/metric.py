@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from heedful.metrics.slices import slice_of_label
 from heedful.records import Chart, Context, Line, Measurement, MetricName, Shown
 from heedful.records.rows import BASE, UNREAD, require_canonical, where
 
@@ -95,7 +96,8 @@ class Metric:
             return True
         if self.statistics is None:
             return any(metric.startswith(f"{name}/") for name in known)
-        words = {*self.statistics, UNREAD, READ, *context.labels, *(f"from_{label}" for label in context.labels)}
+        labels = [slice_of_label(label) for label in context.labels]
+        words = {*self.statistics, UNREAD, READ, *labels, *(f"from_{label}" for label in labels)}
         own = [name._replace(statistic="", slice="") for name in curves if name.family == self.name]
         return any(metric == f"{name}/{word}" for name in own for word in words)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.slices import slice_of_label
 from heedful.metrics.statistics.shares import share
 from heedful.records import CLASSIFICATION, MANY, Chart, Context, MetricName, TaskKind
 from heedful.records.rows import cluster_of, strings, where
@@ -38,7 +39,7 @@ def naive_partial(rows: pa.Table, data: str, part: str, kind: TaskKind = CLASSIF
     labels = sorted(set(rows["y"].to_pylist()))
     for label in labels if len(labels) <= MANY and kind.has_labels else ():
         here = where(rows, y=label)
-        hits[name._replace(slice=f"from_{label}")] = stays[here], cluster[here]
+        hits[name._replace(slice=f"from_{slice_of_label(label)}")] = stays[here], cluster[here]
     hits[name._replace(statistic="accuracy")] = kind.scores(after, strings(rows, "gold")), cluster
     return {full: share(values, of) for full, (values, of) in hits.items()}
 

@@ -1,4 +1,4 @@
-"""Slices: the examples that have one value in a meta column that somebody asked for."""
+"""Slices: the examples that have one label, or one value in a meta column that somebody asked for."""
 
 from collections.abc import Iterator, Sequence
 
@@ -6,6 +6,19 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.records.rows import sliced
+
+STATISTICS = ("majority", "f1", "macro_f1", "matthews")  # that stand beside those of labels
+
+
+def slice_of_label(label: str) -> str:
+    """The slice of a label: its name, in quotes where that could also be a statistic or the slice of a column.
+
+    Example:
+        >>> [slice_of_label(label) for label in ("neutral", "f1", "majority/split=a", "kind=b", '"f1"')]
+        ['neutral', '"f1"', '"majority/split=a"', '"kind=b"', '""f1""']
+    """
+    is_alone = label.partition("/")[0] not in STATISTICS and "=" not in label and not label.startswith('"')
+    return label if is_alone else f'"{label}"'
 
 
 def slices_of(rows: pa.Table, columns: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:

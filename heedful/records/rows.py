@@ -12,7 +12,7 @@ example: rows of two runs are joined only where these are the same. The null con
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -187,8 +187,28 @@ def probabilities(rows: pa.Table, name: str) -> np.ndarray:
     return column.flatten().to_numpy().reshape(len(column), column.type.list_size)
 
 
+def is_most_probable(rows: pa.Table, answers: str, probs: str, labels: Sequence[str]) -> np.ndarray:
+    """Whether each answer is the most probable label, or one that is as probable: bool [rows]; of no answer true.
+
+    Args:
+        rows: Rows.
+        answers: The column of answers, "y" or "y2".
+        probs: That of their probabilities.
+        labels: The labels, in the order of the probabilities.
+    """
+    is_one = rows[answers].is_null().to_numpy()
+    here = ~is_one & rows[probs].is_valid().to_numpy()
+    if here.any():
+        answered = rows.select([answers, probs]).filter(pa.array(here))
+        number = pc.index_in(answered[answers], value_set=pa.array(labels, pa.string()))
+        p = probabilities(answered, probs)
+        own = p[np.arange(len(p)), pc.fill_null(number, 0).to_numpy()]
+        is_one[here] = number.is_valid().to_numpy() & (own == p.max(axis=1))
+    return is_one
+
+
 def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
-    """Write rows to Parquet; ``metadata`` goes into the schema as JSON.
+    """Write rows to Parquet, each page with a checksum; ``metadata`` goes into the schema as JSON.
 
     Returns:
         The sha256 of the file.
@@ -197,7 +217,8 @@ def save_rows(path: Path, rows: pa.Table, metadata: Mapping[str, Any]) -> str:
     rows = rows.replace_schema_metadata({ENTRY: entry})
     repeated = [name for name in (*STRINGS, "version", "draw") if name != "partner" and name in rows.schema.names]
     repeated.append("slices.list.element")
-    pq.write_table(rows, path, compression="zstd", row_group_size=GROUP, use_dictionary=repeated)
+    settings: dict[str, Any] = {"compression": "zstd", "row_group_size": GROUP, "write_page_checksum": True}
+    pq.write_table(rows, path, use_dictionary=repeated, **settings)
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -209,11 +230,11 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
         HeedfulError: The file is missing, damaged, or was not written by :func:`save_rows`.
     """
     try:
-        rows = pq.read_table(path, memory_map=True)
+        rows = pq.read_table(path, memory_map=True, page_checksum_verification=True)
     except FileNotFoundError:
         raise HeedfulError(f"{path} does not exist.") from None
-    except (pa.ArrowInvalid, OSError) as error:
-        raise HeedfulError(f"{path} is not a whole Parquet file: {error}.") from None
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:  # a length may be any number
+        raise HeedfulError(f"{path} is not a whole Parquet file: {str(error).rstrip('.')}.") from None
     try:
         entry = json.loads(own_entry(rows.schema.metadata) or b"{}")
     except ValueError:

@@ -26,9 +26,11 @@ class TaskKind(ABC):
         name: The name in checkpoints and messages.
         has_labels: Whether the answers are the labels of the task.
         exclusive: Whether exactly one label is right.
+        gold_type: Of a gold label as an object.
     """
 
     name: str
+    gold_type: type
     has_labels = True
     exclusive = False
 
@@ -45,6 +47,13 @@ class TaskKind(ABC):
     def write_gold(self, gold: Any) -> str:
         """A gold label as text."""
         return json.dumps(gold, sort_keys=True, ensure_ascii=False)
+
+    def is_gold(self, text: str) -> bool:
+        """Whether a text is a gold label as :meth:`write_gold` makes it."""
+        try:
+            return isinstance(self.parse_gold(text), self.gold_type)
+        except ValueError:
+            return False
 
     def parse_golds(self, texts: Iterable[str]) -> list[Any]:
         """Gold labels as objects; equal texts give the same object."""
@@ -98,6 +107,7 @@ class Classification(TaskKind):
     """One label is right; gold is its name."""
 
     name = "classification"
+    gold_type = str
     exclusive = True
 
     def parse_gold(self, text: str) -> str:
@@ -123,6 +133,7 @@ class Soft(TaskKind):
     """
 
     name = "soft"
+    gold_type = dict
 
     def score(self, answer: str, gold: Mapping[str, float]) -> float:
         return gold.get(answer, 0.0)
@@ -143,6 +154,7 @@ class Span(TaskKind):
     """The answer is a piece of the first part, or "" for none; gold is a JSON list of right answers, [] for none."""
 
     name = "span"
+    gold_type = list
     has_labels = False
 
     def score(self, answer: str, gold: Sequence[str]) -> float:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from heedful.metrics import METRICS, Metric
 from heedful.metrics.metric import Numbers
-from heedful.records import Context, HeedfulError, Section, Shown
+from heedful.records import Context, HeedfulError, MetricName, Section, Shown
 from heedful.records.storage.schema import SCHEMA
 
 Evaluated = tuple[pa.Table, Mapping[str, Any]]  # the rows of an evaluation, and their metadata
@@ -34,12 +34,12 @@ def score(
         metrics: Evaluation to its metric. Tables show them in this order.
 
     Raises:
-        HeedfulError: Two evaluations yield the same metric, or an evaluation is not among the metrics.
+        HeedfulError: Two numbers have the same name, or an evaluation is not among the metrics.
     """
     if unknown := sorted(evaluated.keys() - metrics.keys()):
         raise HeedfulError(f"The evaluation {unknown[0]} is unknown; known are {', '.join(metrics)}.")
     numbers: Numbers = {}
-    named: dict[str, str] = {}
+    named: dict[str, tuple[str, MetricName]] = {}
     counts = dict(run["counts"])
     shown = []
     for evaluation in (name for name in metrics if name in evaluated):
@@ -48,8 +48,10 @@ def score(
         metric = metrics[evaluation]
         found = metric.score(rows, context)
         for name in found:
-            if named.setdefault(str(name), evaluation) != evaluation:
-                raise HeedfulError(f"{evaluation} and {named[str(name)]} both yield the metric {name}.")
+            if (first := named.setdefault(str(name), (evaluation, name))) != (evaluation, name):
+                raise HeedfulError(
+                    f"{evaluation} and {first[0]} both yield the metric {name}: rename the label, part or column in it."
+                )
         numbers |= found
         counts |= {f"{evaluation}/{key}": count for key, count in metadata["counts"].items()}
         shown.append(metric.shown(found, context, metadata["counts"]))

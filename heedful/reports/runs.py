@@ -10,7 +10,7 @@ from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import HeedfulError, MetricName
 from heedful.records.storage.named_configs import backbones
 from heedful.records.storage.regime import regime_name
-from heedful.records.storage.results import distinct, named, read_results
+from heedful.records.storage.results import ACCEPTED, distinct, named, read_results
 from heedful.records.storage.run_files import require_config
 from heedful.records.storage.schema import whole
 from heedful.records.storage.yaml_files import read_yaml
@@ -150,6 +150,8 @@ def _read(folder: str) -> Measured:
     label = model if partial or regime == PLAIN else f"{model} {regime}"
     if how_far := results.get("unfinished"):
         label = f"{label} ({how_far})"
+    if ACCEPTED in results:
+        label = f"{label} (rows accepted)"
     about = results["data"], results["split"], results["seed"], named(results)
     return Measured(folder, model, regime, partial, *about, label)
 

@@ -14,7 +14,11 @@ from python_rows import make_rows, sort_rows
 
 
 def make(
-    base: Mapping[str, tuple[str, str]], changed: Sequence[Mapping[str, Any]] = (), labels: int = 3, seed: int = 0
+    base: Mapping[str, tuple[str, str]],
+    changed: Sequence[Mapping[str, Any]] = (),
+    labels: int = 3,
+    seed: int = 0,
+    likely: Sequence[str] = (),
 ) -> pa.Table:
     """Rows as the engine yields them.
 
@@ -24,6 +28,7 @@ def make(
             part "premise" in draw 0. ``y`` and ``gold`` are those of the base.
         labels: Number of labels.
         seed: Of the probabilities, which no metric but the noise floor reads.
+        likely: The labels, in the order of probabilities, of which answers are the most probable one.
     """
     rng = np.random.default_rng(seed)
     entries = [
@@ -34,8 +39,9 @@ def make(
         gold, y = base[change["uid"]]
         entries.append({"intervention": "swap", "part": "premise", "draw": 0, "gold": gold, "y": y, **change})
     drawn = iter(rng.dirichlet(np.ones(labels), len(base) + 2 * len(changed)).astype(np.float32))
+    p_of: dict[str, np.ndarray] = {}
     for entry in entries:
-        p = next(drawn)
+        p = p_of.setdefault(entry["uid"], next(drawn))
         p2 = None if entry["intervention"] == r.BASE else next(drawn)
         defaults = {
             "variant": "",
@@ -50,6 +56,9 @@ def make(
             "p2": p2,
         }
         entry |= {**defaults, "clusters": [entry["uid"]], "slices": [], **entry}
+        for answer, of in (("y", "p"), ("y2", "p2")) if likely else ():
+            if entry[answer] is not None:
+                entry[of] = np.roll(np.sort(entry[of])[::-1], likely.index(entry[answer]))
     columns = {name: [entry[name] for entry in entries] for name in r.schema(labels).names}
     return sort_rows(make_rows(columns, labels))
 

@@ -14,7 +14,8 @@ def sure_of(answers, labels):
     """The outputs of a model that is sure of its answers, among which something else than a label may be."""
     number = {label: i for i, label in enumerate(labels)}
     numbers = torch.tensor([number.get(answer, NO_LABEL_NUMBER) for answer in answers], dtype=torch.int64)
-    return Outputs((numbers[:, None] == torch.arange(len(labels))).float(), numbers)
+    sure = (numbers[:, None] == torch.arange(len(labels))).float()
+    return Outputs(torch.where(numbers[:, None] < 0, 1 / len(labels), sure), numbers)
 
 
 def hypothesis(parts):

@@ -111,10 +111,11 @@ def save(
         version: Of the demonstrations; 0 for a folder that does not say it, by default today's.
         **model: Further settings of the model.
     """
-    meta = {"data": context.data, "seed": context.seed, "manifest": manifest, "context": context.as_dict()}
-    written = {"answers" if context.kind is SPAN else "accuracy": (r.select(rows, intervention=r.BASE), meta)}
+    base = r.select(rows, intervention=r.BASE)
+    name = "answers" if context.kind is SPAN else "accuracy"
+    written = {name: (base, written_results.about(base, context, manifest))}
     if swapped:
-        written["attentiveness"] = (rows, meta)
+        written["attentiveness"] = (rows, written_results.about(rows, context, manifest))
     found = written_results.results(data=context.data, seed=context.seed)
     write_results(folder, found, written)
     prompt = {"wording": wording, "seed": seed, "tuples": tuples, "kind": kind, "demonstrations": []}

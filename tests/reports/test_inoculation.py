@@ -1,5 +1,6 @@
 """Which challenge tests two evaluations have, by the context of their rows, and what is printed of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from heedful.reports.inoculation import challenge_tests, compare, main
 import written_results
 
 E, C = "entailment", "contradiction"
-MADE = Context("d", own={"kinds": ["negation", "numbers"], "title": True})
+LABELS = (E, "neutral", C)
+MADE = Context("d", labels=LABELS, own={"kinds": ["negation", "numbers"], "title": True})
 BASE = dict.fromkeys(("d/dev/1", "d/dev/2", "d/alpha1/1"), (E, E))
 
 
@@ -78,8 +80,9 @@ def test_each_set_is_a_test_of_the_split_of_its_name(rows_of):
 def written(folder: Path, rows_of, right: bool) -> Path:
     """A run that is right on originals, and either right or wrong on three changed examples of three tables."""
     rows = rows_of(BASE, [change(uid, "perturb/negation/flipped", y2=C if right else E) for uid in BASE])
-    metas = {"accuracy": written_results.META, "challenge": written_results.META | {"context": MADE.as_dict()}}
-    write_results(folder, written_results.results(), {name: (rows, meta) for name, meta in metas.items()})
+    contexts = {"accuracy": replace(MADE, own={}), "challenge": MADE}
+    of = {name: (rows, written_results.about(rows, context)) for name, context in contexts.items()}
+    write_results(folder, written_results.results(), of)
     return folder
 
 
@@ -108,6 +111,7 @@ def test_each_way_of_what_flips_is_printed_and_one_that_is_missing_is_undefined(
 
 
 def test_a_run_without_challenge_examples_is_refused(tmp_path, rows_of):
-    folders = [written_results.save(tmp_path / name, rows={"accuracy": rows_of(BASE)}) for name in "ab"]
+    rows = {"accuracy": rows_of(BASE)}
+    folders = [written_results.save(tmp_path / name, rows=rows, context=replace(MADE, own={})) for name in "ab"]
     with pytest.raises(HeedfulError, match="have no rows of challenge or counterfactual_tables in common"):
         compare(*folders)

@@ -70,13 +70,13 @@ def save(folder, score, attention=None, flags=(), data="d", reason=None, **setti
         MetricName("accuracy", data): Measurement(score, 100, ci95=(score - 0.05, score + 0.05)),
         MetricName("accuracy", data, statistic="majority"): Measurement(0.4, 100),
     }
-    rows, context = {}, Context(data, parts=PARTS, own={"swap": ["premise"]})
+    rows, context = {}, Context(data, parts=PARTS, labels=("yes", "no"), own={"swap": ["premise"]})
     if "partial" not in settings:
         ci95 = None if attention is None else (attention - 0.1, attention + 0.1)
         m = Measurement(attention, 60, 5, 0.01, ci95, flags=flags, reason=reason)
         numbers[MetricName("attentiveness", data, "premise")] = m
-        meta = {"data": data, "seed": 0, "manifest": "m", "context": context.as_dict()}
-        rows = {"attentiveness": (make({"u0": ("yes", "yes")}), meta)}
+        made = make({"u0": ("yes", "yes")}, labels=2)
+        rows = {"attentiveness": (made, written_results.about(made, context))}
     return written_results.configured(
         folder, found=written_results.results(numbers, data=data), written=rows, **settings
     )

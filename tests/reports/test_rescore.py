@@ -1,7 +1,10 @@
 """results.json comes from the rows files alone, byte for byte, for every evaluation."""
 
 import json
+import shutil
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from heedful.callbacks import (
@@ -19,10 +22,12 @@ from heedful.callbacks import (
 )
 from heedful.datamodules import Planted
 from heedful.interventions.tables.allowed_transitions import LABELS
-from heedful.metrics import METRICS
-from heedful.records import HeedfulError, generator
+from heedful.metrics import METRICS, Metric
+from heedful.records import HeedfulError, Measurement, MetricName, generator
 from heedful.records.storage.results import read_results, write_results
+from heedful.reports import compare
 from heedful.reports.rescore import main, rescored
+from heedful.reports.runs import measured as runs_of
 
 from infotabs_files import module, write_infotabs
 from letters import METHODS, Letters, reader
@@ -104,39 +109,193 @@ def test_results_are_made_of_rows_alone(made, request, tmp_path):
     assert rescored(tmp_path / "run") == (tmp_path / "run" / "results.json").read_text()
 
 
-def test_the_command_writes_what_is_missing_or_differs(tmp_path, capsys):
+def test_the_command_writes_what_differs(tmp_path, capsys):
     engine = texts()
     write_results(tmp_path, engine.results, engine.rows)
     path, text = tmp_path / "results.json", (tmp_path / "results.json").read_text()
     main([str(tmp_path)])
     path.write_text(text.replace('"n": 40', '"n": 41'))
     main([str(tmp_path)])
-    path.unlink()
-    main([str(tmp_path)])
+    assert path.read_text() == text
     said = [line.partition("results.json: ")[2] for line in capsys.readouterr().out.splitlines()]
     assert said[0] == "the same"
     assert said[1].startswith("written, ")
     assert "metrics differ, the first is accuracy/planted" in said[1]
-    assert said[2] == "written, there was none"
-    assert path.read_text() == text
     assert read_results(tmp_path)["metrics"]
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """The folder of a run with accuracy and attentiveness, and that of another model of the same examples."""
+    folder = tmp_path_factory.mktemp("runs")
+    rules = {"one": guess, "other": lambda table, hypothesis: LABELS[len(hypothesis) % 3]}
+    for name, rule in rules.items():
+        data = Planted(n_validation=40, swap=["premise", "hypothesis"], eval_batch_size=16)
+        engine = measure(rule, data, Attentiveness(), only=["accuracy", "attentiveness"])
+        write_results(folder / name, engine.results, engine.rows)
+    return folder
+
+
+@pytest.fixture
+def runs(measured, tmp_path):
+    """A copy of both folders."""
+    return shutil.copytree(measured, tmp_path / "runs")
+
+
+def save_edited(file, edit):
+    """The rows of a file after an edit, under the metadata that it had."""
+    table = pq.read_table(file)
+    pq.write_table(edit(table).replace_schema_metadata(table.schema.metadata), file)
+
+
+def column(name, values):
+    """An edit of one column by a function of the table."""
+    return lambda table: table.set_column(table.schema.get_field_index(name), name, values(table))
+
+
+def flip(file, place):
+    content = bytearray(file.read_bytes())
+    content[place % len(content)] ^= 1 << place % 8
+    file.write_bytes(content)
+
+
+ACCURACY = "accuracy.parquet"
+ATTENTIVE = "attentiveness.parquet"
+NULLS = column("y2", lambda table: pa.nulls(table.num_rows, pa.string()))
+ATTACKS = {
+    "y is gold": lambda rows, other: save_edited(rows / ACCURACY, column("y", lambda table: table["gold"])),
+    "no y2": lambda rows, other: save_edited(rows / ATTENTIVE, NULLS),
+    "no gold": lambda rows, other: save_edited(
+        rows / ACCURACY, column("gold", lambda table: pa.nulls(table.num_rows, pa.string()))
+    ),
+    "the first half": lambda rows, other: save_edited(rows / ACCURACY, lambda table: table[: table.num_rows // 2]),
+    "of another model": lambda rows, other: shutil.copy(other / ATTENTIVE, rows / ATTENTIVE),
+    "a bit": lambda rows, other: flip(rows / ATTENTIVE, 4321),
+    "a missing file": lambda rows, other: (rows / ATTENTIVE).unlink(),
+    "a file copied in": lambda rows, other: shutil.copy(other / ACCURACY, rows / "default_label.parquet"),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("later", [[], ["--accept_rows"]])
+def test_rows_that_were_not_recorded_are_not_scored(runs, attack, later, capsys):
+    """Nor are they with --accept_rows where they make no sense; results.json stays as it was."""
+    before = (runs / "one" / "results.json").read_text()
+    ATTACKS[attack](runs / "one" / "rows", runs / "other" / "rows")
+    if attack == "a missing file" and later:
+        main([str(runs / "one"), *later])
+        told = capsys.readouterr().out
+        assert "are gone, the first is attentiveness/planted/hypothesis; marked" in told
+        return
+    with pytest.raises(HeedfulError) as error:
+        main([str(runs / "one"), *later])
+    assert ("--accept_rows takes the rows as they are" in str(error.value)) != bool(later)
+    assert (runs / "one" / "results.json").read_text() == before
+
+
+def test_rows_that_others_wrote_with_the_same_content_are_accepted_and_marked_for_good(runs, capsys):
+    folder = runs / "one"
+    before = read_results(folder)
+    save_edited(folder / "rows" / ACCURACY, lambda table: table)
+    with pytest.raises(HeedfulError, match="accuracy.parquet is not the file that .*--accept_rows"):
+        main([str(folder)])
+    main(["--accept_rows", str(folder)])
+    assert "marked, since rows are not known to be those that were recorded" in capsys.readouterr().out
+    first = (folder / "results.json").read_text()
+    for again in ([], ["--accept_rows"]):
+        main([str(folder), *again])
+        assert (folder / "results.json").read_text() == first
+    found = read_results(folder)
+    assert found["accepted_rows"] is True
+    for name, m in found["metrics"].items():
+        assert m == before["metrics"][name] | {"flags": [*before["metrics"][name]["flags"], "accepted_rows"]}
+    told = "results.json: made by rescore, of rows that are not known to be those that were recorded."
+    assert capsys.readouterr().err.count(told) == 1
+    compare.main([str(folder), str(runs / "other")])
+    assert "(l) rows are not known to be those that were recorded" in " ".join(capsys.readouterr().out.split())
+    compare.main([str(folder), "--format", "csv"])
+    assert "(accepted_rows)" in capsys.readouterr().out
+    assert runs_of([str(folder)])[0].label == "one (rows accepted)"
+
+
+def test_rows_alone_give_marked_results(runs, capsys):
+    (runs / "one" / "results.json").unlink()
+    main([str(runs / "one")])
+    assert "written, there was none; marked" in capsys.readouterr().out
+    assert read_results(runs / "one")["accepted_rows"] is True
+    assert json.loads(rescored(runs / "one"))["accepted_rows"] is True
+
+
+def test_results_that_say_no_hashes_stay_unless_rows_are_accepted(runs, capsys):
+    path = runs / "one" / "results.json"
+    for content in ("{", "[]", json.dumps({"schema": 7}), json.dumps({"schema": 7, "rows": []})):
+        path.write_text(content)
+        with pytest.raises(HeedfulError, match="results.json .*--accept_rows takes the rows as they are"):
+            main([str(runs / "one")])
+        assert path.read_text() == content
+        main([str(runs / "one"), "--accept_rows"])
+        assert "what was there could not be read; marked" in capsys.readouterr().out
+
+
+def test_a_flipped_bit_is_seen_wherever_it_is(runs):
+    """By its hash; without results.json the file is refused, or the results are marked."""
+    file = runs / "one" / "rows" / ATTENTIVE
+    content = file.read_bytes()
+    places = generator("flips").integers(len(content), size=20).tolist()
+    for place in places:
+        flip(file, place)
+        with pytest.raises(HeedfulError, match="attentiveness.parquet is not the file that"):
+            rescored(runs / "one")
+        file.write_bytes(content)
+    (runs / "one" / "results.json").unlink()
+    refused = 0
+    for place in places:
+        flip(file, place)
+        try:
+            assert json.loads(rescored(runs / "one"))["accepted_rows"] is True
+        except HeedfulError:
+            refused += 1
+        file.write_bytes(content)
+    assert refused > len(places) / 2  # by the checksums of pages
+
+
+def test_results_that_could_not_be_read_again_are_not_written(runs):
+    def beyond(rows, context):
+        return {MetricName("accuracy", context.data): Measurement(1.5, 3)}
+
+    before = (runs / "one" / "results.json").read_text()
+    with pytest.raises(HeedfulError, match="What the rows of .* give is damaged: a number of 'accuracy/planted' makes"):
+        rescored(runs / "one", METRICS | {"accuracy": Metric("accuracy", beyond)})
+    assert (runs / "one" / "results.json").read_text() == before
+
+
+@pytest.mark.parametrize(("answer", "is_sure"), [(guess, True), (lambda table, hypothesis: "?", False)])
+def test_it_is_recorded_whether_answers_are_the_most_probable(answer, is_sure):
+    engine = measure(answer, Planted(n_validation=8), Attentiveness(), only=["accuracy", "attentiveness"])
+    assert [metadata["most_probable"] for _, metadata in engine.rows.values()] == [is_sure] * 2
+
+
+def test_a_context_without_what_its_metric_needs_is_one_sentence(tmp_path):
+    engine = texts(Attentiveness())
+    rows, meta = engine.rows["attentiveness"]
+    lacking = meta | {"context": {k: v for k, v in meta["context"].items() if k != "own"}}
+    write_results(tmp_path, engine.results, engine.rows | {"attentiveness": (rows, lacking)})
+    with pytest.raises(HeedfulError, match=r"^The rows of .* cannot be scored \(KeyError: 'swap'\): evaluate again"):
+        rescored(tmp_path)
 
 
 def test_what_cannot_be_scored_is_refused_in_a_sentence(tmp_path):
     with pytest.raises(HeedfulError, match="has no rows: name the folder of a run"):
         rescored(tmp_path)
     engine = texts(Attentiveness())
-    write_results(tmp_path, engine.results, engine.rows)
-    file = tmp_path / "rows" / "accuracy.parquet"
-    rows, (table, meta) = file.read_bytes(), engine.rows["accuracy"]
-    write_results(tmp_path / "other", engine.results, {"accuracy": (table, meta | {"run": meta["run"] | {"seed": 7}})})
-    file.write_bytes((tmp_path / "other" / "rows" / "accuracy.parquet").read_bytes())
+    table, meta = engine.rows["accuracy"]
+    others = {"accuracy": (table, meta | {"run": meta["run"] | {"split": "test"}})}
+    write_results(tmp_path, engine.results, engine.rows | others)
     with pytest.raises(HeedfulError, match="were not written by one evaluation"):
         rescored(tmp_path)
     write_results(tmp_path / "third", engine.results, {"accuracy": (table, {"data": "d", "seed": 0, "manifest": "m"})})
-    with pytest.raises(HeedfulError, match="is damaged: it does not say its 'context'"):
+    with pytest.raises(HeedfulError, match="is damaged: it does not say its 'run'"):
         rescored(tmp_path / "third")
-    file.write_bytes(rows)
-    file.rename(file.with_name("unheard_of.parquet"))
+    write_results(tmp_path / "fourth", engine.results, {"unheard_of": (table, meta)})
     with pytest.raises(HeedfulError, match="unheard_of is unknown"):
-        rescored(tmp_path)
+        rescored(tmp_path / "fourth")

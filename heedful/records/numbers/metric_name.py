@@ -1,8 +1,24 @@
 """The name of a metric: a value with fields, written to results.json as one text that nobody takes apart again."""
 
+import math
 from typing import NamedTuple
 
 SLICE_FIRST = ("challenge",)  # families in whose texts the slice stands before the statistic
+SHARES = (  # families whose numbers are shares, or means of what is between 0 and 1
+    "abstention",
+    "accuracy",
+    "attentiveness",
+    "challenge",
+    "default_label",
+    "evidence",
+    "exact_match",
+    "f1",
+    "naive_partial",
+    "null",
+    "transitions",
+    "two_class",
+)
+SIGNED = ("matthews", "drop")  # how the statistics of these families end that are between -1 and 1
 
 
 class MetricName(NamedTuple):
@@ -29,14 +45,27 @@ class MetricName(NamedTuple):
 
     @property
     def by(self) -> tuple[str, str]:
-        """The column and the value of a slice "column=value"; two empty texts for another.
+        """The column and the value of a slice "column=value"; two empty texts for another, as of a label in quotes.
 
         Example:
             >>> MetricName("accuracy", "infotabs", slice="split=alpha1").by
             ('split', 'alpha1')
         """
         column, found, value = self.slice.partition("=")
-        return (column, value) if found else ("", "")
+        is_label = column.removeprefix("from_").startswith('"')
+        return (column, value) if found and not is_label else ("", "")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between which the number lies.
+
+        Example:
+            >>> MetricName("accuracy", "mnli", statistic="matthews").bounds
+            (-1.0, 1.0)
+        """
+        if self.family not in SHARES:
+            return -math.inf, math.inf
+        return -1.0 if self.statistic.endswith(SIGNED) else 0.0, 1.0
 
     def __str__(self) -> str:
         """The name in results.json and in TensorBoard."""

@@ -3,22 +3,28 @@
 import hashlib
 import json
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any
 
 import pyarrow as pa
 
-from heedful.records.errors import HeedfulError
+from heedful.records.errors import HeedfulError, printable
 from heedful.records.numbers.display import Line
 from heedful.records.numbers.metric_name import MetricName
-from heedful.records.rows import read_rows, require_canonical, save_rows
+from heedful.records.rows import read_rows, save_rows
 from heedful.records.storage.files import as_json, atomic_path, open_file, read_json
-from heedful.records.storage.schema import of_today
+from heedful.records.storage.schema import WRITTEN, of_today
+from heedful.records.storage.sound_rows import require_sound
 
 RESULTS, RUN = "results.json", "run.json"
+ACCEPTED = "accepted_rows"  # in results.json, and a flag of each number: its rows may be others than were recorded
+CLOSED = 7  # since this schema no interval comes from resamples, and each holds its value
+ROUNDED = 1e-9
 TYPES: dict[str, type | UnionType] = {
     "data": str,
     "split": str,
@@ -95,14 +101,57 @@ def read_results(folder: str | Path) -> dict[str, Any]:
     path = Path(folder) / RESULTS
     if Path(folder).is_dir() and not path.exists():
         raise HeedfulError(f"{path} does not exist: {folder} is not the folder of a run, or nothing was evaluated yet.")
-    found = of_today(read_json(path), str(path))
-    if wrong := _fault(found):
-        raise HeedfulError(f"{path} is damaged: {wrong}; evaluate again.")
-    for name, sha256 in found["rows"].items():
-        file = rows_file(folder, name)
-        if file.exists() and file_hash(file) != sha256:
-            raise HeedfulError(f"{file} is not the file that {path} was computed from: evaluate again.")
+    found = sound(read_json(path), str(path))
+    for name in found["rows"]:
+        if rows_file(folder, name).exists():
+            require_recorded(folder, found, name)
+    if ACCEPTED in found:
+        _tell_accepted(str(path))
     return found
+
+
+@cache
+def _tell_accepted(path: str) -> None:
+    """Say it once of each file, whatever reads it how often."""
+    told = f"{path}: made by rescore, of rows that are not known to be those that were recorded."
+    print(printable(told), file=sys.stderr)
+
+
+def sound(content: Any, named: str) -> dict[str, Any]:
+    """The content of a results.json under the present schema.
+
+    Args:
+        content: The values in it.
+        named: The file; begins the message.
+
+    Raises:
+        HeedfulError: It is of a schema that is not read, or makes no sense.
+    """
+    found = of_today(content, named)
+    if wrong := _fault(found):
+        raise HeedfulError(f"{named} is damaged: {wrong}; evaluate again.")
+    return found
+
+
+def require_recorded(folder: str | Path, results: Mapping[str, Any], evaluation: str) -> None:
+    """Check that a file of rows is the one that results are computed from.
+
+    Args:
+        folder: The folder of a run.
+        results: The content of its results.json.
+        evaluation: Which rows.
+
+    Raises:
+        HeedfulError: It is not.
+    """
+    file = rows_file(folder, evaluation)
+    path = Path(folder) / RESULTS
+    if evaluation not in results["rows"]:
+        raise HeedfulError(f"{file} is not among the rows that {path} was computed from.")
+    if not file.exists():
+        raise HeedfulError(f"{file} does not exist, and {path} has numbers of it: evaluate again.")
+    if file_hash(file) != results["rows"][evaluation]:
+        raise HeedfulError(f"{file} is not the file that {path} was computed from: evaluate again.")
 
 
 def read_run(folder: str | Path) -> dict[str, Any]:
@@ -129,23 +178,17 @@ def read_evaluation(folder: str | Path, evaluation: str) -> tuple[pa.Table, dict
     """The rows of an evaluation and their metadata, checked as by :func:`read_results`; None where it did not run.
 
     Raises:
-        HeedfulError: As :func:`read_results` and :func:`heedful.records.rows.read_rows`; or rows are not in their
-            canonical order, by which those of two runs are paired.
+        HeedfulError: As :func:`read_results`, :func:`heedful.records.rows.read_rows` and
+            :func:`heedful.records.storage.sound_rows.require_sound`.
     """
     found = read_results(folder)
     file = rows_file(folder, evaluation)
     if evaluation not in found["rows"]:
         if file.exists():
-            raise HeedfulError(f"{file} is not among the rows that {Path(folder) / RESULTS} was computed from.")
+            require_recorded(folder, found, evaluation)
         return None
     rows, metadata = read_rows(file)
-    for key in ("data", "seed", "manifest", "context"):
-        if key not in metadata:
-            raise HeedfulError(f"{file} is damaged: it does not say its {key!r}; evaluate again.")
-    try:
-        require_canonical(rows)
-    except HeedfulError as error:
-        raise HeedfulError(f"{file}: {error}") from None
+    require_sound(rows, metadata, str(file))
     return rows, metadata
 
 
@@ -169,24 +212,53 @@ def _fault(found: Mapping[str, Any]) -> str | None:
             return f"it has no {key!r}"
         if not _is(found[key], kind):
             return f"{key!r} is {json.dumps(found[key])[:40]}"
+    if found.get(ACCEPTED, True) is not True:
+        return f"{ACCEPTED!r} is {json.dumps(found[ACCEPTED])[:40]}"
     for name, sha256 in found["rows"].items():
         if not isinstance(sha256, str) or "/" in name:
             return f"'rows' has no hash of {name!r}"
+    of_display = _fault_of_display(found["display"], found["metrics"])
+    return _fault_of_counts(found["counts"]) or _fault_of_metrics(found) or of_display
+
+
+def _fault_of_counts(counts: Mapping[str, Any]) -> str | None:
+    """The first fault in what was counted, or None: a number that is not a count, or a part without two of them."""
+    for name, value in counts.items():
+        if name.endswith("tokens_kept"):
+            of = name.removesuffix("tokens_kept")
+            pairs = [[counts.get(f"{of}examples"), counts.get(f"{of}truncated")]]
+            pairs += value.values() if isinstance(value, dict) else [value]
+            fits = all(isinstance(pair, list) and len(pair) == 2 and all(map(_is_count, pair)) for pair in pairs)
+        else:
+            fits = isinstance(value, dict | list | str | None) or _is_count(value)
+        if not fits:
+            return f"{name!r} among the 'counts' is {json.dumps(value)[:40]}"
+    return None
+
+
+def _is_count(value: Any) -> bool:
+    return _is(value, int) and value >= 0
+
+
+def _fault_of_metrics(found: Mapping[str, Any]) -> str | None:
+    """The first fault in the numbers, or None."""
     for name, measured in found["metrics"].items():
         fields = found["names"].get(name)
         if not _texts(fields) or len(fields) != len(MetricName._fields) or str(MetricName(*fields)) != name:
             return f"'names' has no fields of {name!r}"
         if wrong := _wrong(measured):
             return f"{wrong} of {name!r} is missing or of the wrong type"
-    return _fault_of_display(found["display"])
+        if wrong := _senseless(measured, MetricName(*fields).bounds, found[WRITTEN]):
+            return f"{wrong} of {name!r} makes no sense"
+    return None
 
 
 def _texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
-def _fault_of_display(display: Mapping[str, Any]) -> str | None:
-    """The first fault in what says how the numbers are shown, or None."""
+def _fault_of_display(display: Mapping[str, Any], metrics: Mapping[str, Any]) -> str | None:
+    """The first fault in what says how the numbers, by their names, are shown; or None."""
     for key, kind in DISPLAY.items():
         if not isinstance(display.get(key), kind):
             return f"'display' has no {key!r}"
@@ -197,6 +269,8 @@ def _fault_of_display(display: Mapping[str, Any]) -> str | None:
             fits = False
         if not fits:
             return f"'display' has the line {json.dumps(line)[:40]}"
+        if not line.get("text") and line["metric"] not in metrics:
+            return f"'display' has a line of {line['metric']!r}, which is not among the metrics"
     for heading, section in display["sections"].items():
         fits = isinstance(section, dict) and _texts(section.get("about")) and isinstance(section.get("examples"), str)
         if not fits:
@@ -221,3 +295,29 @@ def _wrong(measured: Any) -> str | None:
     if len(measured["ci95"] or (0, 0)) != 2 or not all(_is(x, float) for x in numbers):
         return "'ci95' or 'per_draw'"
     return None if all(isinstance(flag, str) for flag in measured["flags"]) else "'flags'"
+
+
+def _senseless(measured: Mapping[str, Any], bounds: tuple[float, float], written: int) -> str | None:
+    """The field of a measurement whose value cannot be, if there is one.
+
+    Args:
+        measured: A measurement whose fields are of the right types.
+        bounds: Between which the number must lie.
+        written: The schema that it was written under.
+    """
+    value = measured["value"]
+    numbers = [*measured["per_draw"], *(measured["ci95"] or ()), *([] if value is None else [value])]
+    if not all(bounds[0] - ROUNDED <= x <= bounds[1] + ROUNDED for x in numbers):
+        return "a number"
+    if measured["n"] < 0 or (measured["n"] == 0 and value is not None):
+        return "'n'"
+    if measured["draws"] is not None and len(measured["per_draw"]) not in (0, measured["draws"]):
+        return "'draws'"
+    if measured["std"] is not None and measured["std"] < 0:
+        return "'std'"
+    if measured["ci95"] is None:
+        return None
+    low, high = measured["ci95"]
+    if low > high or value is None or (written >= CLOSED and not low - ROUNDED <= value <= high + ROUNDED):
+        return "'ci95'"
+    return None

@@ -13,6 +13,7 @@ from heedful.records.errors import HeedfulError
 
 SCHEMA = 7
 EARLIEST = 4  # whose number stood under "format"
+WRITTEN = "written"  # the number in a file, beside what was read of it
 ENTRY = "heedful"  # of the metadata of files, and of the config.json of an exported model
 FORMER_ENTRY = "heed"  # the same when the project was called Heed
 FORMER_ROOMS = re.compile(r"(callbacks|datamodules|lightning_modules)\.")  # how import paths began at that time
@@ -25,6 +26,9 @@ def of_today(found: Any, named: str) -> dict[str, Any]:
     Args:
         found: The values in it.
         named: The file; begins the message.
+
+    Returns:
+        The values, with the present number as "schema", and the number that stood there as "written".
 
     Raises:
         HeedfulError: It has no number, or one that this version does not read.
@@ -40,7 +44,13 @@ def of_today(found: Any, named: str) -> dict[str, Any]:
             f"{named} has the schema {json.dumps(number, default=str)[:20]}, and this version of Heedful reads "
             f"{EARLIEST} to {SCHEMA}: {remedy}."
         )
-    return {"schema": SCHEMA, **content}
+    return {"schema": SCHEMA, **content, WRITTEN: number}
+
+
+def as_written(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What :func:`of_today` has read, as it goes back into its file: under the number that stood there."""
+    others = {key: value for key, value in content.items() if key != WRITTEN}
+    return others | ({"schema": content[WRITTEN]} if WRITTEN in content else {})
 
 
 def own_entry(metadata: Mapping[bytes, bytes] | None) -> bytes | None:

@@ -19,6 +19,7 @@ from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.over_seeds import ONE_SEED
 from heedful.records import Line, MetricName, percent, printable
 from heedful.records.rows import UNREAD
+from heedful.records.storage.results import ACCEPTED
 from heedful.reports.tables import too_few
 
 FLAGS = {  # flag: mark in the table, explanation
@@ -32,6 +33,7 @@ FLAGS = {  # flag: mark in the table, explanation
     ONE_SEED: ("i", "defined for one seed of demonstrations alone: the interval says nothing of others"),
     FEW_EXAMPLES: ("j", f"fewer than {LEAST} examples count: so many, n, and no share of them"),
     UNREAD_CHANGES: ("k", "more than 5 % of the changes never reach the model, which cannot heed them"),
+    ACCEPTED: ("l", "rows are not known to be those that were recorded: rescore took them as they were"),
 }
 WARNING = " Do not read attentiveness here."  # where it is flagged so
 TERMS = {  # how the label of a line ends, or begins where dots follow: what it means

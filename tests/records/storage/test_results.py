@@ -7,14 +7,17 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from heedful.records import HeedfulError, MetricName, printable
+from heedful.records import Context, HeedfulError, MetricName, printable
 from heedful.records import rows as r
 from heedful.records.storage import results as run
 from heedful.records.storage.schema import SCHEMA
 
+from made_rows import make
 from plain_rows import plain, table
+from written_results import about
 
 LINE = {"metric": "accuracy/d", "label": "accuracy"}
 DISPLAY = {"lines": [LINE], "asides": [], "sections": {"s": {"about": ["test"], "examples": ""}}}
@@ -22,11 +25,19 @@ RESULTS = {"schema": SCHEMA, "data": "d", "split": "validation", "seed": 0, "cou
 RESULTS |= {"names": {"accuracy/d": ["accuracy", "d", "", "", ""]}, "display": DISPLAY}
 MEASURED = {"value": 0.5, "n": 4, "draws": None, "std": None, "ci95": [0.25, 0.75], "per_draw": [], "flags": []}
 RESULTS["metrics"] = {"accuracy/d": MEASURED | {"reason": None}}
-META = {"data": "d", "seed": 0, "manifest": "m", "context": {"data": "d"}}
+CONTEXT = Context("d", labels=("no", "yes"))
+
+
+def predicted(n: int) -> pa.Table:
+    """Base rows."""
+    return make({f"u{i}": ("yes", "yes") for i in range(n)}, labels=2)
+
+
+META = about(predicted(3), CONTEXT)
 
 
 def save(folder: Path, n: int = 3, *evaluations: str, **results) -> Path:
-    rows = {name: (plain(n), META) for name in evaluations or ["accuracy"]}
+    rows = {name: (predicted(n), about(predicted(n), CONTEXT)) for name in evaluations or ["accuracy"]}
     run.write_results(folder, RESULTS | results, rows)
     return folder
 
@@ -34,11 +45,11 @@ def save(folder: Path, n: int = 3, *evaluations: str, **results) -> Path:
 def test_what_is_written_is_read_again(tmp_path):
     save(tmp_path / "a", 3, "accuracy", "swaps")
     found = run.read_results(tmp_path / "a")
-    assert {k: v for k, v in found.items() if k != "rows"} == RESULTS
+    assert {k: v for k, v in found.items() if k not in ("rows", "written")} == RESULTS
     assert set(found["rows"]) == {"accuracy", "swaps"}
     rows, metadata = run.read_evaluation(tmp_path / "a", "swaps")
-    assert rows.equals(plain(3).replace_schema_metadata(rows.schema.metadata))
-    assert metadata == {"schema": SCHEMA, **META}
+    assert rows.equals(predicted(3).replace_schema_metadata(rows.schema.metadata))
+    assert metadata == {"schema": SCHEMA, "written": SCHEMA, **META}
     assert run.read_evaluation(tmp_path / "a", "null") is None
 
 
@@ -94,14 +105,14 @@ def test_rows_that_were_cut_or_copied_in_do_not_fit(tmp_path, cut):
 
 def test_rows_that_results_do_not_name_are_not_read(tmp_path):
     save(tmp_path, 3, "accuracy")
-    r.save_rows(run.rows_file(tmp_path, "swaps"), plain(3), META)
+    r.save_rows(run.rows_file(tmp_path, "swaps"), predicted(3), META)
     with pytest.raises(HeedfulError, match="swaps.parquet is not among the rows that .*results.json was computed from"):
         run.read_evaluation(tmp_path, "swaps")
 
 
 @pytest.mark.parametrize("key", META)
 def test_rows_that_do_not_say_what_they_are_about_are_refused(tmp_path, key):
-    rows = {"accuracy": (plain(3), {k: v for k, v in META.items() if k != key})}
+    rows = {"accuracy": (predicted(3), {k: v for k, v in META.items() if k != key})}
     run.write_results(tmp_path, RESULTS, rows)
     with pytest.raises(HeedfulError, match=f"accuracy.parquet is damaged: it does not say its '{key}'; evaluate again"):
         run.read_evaluation(tmp_path, "accuracy")
@@ -142,8 +153,8 @@ CONTENTS = [
     ("{}", "it has no 'schema'"),
     ("[]", "it has no 'schema'"),
     ("3", "it has no 'schema'"),
-    ('{"format": 2}', "has the schema 2, and this version of Heedful reads 4 to 6: evaluate again"),
-    ('{"schema": 7}', "has the schema 7, and this version of Heedful reads 4 to 6: install the version that wrote it"),
+    ('{"format": 2}', f"has the schema 2, and this version of Heedful reads 4 to {SCHEMA}: evaluate again"),
+    (f'{{"schema": {SCHEMA + 1}}}', f"this version of Heedful reads 4 to {SCHEMA}: install the version that wrote it"),
     ('{"schema": "new"}', 'has the schema "new", and this version'),
     ('{"schema": true}', "has the schema true"),
     ('{"schema": 4.5}', "has the schema 4.5"),
@@ -172,6 +183,23 @@ CONTENTS = [
     *(({"display": DISPLAY | {"sections": {"s": section}}}, "'display' has no section 's'") for section in SECTIONS),
     ({"metrics": []}, r"'metrics' is \[\]"),
     ({"rows": {"accuracy": 1}}, "'rows' has no hash of 'accuracy'"),
+    ({"display": DISPLAY | {"lines": [LINE | {"metric": "loss/d"}]}}, "has a line of 'loss/d', which is not among the"),
+    (damaged(value=0.8), "'ci95' of 'accuracy/d' makes no sense"),
+    (damaged(ci95=[0.75, 0.25]), "'ci95' of 'accuracy/d' makes no sense"),
+    (damaged(value=None, reason="why"), "'ci95' of 'accuracy/d' makes no sense"),
+    (damaged(value=1.01, ci95=[0.5, 1.1]), "a number of 'accuracy/d' makes no sense"),
+    (damaged(ci95=[-0.1, 0.9]), "a number of 'accuracy/d' makes no sense"),
+    (damaged(draws=1, per_draw=[50.0]), "a number of 'accuracy/d' makes no sense"),
+    (damaged(n=-1), "'n' of 'accuracy/d' makes no sense"),
+    (damaged(n=0), "'n' of 'accuracy/d' makes no sense"),
+    (damaged(n=2.5), "'n' of 'accuracy/d' is missing or of the wrong type"),
+    (damaged(draws=2, per_draw=[0.5]), "'draws' of 'accuracy/d' makes no sense"),
+    (damaged(std=-0.1), "'std' of 'accuracy/d' makes no sense"),
+    ({"accepted_rows": False}, "'accepted_rows' is false"),
+    ({"counts": {"examples": -1}}, "'examples' among the 'counts' is -1"),
+    ({"counts": {"examples": 0.5}}, "'examples' among the 'counts' is 0.5"),
+    ({"counts": {"tokens_kept": {"premise": [1, 2]}}}, "'tokens_kept' among the 'counts' is"),
+    ({"counts": {"tokens_kept": 3, "examples": 1, "truncated": 1}}, "'tokens_kept' among the 'counts' is 3"),
     ({"seed": "0"}, "'seed' is \"0\""),
     ({"counts": []}, r"'counts' is \[\]"),
 ]
@@ -187,6 +215,33 @@ def test_results_that_say_nonsense_are_one_sentence(tmp_path, content, words):
     assert str(caught.value).isprintable()
 
 
+def test_numbers_that_may_be_are_read(tmp_path):
+    numbers = {
+        MetricName("accuracy", "d", statistic="matthews"): MEASURED | {"value": -0.5, "ci95": [-1, 0.25]},
+        MetricName("challenge", "d", "titles", "flipped/drop"): MEASURED | {"value": -0.5, "ci95": [-0.6, -0.4]},
+        MetricName("loss", "d"): MEASURED | {"value": 87.3, "ci95": None},
+        MetricName("natural_logic", "d", "context", "ratio"): MEASURED | {"value": 3.0, "ci95": [1.0, 9.0]},
+        MetricName("attentiveness", "d", "premise"): MEASURED | {"draws": 2, "per_draw": [0.25, 0.75], "std": 0.35},
+        MetricName("two_class", "d"): MEASURED | {"value": 1, "ci95": [1 - 1e-17, 1]},
+    }
+    results = RESULTS | {"metrics": {str(name): m | {"reason": None} for name, m in numbers.items()}, "rows": {}}
+    results |= {"names": {str(name): list(name) for name in numbers}, "display": DISPLAY | {"lines": []}}
+    results["counts"] = {"examples": 4, "truncated": 1, "tokens_kept": {"premise": [3, 4]}, "premise": {"with": 0.5}}
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    assert run.named(run.read_results(tmp_path)) == {name: m | {"reason": None} for name, m in numbers.items()}
+
+
+def test_intervals_of_resamples_need_not_hold_their_value(tmp_path):
+    for number in (6, SCHEMA):
+        (tmp_path / "results.json").write_text(
+            json.dumps(RESULTS | {"rows": {}} | damaged(value=0.8) | {"schema": number})
+        )
+        if number < SCHEMA:
+            assert run.read_results(tmp_path)["written"] == number
+    with pytest.raises(HeedfulError, match="'ci95' of 'accuracy/d' makes no sense"):
+        run.read_results(tmp_path)
+
+
 def test_a_number_too_large_for_a_float_is_not_one(tmp_path):
     text = json.dumps(RESULTS | {"rows": {}}).replace('"value": 0.5', '"value": 1e999')
     (tmp_path / "results.json").write_text(text)
@@ -195,11 +250,10 @@ def test_a_number_too_large_for_a_float_is_not_one(tmp_path):
 
 
 def test_rows_of_another_schema_are_refused_with_what_to_do(tmp_path):
-    for entry, words in (({"format": 2}, "the schema 2, and this version of Heedful reads 4 to 6: evaluate again"),):
-        rows = plain(3).replace_schema_metadata({"heedful": json.dumps(entry)})
-        r.pq.write_table(rows, tmp_path / "old.parquet")
-        with pytest.raises(HeedfulError, match=words):
-            r.read_rows(tmp_path / "old.parquet")
+    rows = plain(3).replace_schema_metadata({"heedful": json.dumps({"format": 2})})
+    r.pq.write_table(rows, tmp_path / "old.parquet")
+    with pytest.raises(HeedfulError, match=f"the schema 2, and this version of Heedful reads 4 to {SCHEMA}: evaluate"):
+        r.read_rows(tmp_path / "old.parquet")
     rows = plain(3).drop_columns(["content"]).replace_schema_metadata({"heedful": json.dumps({"schema": SCHEMA})})
     r.pq.write_table(rows, tmp_path / "cut.parquet")
     with pytest.raises(HeedfulError, match="cut.parquet is damaged: it has no column 'content'"):

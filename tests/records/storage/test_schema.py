@@ -6,12 +6,18 @@ import pytest
 
 from heedful.records import HeedfulError
 from heedful.records.storage import schema
-from heedful.records.storage.schema import SCHEMA, of_today, own_entry, present, whole, with_present_classes
+from heedful.records.storage.schema import SCHEMA, as_written, of_today, own_entry, present, whole, with_present_classes
 
 
 @pytest.mark.parametrize("number", [{"format": 4}, {"schema": 4}, {"schema": SCHEMA}])
-def test_every_known_schema_is_read_as_the_present_one(number):
-    assert of_today({"data": "d", **number}, "x") == {"schema": SCHEMA, "data": "d"}
+def test_every_known_schema_is_read_as_the_present_one_which_says_what_stood_there(number):
+    found = of_today({"data": "d", "written": "by hand", **number}, "x")
+    assert found == {"schema": SCHEMA, "data": "d", "written": max(number.values())}
+    assert as_written(found) == {"schema": max(number.values()), "data": "d"}
+
+
+def test_what_had_no_number_is_written_without_one():
+    assert as_written({"data": "d"}) == {"data": "d"}
 
 
 @pytest.mark.parametrize("found", [{}, [], None, 3, {"data": "d"}])

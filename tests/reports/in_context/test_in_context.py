@@ -25,6 +25,7 @@ import written_results
 from made_rows import make
 from prompted_runs import CONTEXT, LABELS, rows_of, save
 
+SOFT_ROWS = make({"u00": ('{"entailment": 1.0}', "entailment")}, labels=1)
 KINDS = ("plain", "counterfactual", "extra_tuple", "matched_labels")
 
 
@@ -338,7 +339,7 @@ def test_of_few_examples_their_number_stands_in_every_table(tmp_path, capsys, fe
         swaps = [
             {"uid": uid, "draw": d, "y2": LABELS[(i + d + k) % 2]} for i, uid in enumerate(uids[:few]) for d in (0, 1)
         ]
-        save(tmp_path / f"{kind}{seed}", make(base, swaps), seed=seed, kind=kind)
+        save(tmp_path / f"{kind}{seed}", make(base, swaps, likely=LABELS), seed=seed, kind=kind)
     found = tables(capsys, str(tmp_path), "--all")
     (swapped,) = (rows for heading, rows in found.items() if "attentiveness, premise" in heading)
     (six,) = (rows for heading, rows in found.items() if "(table 6)" in heading)
@@ -376,7 +377,7 @@ def test_what_is_left_out_is_counted(tmp_path, capsys):
         ({"swapped": False}, "/b has no rows of attentiveness: evaluate /a and /b with the same --evaluations."),
         ({"context": replace(CONTEXT, seed=1)}, "/a and /b were evaluated with --seed_everything 0 and 1"),
         ({"seed": 0}, "/a and /b hold results of the same model with the same prompt: name one."),
-        ({"context": replace(CONTEXT, kind=SOFT, data="x")}, "/b: x has soft labels"),
+        ({"context": replace(CONTEXT, kind=SOFT, data="x"), "rows": SOFT_ROWS}, "/b: x has soft labels"),
     ],
 )
 def test_runs_that_do_not_belong_together_are_refused(tmp_path, settings, message):
