@@ -10,7 +10,7 @@ from rich.console import Console
 
 from heedful.metrics import METRICS
 from heedful.metrics.accuracy import accuracy, noise
-from heedful.metrics.attentiveness import attentiveness
+from heedful.metrics.attentiveness import attentiveness, span_attentiveness
 from heedful.metrics.natural_logic.causal_effects import causal_effects
 from heedful.metrics.statistics.bootstrap import few_of, measured
 from heedful.metrics.statistics.over_seeds import over_seeds
@@ -292,6 +292,11 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     found = accuracy(rows, "d") | noise(rows, "d") | attentiveness(rows, "d", "premise", "no", ["yes", "no"])
     unread = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "yes", "unread": True}])
     found |= METRICS["attentiveness"].score(unread, Context("d", labels=("yes", "no"), own={"swap": ["premise"]}))
+    failed = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "(no label)"}])
+    context = Context("fails", labels=("yes", "no"), own={"swap": ["premise"]})
+    found |= METRICS["attentiveness"].score(failed, context) | noise(rows, "asked", {"asked": True})
+    one = rows_of(dict.fromkeys(map(str, range(10)), ("[]", "a")), [{"uid": str(i), "y2": "b"} for i in range(10)])
+    found |= span_attentiveness(one, "texts", "premise")
     yes, no = ([0.8, 0.2, 0.0], [0.2, 0.8, 0.0])
     change = {"uid": "u", "part": "context", "draw": -1, "y2": "neutral", "gold": "neutral", "p": yes}
     pairs = [
