@@ -1,6 +1,7 @@
 """The engine: predicts base and changed examples once each, on any number of processes, and yields rows."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from heedful.callbacks.engine.pace import Pace
 from heedful.callbacks.engine.predictions import Collector, Predictions
 from heedful.callbacks.engine.stop import stop_if_asked
 from heedful.datamodules import PairedData
-from heedful.datamodules.base.processes import by_first, require_alike
+from heedful.datamodules.base.processes import by_first, gather, require_alike
 from heedful.interventions import manifest_hash
 from heedful.lightning_modules.lightning_internals import kept_metrics
 from heedful.lightning_modules.outputs import Outputs
@@ -126,6 +127,7 @@ class Engine(Runner):
         stop_if_asked(trainer)
         data = trainer.datamodule
         self._predicted = Collector(data.task)
+        pl_module.counted.clear()
         self._pace = Pace(f"{data.name}: predictions of this process", -(-len(data.predicted) // trainer.world_size))
 
     def on_validation_batch_end(
@@ -160,6 +162,9 @@ class Engine(Runner):
         for pool in {id(p.plan.pool): p.plan.pool for p in self.planned.values()}.values():
             known = base if pool is data.pool else None
             self._run([p for p in self.planned.values() if p.plan.pool is pool], trainer, pl_module, run, known)
+        counted = pl_module.counts_of(sum(gather(pl_module.counted), Counter()))
+        for counts in (run["counts"], *(metadata["run"]["counts"] for _, metadata in self.rows.values())):
+            counts |= counted
         metrics = METRICS | {name: p.evaluation.metric for name, p in self.planned.items()}
         scored = by_first(lambda: score(run, self.rows, metrics))
         self.measurements = {str(name): m for name, m in scored.numbers.items()}
