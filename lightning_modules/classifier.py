@@ -59,6 +59,7 @@ class Classifier(pl.LightningModule):
         needs_prompt: Whether it cannot be asked otherwise.
         own_wording: The words in which it is asked with demonstrations, unless somebody names others; None for those of
             the data.
+        repeated: Of how many base inputs the null control asks again, where a server is asked; None for all others.
         prompt: By which it is asked; None for a model that is not.
         writes: Whether its answers are written, so that one may be another label than the most probable, or none.
     """
@@ -73,6 +74,7 @@ class Classifier(pl.LightningModule):
     own_wording: Wording | None = None
     writes = False
     prompt: Prompt | None = None
+    repeated: int | None = None
     learned_parts: Sequence[str] | None = None
 
     def __init__(

@@ -17,7 +17,7 @@ from transformers import AutoModelForSequenceClassification
 from heedful.cli import evaluation, training
 from heedful.lightning_modules import Encoder
 from heedful.records import HeedfulError
-from heedful.records.rows import read_rows, strings
+from heedful.records.rows import read_rows, select, strings
 from heedful.records.storage.results import read_evaluation, read_results, read_run
 from heedful.records.storage.schema import SCHEMA
 from heedful.reports import compare, rescore
@@ -184,7 +184,9 @@ def test_answers_of_a_server_are_found_in_the_cache(frozen, monkeypatch):
         move_answers(Path("answers.sqlite"), fake.url)
         monkeypatch.setenv("OPENAI_BASE_URL", fake.url)
         run(evaluation.main, "--config", "runs/endpoint/config.yaml", "--output", "again")
-        assert not fake.requests
+        base, _ = read_rows("again/rows/accuracy.parquet")
+        assert len(fake.requests) == 2 + len(select(base, intervention="null"))  # two first questions, the null control
+    assert set(json.loads(Path("again/results.json").read_text())["counts"]["from_cache"]) == {"unknown"}
     for evaluation_ in ("accuracy", "attentiveness"):
         again, before = (read_rows(f"{of}/rows/{evaluation_}.parquet")[0] for of in ("again", "runs/endpoint"))
         assert again.drop_columns(LATER).equals(before.drop_columns(LATER))

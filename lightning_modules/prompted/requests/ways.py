@@ -4,9 +4,10 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from heedful.lightning_modules.prompted.requests.reply import Reply, at, checked, choice, sound, usage
+from heedful.lightning_modules.prompted.requests.reply import Reply, about, at, checked, choice, sound
 from heedful.lightning_modules.prompted.requests.server import Unusable
 from heedful.records import NO_LABEL, SPAN, HeedfulError, Task, listing
 from heedful.records.prompts.prompt import Prompt
@@ -86,7 +87,7 @@ class Written(Way):
         text = at(first, "message", "content") if self.chat else first.get("text")
         if text is not None and not isinstance(text, str):
             raise Unusable("an answer that is not a text")
-        return Reply(sound(text or ""), **usage(answer))
+        return Reply(sound(text or ""), **about(answer))
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
         return prompt.read(reply.text), None
@@ -137,7 +138,7 @@ class FirstToken(Written):
         if (total := sum(math.exp(value) for _, value in pairs)) > 1 + ROUNDED:
             raise Unusable(f"first tokens whose probabilities sum to {total:.3g}, which is more than 1")
         tokens = tuple((sound(token), float(value)) for token, value in pairs)
-        return Reply(written.text, tokens, None, written.read, written.wrote)
+        return replace(written, tokens=tokens)
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
         texts = [_plain(text) for text in prompt.answers]
@@ -193,7 +194,7 @@ class SystemOne(Typed):
         given = at(answer, "answers", ASKED, "probabilities")
         if not isinstance(given, Mapping):
             raise Unusable("no probabilities of the answers")
-        return Reply(probabilities=checked(given, prompt.answers), **usage(answer))
+        return Reply(probabilities=checked(given, prompt.answers), **about(answer))
 
 
 class Decisions(Typed):
@@ -210,14 +211,14 @@ class Decisions(Typed):
     def reply(self, answer: Any, prompt: Prompt) -> Reply:
         given = at(answer, "answers", 0)
         if at(given, "type") == "refusal":
-            return Reply(**usage(answer))
+            return Reply(**about(answer))
         listed = at(given, "probabilities")
         if at(given, "type") != "choice" or not isinstance(listed, Sequence) or isinstance(listed, str):
             raise Unusable("no probabilities of the answers")
         named = {str(at(entry, "value")): at(entry, "probability") for entry in listed}
         if len(named) < len(listed):
             raise Unusable("an answer twice among those that have a probability")
-        return Reply(probabilities=checked(named, prompt.answers), **usage(answer))
+        return Reply(probabilities=checked(named, prompt.answers), **about(answer))
 
 
 WAYS: dict[str, type[Way]] = {way.name: way for way in (Written, FirstToken, SystemOne, Decisions)}
