@@ -33,7 +33,7 @@ class Asker:
         meter: Shows what it costs.
 
     Attributes:
-        reused: How many answers of this process came from the file.
+        reused: How many answers of this process came from the file, where an earlier run had left them.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Asker:
             claimed = self.answers.claim(wanted, self.most)
             saved = self._saved(claimed.answers)
             replies |= saved
-            self.reused += len(saved)
+            self.reused += sum(reply.run != self.answers.run for reply in saved.values())
             if claimed.mine:
                 replies |= self._asked({key: by_key[key] for key in claimed.mine})
             elif claimed.over:

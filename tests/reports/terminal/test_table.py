@@ -433,3 +433,18 @@ def test_too_many_changes_that_are_never_read_are_said_in_words():
     both = printed({"a": found, "b": found})
     assert "(k) more than 5 % of the changes never reach the model" in both
     assert "Tokens that" not in both
+
+
+def test_what_is_no_answer_is_quoted_and_what_is_from_the_cache_is_dated():
+    found = results((ACCURACY, SCORE))
+    found["counts"] |= {
+        "no_answers": [["Error: upstream timeout", 510], ["", 2]],
+        "several_labels": 3,
+        "attentiveness/one_text": {"context": ["error", 25, 30]},
+        "from_cache": {"2026-01-02": 5, "2026-01-01": 7},
+    }
+    text = " ".join(printed({"runs/a": found}).split())
+    assert "The commonest of what is no answer: 'Error: upstream timeout' (510 times), '' (2 times)." in text
+    assert "3 answers name several labels, and were read as the wording says." in text
+    assert "With another context, 25 of 30 questions get the answer 'error'." in text
+    assert "12 answers are from the cache, of 2026-01-01 to 2026-01-02." in text
