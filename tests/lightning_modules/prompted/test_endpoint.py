@@ -277,9 +277,9 @@ def test_a_refusal_on_foreign_texts_is_no_attentiveness_and_one_text_for_all_is_
         return rule
 
     with FakeServer(says("I can't help with that.")) as fake:
-        engine = measured(at(fake), Questions(25), Answers(), Attentiveness(draws=2))
+        engine = measured(at(fake), Questions(25), Answers(), Attentiveness(draws=1))
     assert value(engine, name) is None
-    assert engine.results["counts"]["no_answers"] == [["I can't help with that.", 50]]
+    assert engine.results["counts"]["no_answers"] == [["I can't help with that.", 25]]
     with FakeServer(says("Error: upstream timeout")) as fake:
         engine = measured(at(fake), Questions(25), Answers(), Attentiveness(draws=2))
     assert (value(engine, name), value(engine, f"{name}/changed")) == (0, 1)
