@@ -356,7 +356,7 @@ class Endpoint(Classifier):
     def _count_answers(self, replies: Sequence[Reply | None], answers: Sequence[str | None]) -> None:
         """Count what is no answer, what names several labels, what is from the cache, and who answered."""
         pairs = [(reply, answer) for reply, answer in zip(replies, answers, strict=True) if reply is not None]
-        self.count("no_answers", (reply.refusal or reply.text for reply, answer in pairs if answer == NO_LABEL))
+        self.count("no_answers", (reply.said for reply, answer in pairs if answer == NO_LABEL))
         if self.task.kind.has_labels and self.prompt.wording.read:
             self.count("several_labels", ("" for r, _ in pairs if len(set(self.prompt.labels_named(r.text))) > 1))
         self.count("from_cache", (reply.at[:10] or UNKNOWN for reply, _ in pairs if reply.run != self.run))
@@ -420,7 +420,7 @@ class Endpoint(Classifier):
 
 
 def _quoted(reply: Reply) -> str:
-    return repr(printable((reply.refusal or reply.text).strip())[:QUOTED])
+    return repr(printable(reply.said.strip())[:QUOTED])
 
 
 def _require_one(name: str, models: Collection[str], cache: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from heedful.lightning_modules.prompted.requests.server import Unusable
+from heedful.lightning_modules.prompted.requests.server import REFUSES, Unusable
 from heedful.records.prompts.wording import without_thoughts
 
 LONGEST_NAME = 200  # characters of what a server calls a model
@@ -69,6 +69,11 @@ class Reply:
     def is_empty(self) -> bool:
         """Whether it says nothing at all, but for what a model thinks aloud."""
         return not without_thoughts(self.text).strip() and not self.tokens and not self.probabilities
+
+    @property
+    def said(self) -> str:
+        """The text, or why there is none, without the address of the server, which is not the answer's."""
+        return self.refusal.partition(REFUSES)[2] or self.refusal or self.text
 
     def behind(self, earlier: "Reply | None") -> "Reply":
         """This answer with the tokens of an earlier one to the same request, too."""

@@ -16,6 +16,7 @@ USUAL = "https://api.openai.com/v1"
 RETRIES = 8  # of one request, after HTTP 408, 409, 429, 5xx, a time-out or a broken connection; Retry-After is honoured
 ONE = (400, 413, 422)  # HTTP statuses of one request that is refused, while others may be answered
 PATIENCE = 10.0  # seconds in which a server shows that it is there
+REFUSES = " refuses the request: "
 QUOTES = "'", '"'
 LONGEST = 300  # characters of what a server says that a message repeats
 KEPT = "The answers so far are kept, and the same command goes on from there."
@@ -154,7 +155,7 @@ class Server:
         except Exception as error:  # whose text may quote what was sent
             raise HeedfulError(f"{self.url}{path}: {type(error).__name__}. {KEPT}") from None
         if status in ONE:
-            raise Refused(f"{self.url}{path} refuses the request: HTTP {status}{said}")
+            raise Refused(f"{self.url}{path}{REFUSES}HTTP {status}{said}")
         raise HeedfulError(self._sentence(status, said, path, str(body.get("model")), times))
 
     def _cause(self, error: Exception) -> str:
@@ -192,7 +193,7 @@ class Server:
             return f"{where} had too many requests{times}{said}: lower §model.concurrency, or wait. {KEPT}"
         if status >= 500:
             return f"{where} failed{times}: HTTP {status}{said}. {KEPT}"
-        return f"{where} refuses the request: HTTP {status}{said}. {KEPT}"
+        return f"{where}{REFUSES}HTTP {status}{said}. {KEPT}"
 
 
 def _times(error: Any) -> str:

@@ -479,6 +479,7 @@ def test_whoever_wants_it_goes_on_with_answers_that_are_none(at):
     data.setup("validate")
     with FakeServer(oracle(data, 0.4, 1.0, "both", REFUSAL)) as fake:
         engine = measured(at(fake, allow_invalid=True), data)
+    assert engine.results["counts"]["no_answers"][0][0] == "HTTP 400 (content_filter)"  # and not where
     assert value(engine, "accuracy/planted") == 0
     assert value(engine, "no_answer/planted") == 1
     assert value(engine, "attentiveness/planted/premise") is None
