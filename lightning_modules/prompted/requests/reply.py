@@ -72,8 +72,9 @@ class Reply:
 
     @property
     def said(self) -> str:
-        """The text, or why there is none, without the address of the server, which is not the answer's."""
-        return self.refusal.partition(REFUSES)[2] or self.refusal or self.text
+        """The answer for people: its text or probabilities, or why there is none, without the address of the server."""
+        listed = ", ".join(f"{text} {p:.2g}" for text, p in (self.probabilities or {}).items())
+        return self.refusal.partition(REFUSES)[2] or self.refusal or self.text or listed
 
     def behind(self, earlier: "Reply | None") -> "Reply":
         """This answer with the tokens of an earlier one to the same request, too."""

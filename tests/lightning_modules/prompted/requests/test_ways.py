@@ -170,6 +170,9 @@ def test_a_tie_is_no_answer(read):
         }
         found, probabilities = way.read(way.reply(told[read], PROMPT), PROMPT)
         assert found == label
+        assert way.reply(told[read], PROMPT).said == (
+            "Yes" if read == "first_token" else ", ".join(f"{text} {value:.2g}" for text, value in by_text.items())
+        )
         np.testing.assert_allclose(probabilities, p)
 
 
