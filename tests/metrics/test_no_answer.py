@@ -64,7 +64,7 @@ def test_attentiveness_is_over_pairs_of_answers(drawn):
         by_draw = [[(base[u], ys[d]) for u, ys in after.items() if NO_LABEL not in (base[u], ys[d])] for d in (0, 1)]
         shares = [np.mean([y != y2 for y, y2 in of_draw]) for of_draw in by_draw if of_draw]
         assert found[NAME].value == pytest.approx(np.mean(shares))
-        assert in_prompts.tolist() == [sum(y != y2 for y, y2 in pairs), len(pairs)]
+        assert in_prompts.tolist() == pytest.approx([np.mean(shares) * len(pairs), len(pairs)])
         assert in_pairs.changed[in_pairs.eligible].sum() == sum(y != y2 for y, y2 in pairs)
         assert in_pairs.swaps[in_pairs.eligible].sum() == len(pairs)
         if of_base or of_changed:

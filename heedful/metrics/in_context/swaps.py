@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.in_context.answers import by_cluster
 from heedful.metrics.metric import has_too_few_answers
 from heedful.records import NO_LABEL, SPAN, Context
 from heedful.records.answers import NO_ANSWER
@@ -22,7 +21,7 @@ class Swaps:
     """How often the changed examples that count are hits.
 
     Attributes:
-        sums: float64 [clusters, 2], hits and changed examples of each cluster.
+        sums: float64 [clusters, 2], hits and changed examples of each cluster, weighted so that each draw counts alike.
         n: How many examples were changed and count.
         std: Sample standard deviation over draws of the share of hits; None for fewer than two draws.
     """
@@ -67,9 +66,12 @@ def swaps(rows: pa.Table, part: str, context: Context) -> dict[str, Swaps]:
         answered = np.zeros_like(swapped)
 
     def count(hit: np.ndarray, kept: np.ndarray) -> Swaps:
-        shares = [hit[kept & (draw == d)].mean() for d in np.unique(draw[kept])]
+        draws, place, counts = np.unique(draw[kept], return_inverse=True, return_counts=True)
+        shares = [hit[kept & (draw == d)].mean() for d in draws]
         std = float(np.std(shares, ddof=1)) if len(shares) > 1 else None
-        return Swaps(by_cluster(hit[kept], cluster[kept], clusters), len(np.unique(uid[kept])), std)
+        weight = (len(place) / (len(draws) * counts))[place]  # 1, unless some got no answer: each draw counts alike
+        sums = [np.bincount(cluster[kept], w, minlength=clusters) for w in (weight * hit[kept], weight)]
+        return Swaps(np.stack(sums, axis=1), len(np.unique(uid[kept])), std)
 
     if part in context.own.get("distractors", ()):
         pairs = zip(strings(rows, "y"), strings(rows, "y2"), strict=True)
