@@ -1,7 +1,8 @@
 """The base of all model families: training, prediction, optimisation."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytorch_lightning as pl
@@ -17,10 +18,22 @@ from heedful.lightning_modules.pretrained.labels import meanings
 from heedful.lightning_modules.pretrained.misfits import difference, misfits
 from heedful.lightning_modules.pretrained.weights import require_finite_weights
 from heedful.lightning_modules.processors.processor import Processor
-from heedful.records import KINDS, Example, HeedfulError, TableForm, Task, generator, listing, percent
+from heedful.records import (
+    KINDS,
+    NO_LABEL,
+    Example,
+    HeedfulError,
+    TableForm,
+    Task,
+    generator,
+    listing,
+    percent,
+    printable,
+)
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
+COMMONEST, QUOTED = 3, 80  # texts that are no answers: how many are quoted, and so many characters of each
 MOST_UNKNOWN = 0.2  # by default: a tokenizer that fits its texts knows nearly all of them
 
 
@@ -49,6 +62,8 @@ class Classifier(pl.LightningModule):
         needs_prompt: Whether it cannot be asked otherwise.
         own_wording: The words in which it is asked with demonstrations, unless somebody names others; None for those of
             the data.
+        repeated: Of how many base inputs the null control asks again, where a server is asked; None for all others.
+        prompt: By which it is asked; None for a model that is not.
         writes: Whether its answers are written, so that one may be another label than the most probable, or none.
     """
 
@@ -61,6 +76,8 @@ class Classifier(pl.LightningModule):
     needs_prompt = False
     own_wording: Wording | None = None
     writes = False
+    prompt: Prompt | None = None
+    repeated: int | None = None
     learned_parts: Sequence[str] | None = None
     run_id: str | None = None
 
@@ -88,6 +105,7 @@ class Classifier(pl.LightningModule):
         self.task: Task | None = None
         self._schedule: dict[str, float] = {}  # as configured, before callbacks can change it
         self.has_learned = False
+        self.counted: Counter[tuple[str, str]] = Counter()  # (kind, text) to how many answers; of one evaluation
 
     def prepare(self, task: Task) -> None:
         """Make the processor for a task; the network follows in ``configure_model``."""
@@ -96,6 +114,34 @@ class Classifier(pl.LightningModule):
     def prompt_with(self, prompt: Prompt) -> None:
         """Be asked by this prompt from now on, where ``reads_prompts`` says that it can be."""
         raise NotImplementedError
+
+    def understood(self, written: Sequence[str | None]) -> list[str | None]:
+        """The answers that written texts mean by the prompt; what is no answer, or names several labels, is counted."""
+        answers = [None if text is None else self.prompt.read(text) for text in written]
+        pairs = [(text, answer) for text, answer in zip(written, answers, strict=True) if text is not None]
+        self.count("no_answers", (text for text, answer in pairs if answer == NO_LABEL))
+        if self.task.kind.has_labels and self.prompt.wording.read:
+            named = (self.prompt.labels_named(text) for text, _ in pairs)
+            self.count("several_labels", ("" for labels in named if len(set(labels)) > 1))
+        return answers
+
+    def count(self, kind: str, texts: Iterable[str]) -> None:
+        """Count answers, of which the engine adds up those of all processes."""
+        self.counted.update((kind, printable(text.strip())[:QUOTED]) for text in texts)
+
+    def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+        """What results.json says of the answers that all processes have counted: of texts the commonest, else how many.
+
+        Raises:
+            HeedfulError: They cannot stand in one table.
+        """
+        found: dict[str, Any] = {}
+        texts = [[text, n] for (kind, text), n in counted.items() if kind == "no_answers"]
+        if texts:
+            found["no_answers"] = sorted(texts, key=lambda pair: (-pair[1], pair[0]))[:COMMONEST]
+        if several := counted.get(("several_labels", ""), 0):
+            found["several_labels"] = several
+        return found
 
     def sent(self, example: Example) -> dict[str, Any]:
         """An example as it is asked about by the prompt, word for word, for run.json; made by what asks.

@@ -1,6 +1,7 @@
 """The engine: predicts base and changed examples once each, on any number of processes, and yields rows."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -127,7 +128,7 @@ class Engine(Runner):
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         super().setup(trainer, pl_module, stage)
-        self.prepare(trainer.callbacks, Setting(trainer.datamodule, not self.exhaustive))
+        self.prepare(trainer.callbacks, Setting(trainer.datamodule, not self.exhaustive, repeated=pl_module.repeated))
         for callback in trainer.callbacks:
             if isinstance(callback, EarlyStopping) and self.is_known(callback.monitor):
                 callback.strict = False  # an undefined score is not a missing one
@@ -136,6 +137,7 @@ class Engine(Runner):
         stop_if_asked(trainer)
         data = trainer.datamodule
         self._predicted = Collector(data.task)
+        pl_module.counted.clear()
         self._pace = Pace(f"{data.name}: predictions of this process", -(-len(data.predicted) // trainer.world_size))
 
     def on_validation_batch_end(
@@ -175,6 +177,9 @@ class Engine(Runner):
             self._run([p for p in self.planned.values() if p.plan.pool is pool], trainer, pl_module, run, known)
         if trainer.state.fn == "validate":
             self._require_same_weights(trainer, pl_module)
+        counted = pl_module.counts_of(sum(gather(pl_module.counted), Counter()))
+        for counts in (run["counts"], *(metadata["run"]["counts"] for _, metadata in self.rows.values())):
+            counts |= counted
         metrics = METRICS | {name: p.evaluation.metric for name, p in self.planned.items()}
         scored = by_first(lambda: score(run, self.rows, metrics))
         self.measurements = {str(name): m for name, m in scored.numbers.items()}

@@ -27,11 +27,13 @@ class Setting:
         data: The data module, set up.
         monitoring: Whether it runs within training, where it may bound its cost.
         read: Makes a data module, set up, from the name of another data set and its path (None for the hub).
+        repeated: How many inputs the null control asks a server again; None where none is asked.
     """
 
     data: PairedData
     monitoring: bool = False
     read: Callable[[str, str | None], PairedData] = _no_other_data
+    repeated: int | None = None
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.interventions import Null
 from heedful.metrics import METRICS
+from heedful.metrics.accuracy import ASKED
 from heedful.records import CLASSIFICATION, SOFT, SPAN, TaskKind
 
 
@@ -10,7 +11,8 @@ class Accuracy(Evaluation):
     """Accuracy of the base predictions, with the null control; of soft labels, what the predictions are worth.
 
     Args:
-        max_null: How many examples the null control repeats in training; evaluate.py repeats all.
+        max_null: How many examples the null control repeats in training; evaluate.py repeats all, and
+            of those that a server is asked about a sample.
     """
 
     metric = METRICS["accuracy"]
@@ -25,15 +27,17 @@ class Accuracy(Evaluation):
         data = setting.data
         if data.task.kind not in self.kinds:
             return Nothing()
-        null = Null(limit=self.max_null if setting.monitoring else None)
-        return Plan(data.pool, [null], counts=data.counts.hopeless)
+        null = Null(limit=self.max_null if setting.monitoring else setting.repeated)
+        asked = {} if setting.repeated is None else {ASKED: True}
+        return Plan(data.pool, [null], asked, data.counts.hopeless)
 
 
 class Answers(Accuracy):
     """Exact match and F1 of the base predictions, as SQuAD 2.0 defines them; the counterpart of accuracy for spans.
 
     Args:
-        max_null: How many examples the null control repeats in training; evaluate.py repeats all.
+        max_null: How many examples the null control repeats in training; evaluate.py repeats all, and
+            of those that a server is asked about a sample.
     """
 
     metric = METRICS["answers"]

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
 from heedful.interventions import Swap
 from heedful.metrics import METRICS
-from heedful.records import NO_LABEL, Context, HeedfulError
+from heedful.metrics.attentiveness import OneText
+from heedful.records import NO_LABEL, SPAN, Context, HeedfulError
 from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, where
 
 
@@ -64,4 +65,7 @@ class Attentiveness(Evaluation):
                 "partners_real": int(lenders.real[positions].sum()),
                 "partners_eligible": candidates,
             }
+        if context.kind is SPAN:
+            texts = {part: OneText.of_rows(rows, part) for part in context.own["swap"]}
+            counts |= {"one_text": found} if (found := {part: text for part, text in texts.items() if text}) else {}
         return counts

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,12 @@ from heedful.metrics.slices import STATISTICS, slice_of_label, slices_of
 from heedful.metrics.soft_accuracy import soft_accuracy
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY, majority_flag
 from heedful.metrics.statistics.shares import share
-from heedful.records import MANY, SOFT, Chart, Context, Line, Measurement, MetricName, Shown
+from heedful.records import MANY, NO_LABEL, SOFT, Chart, Context, Line, Measurement, MetricName, Shown
 from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, codes, probabilities, same, select, where
 
 SMALLEST = float(np.finfo(np.float32).tiny)
+ASKED = "asked"  # in the context where a server is asked
+ON_BATCH, ON_TIME = "predictions_depend_on_batch", "answers_differ"  # flags of a null control that flips
 
 
 def _base(rows: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
@@ -40,7 +43,7 @@ def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
 def accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
     """Share of base predictions that are gold, and the share of the most frequent gold label.
 
-    Clusters of intervals are what examples share (``group``), or else examples.
+    An answer that is none is wrong. Clusters of intervals are what examples share (``group``), or else examples.
 
     Args:
         rows: Rows; the base rows among them count.
@@ -129,10 +132,22 @@ def loss(rows: pa.Table, data: str, labels: Sequence[str]) -> Numbers:
     return {MetricName("loss", data): Measurement(total / n, n)} if n else {}
 
 
-def noise(rows: pa.Table, data: str) -> Numbers:
+def without_answer(rows: pa.Table, data: str) -> Numbers:
+    """The share of base predictions that are not answers, which are wrong: ``no_answer/<data>``, if there are any."""
+    base = select(rows, intervention=BASE)
+    without = where(base, y=NO_LABEL)
+    return {MetricName("no_answer", data): share(without, cluster_of(base))} if without.any() else {}
+
+
+def noise(rows: pa.Table, data: str, own: Mapping[str, Any] = MappingProxyType({})) -> Numbers:
     """The noise floor: the share of flips, which must be 0, and largest change of a probability in the null control.
 
     Clusters of the interval are what examples share (``group``), or else examples.
+
+    Args:
+        rows: Rows; those of the null control among them count.
+        data: Name of the data set, for the metric names.
+        own: Of the context; says whether a server was asked, of which no batch is known.
 
     Returns:
         ``null/<data>/flips`` and ``null/<data>/max_change``; the first is flagged where it is not 0, the second is
@@ -143,7 +158,7 @@ def noise(rows: pa.Table, data: str) -> Numbers:
     if not n:
         return {}
     flips = ~same(rows, "y", "y2")[null]
-    flags = ("predictions_depend_on_batch",) if flips.any() else ()
+    flags = (ON_TIME if own.get(ASKED) else ON_BATCH,) if flips.any() else ()
     found = {MetricName("null", data, statistic="flips"): share(flips, cluster_of(rows)[null], flags)}
     change = 0.0
     for start in range(0, rows.num_rows, GROUP):
@@ -165,12 +180,13 @@ def score(rows: pa.Table, context: Context) -> Numbers:
     """Accuracy, or what predictions are worth where gold says it, and the noise floor."""
     if context.kind is SOFT:
         found = soft_accuracy(rows, context.data, context.seed, context.slices)
-        return found | noise(rows, context.data)
+        return found | without_answer(rows, context.data) | noise(rows, context.data, context.own)
     about = (rows, context.data)
     labels = context.labels
     columns = dict.fromkeys([SPLIT, *context.slices] if context.splits else context.slices)
     found = accuracy(*about, context.seed) | label_scores(*about, labels, context.default_label)
-    return found | accuracy_by_slice(*about, tuple(columns), context.seed) | loss(*about, labels) | noise(*about)
+    found |= accuracy_by_slice(*about, tuple(columns), context.seed) | loss(*about, labels)
+    return found | without_answer(*about) | noise(*about, context.own)
 
 
 def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:

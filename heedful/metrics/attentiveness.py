@@ -3,12 +3,14 @@
 Where an answer is a text or nothing (CAT, §4): how often an answer becomes none.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from heedful.metrics.accuracy import majority_flags
 from heedful.metrics.metric import Metric, Numbers, lines
@@ -17,12 +19,36 @@ from heedful.metrics.slices import slice_of_label, slices_of
 from heedful.metrics.soft_accuracy import soft_flags
 from heedful.metrics.statistics.shares import numbered, share
 from heedful.records import MANY, NO_LABEL, SOFT, SPAN, Chart, Context, Line, Measurement, MetricName, Shown
-from heedful.records.answers import NO_ANSWER
+from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.rows import BASE, cluster_of, runs, same, strings, where
 
 NOTHING = "no example of it was swapped, or all are predicted as the default label"
 FEW = 2  # labels that are never predicted and still have a line each
+MANY_QUESTIONS, MOST_ALIKE = 10, 0.2  # one text that is the answer to as many changed questions, and to such a share
+ONE_TEXT = "one_text"  # flags attentiveness where one is the answer to more
 LEAST, FEW_EXAMPLES = 10, "few_examples"  # with fewer, one example moves the number by more than 10 points
+
+
+class OneText(NamedTuple):
+    """The commonest answer to the changed questions about a part, and to how many of how many different ones."""
+
+    text: str
+    n: int
+    of: int
+
+    @classmethod
+    def of_rows(cls, rows: pa.Table, part: str) -> "OneText | None":
+        """The answer in rows of texts, normalised, if it is that to many different questions; else None.
+
+        What says that there is no answer is wanted there, and does not count.
+        """
+        kept = _swaps(rows, part) & ~where(rows, y2=NO_ANSWER) & ~where(rows, y2=NO_LABEL)
+        uids = strings(rows.filter(pa.array(kept)), "uid")
+        texts = map(normalised, strings(rows.filter(pa.array(kept)), "y2"))
+        questions = Counter(text for text, _ in set(zip(texts, uids, strict=True)))
+        of = len(pc.unique(rows["uid"].filter(pa.array(_swaps(rows, part)))))
+        text, n = min(questions.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
+        return cls(text, n, of) if n >= MANY_QUESTIONS and n > MOST_ALIKE * of else None
 
 
 class Swapped(NamedTuple):
@@ -93,8 +119,8 @@ def attentiveness(
 
     Over the uids whose base prediction is not the default label: the share whose prediction changes when ``part`` comes
     from another example. One score for each draw; their mean and sample standard deviation. Clusters of the interval
-    are what examples share (``group``), or else uids. With no such uid the score is undefined. A base prediction that
-    is not a label does not count, but for ``with_invalid``.
+    are what examples share (``group``), or else uids. With no such uid the score is undefined. A swap counts where both
+    answers are labels, but for ``with_invalid``.
 
     Args:
         rows: Base rows and the rows of the intervention "swap", in their canonical order.
@@ -108,7 +134,8 @@ def attentiveness(
 
     Returns:
         With ``name`` = ``attentiveness/<data>/<part>``: ``name``; ``name/to_default``, the share that changes to the
-        default label; ``name/with_invalid``, where some base predictions are not labels: the score over these, too;
+        default label; ``name/with_invalid``, where some answers are not labels: the score with these, as if they were
+        one more label, which is how the paper has it;
         ``name/from_<label>``, the share that changes among the uids predicted as that label, if labels are at most
         :data:`~heedful.records.MANY`; ``name/<column>=<value>``, ``name`` in each slice; ``name/eligible``, the share
         of uids with a base prediction that counts.
@@ -120,7 +147,7 @@ def attentiveness(
     counts = is_label if default_label is None else is_label & ~where(rows, y=default_label)
     swapped = where(rows, intervention="swap", part=part) & (counts | ~is_label)
     of = Swapped.of(rows, swapped)
-    valid = counts[swapped]
+    valid = (counts & ~where(rows, y2=NO_LABEL))[swapped]
     changed = ~same(rows, "y", "y2")[swapped]
     eligible = int((base & counts).sum())
 
@@ -136,14 +163,13 @@ def attentiveness(
     measure(name, changed, none, valid)
     if default_label is not None:
         measure(name._replace(statistic="to_default"), where(rows, y2=default_label)[swapped], none, valid)
-    if (base & ~is_label).any():
+    if (base & ~is_label).any() or not valid.all():
         measure(name._replace(statistic="with_invalid"), changed, none, np.ones_like(valid))
     for label in labels if len(labels) <= MANY else ():
         if label != default_label:
             reason = f"no example that was swapped is predicted as {label!r}"
-            measure(
-                name._replace(slice=f"from_{slice_of_label(label)}"), changed, reason, where(rows, y=label)[swapped]
-            )
+            here = valid & where(rows, y=label)[swapped]
+            measure(name._replace(slice=f"from_{slice_of_label(label)}"), changed, reason, here)
     for text, of_slice in slices_of(rows, slices):
         measure(name._replace(slice=text), changed, NOTHING, valid & of_slice[swapped])
     return result | _eligible(name, eligible, int(base.sum()))
@@ -153,8 +179,9 @@ def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0, slic
     """Attentiveness to one part, where an answer is a text or nothing.
 
     Over the uids with an answer as their base prediction: the share that becomes no answer when ``part`` comes from
-    another example. One score for each draw; their mean and sample standard deviation. Clusters of the interval are
-    what questions share (``group``).
+    another example. What is neither an answer nor says that there is none does not count, before or after. One score
+    for each draw; their mean and sample standard deviation. Clusters of the interval are what questions share
+    (``group``).
 
     Args:
         rows: Base rows and the rows of the intervention "swap", in their canonical order.
@@ -165,14 +192,15 @@ def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0, slic
 
     Returns:
         With ``name`` = ``attentiveness/<data>/<part>``: ``name``; ``name/changed``, the share whose answer becomes
-        another one, normalised, or none; ``name/<column>=<value>``, ``name`` in each slice; ``name/eligible``, the
+        another one, normalised, or none; both flagged where one text is the answer to many different questions;
+        ``name/<column>=<value>``, ``name`` in each slice; ``name/eligible``, the
         share of uids with an answer.
     """
     name = MetricName("attentiveness", data, part)
-    flags = reading_flags(rows, seed)
+    flags = (*reading_flags(rows, seed), *((ONE_TEXT,) if OneText.of_rows(rows, part) else ()))
     base = where(rows, intervention=BASE)
-    answered = ~where(rows, y=NO_ANSWER)
-    swapped = where(rows, intervention="swap", part=part) & answered
+    answered = ~where(rows, y=NO_ANSWER) & ~where(rows, y=NO_LABEL)
+    swapped = where(rows, intervention="swap", part=part) & answered & ~where(rows, y2=NO_LABEL)
     of = Swapped.of(rows, swapped)
     changes = rows.filter(pa.array(swapped))
     before = strings(changes, "y")
@@ -193,9 +221,9 @@ def span_attentiveness(rows: pa.Table, data: str, part: str, seed: int = 0, slic
 def kept_answers(rows: pa.Table, data: str, part: str, seed: int = 0, slices: Sequence[str] = ()) -> Numbers:
     """How often an answer stays where a part that must not matter is another's.
 
-    Over all uids, those whose answer is none with them: another distractor must not bring an answer about either. One
-    score for each draw; their mean and sample standard deviation. Clusters of the interval are what questions share
-    (``group``).
+    Over all uids, those whose answer is none with them: another distractor must not bring an answer about either. What
+    is neither an answer nor says that there is none does not count. One score for each draw; their mean and sample
+    standard deviation. Clusters of the interval are what questions share (``group``).
 
     Args:
         rows: Base rows and the rows of the intervention "swap", in their canonical order.
@@ -212,7 +240,7 @@ def kept_answers(rows: pa.Table, data: str, part: str, seed: int = 0, slices: Se
     """
     name = MetricName("attentiveness", data, part)
     flags = reading_flags(rows, seed)
-    swapped = where(rows, intervention="swap", part=part)
+    swapped = _swaps(rows, part) & ~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)
     of = Swapped.of(rows, swapped)
     changes = rows.filter(pa.array(swapped))
     before = strings(changes, "y")
@@ -254,14 +282,15 @@ def score(rows: pa.Table, context: Context) -> Numbers:
 
 
 def counted(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
-    """The swaps that the attentiveness to each part counts, and those of each distractor: bool [rows] each."""
+    """The swaps that the attentiveness to each part counts if they are answered, and those of each distractor: bool
+    [rows] each."""
     name = MetricName("attentiveness", context.data)
-    counts = ~where(rows, y=NO_ANSWER if context.kind is SPAN else NO_LABEL)
-    if context.kind is not SPAN and context.default_label is not None:
-        counts &= ~where(rows, y=context.default_label)
+    is_answer = ~where(rows, y=NO_LABEL)
+    default = NO_ANSWER if context.kind is SPAN else context.default_label
+    counts = is_answer if default is None else is_answer & ~where(rows, y=default)
     found = {name._replace(part=part): counts & _swaps(rows, part) for part in context.own["swap"]}
     distractors = context.own.get("distractors", ())
-    return found | {name._replace(part=part, statistic="kept"): _swaps(rows, part) for part in distractors}
+    return found | {name._replace(part=part, statistic="kept"): is_answer & _swaps(rows, part) for part in distractors}
 
 
 def _swaps(rows: pa.Table, part: str) -> np.ndarray:
@@ -307,4 +336,4 @@ def charts(context: Context) -> tuple[Chart, ...]:
 
 
 STATISTICS = "to_default", "with_invalid", "eligible", "changed", "kept"
-METRIC = Metric("attentiveness", score, show, charts, STATISTICS, counted)
+METRIC = Metric("attentiveness", score, show, charts, STATISTICS, counted, of_answers=True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from heedful.metrics.attentiveness import Swapped, mean_over_draws
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.statistics.shares import share
-from heedful.records import Context, Measurement, MetricName
+from heedful.records import NO_LABEL, Context, Measurement, MetricName
 from heedful.records.rows import BASE, probabilities, strings, where
 
 FAMILY = "default_label"
@@ -57,7 +57,7 @@ def default_label(rows: pa.Table, context: Context) -> Numbers:
     default = context.default_label
     result = Numbers()
     base = where(rows, intervention=BASE)
-    mine = where(rows, y=default)
+    mine = where(rows, y=default) & ~where(rows, y2=NO_LABEL)  # a failure is not behaviour
     eligible = int((base & mine).sum())
     n = int(base.sum())
     nobody = "no example was predicted"
@@ -105,4 +105,4 @@ def _swaps(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     return {MetricName(FAMILY, context.data, part): swaps & where(rows, part=part) for part in context.own["swap"]}
 
 
-METRIC = Metric(FAMILY, default_label, rests_on=_swaps)
+METRIC = Metric(FAMILY, default_label, rests_on=_swaps, of_answers=True)

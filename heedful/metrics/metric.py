@@ -9,13 +9,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.metrics.slices import slice_of_label
-from heedful.records import Chart, Context, Line, Measurement, MetricName, Shown
+from heedful.records import NO_LABEL, Chart, Context, Line, Measurement, MetricName, Shown
 from heedful.records.rows import BASE, UNREAD, require_canonical, where
 
 Numbers = dict[MetricName, Measurement]
 READ = "read"
 UNREAD_CHANGES = "unread_changes"  # flags a number of which more changes are unread than
 MOST_UNREAD = 0.05
+NO_ANSWERS = "no_answers"  # flags a number of which more answers are none than
+MOST_WITHOUT = 0.05
+TOO_MANY_WITHOUT = 0.5  # of more there is no number
+WITHOUT_BASE, WITHOUT_CHANGED = "no_answer/base", "no_answer/changed"
 
 
 def beside(name: MetricName, statistic: str) -> MetricName:
@@ -78,6 +82,7 @@ class Metric:
             where nobody says.
         rests_on: The changed examples that each headline counts, bool [rows] each, from the rows and the context.
         whole: Whether an example counts with all of its changes, and is left out where one of them is unread.
+        of_answers: Whether a change counts only where both answers are answers. What is none is counted beside.
     """
 
     name: str
@@ -87,6 +92,7 @@ class Metric:
     statistics: tuple[str, ...] | None = None
     rests_on: Callable[[pa.Table, Context], dict[MetricName, np.ndarray]] = no_changes
     whole: bool = False
+    of_answers: bool = False
 
     def may_have(self, metric: str, context: Context) -> bool:
         """Whether a number may have this name: that of a curve, or one about the same data and part."""
@@ -96,35 +102,46 @@ class Metric:
             return True
         if self.statistics is None:
             return any(metric.startswith(f"{name}/") for name in known)
+        beside_all = UNREAD, READ, WITHOUT_BASE, WITHOUT_CHANGED
         labels = [slice_of_label(label) for label in context.labels]
-        words = {*self.statistics, UNREAD, READ, *labels, *(f"from_{label}" for label in labels)}
+        words = {*self.statistics, *beside_all, *labels, *(f"from_{label}" for label in labels)}
         own = [name._replace(statistic="", slice="") for name in curves if name.family == self.name]
         return any(metric == f"{name}/{word}" for name in own for word in words)
 
     def score(self, rows: pa.Table, context: Context) -> Numbers:
-        """The numbers of rows; beside each headline, how much of it rests on changes that the model never reads.
+        """The numbers of rows; beside each headline, how much of it rests on changes that the model never reads, and
+        how many answers are none.
 
         Raises:
             HeedfulError: The rows are not in their canonical order, in which those of an example stand together.
         """
         require_canonical(rows)
         numbers = self.numbers(rows, context)
-        return self._with_unread(numbers, rows, context) if self.rests_on is not no_changes else numbers
+        if self.rests_on is no_changes:
+            return numbers
+        changes = self.rests_on(rows, context)
+        if self.of_answers:
+            numbers = _with_no_answer(numbers, rows, changes)
+            has_answer = ~where(rows, y2=NO_LABEL)
+            changes = {name: here & has_answer for name, here in changes.items()}
+        return self._with_unread(numbers, rows, context, changes)
 
-    def _with_unread(self, numbers: Numbers, rows: pa.Table, context: Context) -> Numbers:
+    def _with_unread(
+        self, numbers: Numbers, rows: pa.Table, context: Context, changes: Mapping[MetricName, np.ndarray]
+    ) -> Numbers:
         """Numbers, with the share unread beside each headline, and what the headline is without, if that is something.
 
-        Nothing stands beside a headline of which it is not known what the model receives.
+        Nothing stands beside a headline of which it is not known what the model receives, or that has too few answers.
         """
         is_known = rows[UNREAD].is_valid().to_numpy()
         is_unread = where(rows, **{UNREAD: True})
         of_read: Numbers = {}
-        changes = self.rests_on(rows, context)
         result: Numbers = {}
         for name, measured in numbers.items():
             result[name] = measured
             here = changes.get(name, np.zeros(0, dtype=bool))
-            if not here.any() or not is_known[here].all():
+            has_too_few = measured.value is None and NO_ANSWERS in measured.flags
+            if not here.any() or not is_known[here].all() or has_too_few:
                 continue
             share = float(is_unread[here].mean())
             result[beside(name, UNREAD)] = Measurement(share, int(here.sum()))
@@ -161,3 +178,49 @@ class Metric:
                 lines.append(replace(below, metric=str(beside(name, UNREAD)), unit="percent"))
                 lines.append(replace(below, metric=str(beside(name, READ)), label=READ))
         return replace(shown, lines=lines)
+
+
+def _with_no_answer(numbers: Numbers, rows: pa.Table, changes: Mapping[MetricName, np.ndarray]) -> Numbers:
+    """Numbers, with the shares of base and of changed inputs without an answer beside each headline, if there are any.
+
+    All numbers about the part are flagged where one of both is more than :data:`MOST_WITHOUT`, and undefined where it
+    is more than :data:`TOO_MANY_WITHOUT`: a failure is not behaviour. Accuracy is not: there a failure is wrong.
+    """
+    every = {name: shares_without(rows, here) for name, here in changes.items()}
+    shares = {name: both for name, both in every.items() if any(m.value for m in both.values())}
+    most = {name.part: max(m.value or 0.0 for m in both.values()) for name, both in shares.items()}
+    result: Numbers = {}
+    for name, measured in numbers.items():
+        counts_all = name.statistic in ("eligible", "accuracy")
+        result[name] = measured if counts_all else _judged(measured, most.get(name.part, 0.0))
+        result |= {beside(name, statistic): m for statistic, m in shares.get(name, {}).items()}
+    return result
+
+
+def shares_without(rows: pa.Table, changed: np.ndarray) -> dict[str, Measurement]:
+    """The shares of the base inputs, and of the changed inputs ``changed``, bool [rows], that got no answer."""
+    of = {
+        WITHOUT_BASE: where(rows, y=NO_LABEL)[where(rows, intervention=BASE)],
+        WITHOUT_CHANGED: where(rows, y2=NO_LABEL)[changed],
+    }
+    return {
+        name: Measurement(float(without.mean()), len(without))
+        if len(without)
+        else Measurement(None, 0, reason="no example was changed")
+        for name, without in of.items()
+    }
+
+
+def has_too_few_answers(rows: pa.Table, changed: np.ndarray) -> bool:
+    """Whether so few base inputs, or so few of these changed ones, got an answer that no number is made of them."""
+    return any((m.value or 0.0) > TOO_MANY_WITHOUT for m in shares_without(rows, changed).values())
+
+
+def _judged(measured: Measurement, without: float) -> Measurement:
+    """A number of which this share of the answers is none: as it is, flagged, or undefined."""
+    if without <= MOST_WITHOUT:
+        return measured
+    flags = (*measured.flags, NO_ANSWERS)
+    if without <= TOO_MANY_WITHOUT:
+        return replace(measured, flags=flags)
+    return Measurement(None, measured.n, flags=flags, reason="more than half of the answers are none")

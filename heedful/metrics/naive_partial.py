@@ -6,7 +6,7 @@ import pyarrow as pa
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.slices import slice_of_label
 from heedful.metrics.statistics.shares import share
-from heedful.records import CLASSIFICATION, MANY, Chart, Context, MetricName, TaskKind
+from heedful.records import CLASSIFICATION, MANY, NO_LABEL, Chart, Context, MetricName, TaskKind
 from heedful.records.rows import cluster_of, strings, where
 
 
@@ -14,8 +14,8 @@ def naive_partial(rows: pa.Table, data: str, part: str, kind: TaskKind = CLASSIF
     """Agreement of the predictions on one part with those on the whole input, and accuracy on the part.
 
     Agreement may come from a model that ignores the other parts, or from what it does with inputs of a kind that it
-    never saw: the paper takes it for no measure of attentiveness. Clusters of intervals are what examples share
-    (``group``), or else examples.
+    never saw: the paper takes it for no measure of attentiveness. It is over the examples whose two answers are
+    answers. Clusters of intervals are what examples share (``group``), or else examples.
 
     Args:
         rows: Rows of the intervention "keep", with ``part`` as their variant.
@@ -35,10 +35,11 @@ def naive_partial(rows: pa.Table, data: str, part: str, kind: TaskKind = CLASSIF
     after = strings(rows, "y2")
     stays = np.array([kind.alike(y, y2) for y, y2 in zip(before, after, strict=True)], dtype=np.float64)
     name = MetricName("naive_partial", data, part)
-    hits = {name: (stays, cluster)}
-    labels = sorted(set(rows["y"].to_pylist()))
+    is_answer = (before != NO_LABEL) & (after != NO_LABEL)
+    hits = {name: (stays[is_answer], cluster[is_answer])}
+    labels = sorted(set(before) - {NO_LABEL})
     for label in labels if len(labels) <= MANY and kind.has_labels else ():
-        here = where(rows, y=label)
+        here = is_answer & (before == label)
         hits[name._replace(slice=f"from_{slice_of_label(label)}")] = stays[here], cluster[here]
     hits[name._replace(statistic="accuracy")] = kind.scores(after, strings(rows, "gold")), cluster
     return {full: share(values, of) for full, (values, of) in hits.items()}
@@ -62,7 +63,9 @@ def charts(context: Context) -> tuple[Chart, ...]:
 def _kept(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     """The examples of which one part is left, for each side: bool [rows] each."""
     name = MetricName("naive_partial", context.data)
-    return {name._replace(part=side): where(rows, intervention="keep", variant=side) for side in context.own["sides"]}
+    is_answer = ~where(rows, y=NO_LABEL)
+    kept = {side: where(rows, intervention="keep", variant=side) for side in context.own["sides"]}
+    return {name._replace(part=side): is_answer & here for side, here in kept.items()}
 
 
-METRIC = Metric("naive_partial", score, charts=charts, rests_on=_kept)
+METRIC = Metric("naive_partial", score, charts=charts, rests_on=_kept, of_answers=True)

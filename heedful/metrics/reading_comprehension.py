@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.accuracy import noise, noise_chart
+from heedful.metrics.accuracy import noise, noise_chart, without_answer
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.slices import slices_of
 from heedful.metrics.statistics.majority import majority_flag
 from heedful.metrics.statistics.shares import share
-from heedful.records import SPAN, Chart, Context, Measurement, MetricName
+from heedful.records import NO_LABEL, SPAN, Chart, Context, Measurement, MetricName
 from heedful.records.answers import NO_ANSWER, exact_match, f1
 from heedful.records.rows import BASE, cluster_of, select, strings
 
@@ -35,7 +35,8 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
         slices: Meta columns by which there are numbers, too.
 
     Returns:
-        ``exact_match/<data>`` and ``f1/<data>``; each also as ``.../has_answer`` and ``.../no_answer``, over the
+        ``exact_match/<data>`` and ``f1/<data>``, for which what is neither an answer nor says that there is none is
+        wrong; each also as ``.../has_answer`` and ``.../no_answer``, over the
         questions with and without a gold answer, and as ``.../majority``, what one gets that never answers; and
         as ``.../<column>=<value>`` for each slice (:func:`~heedful.metrics.slices.slices_of`). ``abstention/<data>``,
         the share of predictions that are no answer, likewise but without a majority.
@@ -53,7 +54,8 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
     kinds = [("has_answer", has), ("no_answer", ~has), *slices_of(base, slices)]
     result: Numbers = {}
     for name, rate in names.items():
-        values = np.array([rate(answer, gold) for answer, gold in zip(answers, golds, strict=True)])
+        pairs = zip(answers, golds, strict=True)
+        values = np.array([rate(answer, gold) if answer != NO_LABEL else 0.0 for answer, gold in pairs])
         result[name] = share(values, cluster, () if rate is abstains else flags)
         for kind, kept in kinds:
             full = name._replace(slice=kind)
@@ -68,14 +70,15 @@ def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
     """The flag of results with an exact match that is not above that of never answering (p < 0.05)."""
     base = select(rows, intervention=BASE)
     golds = SPAN.parse_golds(strings(base, "gold"))
-    right = np.array([exact_match(answer, gold) for answer, gold in zip(strings(base, "y"), golds, strict=True)])
+    right = np.array([SPAN.score(answer, gold) for answer, gold in zip(strings(base, "y"), golds, strict=True)])
     never = np.array([exact_match(NO_ANSWER, gold) for gold in golds])
     return majority_flag(right, never, cluster_of(base), (seed,))
 
 
 def score(rows: pa.Table, context: Context) -> Numbers:
-    """Exact match, F1, abstention and the noise floor."""
-    return reading_scores(rows, context.data, context.seed, context.slices) | noise(rows, context.data)
+    """Exact match, F1, abstention, what is no answer, and the noise floor."""
+    found = reading_scores(rows, context.data, context.seed, context.slices)
+    return found | without_answer(rows, context.data) | noise(rows, context.data, context.own)
 
 
 def charts(context: Context) -> tuple[Chart, ...]:

@@ -1,12 +1,15 @@
-"""When an answer in free words is right: exact match and F1 as SQuAD 2.0 defines them.
+"""When an answer in free words is right, by exact match and F1 as SQuAD 2.0 defines them; and what says there is none.
 
-Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py.
+Source: Rajpurkar, Jia and Liang (2018), evaluate-v2.0.py. The words for no answer are in ``answers.yaml``.
 """
 
 import re
 import string
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
+
+from heedful.records.word_lists import word_lists
 
 NO_ANSWER = ""
 PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -48,3 +51,39 @@ def _f1(words: list[str], gold: list[str]) -> float:
     precision = shared / len(words)
     recall = shared / len(gold)
     return 2 * precision * recall / (precision + recall) if shared else 0.0
+
+
+@cache
+def _phrases() -> dict[str, tuple[str, ...]]:
+    """The lists of answers.yaml, normalised."""
+    return {name: tuple(map(normalised, phrases)) for name, phrases in word_lists(__file__).items()}
+
+
+def _begins(said: str, name: str) -> str:
+    """The longest phrase of a list that a text begins with; "" for none."""
+    return max((phrase for phrase in _phrases()[name] if f"{said} ".startswith(f"{phrase} ")), key=len, default="")
+
+
+def _without_opening(said: str) -> str:
+    return said.removeprefix(_begins(said, "openings")).strip() or said
+
+
+def abstains(said: str) -> bool:
+    """Whether a normalised answer says, in whatever words, that there is none.
+
+    Example:
+        >>> [abstains(normalised(text)) for text in ("I do not know.", "Unanswerable", "Not given to anyone", "Paris")]
+        [True, True, False, False]
+    """
+    rest = _without_opening(said)
+    return rest in _phrases()["abstentions"] or bool(_begins(rest, "abstaining"))
+
+
+def declines(said: str) -> bool:
+    """Whether a normalised answer refuses to answer, which is not an answer, and does not say that there is none.
+
+    Example:
+        >>> declines(normalised("I'm sorry, but I can't help with that.")), declines(normalised("I can help"))
+        (True, False)
+    """
+    return bool(_begins(_without_opening(said), "refusals"))

@@ -158,7 +158,7 @@ class Span(TaskKind):
     has_labels = False
 
     def score(self, answer: str, gold: Sequence[str]) -> float:
-        return exact_match(answer, gold)
+        return exact_match(answer, gold) if answer != NO_LABEL else 0.0
 
     def alike(self, answer: str, other: str) -> bool:
         return normalised(answer) == normalised(other)

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from heedful.metrics.attentiveness import few_examples
+from heedful.metrics.metric import has_too_few_answers
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.shares import difference, share
 from heedful.records import (
@@ -84,7 +85,7 @@ class Swaps:
 
     @classmethod
     def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
-        """Count them in rows in their canonical order."""
+        """Count those with an answer, in rows in their canonical order."""
         base = where(rows, intervention=BASE)
         swap = where(rows, intervention="swap", part=part)
         answers = strings(rows.filter(pa.array(base)), "y")
@@ -95,9 +96,13 @@ class Swaps:
         else:
             default = context.default_label
             hit = ~same(rows, "y", "y2")
+        counts = (answers != NO_LABEL) & (answers != default)
+        if has_too_few_answers(rows, swap & counts[example]):
+            counts = np.zeros_like(counts)
+        swap &= ~where(rows, y2=NO_LABEL)
         swaps = np.bincount(example[swap], minlength=len(answers))
         changed = np.bincount(example[swap & hit], minlength=len(answers))
-        eligible = (swaps > 0) & (answers != NO_LABEL) & (answers != default)
+        eligible = (swaps > 0) & counts
         if context.kind is SPAN:
             answers = np.array([normalised(answer) for answer in answers], dtype=object)
         return cls(answers, eligible, changed.astype(np.float64), swaps.astype(np.float64), example)

@@ -1,12 +1,13 @@
 """results.json from rows files alone: the engine makes it of what it has just predicted, and ``rescore`` of files."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from heedful.metrics import METRICS, Metric
+from heedful.metrics.accuracy import ON_TIME
 from heedful.metrics.metric import Numbers
 from heedful.records import Context, HeedfulError, MetricName, Section, Shown
 from heedful.records.storage.schema import SCHEMA
@@ -55,6 +56,7 @@ def score(
         numbers |= found
         counts |= {f"{evaluation}/{key}": count for key, count in metadata["counts"].items()}
         shown.append(metric.shown(found, context, metadata["counts"]))
+    numbers = _beside_floor(numbers)
     results = {
         "schema": SCHEMA,
         **{key: run[key] for key in ("data", "split", "seed", "note")},
@@ -65,6 +67,17 @@ def score(
         "display": _together(shown).as_dict(),
     }
     return Scored(numbers, results)
+
+
+def _beside_floor(numbers: Numbers) -> Numbers:
+    """Numbers, with attentiveness flagged where a server answers differently when it is asked the same again."""
+    differ = {name.data for name, m in numbers.items() if name.family == "null" and ON_TIME in m.flags}
+    return {
+        name: replace(m, flags=(*m.flags, ON_TIME))
+        if name.family == "attentiveness" and name.data in differ and name.statistic in ("", "kept") and not name.slice
+        else m
+        for name, m in numbers.items()
+    }
 
 
 def _together(shown: list[Shown]) -> Shown:

@@ -133,6 +133,8 @@ class CausalLM(Classifier):
         most = getattr(self.config.get_text_config(), "max_position_embeddings", None) or UNLIMITED
         if self.max_length is not None and self.max_length > most:
             raise HeedfulError(f"§model.max_length {self.max_length} is more than the {most} positions of the model.")
+        if not self.writes:
+            prompt.require_written(f"§model.decoding {self.decoding}")
         by_kind = self.longest_answer if prompt.task.kind is SPAN else LABEL_TOKENS
         self.longest = max(by_kind, *(len(self.tokenizer(answer)["input_ids"]) for answer in prompt.answers))
         self.prompt = prompt
@@ -171,7 +173,7 @@ class CausalLM(Classifier):
             probs = None if self.task.kind is SPAN else self._scored(likelihoods).softmax(dim=-1)
             if probs is not None and not self.writes:
                 return Outputs(probs)
-            answers = [self.prompt.read(text) for text in self._written(inputs, read)]
+            answers = self.understood(self._written(inputs, read))
         finite = likelihoods.isfinite().all(dim=-1).tolist()
         answers = [answer if is_finite else None for answer, is_finite in zip(answers, finite, strict=True)]
         if probs is None:

@@ -2,14 +2,15 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from pytorch_lightning.utilities import rank_zero_info
 
-from heedful.lightning_modules.classifier import Classifier
+from heedful.lightning_modules.classifier import COMMONEST, QUOTED, Classifier
 from heedful.lightning_modules.outputs import Outputs, label_numbers
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.lightning_modules.prompted.requests.answers import Answers
@@ -18,9 +19,26 @@ from heedful.lightning_modules.prompted.requests.meter import Meter
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
 from heedful.lightning_modules.prompted.requests.server import Server
 from heedful.lightning_modules.prompted.requests.ways import WAYS, require_known_pair
-from heedful.records import NO_LABEL, SPAN, Composed, Example, HeedfulError, Task, column, keys, percent
+from heedful.records import (
+    NO_LABEL,
+    SPAN,
+    Composed,
+    Example,
+    HeedfulError,
+    Task,
+    column,
+    keys,
+    listing,
+    percent,
+    printable,
+)
 from heedful.records.prompts.prompt import Prompt
 
+FIRST = 50  # questions that are asked before all others
+MOST_INVALID = 0.9  # share of their answers that is too much of none
+UNKNOWN = "unknown"  # which model answered, or when
+REPEATED = 100  # base inputs that the null control asks again
+BODY = "model", "messages", "prompt", "state", "questions", "input", "stream"  # of a request: not further entries
 LABEL_TOKENS, SPAN_TOKENS = 8, 32  # most tokens of an answer, by default
 MOST_MISSING = 0.05  # share of the requests that may be refused, and of the texts that may be empty
 FORGIVEN = 5  # so many always may
@@ -78,11 +96,15 @@ class Endpoint(Classifier):
         cache: SQLite file that keeps the answers; on a disk of this machine, since others have no reliable locks.
         timeout: Seconds for which the server may be silent before a request is sent again.
         extra: Further entries of each request, such as {chat_template_kwargs: {enable_thinking: false}}; null takes one
-            of Heedful's away.
+            of Heedful's away. The model and what it is asked are not further entries.
+        allow_invalid: Go on though nearly all of the first answers are none, many requests are refused, or the server
+            answers otherwise than in an earlier run.
+        allow_redirects: Let the server send requests on to another one.
     """
 
     reads_prompts = True
     needs_prompt = True
+    repeated = REPEATED
 
     def __init__(
         self,
@@ -98,6 +120,8 @@ class Endpoint(Classifier):
         cache: str = "runs/answers.sqlite",
         timeout: float = 60.0,
         extra: dict[str, Any] | None = None,
+        allow_invalid: bool = False,
+        allow_redirects: bool = False,
     ) -> None:
         super().__init__()
         if read not in WAYS:
@@ -113,6 +137,11 @@ class Endpoint(Classifier):
             raise HeedfulError(
                 "§model.prices are two: US dollars for a million tokens read, and for a million written."
             )
+        if replaced := [entry for entry in BODY if entry in (extra or {})]:
+            raise HeedfulError(
+                f"§model.extra may not hold {replaced[0]}, which is what is asked, and of whom: see §model.name and "
+                "§data.prompts."
+            )
         self.name = name
         self.read = read
         self.chat = chat
@@ -125,12 +154,15 @@ class Endpoint(Classifier):
         self.cache = cache
         self.timeout = timeout
         self.extra = dict(extra or {})
-        self.prompt: Prompt | None = None
+        self.allow_invalid = allow_invalid
+        self.allow_redirects = allow_redirects
         self.run = secrets.token_hex(8)  # the same for all processes once they are connected
         self.counts: Counter[str] = Counter()
         self._server: Server | None = None
         self._asker: Asker | None = None
         self._is_probed = False
+        self._has_begun = False
+        self._models: set[str] = set()
 
     def prepare(self, task: Task) -> None:
         if not self.name:
@@ -148,11 +180,12 @@ class Endpoint(Classifier):
         self.prompt = prompt
         self.processor = QuestionProcessor(prompt)
         self._is_probed = False
+        self._has_begun = False
         self.counts.clear()
 
     def require_weights(self) -> None:
         """The server must be known, and a key for it."""
-        self._server = self._server or Server.of_environment(self.timeout)
+        self._server = self._server or Server.of_environment(self.timeout, self.allow_redirects)
 
     @property
     def description(self) -> str:
@@ -210,37 +243,138 @@ class Endpoint(Classifier):
     def _left_out(self) -> set[str]:
         return {name for name, value in self.extra.items() if value is None}
 
-    def _probe(self, asker: Asker) -> None:
-        """Ask one question of which every server can say something; what another run heard says nothing of today."""
+    def on_validation_start(self) -> None:
+        """Ask some questions first, drawn by the hash of their uids: a server that fails is found out by few."""
+        super().on_validation_start()
+        data = self.trainer.datamodule
+        chosen = data.predicted[np.argsort(data.pool.uid_keys[data.predicted], kind="stable")[:FIRST]]
+        if len(chosen):
+            self._begin(self.processor(data.pool.take(np.sort(chosen)))["questions"])
+
+    def _begin(self, questions: Sequence[str]) -> None:
+        """Ask the first questions; where answers of an earlier run are there, the first of them is asked again.
+
+        Raises:
+            HeedfulError: The server is another one than then, or nearly all that it says is no answer.
+        """
+        asker = self._ask()
+        requests = [self._request(question) for question in questions]
+        self._probe(asker, requests)
+        saved = asker.saved(requests)
+        earlier = [request for request in requests if request.text in saved and saved[request.text].run != self.run]
+        if earlier:
+            self._compare(asker, earlier[0], saved[earlier[0].text])
+        replies = [reply for reply in asker.replies(requests) if reply is not None]
+        self._require_one_model(replies)
+        self._require_answers(replies)
+        self._has_begun = True
+
+    def _probe(self, asker: Asker, requests: Sequence[Request]) -> None:
+        """Unless all answers are there, ask a question of which every server can say something, once for a prompt.
+
+        What another run heard says nothing of today.
+        """
+        if self._is_probed or len(asker.saved(requests)) == len({request.text for request in requests}):
+            return
         told = f"The answer is {self.prompt.answers[0]}."
         (reply,) = asker.replies([self._request(self.prompt.question([told] * len(self.task.parts)), self.run)])
         if reply is not None:
             require_known_pair(reply, self.way, self.prompt)
             self._is_probed = True
 
+    def _compare(self, asker: Asker, request: Request, before: Reply) -> None:
+        """Ask again what an earlier run has asked.
+
+        Raises:
+            HeedfulError: Another model answers, or it gives another answer, though tokens are not drawn at random.
+        """
+        (now,) = asker.replies([replace(request, repeat=f"{self.run} again")])
+        if now is None:
+            return
+        self._require_one_model([before, now])
+        answers = [self.way.read(reply, self.prompt)[0] for reply in (before, now)]
+        if answers[0] != answers[1] and not self.temperature and not self.allow_invalid:
+            raise HeedfulError(
+                f"{self.name} answers the first question otherwise than {before.at[:10] or 'before'}: "
+                f"{_quoted(before)} then, {_quoted(now)} now. Another model may stand behind the name, or the server "
+                f"answers by chance: name another file than §model.cache {self.cache}, so that all answers are of one "
+                "time, or add §model.allow_invalid true."
+            )
+
+    def _require_one_model(self, replies: Sequence[Reply]) -> None:
+        """All answers must be of one model, if the server says of which.
+
+        Raises:
+            HeedfulError: They are of two.
+        """
+        self._models |= {reply.model for reply in replies if reply.model}
+        _require_one(str(self.name), self._models, self.cache)
+
+    def _require_answers(self, replies: Sequence[Reply]) -> None:
+        """Of the first questions some must get an answer.
+
+        Raises:
+            HeedfulError: Nearly all got none.
+        """
+        without = [reply for reply in replies if self.way.read(reply, self.prompt)[0] == NO_LABEL]
+        if not replies or len(without) < MOST_INVALID * len(replies) or self.allow_invalid:
+            return
+        quoted = ", ".join(list(dict.fromkeys(map(_quoted, without)))[:COMMONEST])
+        raise HeedfulError(
+            f"{len(without)} of the first {len(replies)} answers of {self.name} are none: {quoted}. Look at the log of "
+            "the server, give labels other answers in §data.prompts, raise §model.max_tokens, or take another "
+            "§model.read; §model.allow_invalid true goes on."
+        )
+
     def answer(self, inputs: dict[str, Any]) -> Outputs:
         """Ask for the answers to some questions; an answer that did not come before SIGTERM is not finite.
 
         Raises:
-            HeedfulError: The server fails or ignores what it is asked for, or refuses too much or leaves too many texts
-                empty.
+            HeedfulError: The server fails or ignores what it is asked for, refuses too much, leaves too many texts
+                empty, or is more than one model.
         """
+        if not self._has_begun:  # of examples that are not those of the data module
+            self._begin(inputs["questions"][:FIRST])
         asker = self._ask()
         way = self.way
         task = self.task
         pairs = zip(inputs["questions"], inputs["repeats"], strict=True)
-        requests = [self._request(question, repeat) for question, repeat in pairs]
-        if not self._is_probed and not asker.has_all(requests):
-            self._probe(asker)
+        requests = [self._request(question, f"{self.run} null" if again else 0) for question, again in pairs]
+        self._probe(asker, requests)
         replies = asker.replies(requests)
         self._count(replies)
+        self._require_one_model([reply for reply in replies if reply is not None])
         none = "" if task.kind is SPAN else NO_LABEL, [float("nan")] * len(task.labels)
         several = [none if reply is None else way.read(reply, self.prompt) for reply in replies]
         answers = [None if reply is None else text for reply, (text, _) in zip(replies, several, strict=True)]
+        self._count_answers(replies, answers)
         if task.kind is SPAN:
             return Outputs(answers=answers)
         probs = torch.tensor([p for _, p in several]) if way.has_probabilities and task.distribution else None
         return Outputs(probs, label_numbers(answers, task.labels))
+
+    def _count_answers(self, replies: Sequence[Reply | None], answers: Sequence[str | None]) -> None:
+        """Count what is no answer, what names several labels, what is from the cache, and who answered."""
+        pairs = [(reply, answer) for reply, answer in zip(replies, answers, strict=True) if reply is not None]
+        self.count("no_answers", (reply.said for reply, answer in pairs if answer == NO_LABEL))
+        if self.task.kind.has_labels and self.prompt.wording.read:
+            self.count("several_labels", ("" for r, _ in pairs if len(set(self.prompt.labels_named(r.text))) > 1))
+        self.count("from_cache", (reply.at[:10] or UNKNOWN for reply, _ in pairs if reply.run != self.run))
+        self.count("models", (reply.model or UNKNOWN for reply, _ in pairs))
+        self.count("fingerprints", (reply.fingerprint for reply, _ in pairs if reply.fingerprint))
+
+    def counts_of(self, counted: Mapping[tuple[str, str], int]) -> dict[str, Any]:
+        """As of every model, and which models answered, on what, and how many answers are from the cache, by day.
+
+        Raises:
+            HeedfulError: Two models answered.
+        """
+        found = super().counts_of(counted)
+        for kind in ("from_cache", "models", "fingerprints"):
+            if by_text := {text: n for (of, text), n in sorted(counted.items()) if of == kind}:
+                found[kind] = by_text
+        _require_one(str(self.name), found.get("models", {}).keys() - {UNKNOWN}, self.cache)
+        return found
 
     def _count(self, replies: Sequence[Reply | None]) -> None:
         """Count requests that were refused and answers that are empty; of the latter few may be where they are texts.
@@ -254,15 +388,17 @@ class Endpoint(Classifier):
         self.counts["empty"] += sum(reply is not None and reply.is_empty for reply in replies) - len(refusals)
         most = max(FORGIVEN, MOST_MISSING * self.counts["answers"])
         allowed = f"and at most {percent(MOST_MISSING)} may be"
-        if self.counts["refused"] > most:
+        goes_on = "§model.allow_invalid true goes on."
+        if self.counts["refused"] > most and not self.allow_invalid:
             raise HeedfulError(
                 f"{self.counts['refused']:,} of {self.counts['answers']:,} requests were refused, {allowed}: "
-                f"{refusals[-1]}. See §prompt.tuples where they are too long, and §model.extra."
+                f"{refusals[-1]}. See §prompt.tuples where they are too long, and §model.extra; {goes_on}"
             )
-        if self.task.kind is SPAN and self.counts["empty"] > most:
+        if self.task.kind is SPAN and self.counts["empty"] > most and not self.allow_invalid:
             raise HeedfulError(
                 f"{self.name} left {self.counts['empty']:,} of {self.counts['answers']:,} answers empty, which is not "
-                f"the same as no answer, {allowed}: raise §model.max_tokens, or look at the log of the server."
+                f"the same as no answer, {allowed}: raise §model.max_tokens, or look at the log of the server; "
+                f"{goes_on}"
             )
 
     def on_validation_end(self) -> None:
@@ -271,9 +407,9 @@ class Endpoint(Classifier):
             reused = self._asker.reused
             empty = self.counts["empty"]
             refused = self.counts["refused"]
-            aside = f" {empty:,} answers were empty, which are not labels." if empty and self.task.labels else ""
-            aside = f" {empty:,} texts were empty, and count as wrong." if empty and not self.task.labels else aside
-            aside += f" {refused:,} requests were refused, and count as wrong." if refused else ""
+            none = "which is wrong, and counts in no attentiveness"
+            aside = f" {empty:,} answers were empty, {none}." if empty else ""
+            aside += f" {refused:,} requests were refused, {none}." if refused else ""
             rank_zero_info(f"{self._asker.meter.text}; {reused:,} answers came from {self.cache}.{aside}")
 
     def configure_optimizers(self) -> dict[str, Any]:
@@ -281,3 +417,15 @@ class Endpoint(Classifier):
 
     def export(self, folder: str, weights: bool) -> None:
         """There is nothing to export."""
+
+
+def _quoted(reply: Reply) -> str:
+    return repr(printable(reply.said.strip())[:QUOTED])
+
+
+def _require_one(name: str, models: Collection[str], cache: str) -> None:
+    if len(models) > 1:
+        raise HeedfulError(
+            f"Two models answer to the name {name}, as the server says: {listing(sorted(models))}. Their answers make "
+            f"no table of one: take a name that only one has, and another file than §model.cache {cache}."
+        )

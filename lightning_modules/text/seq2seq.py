@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers import AutoModelForSeq2SeqLM, LogitsProcessor, PretrainedConfig
 from transformers.modeling_outputs import BaseModelOutput
 
-from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
+from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs, label_numbers
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED
 from heedful.lightning_modules.pretrained.backbones import quiet
 from heedful.lightning_modules.pretrained.labels import is_named, meanings, require_head_for
@@ -17,7 +17,7 @@ from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.lightning_modules.processors.targets import IGNORED, log_likelihoods, teach, writing_loss
 from heedful.lightning_modules.processors.templates import TemplateProcessor, in_one_text
 from heedful.lightning_modules.processors.token_store import mark_error, mark_in
-from heedful.records import CLASSIFICATION, NO_LABEL, Example, HeedfulError, Task, rename_parts
+from heedful.records import CLASSIFICATION, Example, HeedfulError, Task, rename_parts
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -93,6 +93,8 @@ class Seq2Seq(PretrainedClassifier):
         setattr(self.config, LEARNED, {"template": template, "parts": list(task.parts), "targets": list(targets)})
 
     def prompt_with(self, prompt: Prompt) -> None:
+        if not self.writes:
+            prompt.require_written(f"§model.decoding {self.decoding}")
         self.prompt = prompt
         self.meanings = None  # a text for each label
         self.output_names = ()
@@ -252,17 +254,13 @@ class Seq2Seq(PretrainedClassifier):
         mask = inputs["attention_mask"]
         probs = self.of_labels(self._scores(hidden, mask)).softmax(dim=-1)
         longest = None if self.prompt is None else max(LONGEST, self.written.shape[1])
-        answers = [self._number(text) for text in self._generated(hidden, mask, longest)]
+        texts = self._generated(hidden, mask, longest)
+        if self.prompt is not None:
+            return Outputs(probs, label_numbers(self.understood(texts), self.task.labels).to(probs.device))
+        number_of = {None: NOT_FINITE, **self._number_of}
+        self.count("no_answers", (text for text in texts if text not in number_of))
+        answers = [number_of.get(text, NO_LABEL_NUMBER) for text in texts]
         return Outputs(probs, torch.tensor(answers, device=probs.device))
-
-    def _number(self, text: str | None) -> int:
-        """The number of the label that a written text means."""
-        if text is None:
-            return NOT_FINITE
-        if self.prompt is None:
-            return self._number_of.get(text, NO_LABEL_NUMBER)
-        label = self.prompt.read(text)
-        return NO_LABEL_NUMBER if label == NO_LABEL else self.task.labels.index(label)
 
     def _generated(self, hidden: Tensor, mask: Tensor, longest: int | None = None) -> list[str | None]:
         """Texts that the model writes, token after token, at most so many; by default as far as a label can reach.

@@ -110,11 +110,13 @@ class Writer(Seq2Seq):
         asked = {name: rows for name, rows in inputs.items() if name not in ("written", "read")}
         with torch.no_grad():
             texts = self._generated(self._encoded(asked), asked["attention_mask"], self.longest)
-        return Outputs(answers=[text if text is None else self._meant(text) for text in texts])
+        if self.prompt is not None:
+            return Outputs(answers=self.understood(texts))
+        answers = [text if text is None else self._meant(text) for text in texts]
+        self.count("no_answers", (text for text, answer in zip(texts, answers, strict=True) if answer == NO_LABEL))
+        return Outputs(answers=answers)
 
     def _meant(self, text: str) -> str:
-        if self.prompt is not None:
-            return self.prompt.read(text)
         if not normalised(text):  # a model that says nothing does not say that there is no answer
             return NO_LABEL
         return NO_ANSWER if text == self.no_answer else text

@@ -15,10 +15,11 @@ class Fault(NamedTuple):
     """Something else than an answer: an HTTP status, a body as it is, a pause, or a socket that is closed."""
 
     status: int = 200
-    body: str = ""
+    body: str | bytes = ""
     seconds: float = 0.0
     closes: bool = False
     headers: Mapping[str, str] = {}
+    byte_seconds: float = 0.0  # between two bytes
 
 
 def question_of(body: Mapping[str, Any]) -> str:
@@ -115,6 +116,8 @@ class FakeServer:
                 self.at_once -= 1
         with suppress(BrokenPipeError, ConnectionResetError):  # nobody waits any more
             self._send(http, fault)
+            if fault.byte_seconds:
+                http.close_connection = True
 
     def _answer(self, body: dict[str, Any], n: int) -> Fault:
         answer = self.rule(body, n)
@@ -129,10 +132,12 @@ class FakeServer:
             http.close_connection = True
             http.connection.close()
             return
-        content = fault.body.encode()
+        content = fault.body if isinstance(fault.body, bytes) else fault.body.encode()
         http.send_response(fault.status)
         for name, value in {"Content-Type": "application/json", **fault.headers}.items():
             http.send_header(name, value)
         http.send_header("Content-Length", str(len(content)))
         http.end_headers()
-        http.wfile.write(content)
+        for start in range(0, len(content), 1 if fault.byte_seconds else max(1, len(content))):
+            http.wfile.write(content[start:] if not fault.byte_seconds else content[start : start + 1])
+            time.sleep(fault.byte_seconds)

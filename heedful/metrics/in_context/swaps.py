@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.in_context.answers import by_cluster
+from heedful.metrics.metric import has_too_few_answers
 from heedful.records import NO_LABEL, SPAN, Context
 from heedful.records.answers import NO_ANSWER
 from heedful.records.rows import BASE, cluster_of, runs, same, strings, where
@@ -21,7 +21,7 @@ class Swaps:
     """How often the changed examples that count are hits.
 
     Attributes:
-        sums: float64 [clusters, 2], hits and changed examples of each cluster.
+        sums: float64 [clusters, 2], hits and changed examples of each cluster, weighted so that each draw counts alike.
         n: How many examples were changed and count.
         std: Sample standard deviation over draws of the share of hits; None for fewer than two draws.
     """
@@ -47,37 +47,43 @@ def swaps(rows: pa.Table, part: str, context: Context) -> dict[str, Swaps]:
         context: Of the rows.
 
     Returns:
-        ``attentiveness``, the share that changes (of texts: that becomes no answer) among the examples whose base
-        answer is a label and not the default one; ``with_invalid``, the same where base answers that are not labels
-        count, too; ``to_default``, the share that becomes the default label. Of a part that must not matter, one of
-        ``own["distractors"]``, it is ``kept`` alone, as :func:`heedful.metrics.attentiveness.kept_answers` has it: the
-        share of all examples whose answer stays.
+        ``attentiveness``, the share that changes (of texts: that becomes no answer) among the swaps whose two answers
+        are answers, the first of them not the default one; ``with_invalid``, the same where those that are not labels
+        count, too, as if they were one more; ``to_default``, the share that becomes the default label. Of a part that
+        must not matter, one of ``own["distractors"]``, it is ``kept`` alone, as
+        :func:`heedful.metrics.attentiveness.kept_answers` has it: the share of all examples whose answer stays.
     """
     cluster = cluster_of(rows)
     swapped = where(rows, intervention="swap", part=part)
     uid = runs(rows, "uid")
     draw = rows["draw"].to_numpy()
     clusters = int(cluster[where(rows, intervention=BASE)].max()) + 1
+    is_answer = ~where(rows, y=NO_LABEL)
+    answered = swapped & is_answer & ~where(rows, y2=NO_LABEL)
+    default = NO_ANSWER if context.kind is SPAN else context.default_label
+    is_other = np.ones_like(swapped) if default is None else ~where(rows, y=default)
+    if has_too_few_answers(rows, swapped & is_answer & is_other):
+        answered = np.zeros_like(swapped)
 
     def count(hit: np.ndarray, kept: np.ndarray) -> Swaps:
-        shares = [hit[kept & (draw == d)].mean() for d in np.unique(draw[kept])]
+        draws, place, counts = np.unique(draw[kept], return_inverse=True, return_counts=True)
+        shares = [hit[kept & (draw == d)].mean() for d in draws]
         std = float(np.std(shares, ddof=1)) if len(shares) > 1 else None
-        return Swaps(by_cluster(hit[kept], cluster[kept], clusters), len(np.unique(uid[kept])), std)
+        weight = (len(place) / (len(draws) * counts))[place]  # 1, unless some got no answer: each draw counts alike
+        sums = [np.bincount(cluster[kept], w, minlength=clusters) for w in (weight * hit[kept], weight)]
+        return Swaps(np.stack(sums, axis=1), len(np.unique(uid[kept])), std)
 
     if part in context.own.get("distractors", ()):
         pairs = zip(strings(rows, "y"), strings(rows, "y2"), strict=True)
         stays = [y2 is not None and SPAN.alike(y, y2) and bool(y) == bool(y2) for y, y2 in pairs]
-        return {KEPT: count(np.array(stays, dtype=bool), swapped)}
+        return {KEPT: count(np.array(stays, dtype=bool), answered)}
     if context.kind is SPAN:
-        return {ATTENTIVENESS: count(where(rows, y2=NO_ANSWER), swapped & ~where(rows, y=NO_ANSWER))}
-    is_label = ~where(rows, y=NO_LABEL)
+        return {ATTENTIVENESS: count(where(rows, y2=NO_ANSWER), answered & is_other)}
     changed = ~same(rows, "y", "y2")
-    default = context.default_label
-    is_other = np.ones_like(is_label) if default is None else ~where(rows, y=default)
     found = {
-        ATTENTIVENESS: count(changed, swapped & is_label & is_other),
+        ATTENTIVENESS: count(changed, answered & is_other),
         WITH_INVALID: count(changed, swapped & is_other),
     }
     if default is not None:
-        found[TO_DEFAULT] = count(where(rows, y2=default), swapped & is_label & is_other)
+        found[TO_DEFAULT] = count(where(rows, y2=default), answered & is_other)
     return found

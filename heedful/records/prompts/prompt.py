@@ -1,10 +1,12 @@
 """A prompt: what a model in context reads before and around an example, and how what it writes is understood."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
-from heedful.records.answers import NO_ANSWER, normalised
+from heedful.records.answers import NO_ANSWER, abstains, declines, normalised
+from heedful.records.errors import HeedfulError
 from heedful.records.example import Example, Part, as_table
 from heedful.records.parts.template import PART
 from heedful.records.prompts.wording import NO_ANSWER_TEXT, STRAIGHT, Wording, bare, without_thoughts
@@ -90,30 +92,63 @@ class Prompt:
     def read(self, written: str) -> str:
         """The answer that a written text means.
 
-        Only the first line that is more than quotes and marks counts, behind what a model thinks aloud. Of labels, it
+        It begins in the first line that is more than quotes and marks, behind what a model thinks aloud. Of labels, it
         is the one whose text begins that line, in upper or lower case, whatever quotes or marks stand around it; of
-        texts that begin alike, the longest. Where answers are texts, it is that line, or no answer where the line
-        begins with the words for none; a text without a word says neither.
+        texts that begin alike, the longest. Where other labels are named behind it, ``read`` of the wording says which
+        of them is the answer, and without that none is. Where answers are texts, it is that line, or no answer where it
+        says in whatever words that there is none; what declines to answer, or has no word, says neither.
 
         Returns:
             A label, :data:`~heedful.records.NO_LABEL`, or a text.
         """
-        says = normalised if self.task.kind is SPAN else bare
-        line = next((line for line in without_thoughts(written).splitlines() if says(line)), "")
         if self.task.kind is SPAN:
-            said = normalised(line.translate(STRAIGHT))
-            none = normalised(self.answers[0].translate(STRAIGHT))
-            if not said:
-                return NO_LABEL
-            return NO_ANSWER if f"{said} ".startswith(f"{none} ") else line.strip()
-        return self._label(bare(line))
+            return self._text(_first_line(written, normalised))
+        named = self.labels_named(written)
+        if len(set(named)) > 1 and not self.wording.read:
+            return NO_LABEL
+        return named[-1 if self.wording.read == "last" else 0] if named else NO_LABEL
 
-    def _label(self, line: str) -> str:
-        by_length = sorted(zip(map(bare, self.answers), self.task.labels, strict=True), key=lambda pair: -len(pair[0]))
-        for text, label in by_length:
-            if re.match(rf"{re.escape(text)}(?!_*[^\W_])", line):  # the whole word; an underscore may be a mark
-                return label
-        return NO_LABEL
+    def _text(self, line: str) -> str:
+        said = normalised(line.translate(STRAIGHT))
+        none = normalised(self.answers[0].translate(STRAIGHT))
+        if f"{said} ".startswith(f"{none} "):
+            return NO_ANSWER
+        if not said or declines(said):
+            return NO_LABEL
+        return NO_ANSWER if abstains(said) else line.strip()
+
+    def labels_named(self, written: str) -> list[str]:
+        """The labels that an answer names, in their order, if it begins with one; those of a next question are not its.
+
+        An answer ends with an empty line, or where the model asks a question of its own.
+        """
+        lines = without_thoughts(written).splitlines()
+        begin = next((i for i, line in enumerate(lines) if bare(line)), len(lines))
+        asked = bare(self.wording.question.partition("{")[0])
+        ends = (i for i, line in enumerate(lines) if i > begin and self._ends(line, asked))
+        said = bare("\n".join(lines[begin : next(ends, len(lines))]))
+        label_of = dict(zip(map(bare, self.answers), self.task.labels, strict=True))
+        found = [(match.start(), label_of[match[0]]) for match in _words(tuple(label_of)).finditer(said)]
+        return [label for _, label in found] if found and found[0][0] == 0 else []
+
+    @staticmethod
+    def _ends(line: str, asked: str) -> bool:
+        return not line.strip() or bool(asked and bare(line).startswith(asked))
+
+    def require_written(self, setting: str) -> None:
+        """For a model that does not write its answer: nothing may say how a written one is read.
+
+        Args:
+            setting: What of the model says that nothing is written.
+
+        Raises:
+            HeedfulError: Something does.
+        """
+        if self.wording.read:
+            raise HeedfulError(
+                f"§data.prompts {self.name}: read {self.wording.read} is about answers that are written, and with "
+                f"{setting} none is: leave it out."
+            )
 
     def as_dict(self) -> dict[str, object]:
         """Which prompt it is, for a file: its settings, and the uids of the demonstrations."""
@@ -125,3 +160,15 @@ class Prompt:
             "version": self.version,
             "demonstrations": [example.uid for example in self.demonstrations],
         }
+
+
+def _first_line(written: str, says: Callable[[str], str]) -> str:
+    """The first line behind the thoughts that says something; "" for none."""
+    return next((line for line in without_thoughts(written).splitlines() if says(line)), "")
+
+
+@cache
+def _words(texts: tuple[str, ...]) -> re.Pattern[str]:
+    """Finds each of some texts as whole words, the longest first; an underscore may be a mark."""
+    any_of = "|".join(re.escape(text) for text in sorted(texts, key=len, reverse=True))
+    return re.compile(rf"(?<![^\W_])(?<![^\W_]_)(?:{any_of})(?!_*[^\W_])")

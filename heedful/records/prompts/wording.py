@@ -11,6 +11,7 @@ from heedful.records.parts.template import keep_parts, parts_of
 NO_ANSWER_TEXT = "I don't know"
 STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # curly quotes, which models write for straight ones
 AROUND = " \t\r\n\"'`*_.:,;!?()[]-\u2013\u2014\u2026\u00ab\u00bb"  # around an answer, and not part of it
+READ = "first", "last"
 THOUGHTS = "<think>", "</think>"  # the first is often written by the server's template, and not by the model
 
 
@@ -44,11 +45,14 @@ class Wording:
         instruction: The words before everything else; "" for none.
         answers: Label name to the text that a model writes for it, where that is not the name; "" is the label of a
             question without an answer.
+        read: Which label an answer means that names several, such as "Contradiction? No. Neutral.": the "first" or the
+            "last" of them; by default it is no answer.
     """
 
     question: str
     instruction: str = ""
     answers: Mapping[str, str] = field(default_factory=dict)
+    read: str = ""
 
     @classmethod
     def plain(cls, parts: Sequence[str], labels: Sequence[str]) -> "Wording":
@@ -104,6 +108,11 @@ class Wording:
             raise HeedfulError(
                 f"§data.prompts {name}: the question ends with a space or a new line: leave it out, for a space stands "
                 "before the answer anyway."
+            )
+        if self.read not in ("", *READ) or (self.read and not labels):
+            raise HeedfulError(
+                f"§data.prompts {name}: read {self.read!r} should be {' or '.join(READ)}: which label an answer means "
+                "that names several. Where answers are texts there is nothing to choose: leave it out."
             )
         self._require_answers(name, labels)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from heedful.records import SPAN, Context, HeedfulError, Measurement
+from heedful.records import NO_LABEL, SPAN, Context, HeedfulError, Measurement
 from heedful.records.answers import NO_ANSWER
 from heedful.records.rows import same, strings, where
 from heedful.reports.annotation.choice import DRAW
@@ -70,6 +70,8 @@ def attentive_among(
 ) -> Measurement:
     """Attentiveness in the cases of a sheet whose label is now wrong: the share in which the model predicts another.
 
+    Cases in which it gives no answer do not count.
+
     Args:
         rows: The rows that the sheet was made of.
         context: Their context.
@@ -84,11 +86,13 @@ def attentive_among(
     changed = where(rows, y2=NO_ANSWER) if context.kind is SPAN else ~same(rows, "y", "y2")
     mine = rows.select(["uid", "part", "y"]).filter(pa.array(swapped))
     keys = zip(strings(mine, "uid"), strings(mine, "part"), strict=True)
-    found = dict(zip(keys, zip(strings(mine, "y"), changed[swapped].tolist(), strict=True), strict=True))
+    answered = ~where(rows, y2=NO_LABEL)
+    columns = strings(mine, "y"), changed[swapped].tolist(), answered[swapped].tolist()
+    found = dict(zip(keys, zip(*columns, strict=True), strict=True))
     for line in lines:
-        if found.get((line[UID], line[PART]), ("", False))[0] != line[LABEL]:
+        if found.get((line[UID], line[PART]), ("",))[0] != line[LABEL]:
             raise HeedfulError(
                 f"The sheet was not made of {named}: {line[UID]} is not predicted as {line[LABEL]!r} there."
             )
-    hits = [found[key][1] for key in wrong]
+    hits = [changed for _, changed, is_answered in map(found.get, wrong) if is_answered]
     return wilson(sum(hits), len(hits), "in no case is the label now wrong")

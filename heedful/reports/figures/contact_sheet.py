@@ -73,8 +73,8 @@ def unchanged(rows: pa.Table, part: str, default_label: str | None, seed: int, m
     """Choose among the examples whose prediction stayed when ``part`` came from another example, in the first draw.
 
     The choice depends on (seed, uid) alone: an example that is shown stays as long as its prediction does. As in
-    :func:`~heedful.metrics.attentiveness.attentiveness`, examples that are predicted as the default label, or as none,
-    do not count.
+    :func:`~heedful.metrics.attentiveness.attentiveness`, examples that are predicted as the default label, or as none
+    before or after, do not count.
 
     Args:
         rows: Rows of interventions that should change predictions, and any others.
@@ -83,7 +83,8 @@ def unchanged(rows: pa.Table, part: str, default_label: str | None, seed: int, m
         seed: The run's seed.
         most: Choose so many.
     """
-    swapped = where(rows, part=part, draw=0, expectation="change") & ~where(rows, y=NO_LABEL)
+    swapped = where(rows, part=part, draw=0, expectation="change")
+    swapped &= ~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)
     if default_label is not None:
         swapped &= ~where(rows, y=default_label)
     stayed = swapped & same(rows, "y", "y2")

@@ -13,7 +13,10 @@ from heedful.metrics.statistics.over_seeds import OverSeeds, is_above_zero, over
 from heedful.reports.in_context.folders import Asked, Key
 
 BESIDE = INVALID, AGREEMENT, WITH_INVALID, TO_DEFAULT  # are shown without an interval
-NO_SWAPS = "no example that was swapped is predicted as another label than the default one"
+NO_SWAPS = (
+    "no example that was swapped is predicted as another label than the default one, or more than half of the answers "
+    "are none"
+)
 
 
 @dataclass(frozen=True)

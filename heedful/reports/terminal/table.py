@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.metrics import METRICS
-from heedful.metrics.attentiveness import FEW_EXAMPLES, LEAST
-from heedful.metrics.metric import READ, UNREAD_CHANGES
+from heedful.metrics.accuracy import ON_BATCH, ON_TIME
+from heedful.metrics.attentiveness import FEW_EXAMPLES, LEAST, ONE_TEXT
+from heedful.metrics.metric import NO_ANSWERS, READ, UNREAD_CHANGES, WITHOUT_BASE, WITHOUT_CHANGED
 from heedful.metrics.statistics.bootstrap import FEW, FEW_CLUSTERS, LEFT_OUT
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.over_seeds import ONE_SEED
@@ -24,7 +25,7 @@ from heedful.reports.tables import too_few
 
 FLAGS = {  # flag: mark in the table, explanation
     NOT_ABOVE_MAJORITY: ("a", "accuracy not above the majority share: one-sided test, p >= 0.05"),
-    "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
+    ON_BATCH: ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
     "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
     "interval_unbounded": ("e", "the interval of the DCE begins at 0.00 %, so the ratio has no upper bound"),
     FEW_CLUSTERS: ("f", f"fewer than {FEW} groups (templates, tables) to resample: the interval is too narrow"),
@@ -33,7 +34,10 @@ FLAGS = {  # flag: mark in the table, explanation
     ONE_SEED: ("i", "defined for one seed of demonstrations alone: the interval says nothing of others"),
     FEW_EXAMPLES: ("j", f"fewer than {LEAST} examples count: so many, n, and no share of them"),
     UNREAD_CHANGES: ("k", "more than 5 % of the changes never reach the model, which cannot heed them"),
-    ACCEPTED: ("l", "rows are not known to be those that were recorded: rescore took them as they were"),
+    NO_ANSWERS: ("l", "more than 5 % of the answers are none, and left out: see no_answer"),
+    ON_TIME: ("m", "the server answers differently when asked again: no change below that share is behaviour"),
+    ONE_TEXT: ("o", "one text is the answer to many different questions"),
+    ACCEPTED: ("p", "rows are not known to be those that were recorded: rescore took them as they were"),
 }
 WARNING = " Do not read attentiveness here."  # where it is flagged so
 TERMS = {  # how the label of a line ends, or begins where dots follow: what it means
@@ -42,6 +46,10 @@ TERMS = {  # how the label of a line ends, or begins where dots follow: what it 
     "kept": "share of answers that stay, wanted where the part should not matter",
     UNREAD: "share of the changes after which the model receives what it did before",
     READ: "over the other changes",
+    WITHOUT_BASE: "share of the inputs that get no answer",
+    WITHOUT_CHANGED: "share of the changed ones that get none",
+    "no answer": "share of answers that are none, and wrong",
+    "with_invalid": "as if no answer were one more label",
     "max_change": "largest change of a probability",
     "default label ...": "of predictions of the default label, the share that stays",
     "total_variation": "how far all probabilities move",
@@ -188,6 +196,23 @@ def _asides(run: Results) -> str:
     return f"{text[0].upper()}{text[1:]}: results.json"
 
 
+def _answers(run: Results) -> Iterator[str]:
+    """Quotes the commonest texts that are no answers, and says what else was counted of the answers."""
+    counts = run["counts"]
+    if texts := counts.get("no_answers"):
+        quoted = ", ".join(f"{text!r} ({n:,} times)" for text, n in texts)
+        yield f"The commonest of what is no answer: {quoted}."
+    if several := counts.get("several_labels"):
+        yield f"{several:,} answers name several labels, and were read as the wording says."
+    for evaluation in METRICS:
+        for part, (text, n, of) in counts.get(f"{evaluation}/one_text", {}).items():
+            yield f"With another {part}, {n:,} of {of:,} questions get the answer {text!r}."
+    if known := counts.get("from_cache"):
+        first, last = min(known), max(known)
+        when = first if first == last else f"{first} to {last}"
+        yield f"{sum(known.values()):,} answers are from the cache, of {when}."
+
+
 def _unread(run: Results, lines: Sequence[Line]) -> Iterator[str]:
     """Says of which numbers too many changes never reach the model, how much of the examples it reads, and how many
     changed ones it was not asked about, since they were others to it."""
@@ -265,7 +290,7 @@ def print_table(results: Mapping[str, Results], console: Console | None = None, 
     for flag in _raised(runs, lines):
         warning = WARNING if flag == NOT_ABOVE_MAJORITY and _is_attentiveness(lines) else ""
         console.print(f"({FLAGS[flag][0]}) {FLAGS[flag][1]}.{warning}")
-    for text in () if several else _unread(runs[0], lines):
+    for text in () if several else (*_unread(runs[0], lines), *_answers(runs[0])):
         console.print(printable(text), highlight=False, markup=False)
     if not several and runs[0]["display"]["asides"]:
         console.print(_asides(runs[0]), highlight=False, markup=False)

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+import re
 import secrets
 import sqlite3
 import time
@@ -13,7 +14,9 @@ from typing import NamedTuple
 
 from heedful.records import HeedfulError
 
-OURS, VERSION = 0x48656564, 1  # marks the file: four letters of the first name
+OURS, VERSION = 0x48656564, 2  # marks the file: four letters of the first name
+UNSEALED = 1  # the version whose answers had no checksum
+SEAL = re.compile(r"([0-9a-f]{16}) (.*)", re.DOTALL)  # a checksum and an answer
 LEASE = 30.0  # seconds after which another process takes a claim over that nobody has renewed
 PATIENCE = 60.0  # seconds that a process waits for another one that writes
 AT_ONCE = 500  # keys of one statement
@@ -21,7 +24,7 @@ TABLE = """
 CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY,  -- sha256 of the request
     request TEXT NOT NULL,  -- JSON: all that decides the answer
-    answer TEXT,  -- JSON; NULL while somebody asks
+    answer TEXT,  -- a checksum and JSON; NULL while somebody asks
     run TEXT NOT NULL,  -- who asked last: all processes of a command together
     holder TEXT NOT NULL,  -- the process of it
     until REAL NOT NULL,  -- when its claim ends, in seconds since 1970
@@ -54,6 +57,11 @@ class Totals(NamedTuple):
     wrote: int
 
 
+def sealed(key: str, answer: str) -> str:
+    """The answer to a request as the file keeps it, behind a checksum of both."""
+    return f"{hashlib.sha256(f'{key} {answer}'.encode('utf-8', 'surrogatepass')).hexdigest()[:16]} {answer}"
+
+
 def key_of(request: str) -> str:
     """The key of a request."""
     return hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest()
@@ -79,9 +87,37 @@ class Answers:
         self._clock = clock
         self.holder = f"{platform.node()} {os.getpid()} {secrets.token_hex(4)}"
         with self._said():
+            self._look()
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
             self._prepare()
+
+    def _look(self) -> None:
+        """Refuse a file of something else before anything in it is changed, its journal included.
+
+        Raises:
+            HeedfulError: It is one.
+        """
+        if not self.path.is_file() or not self.path.stat().st_size:
+            return
+        is_in_use = any(Path(f"{self.path}{end}").exists() for end in ("-wal", "-journal"))
+        mode = "mode=ro" if is_in_use else "mode=ro&immutable=1"  # the latter makes no files beside it
+        file = sqlite3.connect(f"{self.path.resolve().as_uri()}?{mode}", timeout=PATIENCE, uri=True)
+        try:
+            self._require_ours(file)
+        finally:
+            file.close()
+
+    def _require_ours(self, file: sqlite3.Connection) -> int:
+        """The version of the file, 0 for one without tables."""
+        (mark,) = file.execute("PRAGMA application_id").fetchone()
+        (version,) = file.execute("PRAGMA user_version").fetchone()
+        (tables,) = file.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+        if (tables or mark) and (mark != OURS or version not in (UNSEALED, VERSION)):
+            raise HeedfulError(
+                f"§model.cache {self.path} is not a file of answers of this version of Heedful: name another file."
+            )
+        return version if tables else 0
 
     def _prepare(self) -> None:
         self._file.execute("PRAGMA synchronous = NORMAL")
@@ -94,14 +130,9 @@ class Answers:
                     raise
                 time.sleep(0.1)
         with self._writing():
-            (mark,) = self._file.execute("PRAGMA application_id").fetchone()
-            (version,) = self._file.execute("PRAGMA user_version").fetchone()
-            (tables,) = self._file.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-            if tables and (mark, version) != (OURS, VERSION):
-                raise HeedfulError(
-                    f"§model.cache {self.path} is not a file of answers of this version of Heedful: name another file."
-                )
-            if not tables:
+            self._version = self._require_ours(self._file)
+            if not self._version:
+                self._version = VERSION
                 self._file.execute(TABLE)
                 self._file.execute("CREATE INDEX of_run ON answers (run)")
                 self._file.execute(f"PRAGMA application_id = {OURS}")
@@ -143,7 +174,23 @@ class Answers:
                 marks = ",".join("?" * len(some))
                 query = f"SELECT key, answer FROM answers WHERE answer IS NOT NULL AND key IN ({marks})"
                 found |= dict(self._file.execute(query, some))
-        return found
+        return {key: self._opened(key, stored) for key, stored in found.items()}
+
+    def _opened(self, key: str, stored: str) -> str:
+        """An answer without its checksum.
+
+        Raises:
+            HeedfulError: It is not the answer that was kept.
+        """
+        found = SEAL.fullmatch(stored)
+        if found is None and self._version == UNSEALED:
+            return stored
+        if found is None or sealed(key, found[2]) != stored:
+            raise HeedfulError(
+                f"§model.cache {self.path} is damaged: the answer to the request {key[:12]} is not the one that was "
+                "kept there. Move the file away, or name another."
+            )
+        return found[2]
 
     def claim(self, requests: Mapping[str, str], most: int | None = None) -> Claimed:
         """Get the answers that are there, and claim those that nobody asks for.
@@ -162,7 +209,7 @@ class Answers:
             for key in wanted:
                 row = self._file.execute("SELECT answer, holder, until FROM answers WHERE key = ?", (key,)).fetchone()
                 if row is not None and row[0] is not None:
-                    answers[key] = row[0]
+                    answers[key] = self._opened(key, row[0])
                 elif row is not None and self._is_held(*row[1:]):
                     continue
                 elif left is not None and len(mine) >= left:
@@ -215,7 +262,8 @@ class Answers:
         """Keep the answer to a request of mine."""
         with self._said():
             self._file.execute(
-                "UPDATE answers SET answer = ?, read = ?, wrote = ? WHERE key = ?", (answer, read, wrote, key)
+                "UPDATE answers SET answer = ?, read = ?, wrote = ? WHERE key = ?",
+                (sealed(key, answer), read, wrote, key),
             )
 
     def forget(self, keys: Sequence[str]) -> set[str]:

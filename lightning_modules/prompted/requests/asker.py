@@ -4,6 +4,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -31,7 +33,7 @@ class Asker:
         meter: Shows what it costs.
 
     Attributes:
-        reused: How many answers of this process came from the file.
+        reused: How many answers of this process came from the file, where an earlier run had left them.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class Asker:
             claimed = self.answers.claim(wanted, self.most)
             saved = self._saved(claimed.answers)
             replies |= saved
-            self.reused += len(saved)
+            self.reused += sum(reply.run != self.answers.run for reply in saved.values())
             if claimed.mine:
                 replies |= self._asked({key: by_key[key] for key in claimed.mine})
             elif claimed.over:
@@ -71,10 +73,10 @@ class Asker:
                 time.sleep(TICK)  # another process asks
         return [replies.get(key) for key in keys]
 
-    def has_all(self, requests: Sequence[Request]) -> bool:
-        """Whether all of these answers are in the file."""
-        answers = self.answers.get({key_of(request.text) for request in requests})
-        return len(self._saved(answers)) == len({request.text for request in requests})
+    def saved(self, requests: Sequence[Request]) -> dict[str, Reply]:
+        """The answers that are in the file, by the texts of their requests."""
+        texts = {key_of(request.text): request.text for request in requests}
+        return {texts[key]: reply for key, reply in self._saved(self.answers.get(texts)).items()}
 
     def _saved(self, answers: Mapping[str, str]) -> dict[str, Reply]:
         """Answers from the file, but for empty ones of other runs: what was wrong with the server may be mended."""
@@ -157,6 +159,7 @@ class Asker:
                 self._keep(key, result, replies)
 
     def _keep(self, key: str, reply: Reply, replies: dict[str, Reply]) -> None:
+        reply = replace(reply, at=datetime.now(UTC).isoformat(timespec="seconds"), run=self.answers.run)
         self.answers.put(key, reply.as_text(), reply.read, reply.wrote)
         replies[key] = reply
 

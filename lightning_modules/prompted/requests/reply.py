@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from heedful.lightning_modules.prompted.requests.server import Unusable
+from heedful.lightning_modules.prompted.requests.server import REFUSES, Unusable
 from heedful.records.prompts.wording import without_thoughts
+
+LONGEST_NAME = 200  # characters of what a server calls a model
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,10 @@ class Reply:
         read: Tokens that the server read, as it says.
         wrote: Tokens that it wrote.
         refusal: Why the server does not answer the request; "" where it does.
+        model: The model that answered, as the server calls it; "" where it does not say.
+        fingerprint: Of what the model ran on, as the server says.
+        at: When it came, in UTC; "" where that is not known.
+        run: The run that asked; "" where that is not known.
     """
 
     text: str = ""
@@ -54,11 +60,21 @@ class Reply:
     read: int = 0
     wrote: int = 0
     refusal: str = ""
+    model: str = ""
+    fingerprint: str = ""
+    at: str = ""
+    run: str = ""
 
     @property
     def is_empty(self) -> bool:
         """Whether it says nothing at all, but for what a model thinks aloud."""
         return not without_thoughts(self.text).strip() and not self.tokens and not self.probabilities
+
+    @property
+    def said(self) -> str:
+        """The answer for people: its text or probabilities, or why there is none, without the address of the server."""
+        listed = ", ".join(f"{text} {p:.2g}" for text, p in (self.probabilities or {}).items())
+        return self.refusal.partition(REFUSES)[2] or self.refusal or self.text or listed
 
     def behind(self, earlier: "Reply | None") -> "Reply":
         """This answer with the tokens of an earlier one to the same request, too."""
@@ -96,11 +112,13 @@ def at(answer: Any, *path: str | int) -> Any:
     return answer
 
 
-def usage(answer: Any) -> dict[str, int]:
-    """The tokens that a server says it has read and written; 0 where it says nothing."""
+def about(answer: Any) -> dict[str, Any]:
+    """What a server says of its answer: the tokens that it read and wrote, else 0, and which model it is."""
     names = {"read": ("prompt_tokens", "input_tokens"), "wrote": ("completion_tokens", "output_tokens")}
     counts = {key: [at(answer, "usage", name) for name in several] for key, several in names.items()}
-    return {key: next((n for n in several if type(n) is int and n >= 0), 0) for key, several in counts.items()}
+    known = {key: next((n for n in several if type(n) is int and n >= 0), 0) for key, several in counts.items()}
+    said = {"model": at(answer, "model"), "fingerprint": at(answer, "system_fingerprint")}
+    return known | {key: sound(text)[:LONGEST_NAME] for key, text in said.items() if isinstance(text, str)}
 
 
 def choice(answer: Any) -> Mapping[str, Any]:

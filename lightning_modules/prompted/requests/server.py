@@ -16,6 +16,8 @@ USUAL = "https://api.openai.com/v1"
 RETRIES = 8  # of one request, after HTTP 408, 409, 429, 5xx, a time-out or a broken connection; Retry-After is honoured
 ONE = (400, 413, 422)  # HTTP statuses of one request that is refused, while others may be answered
 PATIENCE = 10.0  # seconds in which a server shows that it is there
+REFUSES = " refuses the request: "
+QUOTES = "'", '"'
 LONGEST = 300  # characters of what a server says that a message repeats
 KEPT = "The answers so far are kept, and the same command goes on from there."
 
@@ -36,16 +38,20 @@ class Server:
         key: The key; None for none.
         timeout: Seconds for which the server may be silent.
         retries: How often the client itself repeats a request.
+        allow_redirects: Whether the server may redirect to another host.
 
     Attributes:
         url: Without user info and query.
         known_as: The same with a hash of the query, which may name the model behind it.
 
     Raises:
-        HeedfulError: The URL is none, there is no key for another machine, or openai is not installed.
+        HeedfulError: The URL is none, there is no key for another machine, the key cannot be sent, or openai is not
+            installed.
     """
 
-    def __init__(self, url: str, key: str | None, timeout: float, retries: int = RETRIES) -> None:
+    def __init__(
+        self, url: str, key: str | None, timeout: float, retries: int = RETRIES, allow_redirects: bool = False
+    ) -> None:
         given = urlsplit(url)
         host = _host(given)
         if given.scheme not in ("http", "https") or not host:
@@ -56,21 +62,30 @@ class Server:
             raise HeedfulError(
                 f"{KEY} is not set, and {self.url} is not on this machine: set it, or {URL} for another server."
             )
+        if wrong := _unfit(key or ""):
+            raise HeedfulError(
+                f"{KEY} {wrong}, as where a file of settings was read as it stands: set it to the key alone. Nothing "
+                "was sent."
+            )
         query = dict(parse_qsl(given.query))
         self.known_as = f"{self.url}?{sha256(given.query.encode()).hexdigest()[:8]}" if query else self.url
         self.secrets = Secrets([*filter(None, (key, at[0], *query.values()))])
         self.timeout = timeout
         self._is_reached = False
-        self._openai, self._client = self._connect(key, at[0], query, retries)
+        self._openai, self._client = self._connect(key, at[0], query, retries, allow_redirects)
 
     @classmethod
-    def of_environment(cls, timeout: float) -> "Server":
+    def of_environment(cls, timeout: float, allow_redirects: bool = False) -> "Server":
         """The server that OPENAI_BASE_URL names, with the key in OPENAI_API_KEY."""
-        return cls(os.environ.get(URL) or USUAL, os.environ.get(KEY) or None, timeout, RETRIES)
+        return cls(os.environ.get(URL) or USUAL, os.environ.get(KEY) or None, timeout, RETRIES, allow_redirects)
 
-    def _connect(self, key: str | None, user: str, query: Mapping[str, str], retries: int) -> tuple[Any, Any]:
+    def _connect(
+        self, key: str | None, user: str, query: Mapping[str, str], retries: int, allow_redirects: bool
+    ) -> tuple[Any, Any]:
         try:
             import openai
+
+            from heedful.lightning_modules.prompted.requests.bounds import BoundedClient
         except ImportError:
             raise HeedfulError("An endpoint is asked through the openai package: pip install 'openai>=3.54'.") from None
         self.secrets.hide_in_logs()
@@ -82,7 +97,7 @@ class Server:
             timeout=self.timeout,
             max_retries=retries,
             default_query=query or None,
-            http_client=openai.DefaultHttpxClient(**settings),
+            http_client=BoundedClient(self.url, allow_redirects, **settings),
         )
         return openai, client
 
@@ -112,15 +127,19 @@ class Server:
         Raises:
             Unusable: It is not JSON.
             Refused: The server does not answer this request.
-            HeedfulError: The server cannot be reached, or refuses the key or the model.
+            HeedfulError: The server cannot be reached, refuses the key or the model, or goes out of bounds.
         """
         import httpx2
+
+        from heedful.lightning_modules.prompted.requests.bounds import OutOfBounds
 
         try:
             response = self._client.post(path, body=dict(body), cast_to=httpx2.Response)
             return self.secrets.hide_inside(json.loads(response.text))
         except ValueError:
             raise Unusable(f"{self.url}{path} sent something else than JSON") from None
+        except OutOfBounds as error:
+            raise HeedfulError(f"{self.url}{path} {self.secrets.hide(str(error))}. {KEPT}") from None
         except self._openai.APIStatusError as error:
             said = self._said(error)
             status = error.status_code
@@ -136,12 +155,14 @@ class Server:
         except Exception as error:  # whose text may quote what was sent
             raise HeedfulError(f"{self.url}{path}: {type(error).__name__}. {KEPT}") from None
         if status in ONE:
-            raise Refused(f"{self.url}{path} refuses the request: HTTP {status}{said}")
+            raise Refused(f"{self.url}{path}{REFUSES}HTTP {status}{said}")
         raise HeedfulError(self._sentence(status, said, path, str(body.get("model")), times))
 
     def _cause(self, error: Exception) -> str:
-        """Why there is no connection, in brackets."""
-        return f" ({self.secrets.hide(str(error.__cause__ or error))[:LONGEST]})"
+        """Why there is no connection, in brackets; never the value of a header, which may be the key in any form."""
+        cause = error.__cause__ or error
+        told = str(cause)
+        return f" ({self.secrets.hide(told)[:LONGEST] if 'header' not in told.lower() else type(cause).__name__})"
 
     def _said(self, error: Any) -> str:
         """What a server says of its refusal, in brackets."""
@@ -172,7 +193,7 @@ class Server:
             return f"{where} had too many requests{times}{said}: lower §model.concurrency, or wait. {KEPT}"
         if status >= 500:
             return f"{where} failed{times}: HTTP {status}{said}. {KEPT}"
-        return f"{where} refuses the request: HTTP {status}{said}. {KEPT}"
+        return f"{where}{REFUSES}HTTP {status}{said}. {KEPT}"
 
 
 def _times(error: Any) -> str:
@@ -182,6 +203,13 @@ def _times(error: Any) -> str:
     wait = response.headers.get("retry-after", "") if response is not None else ""
     times = f", {int(again) + 1} times" if again.isdecimal() and int(again) else ""
     return f"{times}, and asks to wait {wait} s" if wait.isdecimal() else times
+
+
+def _unfit(key: str) -> str:
+    """Why a key cannot be that of a header, in words that follow its name; "" where it can."""
+    if any(not "!" <= character <= "~" for character in key):
+        return "holds a line break, a space or another character that no header may hold"
+    return "stands in quotes" if key[:1] in QUOTES or key[-1:] in QUOTES else ""
 
 
 def _host(given: Any) -> str:

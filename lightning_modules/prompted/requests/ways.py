@@ -2,10 +2,12 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from heedful.lightning_modules.prompted.requests.reply import Reply, at, checked, choice, sound, usage
+from heedful.lightning_modules.prompted.requests.reply import Reply, about, at, checked, choice, sound
 from heedful.lightning_modules.prompted.requests.server import Unusable
 from heedful.records import NO_LABEL, SPAN, HeedfulError, Task, listing
 from heedful.records.prompts.prompt import Prompt
@@ -13,6 +15,8 @@ from heedful.records.prompts.wording import bare
 
 LISTED = {True: 20, False: 5}  # first tokens that are asked for: of a chat, and of a text; servers allow no more
 TOO_LITTLE = 0.01  # probability: at most of a token that begins two labels, and at least of all labels together
+SAME = 1e-9  # probabilities that differ by less are the same
+ROUNDED = 0.02  # by so much listed probabilities may sum to more than 1
 ASKED = "answer"  # the name of a typed question
 ANY = "Choose the answer that is right."
 
@@ -25,6 +29,7 @@ class Way(ABC):
         chat: Whether the prompt is the turns of a chat; else it is one text.
     """
 
+    name: str
     path: str
     writes = True
     has_probabilities = True
@@ -39,6 +44,7 @@ class Way(ABC):
         Raises:
             HeedfulError: It cannot.
         """
+        prompt.require_written(f"§model.read {self.name}")
         if not task.kind.has_labels:
             raise HeedfulError("§model.read must be written where answers are texts: other ways choose among labels.")
 
@@ -62,6 +68,7 @@ class Way(ABC):
 class Written(Way):
     """The text that the model writes."""
 
+    name = "written"
     has_probabilities = False
 
     def __init__(self, settings: Mapping[str, Any], chat: bool) -> None:
@@ -80,7 +87,7 @@ class Written(Way):
         text = at(first, "message", "content") if self.chat else first.get("text")
         if text is not None and not isinstance(text, str):
             raise Unusable("an answer that is not a text")
-        return Reply(sound(text or ""), **usage(answer))
+        return Reply(sound(text or ""), **about(answer))
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
         return prompt.read(reply.text), None
@@ -95,6 +102,7 @@ class FirstToken(Written):
     listed tokens belong to labels with a probability of less than 0.01 is not a label.
     """
 
+    name = "first_token"
     has_probabilities = True
 
     def __init__(self, settings: Mapping[str, Any], chat: bool) -> None:
@@ -117,6 +125,7 @@ class FirstToken(Written):
         written = super().reply(answer, prompt)
         listed = at(first, "logprobs", "content", 0, "top_logprobs")
         if isinstance(listed, list):
+            _require_distinct(listed)
             pairs = [(at(entry, "token"), at(entry, "logprob")) for entry in listed]
         else:
             of_text = at(first, "logprobs", "top_logprobs", 0)  # of a text
@@ -126,8 +135,10 @@ class FirstToken(Written):
             raise Unusable("no log-probabilities of first tokens, which §model.read first_token needs")
         if len({value for _, value in pairs}) == 1:
             raise Unusable("the same log-probability for every first token")
+        if (total := sum(math.exp(value) for _, value in pairs)) > 1 + ROUNDED:
+            raise Unusable(f"first tokens whose probabilities sum to {total:.3g}, which is more than 1")
         tokens = tuple((sound(token), float(value)) for token, value in pairs)
-        return Reply(written.text, tokens, None, written.read, written.wrote)
+        return replace(written, tokens=tokens)
 
     def read(self, reply: Reply, prompt: Prompt) -> tuple[str, list[float] | None]:
         texts = [_plain(text) for text in prompt.answers]
@@ -146,8 +157,8 @@ class FirstToken(Written):
         found = [sums[i] or bound for i in sums]
         total = sum(found)
         probabilities = [p / total for p in found] if total else [1 / len(found)] * len(found)
-        best = max(sums, key=lambda i: sums[i])
-        return (labels[best] if sum(sums.values()) >= TOO_LITTLE else NO_LABEL), probabilities
+        is_said = sum(sums.values()) >= TOO_LITTLE
+        return (_most_probable(list(sums.values()), labels) if is_said else NO_LABEL), probabilities
 
 
 class Typed(Way):
@@ -165,12 +176,13 @@ class Typed(Way):
             return NO_LABEL, [1 / len(labels)] * len(labels)
         found = [given[text] for text in prompt.answers]
         total = sum(found)
-        return labels[found.index(max(found))], [p / total for p in found]
+        return _most_probable(found, labels), [p / total for p in found]
 
 
 class SystemOne(Typed):
     """``POST /v1/systemone``, as ``transformers serve`` has it."""
 
+    name = "systemone"
     path = "/systemone"
 
     def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
@@ -182,12 +194,13 @@ class SystemOne(Typed):
         given = at(answer, "answers", ASKED, "probabilities")
         if not isinstance(given, Mapping):
             raise Unusable("no probabilities of the answers")
-        return Reply(probabilities=checked(given, prompt.answers), **usage(answer))
+        return Reply(probabilities=checked(given, prompt.answers), **about(answer))
 
 
 class Decisions(Typed):
     """``POST /v1/decisions``, the ``decisions`` of the openai client; a refusal is an answer that is not a label."""
 
+    name = "decisions"
     path = "/decisions"
 
     def body(self, prompt: Prompt, question: str) -> dict[str, Any]:
@@ -198,20 +211,17 @@ class Decisions(Typed):
     def reply(self, answer: Any, prompt: Prompt) -> Reply:
         given = at(answer, "answers", 0)
         if at(given, "type") == "refusal":
-            return Reply(**usage(answer))
+            return Reply(**about(answer))
         listed = at(given, "probabilities")
         if at(given, "type") != "choice" or not isinstance(listed, Sequence) or isinstance(listed, str):
             raise Unusable("no probabilities of the answers")
         named = {str(at(entry, "value")): at(entry, "probability") for entry in listed}
-        return Reply(probabilities=checked(named, prompt.answers), **usage(answer))
+        if len(named) < len(listed):
+            raise Unusable("an answer twice among those that have a probability")
+        return Reply(probabilities=checked(named, prompt.answers), **about(answer))
 
 
-WAYS: dict[str, type[Way]] = {
-    "written": Written,
-    "first_token": FirstToken,
-    "systemone": SystemOne,
-    "decisions": Decisions,
-}
+WAYS: dict[str, type[Way]] = {way.name: way for way in (Written, FirstToken, SystemOne, Decisions)}
 
 
 def require_known_pair(reply: Reply, way: Way, prompt: Prompt) -> None:
@@ -234,9 +244,26 @@ def require_known_pair(reply: Reply, way: Way, prompt: Prompt) -> None:
             )
 
 
+def _most_probable(p: Sequence[float], labels: Sequence[str]) -> str:
+    """The label with the highest probability; of two that have it, none: the order of the labels is not an answer."""
+    first, *others = sorted(p, reverse=True)
+    return NO_LABEL if others and first - others[0] < SAME else labels[p.index(first)]
+
+
 def _plain(text: str) -> str:
     """A text or a token as they are compared; some servers write the space before a token as a sign of its own."""
     return bare(text.replace("\u2581", " ").replace("\u0120", " "))
+
+
+def _require_distinct(listed: Sequence[Any]) -> None:
+    """Refuse a list with a token twice; parts of a character look the same, and are told apart by their bytes.
+
+    Raises:
+        Unusable: It has one.
+    """
+    tokens = [(at(entry, "token"), str(at(entry, "bytes"))) for entry in listed]
+    if twice := [token for (token, _), n in Counter(tokens).items() if n > 1 and "\ufffd" not in str(token)]:
+        raise Unusable(f"the first token {twice[0]!r} twice")
 
 
 def _fitting(token: str, texts: Sequence[str]) -> list[int]:

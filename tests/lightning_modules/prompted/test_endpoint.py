@@ -1,6 +1,8 @@
 """Endpoints in the real engine: oracles behind a server, of which every number is known."""
 
 import json
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -172,7 +174,7 @@ def test_what_is_not_a_label_is_counted(at):
     with FakeServer(
         lambda body, n: "Well" if "answer is" in question_of(body) else None if empty(body) else "?"
     ) as fake:
-        module = at(fake)
+        module = at(fake, allow_invalid=True)
         engine = measured(module, planted(), Accuracy())
         assert max(fake.counted.values()) == 4  # of empty ones each of the two repeats once more
     assert engine.results["counts"]["no_label"] == 30
@@ -250,6 +252,41 @@ def test_questions_are_answered_in_words(at):
     assert value(engine, "attentiveness/asked/context") == 1
 
 
+@pytest.mark.parametrize("none", ["I do not know.", "Unanswerable", "The text does not say that."])
+def test_other_words_for_no_answer_are_no_answer(at, none):
+    own = {f"What is {i}?": f"It is {i}." for i in range(25)}
+
+    def rule(body, n):
+        parts = parts_of(question_of(body))
+        return parts["context"].split()[-1] if own.get(parts["question"]) == parts["context"] else none
+
+    with FakeServer(rule) as fake:
+        engine = measured(at(fake), Questions(25), Answers(), Attentiveness())
+    assert value(engine, "exact_match/asked") == value(engine, "attentiveness/asked/context") == 1
+
+
+def test_a_refusal_on_foreign_texts_is_no_attentiveness_and_one_text_for_all_is_named(at):
+    own = {f"What is {i}?": f"It is {i}." for i in range(25)}
+    name = "attentiveness/asked/context"
+
+    def says(text):
+        def rule(body, n):
+            parts = parts_of(question_of(body))
+            return parts["context"].split()[-1] if own.get(parts["question"]) == parts["context"] else text
+
+        return rule
+
+    with FakeServer(says("I can't help with that.")) as fake:
+        engine = measured(at(fake), Questions(25), Answers(), Attentiveness(draws=1))
+    assert value(engine, name) is None
+    assert engine.results["counts"]["no_answers"] == [["I can't help with that.", 25]]
+    with FakeServer(says("Error: upstream timeout")) as fake:
+        engine = measured(at(fake), Questions(25), Answers(), Attentiveness(draws=2))
+    assert (value(engine, name), value(engine, f"{name}/changed")) == (0, 1)
+    assert "one_text" in engine.results["metrics"][name]["flags"]
+    assert engine.results["counts"]["attentiveness/one_text"] == {"context": ["error upstream timeout", 25, 25]}
+
+
 def test_empty_texts_are_not_no_answer(at):
     def rule(empty):
         return lambda body, n: "" if any(f"What is {i}?" in question_of(body) for i in range(empty)) else "x"
@@ -283,7 +320,7 @@ def test_requests_that_are_refused_count_as_wrong_unless_they_are_many(at):
         assert module.counts["empty"] == 0
         assert len(fake.requests) == 51  # and the first question, each once
         measured(at(fake), Questions(25), Answers())
-        assert len(fake.requests) == 56  # a first question, and what was refused
+        assert len(fake.requests) == 51 + 1 + 1 + 2 + 25  # a first question, one asked again, what was refused, null
     said = select(engine.rows["answers"][0], intervention="base")
     assert {r["uid"] for r in said.to_pylist() if r["y"] == "(no label)"} == {"a/0", "a/1"}
     refusal = pytest.raises(
@@ -299,7 +336,7 @@ def test_requests_that_are_refused_count_as_wrong_unless_they_are_many(at):
 
 def test_deployments_behind_one_address_are_told_apart_without_their_names(at, monkeypatch):
     with FakeServer(lambda body, n: "entailment") as fake:
-        for name, sent in (("first-model", 9), ("second-model", 18), ("first-model", 18)):
+        for name, sent in (("first-model", 9), ("second-model", 18), ("first-model", 24)):
             module = at(fake)
             monkeypatch.setenv("OPENAI_BASE_URL", f"{fake.url}?deployment={name}")
             measured(module, planted(4), Accuracy())
@@ -325,17 +362,16 @@ def test_most_tokens_of_an_answer_are_those_that_are_sent(settings, most):
 
 
 def test_a_server_that_was_mended_is_asked_again(at):
-    """What another run heard at its first question does not count; where all answers are there, nothing is sent."""
+    """What another run heard at its first question does not count."""
     says = [""]
     with FakeServer(lambda body, n: says[0]) as fake:
         with pytest.raises(HeedfulError, match="answers a first question with nothing"):
             measured(at(fake), planted(4))
         says[0] = "entailment"
         assert value(measured(at(fake), planted(4)), "accuracy/planted/entailment") == 1
-        sent = len(fake.requests)
         says[0] = ""
-        assert value(measured(at(fake), planted(4)), "accuracy/planted/entailment") == 1
-        assert len(fake.requests) == sent
+        with pytest.raises(HeedfulError, match=r"otherwise than 20\d\d-\d\d-\d\d: 'entailment' then, '' now"):
+            measured(at(fake), planted(4))
 
 
 @pytest.mark.parametrize(
@@ -366,6 +402,157 @@ def test_further_entries_of_a_request(at):
     body = fake.requests[-1]
     assert (body["top_k"], body["temperature"], body["max_tokens"], body["model"]) == (1, 0.5, 8, "tiny")
     assert "seed" not in body
+
+
+LABELS = ("entailment", "neutral", "contradiction")
+REFUSAL = Fault(400, '{"error": {"message": "content_filter"}}')
+FAILURES = ("Error: upstream timeout", "", "Contradiction? No. Neutral.", REFUSAL)
+
+
+def oracle(data, attentive, failing, on, failure):
+    """A rule that answers base inputs with a label that is not the default one, a swap with another by the chance
+    ``attentive``, and fails by the chance ``failing`` on "base", on "swapped" or on "both"."""
+    own = {(e.parts["premise"], e.parts["hypothesis"]) for e in data.pool}
+
+    def rule(body, n):
+        question = question_of(body)
+        parts = parts_of(question)
+        is_base = (parts["premise"], parts["hypothesis"]) in own
+        here = on == "both" or on == ("base" if is_base else "swapped")
+        if here and "answer is" not in question and share_of(f"fails {question}") < failing:
+            return failure
+        return "entailment" if is_base or share_of(f"changes {question}") >= attentive else "contradiction"
+
+    return rule
+
+
+USUAL = (0.0, 0.1, "swapped"), (0.4, 0.1, "both"), (0.9, 0.6, "swapped")  # others are slow
+PLANTED = [
+    pytest.param(*one, marks=() if one in USUAL else pytest.mark.slow)
+    for one in product((0.0, 0.4, 0.9), (0.0, 0.1, 0.6), ("base", "swapped", "both"))
+]
+
+
+@pytest.mark.parametrize(("attentive", "failing", "on"), PLANTED)
+def test_a_server_that_fails_now_and_then_has_its_attentiveness_or_none(at, attentive, failing, on):
+    data = planted(60)
+    data.setup("validate")
+    failure = FAILURES[int(10 * (attentive + failing)) % 3]
+    with FakeServer(oracle(data, attentive, failing, on, failure)) as fake:
+        engine = measured(at(fake, concurrency=8), data, Accuracy(), Attentiveness(draws=2))
+    for part in ("premise", "hypothesis"):
+        name = f"attentiveness/planted/{part}"
+        found = engine.results["metrics"][name]
+        if failing == 0.6:
+            assert (found["value"], found["reason"]) == (None, "more than half of the answers are none")
+        else:
+            low, high = found["ci95"]
+            assert low <= attentive <= high
+        assert ("no_answers" in found["flags"]) == (failing > 0)
+        if failing:
+            of = {"base": [True, False], "swapped": [False, True], "both": [True, True]}[on]
+            shares = [value(engine, f"{name}/no_answer/{which}") for which in ("base", "changed")]
+            for share, fails in zip(shares, of, strict=True):
+                assert share == pytest.approx(failing if fails else 0, abs=0.12)
+    if failing:
+        assert [text for text, _ in engine.results["counts"]["no_answers"]] == [failure]
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_server_of_which_all_first_answers_are_none_is_asked_no_more(at, failure):
+    data = planted(80)
+    data.setup("validate")
+    always = oracle(data, 0.4, 1.0, "both", failure)
+    with FakeServer(always) as fake:
+        with pytest.raises(
+            HeedfulError, match=r"^50 of the first 50 answers of tiny are none: '.*'\. Look at .*goes on\.$"
+        ):
+            measured(at(fake), data)
+        assert len(fake.counted) == 51
+    drawn = sorted(range(80), key=lambda i: data.pool.uid_keys[i])[:50]
+    asked = {(p["premise"], p["hypothesis"]) for p in map(parts_of, map(question_of, fake.requests[1:]))}
+    assert asked == {(data.pool[i].parts["premise"], data.pool[i].parts["hypothesis"]) for i in drawn}
+
+
+def test_whoever_wants_it_goes_on_with_answers_that_are_none(at):
+    data = planted(20)
+    data.setup("validate")
+    with FakeServer(oracle(data, 0.4, 1.0, "both", REFUSAL)) as fake:
+        engine = measured(at(fake, allow_invalid=True), data)
+    assert engine.results["counts"]["no_answers"][0][0] == "HTTP 400 (content_filter)"  # and not where
+    assert value(engine, "accuracy/planted") == 0
+    assert value(engine, "no_answer/planted") == 1
+    assert value(engine, "attentiveness/planted/premise") is None
+
+
+def named(model, text, fingerprint=None):
+    told = {"choices": [{"message": {"content": text}}], "model": model}
+    return told if fingerprint is None else told | {"system_fingerprint": fingerprint}
+
+
+def test_two_models_behind_one_name_make_no_table(at):
+    says = lambda body, n: named("big" if share_of(question_of(body)) < 0.5 else "small", "neutral")  # noqa: E731
+    refusal = pytest.raises(HeedfulError, match="Two models answer to the name tiny, as the server says: big, small")
+    with FakeServer(says) as fake, refusal:
+        measured(at(fake), planted())
+    models = ["big"]
+    with FakeServer(lambda body, n: named(models[0], "neutral", "fp_1")) as fake:
+        other = {"cache": str(Path(at(fake).cache).parent / "other.sqlite")}
+        engine = measured(at(fake, **other), planted(10), Accuracy())
+        assert engine.results["counts"]["models"] == {"big": 20}
+        assert engine.results["counts"]["fingerprints"] == {"fp_1": 20}
+        models[0] = "small"
+        sent = len(fake.requests)
+        with pytest.raises(HeedfulError, match="as the server says: big, small.*another file than cache"):
+            measured(at(fake, **other), planted(10), Accuracy())
+        assert len(fake.requests) == sent + 1
+
+
+def test_a_model_that_changed_without_saying_so_is_seen_at_the_first_question(at):
+    says = ["neutral"]
+    with FakeServer(lambda body, n: says[0]) as fake:
+        measured(at(fake), planted(10), Accuracy())
+        says[0] = "entailment"
+        with pytest.raises(
+            HeedfulError, match="answers the first question otherwise than .*: 'neutral' then, 'entailment' now"
+        ):
+            measured(at(fake), planted(10), Accuracy())
+        engine = measured(at(fake, allow_invalid=True), planted(10), Accuracy())
+        assert value(engine, "null/planted/flips") == 1
+
+
+def test_the_flips_of_a_server_are_the_floor_beside_attentiveness(at, monkeypatch):
+    """A sample is asked again, in each run, and not taken from the cache."""
+    monkeypatch.setattr(Endpoint, "repeated", 12)
+    with FakeServer(lambda body, n: "entailment" if n == 0 or share_of(question_of(body)) < 0.5 else "neutral") as fake:
+        engine = measured(at(fake), planted(30))
+        first = len(fake.requests)
+        measured(at(fake, allow_invalid=True), planted(30))
+        assert len(fake.requests) == first + 1 + 1 + 12
+    flips = engine.results["metrics"]["null/planted/flips"]
+    assert (flips["n"], flips["flags"]) == (12, ["answers_differ"])
+    assert 0 < flips["value"] < 1
+    for part in ("premise", "hypothesis"):
+        assert "answers_differ" in engine.results["metrics"][f"attentiveness/planted/{part}"]["flags"]
+
+
+@pytest.mark.parametrize("entry", ["model", "messages", "prompt", "stream"])
+def test_what_is_asked_and_of_whom_is_not_a_further_entry(entry):
+    for given in ("x", None):
+        with pytest.raises(HeedfulError, match=f"extra may not hold {entry}"):
+            Endpoint("tiny", extra={entry: given})
+
+
+def test_of_several_labels_the_wording_says_which_counts_and_they_are_counted(at):
+    with FakeServer(lambda body, n: "Contradiction? No. Neutral.") as fake:
+        module, data, engine = at(fake), planted(9), Engine()
+        data.setup("validate")
+        module.prepare(data.task)
+        plain = Wording.plain(data.task.parts, data.task.labels)
+        module.prompt_with(Prompt(replace(plain, read="last"), data.task))
+        Trainer(**TRAINER, callbacks=[Accuracy(), engine]).validate(module, data, verbose=False)
+    assert value(engine, "accuracy/planted/neutral") == 1
+    assert engine.results["counts"]["several_labels"] == 18
 
 
 PROCESS = """

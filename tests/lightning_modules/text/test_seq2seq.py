@@ -279,13 +279,11 @@ def test_answers_that_are_no_label_are_counted_and_wrong(backbones: dict[str, st
     assert (counts["no_label"], counts["accuracy/no_label"], counts["attentiveness/no_label"]) == (8, 8, 16)
     assert metrics["accuracy/planted"]["value"] == 0
     score = metrics["attentiveness/planted/premise"]
-    assert (score["value"], score["n"], score["reason"]) == (
-        None,
-        0,
-        "every prediction is the default label 'neutral', or not a label",
-    )
+    assert (score["value"], score["n"], score["reason"]) == (None, 0, "more than half of the answers are none")
     invalid = metrics["attentiveness/planted/premise/with_invalid"]
-    assert (invalid["value"], invalid["n"]) == (0, 8)  # it writes the same nonsense again
+    assert (invalid["value"], invalid["n"]) == (None, 8)  # it writes the same nonsense again, which is no attentiveness
+    assert metrics["attentiveness/planted/premise/no_answer/base"]["value"] == 1
+    assert counts["no_answers"]
 
 
 # words that belong to the data, and words that the model has learned

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.metrics.attentiveness import attentiveness, kept_answers, span_attentiveness
+from heedful.metrics.attentiveness import METRIC, kept_answers, span_attentiveness
 from heedful.metrics.in_context.answers import scored
 from heedful.metrics.in_context.swaps import ATTENTIVENESS, KEPT, TO_DEFAULT, WITH_INVALID, swaps
 from heedful.records import NO_LABEL, SPAN
@@ -28,7 +28,7 @@ def test_numbers_are_those_of_the_metric(seed, draws, invalid, as_scored):
     rows = rows_of(20, draws, seed, invalid=invalid)
     rows = scored(rows, LABELS) if as_scored else rows
     found = swaps(rows, "premise", CONTEXT)
-    metric = by_text(attentiveness)(rows, "nli", "premise", "neutral", LABELS)
+    metric = by_text(METRIC.score)(rows, CONTEXT)
     texts = {ATTENTIVENESS: NAME, WITH_INVALID: f"{NAME}/with_invalid", TO_DEFAULT: f"{NAME}/to_default"}
     for name, text in texts.items():
         if text in metric and metric[text].value is not None:
@@ -37,15 +37,17 @@ def test_numbers_are_those_of_the_metric(seed, draws, invalid, as_scored):
             assert found[name].std == (None if draws == 1 else pytest.approx(metric[text].std, abs=1e-12))
     if as_scored:
         np.testing.assert_array_equal(found[WITH_INVALID].sums, found[ATTENTIVENESS].sums)
+    elif metric[NAME].value is None:
+        assert not found[ATTENTIVENESS].n
 
 
 @pytest.mark.parametrize("group", [1, 4])
 def test_sums_are_those_of_loops(group):
-    rows = rows_of(24, group=group, seed=5)
+    rows = rows_of(24, draws=1, group=group, seed=5)
     found, sums = swaps(rows, "premise", CONTEXT), {}
     for row in rows.to_pylist():
         hits = sums.setdefault(row["group"] or row["uid"], [0, 0])
-        if row["intervention"] == "swap" and row["y"] not in ("neutral", NO_LABEL):
+        if row["intervention"] == "swap" and row["y"] not in ("neutral", NO_LABEL) and row["y2"] != NO_LABEL:
             hits[0] += row["y2"] != row["y"]
             hits[1] += 1
     assert found[ATTENTIVENESS].sums.tolist() == list(sums.values())

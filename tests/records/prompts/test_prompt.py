@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.lightning_modules.processors.texts import TextProcessor
-from heedful.records import CLASSIFICATION, SPAN, Example, Table, TableForm, Task
+from heedful.records import CLASSIFICATION, SPAN, Example, HeedfulError, Table, TableForm, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import NO_ANSWER_TEXT, Wording
 from heedful.records.task import NO_LABEL
@@ -119,7 +119,14 @@ def test_a_prompt_in_a_file_has_its_settings_and_the_uids_of_its_demonstrations(
         ("_Neutral_ it is", "neutral"),
         ("`Neutral`", "neutral"),
         ("- Neutral", "neutral"),
-        ("Neutral/Entailment", "neutral"),
+        ("Neutral/Entailment", NO_LABEL),
+        ("Contradiction? No. Neutral.", NO_LABEL),
+        ("Entailment, Neutral or Contradiction", NO_LABEL),
+        ("Contradiction?\nNo. Neutral.", NO_LABEL),
+        ("Neutral. It is neutral.", "neutral"),
+        ("Neutral, not neutrality or entailments", "neutral"),
+        ("Neutral\n\nIt is not entailment.", "neutral"),
+        ("Neutral\nPremise: It rains.\nAnswer: Entailment", "neutral"),
         ("Neutral neutrality", "neutral"),
         ("neutrality", NO_LABEL),
         ("Neutral_ground", NO_LABEL),
@@ -155,6 +162,9 @@ def test_the_label_that_begins_the_first_line_is_the_answer(written: str, label:
         ({"entailment": "+ (so)", "not_entailment": "a.c"}, "abc", NO_LABEL),
         ({"entailment": "Can't say"}, "can’t say", "entailment"),
         ({}, "not_entailment", "not_entailment"),
+        ({}, "not_entailment, it is not_entailment", "not_entailment"),
+        ({}, "not_entailment or entailment", NO_LABEL),
+        ({"not_entailment": "Not entailment"}, "Not entailment", "not_entailment"),
     ],
 )
 def test_of_answers_that_begin_alike_the_longest_is_read(answers: dict[str, str], written: str, label: str) -> None:
@@ -165,6 +175,52 @@ def test_of_answers_that_begin_alike_the_longest_is_read(answers: dict[str, str]
 def test_every_answer_is_read_back(i: int, mark: str, upper: bool, behind: str) -> None:
     answer = PROMPT.answers[i].upper() if upper else PROMPT.answers[i]
     assert PROMPT.read(f"{mark}{answer}{mark}\n{behind}") == NLI.labels[i]
+
+
+@pytest.mark.parametrize(("read", "label"), [("", NO_LABEL), ("first", "contradiction"), ("last", "neutral")])
+def test_a_wording_says_which_of_several_labels_counts(read: str, label: str) -> None:
+    prompt = Prompt(Wording(QUESTION, answers=ANSWERS, read=read), NLI)
+    assert prompt.read("Contradiction? No. **Neutral**.") == label
+    assert prompt.labels_named("Contradiction? No. **Neutral**.") == ["contradiction", "neutral"]
+    assert prompt.read("Neutral.") == "neutral"
+    assert prompt.read("The answer is Neutral, not Entailment") == NO_LABEL
+
+
+def test_what_a_wording_reads_is_checked() -> None:
+    with pytest.raises(HeedfulError, match=r"prompts x: read 'both' should be first or last"):
+        Wording(QUESTION, read="both").require("x", PARTS, NLI.labels)
+    with pytest.raises(HeedfulError, match="Where answers are texts there is nothing to choose"):
+        Wording("{context} {question}:", read="first").require("x", QUESTIONS.parts, ())
+    with pytest.raises(HeedfulError, match=r"read first is about answers that are written, and with x none is"):
+        Prompt(Wording(QUESTION, read="first"), NLI).require_written("x")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "I do not know.",
+        "Unanswerable",
+        "I'm sorry, but I don't know that.",
+        "The passage does not say.",
+        "It cannot be determined from the text.",
+        "No answer.",
+        "Based on the text, it is not mentioned.",
+    ],
+)
+def test_there_are_many_words_for_no_answer(written: str) -> None:
+    assert Prompt(Wording("{context} {question}:", answers={"": "none"}), QUESTIONS).read(written) == ""
+
+
+@pytest.mark.parametrize(
+    "written", ["I can't help with that.", "I\u2019m sorry, but I cannot assist with this", "As an AI, no"]
+)
+def test_a_refusal_neither_answers_nor_says_that_there_is_no_answer(written: str) -> None:
+    assert Prompt(Wording("{context} {question}:"), QUESTIONS).read(written) == NO_LABEL
+
+
+@pytest.mark.parametrize("written", ["Unanswerable prayers", "the text", "Sorry", "Neither", "not given to him", "I"])
+def test_answers_that_look_like_none_are_answers(written: str) -> None:
+    assert Prompt(Wording("{context} {question}:"), QUESTIONS).read(written) == written
 
 
 @pytest.mark.parametrize(

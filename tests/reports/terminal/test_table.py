@@ -10,7 +10,7 @@ from rich.console import Console
 
 from heedful.metrics import METRICS
 from heedful.metrics.accuracy import accuracy, noise
-from heedful.metrics.attentiveness import attentiveness
+from heedful.metrics.attentiveness import attentiveness, span_attentiveness
 from heedful.metrics.natural_logic.causal_effects import causal_effects
 from heedful.metrics.statistics.bootstrap import few_of, measured
 from heedful.metrics.statistics.over_seeds import over_seeds
@@ -293,6 +293,11 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     found = accuracy(rows, "d") | noise(rows, "d") | attentiveness(rows, "d", "premise", "no", ["yes", "no"])
     unread = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "yes", "unread": True}])
     found |= METRICS["attentiveness"].score(unread, Context("d", labels=("yes", "no"), own={"swap": ["premise"]}))
+    failed = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "(no label)"}])
+    context = Context("fails", labels=("yes", "no"), own={"swap": ["premise"]})
+    found |= METRICS["attentiveness"].score(failed, context) | noise(rows, "asked", {"asked": True})
+    one = rows_of(dict.fromkeys(map(str, range(10)), ("[]", "a")), [{"uid": str(i), "y2": "b"} for i in range(10)])
+    found |= span_attentiveness(one, "texts", "premise")
     yes, no = ([0.8, 0.2, 0.0], [0.2, 0.8, 0.0])
     change = {"uid": "u", "part": "context", "draw": -1, "y2": "neutral", "gold": "neutral", "p": yes}
     pairs = [
@@ -429,3 +434,18 @@ def test_too_many_changes_that_are_never_read_are_said_in_words():
     both = printed({"a": found, "b": found})
     assert "(k) more than 5 % of the changes never reach the model" in both
     assert "Tokens that" not in both
+
+
+def test_what_is_no_answer_is_quoted_and_what_is_from_the_cache_is_dated():
+    found = results((ACCURACY, SCORE))
+    found["counts"] |= {
+        "no_answers": [["Error: upstream timeout", 510], ["", 2]],
+        "several_labels": 3,
+        "attentiveness/one_text": {"context": ["error", 25, 30]},
+        "from_cache": {"2026-01-02": 5, "2026-01-01": 7},
+    }
+    text = " ".join(printed({"runs/a": found}).split())
+    assert "The commonest of what is no answer: 'Error: upstream timeout' (510 times), '' (2 times)." in text
+    assert "3 answers name several labels, and were read as the wording says." in text
+    assert "With another context, 25 of 30 questions get the answer 'error'." in text
+    assert "12 answers are from the cache, of 2026-01-01 to 2026-01-02." in text

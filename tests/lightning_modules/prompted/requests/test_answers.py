@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.lightning_modules.prompted.requests import answers as module
-from heedful.lightning_modules.prompted.requests.answers import LEASE, Answers, Totals, key_of
+from heedful.lightning_modules.prompted.requests.answers import LEASE, Answers, Totals, key_of, sealed
 from heedful.records import HeedfulError
 
 
@@ -155,3 +155,72 @@ def test_an_answer_that_one_process_forgets_is_forgotten_by_all(tmp_path, two):
     first.claim({"k": "K"})
     first.put("k", '"yes"')
     assert second.forget(["k"]) == set()
+
+
+def of_folder(folder):
+    """The bytes of each file, and its time."""
+    return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("journal", ["DELETE", "WAL"])
+@pytest.mark.parametrize("tables", [True, False])
+def test_a_file_of_others_stays_as_it_is(tmp_path, journal, tables):
+    path = tmp_path / "foreign #1?.db"
+    with sqlite3.connect(path) as other:
+        other.execute(f"PRAGMA journal_mode = {journal}")
+        other.execute("PRAGMA application_id = 7")
+        if tables:
+            other.execute("CREATE TABLE notes (x)")
+            other.execute("INSERT INTO notes VALUES (1)")
+    other.close()
+    before = of_folder(tmp_path)
+    with pytest.raises(HeedfulError, match="is not a file of answers of this version of Heedful: name another file"):
+        Answers(path, "run")
+    assert of_folder(tmp_path) == before
+
+
+def test_a_file_of_others_that_is_in_use_stays_in_its_journal_mode(tmp_path):
+    path = tmp_path / "foreign.db"
+    other = sqlite3.connect(path)
+    other.execute("PRAGMA journal_mode = WAL")
+    other.execute("CREATE TABLE notes (x)")
+    other.commit()
+    content = path.read_bytes()
+    with pytest.raises(HeedfulError, match="is not a file of answers"):
+        Answers(path, "run")
+    assert path.read_bytes() == content
+    other.close()
+
+
+def test_a_file_of_ours_that_is_in_use_is_shared(tmp_path):
+    first = Answers(tmp_path / "a.sqlite", "run")
+    first.claim({"k": "K"})
+    first.put("k", '"yes"')
+    assert Answers(tmp_path / "a.sqlite", "run").get(["k"]) == {"k": '"yes"'}
+
+
+@pytest.mark.parametrize("kept", [sealed("k", '"no"')[:17] + '"yes"', sealed("l", '"yes"'), '"yes"'])
+def test_an_answer_that_is_not_the_one_that_was_kept_is_refused(tmp_path, kept):
+    answers = Answers(tmp_path / "a.sqlite", "run")
+    answers.claim({"k": "K"})
+    answers.put("k", '"no"')
+    with sqlite3.connect(tmp_path / "a.sqlite") as file:
+        file.execute("UPDATE answers SET answer = ?", (kept,))
+    file.close()
+    for get in (lambda: answers.get(["k"]), lambda: answers.claim({"k": "K"})):
+        with pytest.raises(HeedfulError, match=r"a\.sqlite is damaged: the answer to the request k is not the one"):
+            get()
+
+
+def test_answers_of_an_earlier_version_have_no_checksum(tmp_path):
+    answers = Answers(tmp_path / "a.sqlite", "run")
+    answers.claim({"k": "K", "l": "L"})
+    answers.put("k", '"no"')
+    answers.close()
+    with sqlite3.connect(tmp_path / "a.sqlite") as file:
+        file.execute("UPDATE answers SET answer = ? WHERE key = 'k'", ('"no"',))
+        file.execute("PRAGMA user_version = 1")
+    file.close()
+    old = Answers(tmp_path / "a.sqlite", "run")
+    old.put("l", '"yes"')
+    assert old.get("kl") == {"k": '"no"', "l": '"yes"'}

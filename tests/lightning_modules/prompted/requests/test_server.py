@@ -1,11 +1,18 @@
 """What a server may do, and what a user reads of it."""
 
 import base64
+import gzip
 import json
 import logging
 import socket
+import threading
+import time
+from contextlib import suppress
+from urllib.parse import quote, quote_plus
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from heedful.lightning_modules.prompted.requests.secrets import Secrets
 from heedful.lightning_modules.prompted.requests.server import Refused, Server, Unusable
@@ -14,6 +21,8 @@ from heedful.records import HeedfulError
 from fake_server import FakeServer, Fault
 
 openai = pytest.importorskip("openai", reason="openai is not installed: pip install 'openai>=3.54'")
+from heedful.lightning_modules.prompted.requests import bounds  # noqa: E402, which needs openai
+
 SOON = {"retry-after-ms": "1"}
 BODY = {"model": "m", "messages": [{"role": "user", "content": "q"}]}
 KEY = "sk-planted-0123456789"
@@ -184,3 +193,122 @@ def test_lines_of_a_log_that_fit_no_arguments_stay(caplog):
         logging.getLogger("openai").debug("%d of %s", KEY)
     assert "%d of %s" in caplog.text
     assert KEY not in caplog.text
+
+
+QUOTED = '"sk-planted-0123456789"'
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        (f"{QUOTED}\r", "holds a line break, a space or another character"),
+        (f"{KEY}\n", "holds a line break, a space or another character"),
+        ("sk-pl\u00e4nted-0123", "holds a line break, a space or another character"),
+        (QUOTED, "stands in quotes"),
+        (f"'{KEY}'", "stands in quotes"),
+    ],
+)
+def test_a_key_that_no_header_holds_is_refused_before_anything_is_sent(key, said):
+    with pytest.raises(HeedfulError, match=f"OPENAI_API_KEY {said}.*Nothing was sent") as raised:
+        Server("http://127.0.0.1:9/v1", key, 1.0)
+    assert "0123" not in str(raised.value)
+
+
+def test_the_value_of_a_header_is_never_repeated(waited):
+    """Whatever the client makes of it: user and password go into a header, too."""
+    server = Server("http://127.0.0.1:9/v1", KEY, 1.0)
+    error = openai.APIConnectionError(request=None)
+    error.__cause__ = ValueError(f"Illegal header value b'Bearer {KEY[:9]} {KEY[9:]}'")
+    assert server._cause(error) == " (ValueError)"
+
+
+KEYS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_size=9, max_size=30)
+
+
+@given(KEYS.filter(lambda key: key == key.strip(" \t\r\n'\"")))
+def test_a_secret_is_hidden_in_every_form(key):
+    raw = key.encode()
+    forms = [
+        key,
+        repr(key),
+        ascii(key),
+        repr(raw),
+        json.dumps(key),
+        f'"{key}"\r',
+        raw.hex(),
+        quote(key),
+        quote(key, ""),
+    ]
+    forms += [quote_plus(key), quote(key, "").lower() if key.islower() else key, base64.b64encode(raw).decode()]
+    forms += ["".join(f"%{byte:02x}" for byte in raw), "".join(f"%{byte:02X}" for byte in raw)]
+    secrets = Secrets([key])
+    for form in forms:
+        told = secrets.hide(f"a {form} b")
+        assert "***" in told
+        assert key not in told
+        assert repr(raw)[2:-1] not in told
+
+
+@pytest.mark.parametrize("key", ["entailment", "contradiction", "Not_entailment", "2024-02-01"])
+def test_a_key_that_is_a_common_word_stays_in_answers(key):
+    answer, _ = ask(lambda body, n: f"{key}.", key)
+    assert answer["choices"][0]["message"]["content"] == f"{key}."
+    with pytest.raises(Refused, match=r"\(wrong key \*\*\*\)"):
+        ask(lambda body, n: Fault(400, json.dumps({"error": {"message": f"wrong key {key}"}})), key)
+
+
+def test_an_answer_is_no_larger_than_it_may_be(monkeypatch):
+    monkeypatch.setattr(bounds, "MOST_BYTES", 2**20)
+    large = json.dumps({"x": "y" * 2**20}).encode()
+    packed = gzip.compress(json.dumps({"x": "y" * 2**26}).encode())
+    assert len(packed) < 2**17
+    faults = [Fault(body=large), Fault(body=packed, headers={"Content-Encoding": "gzip"})]
+    with FakeServer(lambda body, n: faults[n]) as fake:
+        server = Server(fake.url, None, 5.0)
+        for _ in faults:
+            with pytest.raises(HeedfulError, match=r"/chat/completions sent an answer of more than 1 MiB: look at its"):
+                server.post("/chat/completions", BODY)
+    small = gzip.compress(json.dumps({"x": "y" * 1000}).encode())
+    assert ask(lambda sent, n: Fault(body=small, headers={"Content-Encoding": "gzip"}))[0] == {"x": "y" * 1000}
+
+
+def test_a_request_takes_no_longer_than_it_may(waited):
+    """A byte now and then is not silence."""
+    with pytest.raises(HeedfulError, match=r"/chat/completions took more than 1 s for one answer: raise timeout\. The"):
+        ask(lambda body, n: Fault(body="{}" + " " * 60, byte_seconds=0.05), timeout=0.1)
+
+
+def test_headers_that_never_end_take_no_longer(waited):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def trickle():
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                for _ in range(60):
+                    connection.sendall(b"y")
+                    time.sleep(0.05)
+
+        threading.Thread(target=trickle, daemon=True).start()
+        server = Server(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", None, 0.1)
+        with pytest.raises(HeedfulError, match="took more than 1 s for one answer"):
+            server.post("/chat/completions", BODY)
+
+
+def test_a_redirect_to_another_server_is_followed_where_it_is_allowed():
+    with FakeServer(lambda body, n: "elsewhere") as other:
+        to = Fault(307, headers={"Location": f"{other.url}/chat/completions?k={KEY}"})
+        with FakeServer(lambda body, n: to) as fake:
+            with pytest.raises(
+                HeedfulError, match=rf"redirects to another server, {other.url[:-3]}: name that in OPENAI"
+            ):
+                Server(fake.url, KEY, 5.0).post("/chat/completions", BODY)
+            assert not other.requests
+            answer = Server(fake.url, KEY, 5.0, allow_redirects=True).post("/chat/completions", BODY)
+            assert answer["choices"][0]["message"]["content"] == "elsewhere"
+            assert "authorization" not in other.headers[0]
+
+
+def test_a_redirect_on_the_same_server_is_followed():
+    answers = [Fault(307, headers={"Location": "/v1/other"}), "here"]
+    assert ask(lambda body, n: answers.pop(0))[0]["choices"]

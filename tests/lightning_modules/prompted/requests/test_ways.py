@@ -111,7 +111,7 @@ def test_a_label_that_is_not_listed_is_at_most_as_likely_as_the_last():
     np.testing.assert_allclose(probabilities, 1 / 3)
 
 
-@given(st.lists(st.floats(1e-6, 0.3), min_size=3, max_size=3))
+@given(st.lists(st.floats(1e-6, 0.28), min_size=3, max_size=3))
 def test_first_tokens_against_a_plain_sum(p):
     """Labels that have less than a hundredth together are noise behind what the model would write."""
     tokens = {"Yes": p[0], " yes": p[0] / 2, "Maybe": p[1], "contradiction": p[2], "x": 1e-7}
@@ -120,7 +120,8 @@ def test_first_tokens_against_a_plain_sum(p):
     label, probabilities = way.read(reply, PROMPT)
     sums = np.array([1.5 * p[0], p[1], p[2]])
     np.testing.assert_allclose(probabilities, sums / sums.sum(), rtol=1e-9)
-    if sums.sum() < 0.01:
+    first, second, _ = sorted(sums, reverse=True)
+    if sums.sum() < 0.01 or first - second < 1e-9:
         assert label == NO_LABEL
     else:
         assert probabilities[LABELS.index(label)] == max(probabilities)
@@ -138,6 +139,57 @@ def test_a_server_without_log_probabilities(answer):
 def test_a_server_that_gives_all_tokens_the_same():
     with pytest.raises(Unusable, match="the same log-probability for every first token"):
         WAYS["first_token"](MODEL, True).reply(listed(("Yes", 0.0), ("No", 0.0)), PROMPT)
+
+
+@pytest.mark.parametrize("total", [1.65, 2.6])
+def test_first_tokens_that_are_more_than_all_are_refused(total):
+    p = [total / 3 - 0.01, total / 3, total / 3 + 0.01]
+    told = listed(*zip(("Yes", "Maybe", "con"), map(math.log, p), strict=True))
+    with pytest.raises(Unusable, match=rf"probabilities sum to {total}, which is more than 1"):
+        WAYS["first_token"](MODEL, True).reply(told, PROMPT)
+
+
+def test_a_first_token_that_is_listed_twice_is_refused():
+    way = WAYS["first_token"](MODEL, True)
+    with pytest.raises(Unusable, match="the first token 'Yes' twice"):
+        way.reply(listed(("Yes", -1.0), ("Yes", -2.0), ("Maybe", -3.0)), PROMPT)
+    assert way.reply(listed(("\ufffd", -1.0), ("\ufffd", -2.0), ("Maybe", -3.0)), PROMPT).tokens  # parts of characters
+
+
+@pytest.mark.parametrize("read", ["first_token", "systemone", "decisions"])
+def test_a_tie_is_no_answer(read):
+    """Else the first label would be the answer to all inputs of which a server says nothing."""
+    way = WAYS[read](MODEL, True)
+    for p, label in (((0.4, 0.4, 0.2), NO_LABEL), ((0.25, 0.375, 0.375), NO_LABEL), ((0.4, 0.35, 0.25), "entailment")):
+        by_text = dict(zip(("Yes", "Maybe", "contradiction"), p, strict=True))
+        entries = [{"value": text, "probability": value} for text, value in by_text.items()]
+        told = {
+            "first_token": listed(*((text, math.log(value)) for text, value in by_text.items())),
+            "systemone": {"answers": {"answer": {"probabilities": by_text}}},
+            "decisions": {"answers": [{"type": "choice", "probabilities": entries}]},
+        }
+        found, probabilities = way.read(way.reply(told[read], PROMPT), PROMPT)
+        assert found == label
+        assert way.reply(told[read], PROMPT).said == (
+            "Yes" if read == "first_token" else ", ".join(f"{text} {value:.2g}" for text, value in by_text.items())
+        )
+        np.testing.assert_allclose(probabilities, p)
+
+
+def test_a_decision_that_lists_an_answer_twice_is_refused():
+    entries = [
+        {"value": v, "probability": p} for v, p in (("Yes", 0.9), ("Yes", 0.5), ("Maybe", 0.3), ("contradiction", 0.2))
+    ]
+    with pytest.raises(Unusable, match="an answer twice"):
+        WAYS["decisions"](MODEL, True).reply({"answers": [{"type": "choice", "probabilities": entries}]}, PROMPT)
+
+
+def test_which_of_several_labels_counts_is_a_matter_of_written_answers():
+    prompt = Prompt(Wording("{premise}{hypothesis}", read="first"), TASK)
+    WAYS["written"](MODEL, True).require(prompt, TASK)
+    for read in ("first_token", "systemone", "decisions"):
+        with pytest.raises(HeedfulError, match=f"with read {read} none is"):
+            WAYS[read](MODEL, True).require(prompt, TASK)
 
 
 def test_labels_whose_first_tokens_are_not_told_apart():

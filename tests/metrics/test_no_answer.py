@@ -1,0 +1,149 @@
+"""What is no answer: counted beside attentiveness, and never in it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.metrics import METRICS
+from heedful.metrics.attentiveness import OneText
+from heedful.metrics.in_context.swaps import swaps
+from heedful.metrics.reading_comprehension import reading_scores
+from heedful.records import NO_LABEL, SPAN, Context
+from heedful.reports.comparable import Swaps
+
+from made_rows import by_text, make
+
+LABELS = ("entailment", "neutral", "contradiction")
+CONTEXT = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})
+TEXTS = replace(CONTEXT, kind=SPAN, labels=(), default_label=None)
+NAME = "attentiveness/d/premise"
+score = by_text(METRICS["attentiveness"].score)
+
+
+def swapped(base, after):
+    """Rows of base answers and of what each becomes, by draw."""
+    made = {uid: ("entailment", y) for uid, y in base.items()}
+    return make(made, [{"uid": uid, "draw": d, "y2": y2} for uid, ys in after.items() for d, y2 in enumerate(ys)])
+
+
+answers = st.sampled_from([*LABELS, NO_LABEL])
+
+
+@given(st.lists(st.tuples(answers, st.lists(answers, min_size=2, max_size=2)), min_size=1, max_size=14))
+def test_attentiveness_is_over_pairs_of_answers(drawn):
+    """Against plain loops, in the metric, in the report of prompts and in the comparison of models."""
+    base = {f"u{i:02}": y for i, (y, _) in enumerate(drawn)}
+    after = {f"u{i:02}": ys for i, (y, ys) in enumerate(drawn) if y != "neutral"}
+    rows = swapped(base, after)
+    found = score(rows, CONTEXT)
+    counted = [(base[uid], y2) for uid, ys in after.items() for y2 in ys if base[uid] != NO_LABEL]
+    pairs = [(y, y2) for y, y2 in counted if y2 != NO_LABEL]
+    of_base = np.mean([y == NO_LABEL for y in base.values()])
+    of_changed = np.mean([y2 == NO_LABEL for _, y2 in counted]) if counted else 0.0
+    with_none = [(base[uid], y2) for uid, ys in after.items() for y2 in ys]
+    in_prompts = swaps(rows, "premise", CONTEXT)["attentiveness"].sums.sum(axis=0)
+    in_pairs = Swaps.of(rows, "premise", CONTEXT)
+    if of_base or of_changed:
+        assert found[f"{NAME}/no_answer/base"].value == pytest.approx(of_base)
+        assert found[f"{NAME}/no_answer/changed"].value == (pytest.approx(of_changed) if counted else None)
+        assert f"{NAME}/with_invalid" in found
+    else:
+        assert not any("no_answer" in name or "invalid" in name for name in found)
+    assert ("no_answers" in found[NAME].flags) == (max(of_base, of_changed) > 0.05)
+    if not pairs or max(of_base, of_changed) > 0.5:
+        assert found[NAME].value is None
+        assert in_prompts[1] == 0
+        assert not in_pairs.eligible.any()
+        assert all(m.value is None for name, m in found.items() if "no_answer" not in name and "elig" not in name) or (
+            not max(of_base, of_changed) > 0.5
+        )
+    else:
+        by_draw = [[(base[u], ys[d]) for u, ys in after.items() if NO_LABEL not in (base[u], ys[d])] for d in (0, 1)]
+        shares = [np.mean([y != y2 for y, y2 in of_draw]) for of_draw in by_draw if of_draw]
+        assert found[NAME].value == pytest.approx(np.mean(shares))
+        assert in_prompts.tolist() == pytest.approx([np.mean(shares) * len(pairs), len(pairs)])
+        assert in_pairs.changed[in_pairs.eligible].sum() == sum(y != y2 for y, y2 in pairs)
+        assert in_pairs.swaps[in_pairs.eligible].sum() == len(pairs)
+        if of_base or of_changed:
+            assert found[f"{NAME}/with_invalid"].value == pytest.approx(np.mean([y != y2 for y, y2 in with_none]))
+
+
+def test_failures_of_all_swapped_inputs_are_no_attentiveness():
+    base = {f"u{i:02}": "entailment" for i in range(30)}
+    found = score(swapped(base, {uid: [NO_LABEL] * 3 for uid in base}), CONTEXT)
+    for name in (NAME, f"{NAME}/to_default", f"{NAME}/from_entailment", f"{NAME}/with_invalid"):
+        assert (found[name].value, found[name].reason) == (None, "more than half of the answers are none")
+        assert "no_answers" in found[name].flags
+    assert found[f"{NAME}/no_answer/changed"].value == 1
+    assert found[f"{NAME}/no_answer/base"].value == 0
+
+
+@pytest.mark.parametrize(("failures", "flagged", "defined"), [(1, False, True), (2, True, True), (11, True, False)])
+def test_more_than_a_twentieth_is_flagged_and_of_more_than_half_there_is_no_number(failures, flagged, defined):
+    base = {f"u{i:02}": "entailment" for i in range(20)}
+    found = score(
+        swapped(base, {u: [NO_LABEL if i < failures else u[:0] + "neutral"] for i, u in enumerate(base)}), CONTEXT
+    )
+    assert ("no_answers" in found[NAME].flags) == flagged
+    assert found[NAME].value == (1.0 if defined else None)
+
+
+@pytest.mark.parametrize("family", ["default_label", "naive_partial"])
+def test_a_failure_is_not_behaviour_in_the_other_evaluations_of_changes(family):
+    label = "neutral" if family == "default_label" else "entailment"
+    of = {"intervention": "swap"} if family == "default_label" else {"intervention": "keep", "variant": "premise"}
+    base = {f"u{i:02}": ("entailment", label) for i in range(20)}
+    after = [NO_LABEL] * 4 + [label] * 8 + ["contradiction"] * 8
+    rows = make(base, [{"uid": u, "y2": y2, **of} for u, y2 in zip(base, after, strict=True)])
+    own = {"swap": ["premise"], "siblings": {}, "sides": ["premise"]}
+    found = by_text(METRICS[family].score)(rows, replace(CONTEXT, own=own))
+    name = f"{family}/d/premise"
+    assert (found[name].value, found[name].n) == (0.5, 16)
+    assert found[f"{name}/no_answer/changed"].value == 0.2
+    if family == "naive_partial":
+        assert found[f"{name}/accuracy"].value == 8 / 20  # a failure is wrong
+
+
+def test_accuracy_counts_a_failure_as_wrong_and_says_how_many_there_are():
+    base = {f"u{i}": ("neutral", "neutral" if i < 8 else NO_LABEL) for i in range(10)}
+    found = by_text(METRICS["accuracy"].score)(make(base), CONTEXT)
+    assert (found["accuracy/d"].value, found["no_answer/d"].value) == (0.8, 0.2)
+    assert "no_answer/d" not in by_text(METRICS["accuracy"].score)(make({"a": ("neutral", "neutral")}), CONTEXT)
+
+
+def test_a_text_that_is_none_is_never_like_a_gold_text():
+    base = {"a": ('["no label"]', NO_LABEL), "b": ('["the label"]', NO_LABEL), "c": ("[]", NO_LABEL)}
+    found = by_text(reading_scores)(make(base, labels=1), "d")
+    assert found["exact_match/d"].value == found["f1/d"].value == found["abstention/d"].value == 0
+
+
+def test_texts_that_are_none_do_not_count_and_what_stays_is_over_pairs_of_answers():
+    base = {f"u{i}": ('["x"]', y) for i, y in enumerate(["x", "x", "x", NO_LABEL, "", "x"])}
+    after = ["", "x", NO_LABEL, "", "", "y"]
+    for part in ("premise", "distractor"):
+        rows = make(base, [{"uid": u, "part": part, "y2": y2} for u, y2 in zip(base, after, strict=True)], labels=1)
+        own = {"swap": ["premise"], "distractors": ["distractor"]}
+        found = score(rows, replace(TEXTS, own=own))
+        if part == "premise":
+            assert (found[NAME].value, found[NAME].n) == (pytest.approx(1 / 3), 3)
+            assert found[f"{NAME}/changed"].value == pytest.approx(2 / 3)
+            assert found[f"{NAME}/eligible"].value == pytest.approx(4 / 6)
+            assert found[f"{NAME}/no_answer/changed"].value == 1 / 4
+        else:
+            kept = "attentiveness/d/distractor/kept"
+            assert (found[kept].value, found[kept].n) == (0.5, 4)
+            assert found[f"{kept}/no_answer/changed"].value == 1 / 5
+
+
+def test_one_text_for_many_questions_is_named():
+    base = {f"u{i:02}": ('["x"]', f"x{i}") for i in range(30)}
+    for n, text in ((9, None), (10, OneText("error upstream timeout", 10, 30))):
+        after = [{"uid": u, "y2": "Error: upstream timeout" if i < n else f"y{i}"} for i, u in enumerate(base)]
+        rows = make(base, after, labels=1)
+        assert OneText.of_rows(rows, "premise") == text
+        assert ("one_text" in score(rows, TEXTS)[NAME].flags) == (text is not None)
+    alike = make(base, [{"uid": u, "y2": ""} for u in base], labels=1)
+    assert OneText.of_rows(alike, "premise") is None  # what is wanted there
