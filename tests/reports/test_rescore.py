@@ -212,7 +212,7 @@ def test_rows_that_others_wrote_with_the_same_content_are_accepted_and_marked_fo
     told = "results.json: made by rescore, of rows that are not known to be those that were recorded."
     assert capsys.readouterr().err.count(told) == 1
     compare.main([str(folder), str(runs / "other")])
-    assert "(l) rows are not known to be those that were recorded" in " ".join(capsys.readouterr().out.split())
+    assert "(p) rows are not known to be those that were recorded" in " ".join(capsys.readouterr().out.split())
     compare.main([str(folder), "--format", "csv"])
     assert "(accepted_rows)" in capsys.readouterr().out
     assert runs_of([str(folder)])[0].label == "one (rows accepted)"
