@@ -199,10 +199,11 @@ class Classifier(pl.LightningModule):
         if learned is None or len(learned) != len(task.parts) or tuple(learned) == task.parts:
             return task
         ordered = task.in_order_of(learned)
-        rank_zero_info(
-            f"{self.description} was trained to read {', then '.join(learned)}: here it reads "
-            f"{', then '.join(ordered.parts)}."
+        same = ordered.parts == tuple(learned)
+        here = (
+            "and does so here, though the data name them otherwise" if same else "here " + ", then ".join(ordered.parts)
         )
+        rank_zero_info(f"{self.description} was trained to read {', then '.join(learned)}, {here}.")
         return ordered
 
     def require_weights(self) -> None:

@@ -96,10 +96,11 @@ def command(main: Callable[[], None], argv: Sequence[str | Path]) -> None:
 def run(name: str, tmp_path: Path, training: Sequence[str | Path], evaluation: Sequence[str | Path] = ()) -> None:
     """Train, evaluate, and keep what came out."""
     run, out = tmp_path / "run", Path(OUT)
-    command(train.main, [*training, *QUIET, *DRAWS, "--output", run])
+    draws = [] if "--partial" in training else DRAWS  # one part is not swapped
+    command(train.main, [*training, *QUIET, *draws, "--output", run])
     found = {"train": summary(run)}
     checkpoint = run / "checkpoints" / "best.ckpt"
-    evaluation = [*evaluation, *([] if "--partial" in training else DRAWS)]  # one part is not swapped
+    evaluation = [*evaluation, *draws]
     command(evaluate.main, ["--checkpoint", checkpoint, *evaluation, *QUIET, "--output", tmp_path / "evaluation"])
     found["evaluate"] = summary(tmp_path / "evaluation")
     out.mkdir(parents=True, exist_ok=True)

@@ -472,7 +472,7 @@ def test_validating_on_what_is_trained_on_has_to_be_asked_for(folder: Path, how:
 
 
 class NoTruncation:
-    truncated = unknown = 0
+    truncated = unknown = escaped = 0
 
 
 def test_validation_examples_that_are_trained_on_are_counted(folder: Path) -> None:
@@ -524,11 +524,16 @@ def test_names_that_a_yaml_file_did_not_mean_are_refused(
         PairedText(**NLI | {"default_label": None, "path": str(folder), option: given}).setup("fit")
 
 
-def test_a_row_without_a_label_has_none_even_where_a_label_is_called_so(tmp_path: Path) -> None:
-    labels = ["None", None, "nan", float("nan")]
+def test_a_row_without_a_label_says_so_by_a_hyphen_where_a_label_is_called_none(tmp_path: Path) -> None:
+    settings = {"labels": {"None": [], "nan": []}, "default_label": None, "path": str(tmp_path)}
+    for missing in (None, float("nan")):
+        write(tmp_path / "dev.jsonl", rows(8, labels=["None", missing, "nan", "-"]))
+        with pytest.raises(HeedfulError, match=r"row 2: the label is missing, and None is the name of a label"):
+            PairedText(**NLI | settings).setup("validate")
+    labels = ["None", "-", "nan", "-"]
     write(tmp_path / "train.jsonl", rows(8, labels=labels))
     write(tmp_path / "dev.jsonl", rows(8, start=50, labels=labels))
-    data = PairedText(**NLI | {"labels": {"None": [], "nan": []}, "default_label": None, "path": str(tmp_path)})
+    data = PairedText(**NLI | settings)
     data.setup("fit")
     assert list(data.pool.column("label")) == ["nan", "None"] * 2
     assert data.counts.no_gold == {"train": 4, "validation": 4}

@@ -238,7 +238,7 @@ def test_a_text_file_is_taken_where_there_is_no_other(tmp_path: Path) -> None:
 def test_a_file_without_a_header_says_how_to_name_its_columns(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("A dog ran.\tIt ran.\t0\nA cat sat.\tIt ran.\t1\n")
     where, rows = Local(tmp_path / "a.tsv").rows("train", ())
-    with pytest.raises(HeedfulError, match=r"no header, name its columns: columns '\[premise, hypothesis, label\]'"):
+    with pytest.raises(HeedfulError, match=r"order, columns '\[NAME, NAME, \.\.\.\]', among them premise, hypothesis"):
         to_examples(rows, where, "d/train", NLI)
     where, rows = Local(tmp_path / "a.tsv", columns=("premise", "hypothesis", "label")).rows("train", ())
     examples, _ = to_examples(rows, where, "d/train", NLI)

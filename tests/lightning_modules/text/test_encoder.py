@@ -472,7 +472,7 @@ def test_the_outputs_in_a_checkpoint_are_in_the_order_of_the_head(save: Saver) -
     encoder(save("again", order=[1, 2, 0]), shuffled).on_load_checkpoint(saved)
     renamed = Task(CLASSIFICATION, NLI.parts, ("Neutral", "Contradiction", "Entailment"), "Neutral")
     encoder(save("new", headless=True), renamed).on_load_checkpoint(saved)
-    with pytest.raises(HeedfulError, match="and here .* make them entailment, neutral, contradiction: leave"):
+    with pytest.raises(HeedfulError, match="and here .* make them entailment, neutral, contradiction: take"):
         encoder(save("third", headless=True)).on_load_checkpoint(saved)
 
 
