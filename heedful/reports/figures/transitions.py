@@ -199,8 +199,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--output", default="transitions.png", metavar="FILE.png", help="default: %(default)s")
     chosen = parser.parse_args(arguments)
     require_format(chosen.output)
-    drawn = figure(collect(distinct(chosen.runs), chosen.operation), chosen.operation)
-    write(drawn, chosen.output)
+    runs = distinct(chosen.runs)
+    write(figure(collect(runs, chosen.operation), chosen.operation), chosen.output, runs)
 
 
 if __name__ == "__main__":

@@ -213,20 +213,6 @@ def _unread(run: Results, lines: Sequence[Line]) -> Iterator[str]:
         yield f"{identical:,} changed inputs were the same as others to the model, and were predicted once with them."
 
 
-def different_examples(runs: Sequence[Results]) -> list[str]:
-    """A note for each section whose numbers rest on different examples in these runs."""
-    examples: dict[str, set[str]] = {}
-    for run in runs:
-        for heading, section in run["display"]["sections"].items():
-            if section["examples"]:
-                examples.setdefault(heading, set()).add(section["examples"])
-    return [
-        f"The numbers below '{heading}' rest on different examples in these runs."
-        for heading, distinct in examples.items()
-        if len(distinct) > 1
-    ]
-
-
 def print_table(results: Mapping[str, Results], console: Console | None = None, title: str = TITLE) -> None:
     """Print the numbers of one run, or the headlines of several side by side; in percent, but for ratios.
 
@@ -252,7 +238,7 @@ def print_table(results: Mapping[str, Results], console: Console | None = None, 
         console.print(printable(text), highlight=False, markup=False)
     if not several and runs[0]["display"]["asides"]:
         console.print(_asides(runs[0]), highlight=False, markup=False)
-    for note in dict.fromkeys([*different_examples(runs), *(run.get("note") for run in runs)]):
+    for note in dict.fromkeys(run.get("note") for run in runs):
         if note:
             console.print(printable(f"Note: {note}"), markup=False)
     for i, folder in enumerate(results, 1):

@@ -200,14 +200,6 @@ def test_a_heading_says_once_what_its_lines_rest_on():
     assert heading == [["natural", "logic", "test,", "dev,"], "39,184 pairs 8 pairs".split(), "of 1,518 seeds".split()]
 
 
-def test_runs_measured_on_different_examples_say_so_once():
-    note = "Note: The numbers below 'natural logic' rest on different examples in these runs."
-    same, other, unknown = measured_on(examples="x"), measured_on(examples="y"), measured_on()
-    assert words(printed({"a": same, "b": other, "c": other}).splitlines()).count(note) == 1
-    for runs in ((same,), (same, same), (same, unknown), (same, results((ACCURACY, PLAIN)))):
-        assert "different examples" not in printed(dict(zip("ab", runs, strict=False)))
-
-
 @pytest.mark.parametrize(
     ("asides", "line"),
     [
