@@ -26,6 +26,7 @@ from heedful.reports.runs import (
     GROUPS,
     KIND,
     MODEL,
+    REGIME,
     TRAINING,
     UNCHANGED,
     basis,
@@ -40,6 +41,7 @@ from heedful.reports.terminal.natural_logic import print_categories
 from heedful.reports.terminal.table import TITLE, merged, print_table, table_cells
 
 NOTHING = {"value": None}
+MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES)  # matters where runs are averaged
 
 
 def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -145,7 +147,7 @@ def main(arguments: list[str]) -> None:
     if options.mean:
         if len(results) < 2:
             raise HeedfulError("--mean needs the folders of two runs or more")
-        require_alike([basis(run) for run in measured(list(results))], (MODEL, KIND, TRAINING, DATA, DEFAULT, EXAMPLES))
+        require_alike([basis(run) for run in measured(list(results))], MEAN)
         mean = averaged(list(results.values()))
         shown = {" ".join(results): mean}
         title = f"mean of {len(results)} runs, in %, ± std"

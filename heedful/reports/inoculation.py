@@ -23,7 +23,7 @@ from heedful.metrics.tables.inoculation import INOCULATION, inoculation, inocula
 from heedful.records import Context, HeedfulError, Measurement, MetricName, printable, run_command
 from heedful.records.rows import of_split
 from heedful.records.storage.results import RESULTS, read_evaluation, read_results
-from heedful.reports.runs import DATA, PAIRED, basis, measured, require_alike
+from heedful.reports.runs import DATA, KIND, PAIRED, basis, measured, require_alike
 from heedful.reports.terminal.cells import Cells, print_cells
 
 ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
@@ -108,7 +108,7 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
     rows_before, about_before = _original(before)
     rows_after, _ = _original(after)
     runs = [basis(run, (ORIGINAL, MADE, SETS)) for run in measured([str(before), str(after)])]
-    require_alike(runs, (DATA, *PAIRED))
+    require_alike(runs, (KIND, DATA, *PAIRED))
     splits = Context.of(about_before["context"]).splits
     compared = {}
     for evaluation in (MADE, SETS):

@@ -26,6 +26,8 @@ CONFIG = "config.yaml"
 EXPORTED = ("checkpoints", "backbone")
 PLAIN = "plain"
 PROMPT = "prompt"  # in run.json
+EXAMPLE = ("example", "sent")  # of a prompt: what it is for the first example
+WHO = ("server", "weights")  # hashes of who answers, where nobody trained it here
 HOW = {"cache", "concurrency", "max_requests", "prices", "share_prefix", "timeout"}  # settings that change no answer
 PATHS = {"backbone", "sha256"}  # settings that say where weights are from
 FITTED = {"collapse", "compiled", "labels", "learning_rate", "max_length", "max_unknown", "warmup", "weight_decay"}
@@ -34,13 +36,14 @@ UNCHANGED = ("accuracy", "answers", "two_class")  # evaluations whose numbers re
 WHOLE = ("accuracy", "answers", "attentiveness")  # evaluations whose base examples no seed draws
 DEEPEST = 9  # runs that began with the weights of each other
 Numbers = Mapping[MetricName, Mapping[str, Any]]
-MODEL, KIND, TRAINING, DATA, DEFAULT, SEED = "model", "kind", "training", "data", "default label", "seed"
+MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, SEED = "model", "kind", "regime", "training", "data", "default", "seed"
 EXAMPLES, GROUPS, CHANGES, SECTIONS = "examples", "groups", "changes", "sections"
 PAIRED = (MODEL, DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES)  # matters where rows of different models are joined
 OF_ROWS = {DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES}
 REMEDIES = {
     MODEL: "name one of them",
     KIND: "name runs of one of them",
+    REGIME: "name runs that were trained alike",
     TRAINING: "name one of them",
     DATA: "name runs on the same examples",
     DEFAULT: "evaluate both with the same --data.default_label",
@@ -256,9 +259,12 @@ def _of_models(first: Basis, other: Basis) -> Iterator[tuple[str, str]]:
     is_copy = one.started is not None and (one.started, first.hashes) == (two.started, other.hashes)
     if is_copy or (one.same is not None and one.same == two.same):
         yield MODEL, f"{_both(first, other)} hold results of the same model"
-    kinds = [(run.model, run.regime.removesuffix(f"-fold-{run.fold}"), run.of) for run in (one, two)]
-    if None not in (one.same, two.same) and kinds[0] != kinds[1]:
-        yield KIND, f"{_both(first, other)} are of different models, {one.label} and {two.label}"
+    if None not in (one.same, two.same):  # else nobody knows what they are of
+        if (one.model, one.of) != (two.model, two.of):
+            yield KIND, f"{_both(first, other)} are of different models, {one.label} and {two.label}"
+        regimes = [run.regime.removesuffix(f"-fold-{run.fold}") for run in (one, two)]
+        if regimes[0] != regimes[1]:
+            yield REGIME, f"{_both(first, other)} were trained otherwise, {regimes[0]} and {regimes[1]}"
     if one.seeds and (one.seeds, one.fold) == (two.seeds, two.fold):
         of_fold = "" if one.fold is None else f" on the fold {one.fold}"
         yield TRAINING, f"{_both(first, other)} have the same seed, {one.seeds[0]}{of_fold}"
@@ -306,7 +312,7 @@ def _other_examples(first: Basis, other: Basis, evaluations: Sequence[str]) -> s
 
 
 def told_apart(names: Sequence[str], of: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of models; of those that share one, with the settings in which they differ.
+    """Names of models; of those that share one, with the settings in which they differ, as far as these are known.
 
     Example:
         >>> told_apart(["bert", "gpt", "gpt"], [{}, {"seed": 0, "chat": True}, {"seed": 1, "chat": True}])
@@ -315,9 +321,9 @@ def told_apart(names: Sequence[str], of: Sequence[Mapping[str, Any]]) -> list[st
     found = []
     for name, own in zip(names, of, strict=True):
         alike = [other for other_name, other in zip(names, of, strict=True) if other_name == name]
-        keys = sorted({key for other in alike for key in other})
-        differ = [key for key in keys if any(other.get(key) != alike[0].get(key) for other in alike)]
-        found.append(", ".join([name, *(f"{key} {own.get(key)}" for key in differ)]))
+        values = {key: [other[key] for other in alike if key in other] for other in alike for key in other}
+        differ = [key for key, several in sorted(values.items()) if any(value != several[0] for value in several)]
+        found.append(", ".join([name, *(f"{key} {own[key]}" for key in differ if key in own)]))
     return found
 
 
@@ -392,7 +398,7 @@ def _read(folder: str) -> Measured:
     prompt = run.get(PROMPT)
     return replace(
         Measured(folder, model, regime, partial, *about, model if partial or regime == PLAIN else f"{model} {regime}"),
-        of=_told_by(chain[-1], trained["trained"]),
+        of=_told_by(chain[-1], trained["trained"], results, run),
         seed=seeds[0] if seeds else results["seed"],
         seeds=(*seeds, *([prompt["seed"]] if isinstance(prompt, dict) and "seed" in prompt else [])),
         fold=data.get("fold"),
@@ -401,24 +407,29 @@ def _read(folder: str) -> Measured:
     )
 
 
-def _told_by(began: Mapping[str, Any], is_trained: bool) -> dict[str, Any]:
-    """What tells a model from another of the same name: what it began with, or all settings where nobody trained it."""
+def _told_by(
+    began: Mapping[str, Any], is_trained: bool, results: Mapping[str, Any], run: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What tells a model from another of the same name: what it began with, or where nobody trained it all of it."""
     model = began["model"]
     if is_trained:
         return {"backbone": model.get("backbone"), "trained": True}
-    return {key: value for key, value in model.items() if key not in HOW | FITTED} | {"trained": False}
+    found = {key: value for key, value in model.items() if key not in HOW | FITTED} | {"trained": False}
+    known = {"weights": str(results["weights"])[:8]} if results.get("weights") else {}
+    return found | known | ({"server": run["server"]} if "server" in run else {})
 
 
 def _identity(results: Mapping[str, Any], folder: str, own: Mapping[str, Any], run: Mapping[str, Any]) -> str:
     """Identifies what was measured: by the hash of its weights, or else by where they are from."""
-    weights: Any = results.get("weights")
+    weights: Any = results.get("weights") or run.get("server")
     if weights is None and own["checkpoint"]:
         weights = [str(Path(own["checkpoint"]).resolve()), (run.get("evaluation") or {}).get("steps")]
     elif weights is None:
         weights = str(Path(folder).resolve()) if own["trained"] else own["model"].get("backbone")
     model = {key: value for key, value in own["model"].items() if key not in HOW | PATHS}
     reads = {key: own["data"].get(key) for key in READS}
-    return json.dumps([weights, model, reads, run.get(PROMPT)], sort_keys=True, default=str)
+    prompt = {key: value for key, value in (run.get(PROMPT) or {}).items() if key not in EXAMPLE}
+    return json.dumps([weights, model, reads, prompt], sort_keys=True, default=str)
 
 
 def _trainings(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -3,6 +3,7 @@
 import secrets
 from collections import Counter
 from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any, Literal
 
 import numpy as np
@@ -157,6 +158,11 @@ class Endpoint(Classifier):
     @property
     def description(self) -> str:
         return str(self.name)
+
+    @property
+    def server(self) -> str:
+        """A hash of the server's address, which tells two servers apart and gives neither away."""
+        return sha256(self._server.known_as.encode()).hexdigest()[:12]
 
     @property
     def way(self) -> Any:

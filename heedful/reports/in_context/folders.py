@@ -21,6 +21,7 @@ from heedful.reports.runs import (
     PLAIN,
     PROMPT,
     SEED,
+    WHO,
     Basis,
     Measured,
     basis,
@@ -175,7 +176,9 @@ def _prompt(folder: str) -> Mapping[str, Any] | None:
 
 def _models(runs: Sequence[Measured]) -> list[str]:
     """What each model is called; of those with one name, also the settings in which they differ."""
-    own = [settings(Path(run.folder)).get("model", {}) for run in runs]
+    own = [
+        settings(Path(run.folder)).get("model", {}) | {key: run.of[key] for key in WHO if key in run.of} for run in runs
+    ]
     own = [{key: value for key, value in model.items() if key not in HOW} for model in own]
     return told_apart([_name(run) for run in runs], own)
 
