@@ -23,7 +23,7 @@ from heedful.callbacks.outputs.progress import Progress
 from heedful.cli.allowed_classes import require_kinds
 from heedful.cli.messages import FLAG, Parser, Refusal, of_trainer, one_sentence, user_mistake
 from heedful.cli.model_forms import folder_name
-from heedful.cli.named_folder import claim_named
+from heedful.cli.named_folder import claim_named, require_inside
 from heedful.cli.prompting import prompts_of, show_requests
 from heedful.cli.remedies import require_head
 from heedful.cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
@@ -101,6 +101,7 @@ class HeedfulCLI(LightningCLI):
             raise HeedfulError(f"--seed_everything {self.config.seed_everything} should be from 0 to {2**32 - 1}.")
         if not self.evaluating:
             require_same_settings(self.config, parser)
+        require_inside(self.config, sys.argv[1:])
         claim_named(self.config, self.evaluating)  # before anything is read
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
@@ -284,6 +285,8 @@ class HeedfulCLI(LightningCLI):
         if config["enable_progress_bar"] is not False and not any(isinstance(c, ProgressBar) for c in own):
             callbacks.append(Progress())
         config["callbacks"] = [*callbacks, *own]
+        if folder is not None and config["default_root_dir"] is None:  # for profilers, and for what loggers do not take
+            kwargs["default_root_dir"] = str(folder)
         plugins = config["plugins"] or []
         plugins = plugins if isinstance(plugins, list) else [plugins]
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):
