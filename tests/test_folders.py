@@ -173,7 +173,7 @@ def test_a_folder_of_an_older_version_is_left_alone(checkpoint):
 def test_an_evaluation_that_was_killed_before_it_had_results_can_be_repeated(checkpoint):
     folder = checkpoint.parents[1] / "evaluations" / "planted-validation"
     folder.mkdir(parents=True)
-    for name in ("config.yaml", LOCK, ".run.json.abcd1234"):
+    for name in ("config.yaml", LOCK, ".run.json.abcd1234.writing"):
         (folder / name).touch()
     run(evaluate.main, "--checkpoint", checkpoint)
     assert evaluations(checkpoint) == [folder.name]

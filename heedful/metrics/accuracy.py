@@ -17,6 +17,7 @@ from heedful.metrics.statistics.shares import share
 from heedful.records import MANY, SOFT, Chart, Context, Line, Measurement, MetricName, Shown
 from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, codes, probabilities, same, select, where
 
+CONSTANT = "constant_predictions"  # flags the accuracy of a model that always says the same
 SMALLEST = float(np.finfo(np.float32).tiny)
 
 
@@ -156,6 +157,14 @@ def noise(rows: pa.Table, data: str) -> Numbers:
     return found | {MetricName("null", data, statistic="max_change"): Measurement(change, n)}
 
 
+def with_constant(numbers: Numbers, name: MetricName, rows: pa.Table) -> Numbers:
+    """The numbers, with a flag at one of them where all base predictions, of two examples or more, are the same."""
+    answers = rows["y"].filter(pa.array(where(rows, intervention=BASE)))
+    if name not in numbers or len(answers) < 2 or len(pc.unique(answers)) > 1:
+        return numbers
+    return numbers | {name: replace(numbers[name], flags=(*numbers[name].flags, CONSTANT))}
+
+
 def noise_chart(data: str) -> Chart:
     """The noise floor over epochs."""
     return Chart("null control: must stay at 0", {"flips": MetricName("null", data, statistic="flips")})
@@ -163,13 +172,16 @@ def noise_chart(data: str) -> Chart:
 
 def score(rows: pa.Table, context: Context) -> Numbers:
     """Accuracy, or what predictions are worth where gold says it, and the noise floor."""
+    name = MetricName("accuracy", context.data)
     if context.kind is SOFT:
         found = soft_accuracy(rows, context.data, context.seed, context.slices)
-        return found | noise(rows, context.data)
+        return with_constant(found, name, rows) | noise(rows, context.data)
     about = (rows, context.data)
     labels = context.labels
     columns = dict.fromkeys([SPLIT, *context.slices] if context.splits else context.slices)
-    found = accuracy(*about, context.seed) | label_scores(*about, labels, context.default_label)
+    found = with_constant(accuracy(*about, context.seed), name, rows) | label_scores(
+        *about, labels, context.default_label
+    )
     return found | accuracy_by_slice(*about, tuple(columns), context.seed) | loss(*about, labels) | noise(*about)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.accuracy import noise, noise_chart
+from heedful.metrics.accuracy import noise, noise_chart, with_constant
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.slices import slices_of
 from heedful.metrics.statistics.majority import majority_flag
@@ -75,7 +75,8 @@ def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
 
 def score(rows: pa.Table, context: Context) -> Numbers:
     """Exact match, F1, abstention and the noise floor."""
-    return reading_scores(rows, context.data, context.seed, context.slices) | noise(rows, context.data)
+    found = reading_scores(rows, context.data, context.seed, context.slices)
+    return with_constant(found, MetricName("exact_match", context.data), rows) | noise(rows, context.data)
 
 
 def charts(context: Context) -> tuple[Chart, ...]:

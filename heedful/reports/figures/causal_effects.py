@@ -103,7 +103,8 @@ def figure(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
             y = [100 * tce["value"]]
             axes.errorbar(x, y, xerr=_bars(dce), yerr=_bars(tce), fmt="none", ecolor=color, elinewidth=1.3, zorder=2)
             axes.scatter(x, y, s=75, color=color, marker=marker, edgecolor="white", alpha=0.9, label=name, zorder=3)
-    drawn.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=min(3, len(runs)), frameon=False)
+    places = {"loc": "outside lower center", "ncols": min(3, len(runs)), "frameon": False}
+    drawn.legend(*axes.get_legend_handles_labels(), title="a point: a run; bars: 95 % intervals", **places)
     return drawn
 
 

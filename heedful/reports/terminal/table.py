@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.metrics import METRICS
+from heedful.metrics.accuracy import CONSTANT
 from heedful.metrics.attentiveness import FEW_EXAMPLES, LEAST
 from heedful.metrics.metric import READ, UNREAD_CHANGES
 from heedful.metrics.statistics.bootstrap import FEW, FEW_CLUSTERS, LEFT_OUT
@@ -23,6 +24,7 @@ from heedful.reports.tables import too_few
 
 FLAGS = {  # flag: mark in the table, explanation
     NOT_ABOVE_MAJORITY: ("a", "accuracy not above the majority share: one-sided test, p >= 0.05"),
+    CONSTANT: ("b", "all predictions are the same label or answer, whatever the example"),
     "predictions_depend_on_batch": ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
     "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
     "interval_unbounded": ("e", "the interval of the DCE begins at 0.00 %, so the ratio has no upper bound"),
