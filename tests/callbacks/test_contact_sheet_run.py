@@ -128,8 +128,8 @@ def test_what_a_model_ignores_stands_beside_what_was_swapped_in(tmp_path):
         }
         text = (tmp_path / "figures" / f"unchanged-{part}.md").read_text()
         said = (
-            f"planted: {len(stayed)} of {len(eligible)} examples keep their prediction with another example's {part} in "
-            f"the first draw, {len(eligible - changed)} in all 5;"
+            f"planted: {len(stayed)} of {len(eligible)} examples keep their prediction with another example's {part} "
+            f"in the first draw, {len(eligible - changed)} in all 5;"
         )
         assert text.startswith(f"# {said} 8 are shown.\n")
         shown = listed(tmp_path / "figures" / f"unchanged-{part}.md")

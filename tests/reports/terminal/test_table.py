@@ -301,6 +301,7 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     edits = [edit | {"uid": u, "clusters": [u, f"table {u}"], "slices": [f"split={u}"]} for u in "uv"]
     rows = rows_of(dict.fromkeys("uv", ("entailment", "entailment")), edits)
     found |= invalid_transitions(rows, "d", ["delete"], splits=["u", "v"])
+    found |= METRICS["accuracy"].score(rows_of(dict.fromkeys("uv", ("yes", "no"))), Context("d", labels=("yes", "no")))
     over = over_seeds(np.array([[[1.0, 2.0], [0.0, 1.0]], np.zeros((2, 2))]), [2, 0])  # the second has no number
     ranked = measured(0.5, 3, np.full(9, np.nan), few_of(np.zeros(2)))
     assert {flag for m in (*found.values(), over, ranked) for flag in m.flags} == {HALF_ERROR, *FLAGS}
