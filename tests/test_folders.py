@@ -14,6 +14,7 @@ import evaluate
 import train
 from heedful.cli.app import HeedfulCLI
 from heedful.cli.folders import is_free
+from heedful.cli.model_forms import folder_name
 from heedful.datamodules import Planted
 from heedful.records import HeedfulError, read_json, write_json
 from heedful.records.storage.claim import LOCK, claim, release
@@ -174,7 +175,7 @@ def test_a_folder_of_an_older_version_is_left_alone(checkpoint):
 def test_an_evaluation_that_was_killed_before_it_had_results_can_be_repeated(checkpoint):
     folder = checkpoint.parents[1] / "evaluations" / "planted-validation"
     folder.mkdir(parents=True)
-    for name in ("config.yaml", LOCK, ".run.json.abcd1234"):
+    for name in ("config.yaml", LOCK, ".run.json.abcd1234.writing"):
         (folder / name).touch()
     run(evaluate.main, "--checkpoint", checkpoint)
     assert evaluations(checkpoint) == [folder.name]
@@ -311,3 +312,57 @@ def test_paths_are_shown_in_one_line(tmp_path):
     with pytest.raises(HeedfulError) as caught:
         run(evaluate.main, "--checkpoint", tmp_path / "a\nb\x1b[31m" / "best.ckpt")
     assert str(caught.value).isprintable()
+
+
+# what a run writes lies in its folder
+
+ELSEWHERE = {
+    "logger": "trainer: {logger: {class_path: CSVLogger, init_args: {save_dir: %s}}}",
+    "name of a logger": "trainer: {logger: {class_path: CSVLogger, init_args: {save_dir: x, name: ../../x}}}",
+    "profiler": "trainer: {profiler: {class_path: SimpleProfiler, init_args: {dirpath: %s, filename: x}}}",
+    "file of a profiler": "trainer: {profiler: {class_path: SimpleProfiler, init_args: {filename: ../../x}}}",
+    "folder": "trainer: {default_root_dir: %s}",
+    "callback": "trainer: {callbacks: [{class_path: ModelCheckpoint, init_args: {dirpath: %s}}]}",
+    "several loggers": "trainer: {logger: [{class_path: CSVLogger, init_args: {save_dir: %s}}]}",
+}
+
+
+@pytest.mark.parametrize("what", ELSEWHERE)
+@pytest.mark.parametrize("main", [train.main, evaluate.main])
+def test_a_file_of_settings_names_no_place_to_write_to(main, checkpoint, tmp_path, what):
+    away = tmp_path / "away"
+    (tmp_path / "own.yaml").write_text(ELSEWHERE[what].replace("%s", str(away)))
+    begin = ["--checkpoint", checkpoint] if main is evaluate.main else ["--output", tmp_path / "out"]
+    before = files(tmp_path)
+    with pytest.raises(HeedfulError, match=r"^--trainer[.\w]* .*: what a run writes lies in its folder"):
+        run(main, *begin, "--config", tmp_path / "own.yaml")
+    assert files(tmp_path) == before
+    assert not away.exists()
+
+
+def test_what_is_typed_may_lie_elsewhere_and_what_names_no_place_lies_in_the_folder(checkpoint, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.yaml").write_text(ELSEWHERE["profiler"].replace("dirpath: %s, ", ""))
+    run(evaluate.main, "--checkpoint", checkpoint, "--config", "own.yaml", "--output", "out")
+    assert list((tmp_path / "out").glob("validate-x.*"))
+    flags = ["--trainer.profiler", "SimpleProfiler", "--trainer.profiler.filename", "x"]
+    run(evaluate.main, "--checkpoint", checkpoint, *flags, "--trainer.profiler.dirpath", "away", "--output", "two")
+    assert list((tmp_path / "away").glob("validate-x.*"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["away", "out", "own.yaml", "run", "two"]
+
+
+@pytest.mark.parametrize("name", ["..", ".", ".hidden", "-x", "a/../../b"])
+def test_a_name_that_leads_out_of_the_folder_is_refused(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.yaml").write_text(f"data: {{init_args: {{name: '{name}'}}}}")
+    with pytest.raises(HeedfulError, match="--data.name .*letters, digits"):
+        run(train.main, *SMALL, "--data", "planted", "--config", "own.yaml")
+    assert [path.name for path in tmp_path.iterdir()] == ["own.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("backbone", "name"),
+    [("..", "encoder"), ("../..", "encoder"), ("./a/b", "a-b"), ("../x", "x"), ("Org/X.1", "org-x.1")],
+)
+def test_no_model_has_a_name_that_leads_out_of_the_folder(backbone, name):
+    assert folder_name(backbone, "heedful.lightning_modules.Encoder") == name

@@ -17,7 +17,7 @@ import torch
 
 from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, is_whole, newest, require_whole
 from heedful.cli.runs import continued, tidy
-from heedful.records import HeedfulError
+from heedful.records import HeedfulError, atomic_path
 
 from run_lab import BATCH, KINDS, assert_same, curves
 
@@ -412,7 +412,10 @@ def test_what_a_killed_process_was_writing_is_removed(tmp_path):
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "rows").mkdir()
     stale = [".results.json.abcd1234", "rows/.accuracy.parquet.x_y12345", "checkpoints/.last.ckpt.a1b2c3d4"]
-    for name in [*stale, ".hidden", "checkpoints/.nfs.json"]:
+    mine = [".hidden", ".results.json.20240101", "checkpoints/.nfs.json"]
+    for name in [*(f"{name}.writing" for name in stale), *mine]:
         (tmp_path / name).touch()
-    tidy(tmp_path)
-    assert [p.name for p in sorted(tmp_path.rglob("*")) if p.is_file()] == [".hidden", ".nfs.json"]
+    with atomic_path(tmp_path / "rows" / "other.parquet") as temporary:  # of a process that is still writing
+        tidy(tmp_path)
+        left = [str(p.relative_to(tmp_path)) for p in sorted(tmp_path.rglob("*")) if p.is_file()]
+        assert sorted(left) == sorted([*mine, f"rows/{temporary.name}"])

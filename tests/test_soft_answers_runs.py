@@ -13,7 +13,7 @@ import evaluate
 import train
 from heedful.cli.messages import guarded
 from heedful.records.rows import read_rows, select
-from heedful.reports.compare import paired_difference
+from heedful.reports.compare import paired_differences
 
 from commands import results_of, run
 from drawn_pictures import write_nlvr2, write_vqa
@@ -111,7 +111,7 @@ def test_one_part_alone(folder: Path, model: list[str], trained: Path, tmp_path:
     metrics = results_of(tmp_path / "run")["metrics"]
     assert metrics["accuracy/vqa2"]["n"] == 24
     assert not [name for name in metrics if name.startswith("attentiveness")]
-    difference = paired_difference(tmp_path / "run", trained)
+    difference = paired_differences(tmp_path / "run", trained)["accuracy/vqa2"]
     whole = results_of(trained)["metrics"]["accuracy/vqa2"]["value"]
     assert difference.value == pytest.approx(whole - metrics["accuracy/vqa2"]["value"])
     assert difference.ci95[0] <= difference.value <= difference.ci95[1]

@@ -110,8 +110,11 @@ class PairedData(pl.LightningDataModule):
         prompts: dict[str, Wording] | None = None,
     ) -> None:
         super().__init__()
-        if not re.fullmatch(r"[\w.-]+", name):
-            raise HeedfulError(f"§data.name {name!r}: letters, digits, '.', '_' and '-' only, for it names folders.")
+        if not re.fullmatch(r"\w[\w.-]*", name):
+            raise HeedfulError(
+                f"§data.name {name!r}: letters, digits, '.', '_' and '-' only, and neither '.' nor '-' first, for it "
+                "names folders."
+            )
         sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size, "num_workers": num_workers}
         for flag, n in (sizes | {"max_train": max_train, "max_validation": max_validation}).items():
             least = 0 if flag == "num_workers" else 1

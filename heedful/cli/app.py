@@ -38,7 +38,7 @@ from heedful.cli.allowed_classes import require_kinds
 from heedful.cli.idle_settings import require_effect, require_one_seed
 from heedful.cli.messages import Parser, Refusal, as_flag, of_trainer, one_sentence, user_mistake
 from heedful.cli.model_forms import folder_name
-from heedful.cli.named_folder import claim_named
+from heedful.cli.named_folder import claim_named, require_inside
 from heedful.cli.prompting import prompts_of, show_requests
 from heedful.cli.remedies import require_head
 from heedful.cli.runs import drawn_seed, is_first, require_same_settings, show_if_finished
@@ -128,6 +128,7 @@ class HeedfulCLI(LightningCLI):
         require_one_seed(args, self.config)
         if not self.evaluating:
             require_same_settings(self.config, parser)
+        require_inside(self.config, sys.argv[1:])
         claim_named(self.config, self.evaluating, parser)  # before anything is read
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
@@ -334,6 +335,8 @@ class HeedfulCLI(LightningCLI):
         if config["enable_progress_bar"] is not False and not any(isinstance(c, ProgressBar) for c in own):
             callbacks.append(Progress())
         config["callbacks"] = [*callbacks, *own]
+        if folder is not None and config["default_root_dir"] is None:  # for profilers, and for what loggers do not take
+            kwargs["default_root_dir"] = str(folder)
         plugins = config["plugins"] or []
         plugins = plugins if isinstance(plugins, list) else [plugins]
         if not any(isinstance(plugin, CheckpointIO) for plugin in plugins):

@@ -11,6 +11,7 @@ from heedful.cli.model_forms import with_run
 from heedful.cli.prompting import each_prompt
 from heedful.cli.runs import with_packages
 from heedful.cli.short_forms import expand
+from heedful.lightning_modules import Endpoint
 from heedful.records import HeedfulError
 from heedful.reports.compare import print_table
 from heedful.reports.in_context.summary import print_summary
@@ -18,6 +19,8 @@ from heedful.reports.in_context.summary import print_summary
 
 def output_folder(cli: HeedfulCLI) -> Path:
     """Inside the run for a checkpoint; under ``pretrained`` for a model that was never trained here."""
+    if isinstance(cli.model, Endpoint):
+        cli.about["server"] = cli.model.server
     if cli.config.checkpoint and not cli.config.output:
         return evaluation_folder(cli)
     if cli.config.checkpoint:

@@ -59,7 +59,7 @@ def evaluation_folder(cli: HeedfulCLI) -> Path:
     parts = [] if cli.without_data else [cli.datamodule.name, cli.datamodule.evaluated]
     parts += [checkpoint.stem, *(e.title for e in _evaluations(cli) if e.own or cli.only or e.title != e.name)]
     parts += ["unfinished"] if unfinished else []
-    name = "-".join(part for part in parts if part != "best")
+    name = re.sub(r"[^\w.+-]+", "-", "-".join(part for part in parts if part != "best"))  # a split may be a path
     hashed = "-".join([name, *_words(settings, cli), sha256[:8]])
     elsewhere = checkpoint.parent.name != "checkpoints"
     for folder in [run / "evaluations" / n for n in ([] if settings or elsewhere or unfinished else [name]) + [hashed]]:

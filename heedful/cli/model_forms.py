@@ -64,7 +64,8 @@ def folder_name(backbone: str, class_path: str) -> str:
     if run.parts[-2:] == ("checkpoints", "backbone"):  # exported by a run: named as that run
         of_run = run.parents[1].name
         return run.parents[3].name if re.fullmatch(r"version_\d+", of_run) else of_run
-    return re.sub(r"[^\w.-]+", "-", backbone).strip("-").lower()
+    name = re.sub(r"[^\w.-]+", "-", backbone).strip("-.").lower()
+    return name or class_path.rpartition(".")[2].lower()
 
 
 def _family(name: str) -> str:

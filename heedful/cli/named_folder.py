@@ -1,7 +1,9 @@
 """The folder that the command line names: claimed before anything is read, and never one that holds something else."""
 
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -9,8 +11,49 @@ from heedful.cli.runs import TEMPORARY, differences, flag_of, is_first, saved_se
 from heedful.records import HeedfulError, writing
 from heedful.records.storage.claim import LOCK, claim
 from heedful.records.storage.results import RESULTS
+from heedful.records.storage.yaml_files import read_yaml
 
+FOLDERS = {"default_root_dir", "dir", "dirpath", "log_dir", "save_dir"}  # settings of what Lightning's classes write
+NAMES = {"filename", "name", "prefix", "sub_dir", "version"}
 EMPTY_BOARD = 100  # bytes; TensorBoard begins its file with 88 that say its version
+
+
+def require_inside(config: Namespace, argv: Sequence[str]) -> None:
+    """Refuse files of settings that have loggers, profilers or callbacks write elsewhere than into the run's folder.
+
+    A run that goes on writes where it did before.
+
+    Args:
+        config: The configuration of the command.
+        argv: The command line as it was typed, where each of them may be named.
+
+    Raises:
+        HeedfulError: A folder is named elsewhere, or a name leads out of its folder.
+    """
+    typed = {argument.partition("=")[0] for argument in argv if argument.startswith("--")}
+    before = named_folder(config, evaluating=False) if config.get("resume") else None
+    own = read_yaml(str(before.folder / "config.yaml"), before.flag) if before is not None and before.goes_on else {}
+    known = set(_settings(own.get("trainer"), "--trainer"))
+    for flag, value in (found for found in _settings(config.get("trainer"), "--trainer") if found not in known):
+        key = flag.rpartition(".")[2]
+        leads_out = key in FOLDERS or (key in NAMES and ("/" in value or value in (".", "..")))
+        if leads_out and not any(flag == given or flag.startswith(f"{given}.") for given in typed):
+            raise HeedfulError(
+                f"{flag} {value}: what a run writes lies in its folder. A file of settings may not name another place: "
+                "leave it out there, or type it on the command line."
+            )
+
+
+def _settings(value: Any, flag: str) -> Iterator[tuple[str, str]]:
+    """The flag and the value of each setting that is a text or a path, as they are typed."""
+    if isinstance(value, Namespace | Mapping):
+        for name, inner in (vars(value) if isinstance(value, Namespace) else value).items():
+            yield from _settings(inner, flag if name == "init_args" else f"{flag}.{name}")
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _settings(inner, flag)
+    elif isinstance(value, str | os.PathLike):
+        yield flag, str(value)
 
 
 class Named(NamedTuple):

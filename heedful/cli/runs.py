@@ -16,12 +16,15 @@ from heedful.callbacks.checkpoints.files import LAST, newest, progress, remove_s
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError
+from heedful.records.storage.files import WRITING, remove_abandoned
 from heedful.records.storage.results import read_results
 from heedful.records.storage.run_files import require_config
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.terminal.table import print_table
 
-TEMPORARY = re.compile(r"\..+\.(ckpt|json|md|parquet|png|yaml)\.\w{8}")  # what a process was writing when it ended
+TEMPORARY = re.compile(  # what a process was writing when it ended; of earlier versions without the last word
+    rf"\..+\.(ckpt|json|md|parquet|png|yaml)\.\w{{8}}({re.escape(WRITING)})?"
+)
 
 FOLLOWED = re.compile(  # settings that take effect when a run goes on; other examples are refused by their fingerprints
     r"(attentiveness|natural_logic|data)\..*|data|checkpoint\.last_every_n_steps|model\.init_args\.cache|"
@@ -285,10 +288,9 @@ def tidy(run: Path) -> None:
     Otherwise the damaged file would become ``previous.ckpt`` when the next one is written.
     """
     for folder in (run, run / "rows", run / "figures", run / "checkpoints"):
-        for path in folder.glob(".*"):
-            if TEMPORARY.fullmatch(path.name):
-                path.unlink()
-            elif re.fullmatch(r"\.backbone\.\w{8}", path.name):
-                shutil.rmtree(path)
+        remove_abandoned(folder)
+    for path in (run / "checkpoints").glob(".backbone.*"):  # whose owner has the lock of the run
+        if re.fullmatch(r"\.backbone\.\w{8}", path.name):
+            shutil.rmtree(path)
     if newest(run / "checkpoints")[1]:
         (run / "checkpoints" / LAST).replace(run / "checkpoints" / "damaged.ckpt")

@@ -18,6 +18,7 @@ from heedful.metrics.statistics.shares import share
 from heedful.records import MANY, NO_LABEL, SOFT, Chart, Context, Line, Measurement, MetricName, Shown
 from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, codes, probabilities, same, select, where
 
+CONSTANT = "constant_predictions"  # flags the accuracy of a model that always says the same
 SMALLEST = float(np.finfo(np.float32).tiny)
 ASKED = "asked"  # in the context where a server is asked
 ON_BATCH, ON_TIME = "predictions_depend_on_batch", "answers_differ"  # flags of a null control that flips
@@ -171,6 +172,14 @@ def noise(rows: pa.Table, data: str, own: Mapping[str, Any] = MappingProxyType({
     return found | {MetricName("null", data, statistic="max_change"): Measurement(change, n)}
 
 
+def with_constant(numbers: Numbers, name: MetricName, rows: pa.Table) -> Numbers:
+    """The numbers, with a flag at one of them where all base predictions, of two examples or more, are the same."""
+    answers = rows["y"].filter(pa.array(where(rows, intervention=BASE)))
+    if name not in numbers or len(answers) < 2 or len(pc.unique(answers)) > 1:
+        return numbers
+    return numbers | {name: replace(numbers[name], flags=(*numbers[name].flags, CONSTANT))}
+
+
 def noise_chart(data: str) -> Chart:
     """The noise floor over epochs."""
     return Chart("null control: must stay at 0", {"flips": MetricName("null", data, statistic="flips")})
@@ -178,13 +187,16 @@ def noise_chart(data: str) -> Chart:
 
 def score(rows: pa.Table, context: Context) -> Numbers:
     """Accuracy, or what predictions are worth where gold says it, and the noise floor."""
+    name = MetricName("accuracy", context.data)
     if context.kind is SOFT:
         found = soft_accuracy(rows, context.data, context.seed, context.slices)
-        return found | without_answer(rows, context.data) | noise(rows, context.data, context.own)
+        found = with_constant(found, name, rows) | without_answer(rows, context.data)
+        return found | noise(rows, context.data, context.own)
     about = (rows, context.data)
     labels = context.labels
     columns = dict.fromkeys([SPLIT, *context.slices] if context.splits else context.slices)
-    found = accuracy(*about, context.seed) | label_scores(*about, labels, context.default_label)
+    found = with_constant(accuracy(*about, context.seed), name, rows)
+    found |= label_scores(*about, labels, context.default_label)
     found |= accuracy_by_slice(*about, tuple(columns), context.seed) | loss(*about, labels)
     return found | without_answer(*about) | noise(*about, context.own)
 

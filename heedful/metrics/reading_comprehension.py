@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.accuracy import noise, noise_chart, without_answer
+from heedful.metrics.accuracy import noise, noise_chart, with_constant, without_answer
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.slices import slices_of
 from heedful.metrics.statistics.majority import majority_flag
@@ -78,6 +78,7 @@ def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
 def score(rows: pa.Table, context: Context) -> Numbers:
     """Exact match, F1, abstention, what is no answer, and the noise floor."""
     found = reading_scores(rows, context.data, context.seed, context.slices)
+    found = with_constant(found, MetricName("exact_match", context.data), rows)
     return found | without_answer(rows, context.data) | noise(rows, context.data, context.own)
 
 

@@ -6,7 +6,7 @@ several data sets are compared within each.
 """
 
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple
@@ -33,9 +33,9 @@ from heedful.records import (
     run_command,
 )
 from heedful.records.answers import NO_ANSWER, normalised
-from heedful.records.rows import BASE, cluster_of, contents, runs, same, strings, where
-from heedful.records.rows import difference as other_examples
+from heedful.records.rows import BASE, cluster_of, runs, same, strings, where
 from heedful.records.storage.results import distinct, named, read_evaluation, read_results
+from heedful.reports.runs import PAIRED, basis, measured, of_each_set, require_alike
 from heedful.reports.tables import FORMATS, table_text, too_few
 from heedful.reports.terminal.table import FLAGS
 
@@ -50,7 +50,6 @@ class Run(NamedTuple):
         folder: As it was named.
         rows: Its rows.
         context: Of the rows.
-        manifest: Identity of the swapped examples.
         split: The examples that were evaluated.
         flagged: The parts whose score is marked, since accuracy is not above the majority share.
         unfinished: How far the run was, where it had not ended.
@@ -59,7 +58,6 @@ class Run(NamedTuple):
     folder: str
     rows: pa.Table
     context: Context
-    manifest: str
     split: str
     flagged: tuple[str, ...]
     unfinished: str | None = None
@@ -146,28 +144,7 @@ def read_run(folder: str) -> Run:
     measured = named(results)
     names = [MetricName(ATTENTIVENESS, context.data, part) for part in context.own["swap"]]
     flagged = tuple(n.part for n in names if NOT_ABOVE_MAJORITY in measured.get(n, {"flags": ()})["flags"])
-    return Run(folder, rows, context, metadata["manifest"], results["split"], flagged, results.get("unfinished"))
-
-
-def require_alike(together: Sequence[Run]) -> None:
-    """Refuse runs that were not given the same examples and the same swaps.
-
-    Raises:
-        HeedfulError: The content of the examples, the seed or the swaps differ; the message names two of the runs.
-    """
-    first, *others = together
-    for run in others:
-        both = f"{first.folder} and {run.folder}"
-        if first.context.seed != run.context.seed:
-            seeds = f"{first.context.seed} and {run.context.seed}"
-            raise HeedfulError(f"{both} were evaluated with the seeds {seeds}, so their swaps differ: use one.")
-        if differ := other_examples(contents(first.rows), contents(run.rows)):
-            raise HeedfulError(f"{both} were evaluated on different examples: {differ}.")
-        if first.manifest != run.manifest:
-            raise HeedfulError(
-                f"The swaps in {both} were not made alike (their manifests differ): evaluate both with the same "
-                "--data.swap, --attentiveness.draws, --attentiveness.max_examples, groups and version of Heedful."
-            )
+    return Run(folder, rows, context, results["split"], flagged, results.get("unfinished"))
 
 
 def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Comparison:
@@ -249,13 +226,6 @@ def _print(found: Comparison, heading: str, names: Sequence[str], console: Conso
         console.print(f"on U, {names[j]} - {names[i]}: {shown(m, '+')}", markup=False, highlight=False)
 
 
-def by_data(loaded: Sequence[Run]) -> Iterator[list[Run]]:
-    """The runs on each data set and split."""
-    keys = [(run.context.data, run.split) for run in loaded]
-    for key in dict.fromkeys(keys):
-        yield [run for run, of in zip(loaded, keys, strict=True) if of == key]
-
-
 def main(arguments: list[str]) -> None:
     """Print the comparison of the runs on each data set, for each part that was swapped."""
     parser = ArgumentParser("python -m heedful.reports.comparable", description=__doc__.partition("\n\n")[2])
@@ -268,9 +238,10 @@ def main(arguments: list[str]) -> None:
         raise HeedfulError("name the folders of two runs or more")
     names = {folder: f"({i})" for i, folder in enumerate(folders, 1)}
     console = Console()
-    loaded = [read_run(folder) for folder in folders]
-    for together in by_data(loaded):
-        require_alike(together)
+    read = {folder: read_run(folder) for folder in folders}
+    for alike in of_each_set([basis(run, (ATTENTIVENESS,)) for run in measured(folders)]):
+        require_alike(alike, PAIRED)
+        together = [read[one.run.folder] for one in alike]
         context = together[0].context
         for part in context.own["swap"]:
             included = [run for run in together if options.all or part not in run.flagged]
@@ -289,7 +260,7 @@ def main(arguments: list[str]) -> None:
                     if run not in included:
                         console.print(f"{names[run.folder]} -: accuracy not above the majority share (see --all)")
     if not options.format:
-        for run in loaded:
+        for run in read.values():
             how_far = f" (a run that had not ended: {run.unfinished})" if run.unfinished else ""
             shown = printable(f"{names[run.folder]} {run.folder}{how_far}")
             console.print(shown, soft_wrap=True, highlight=False, markup=False)

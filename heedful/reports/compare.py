@@ -1,10 +1,11 @@
 """Results side by side, for a terminal 80 columns wide: ``python -m heedful.reports.compare RUN [RUN ...]``.
 
-Prints every number of one run, or the headlines of several, and of two the paired difference in accuracy.
-With --mean it is the mean of each number and its standard deviation over runs, as over seeds or over the folds of
-cross-validation. With --format it is the table alone, for a paper or a spreadsheet.
+Prints every number of one run, or the headlines of several, and of two the paired difference of each headline.
+With --mean it is the mean of each number and its standard deviation over runs of one model, of several seeds or of the
+folds of a cross-validation. With --format it is the table alone, for a paper or a spreadsheet.
 """
 
+import sys
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,17 +13,35 @@ from typing import Any
 
 import numpy as np
 
+from heedful.metrics import METRICS
 from heedful.metrics.attentiveness import FEW_EXAMPLES
-from heedful.metrics.statistics.shares import difference
-from heedful.records import Context, HeedfulError, Measurement, MetricName, run_command
-from heedful.records.rows import BASE, cluster_of, contents, select, strings
-from heedful.records.rows import difference as other_examples
-from heedful.records.storage.results import distinct, named, read_evaluation, read_results, rows_file
-from heedful.reports.tables import FORMATS, table_text
+from heedful.metrics.statistics.paired import change, recording
+from heedful.records import Context, HeedfulError, Measurement, printable, run_command
+from heedful.records.storage.results import distinct, read_results
+from heedful.reports.runs import (
+    CHANGES,
+    DATA,
+    DEFAULT,
+    EXAMPLES,
+    GROUPS,
+    KIND,
+    MODEL,
+    REGIME,
+    TRAINING,
+    UNCHANGED,
+    basis,
+    differences,
+    measured,
+    notes,
+    require_alike,
+    side_by_side,
+)
+from heedful.reports.tables import FORMATS, table_text, too_few
 from heedful.reports.terminal.natural_logic import print_categories
 from heedful.reports.terminal.table import TITLE, merged, print_table, table_cells
 
-ACCURACY = "accuracy"
+NOTHING = {"value": None}
+MEAN = (MODEL, KIND, REGIME, TRAINING, DATA, DEFAULT, EXAMPLES)  # matters where runs are averaged
 
 
 def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -64,50 +83,59 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {**about, "metrics": metrics, "names": names, "display": display}
 
 
-class UnpairedError(HeedfulError):
-    """Two runs were evaluated on different examples."""
+def paired_differences(first: str | Path, second: str | Path) -> dict[str, Measurement]:
+    """Each number of the second run less that of the first, over the examples of both, which must be the same.
 
-
-def paired_difference(first: str | Path, second: str | Path) -> Measurement:
-    """Accuracy of the second run minus that of the first, over the uids of both, which must be the same.
-
-    Clusters of the interval are what examples share (``group``), or else examples.
+    Clusters of an interval are those of the number itself.
 
     Args:
         first: Folder of a run.
-        second: Folder of another, evaluated on the same examples.
+        second: Folder of another, evaluated on the same examples with the same changes.
+
+    Returns:
+        Name of a metric to the difference, of those that are shares in both runs.
 
     Raises:
-        UnpairedError: The runs were evaluated on different examples.
+        HeedfulError: The runs were not evaluated on the same examples, with the same changes.
     """
-    correct, examples = [], []
-    for folder in (first, second):
-        evaluated = read_evaluation(folder, ACCURACY)
-        if evaluated is None:
-            raise UnpairedError(f"{folder} has no rows of {ACCURACY}: evaluate it with {ACCURACY} among --evaluations.")
-        rows, meta = evaluated
-        base = select(rows, intervention=BASE)
-        kind = Context.of(meta["context"]).kind
-        correct.append(kind.scores(strings(base, "y"), strings(base, "gold")))
-        examples.append(contents(base))
-    if differ := other_examples(*examples):
-        raise UnpairedError(
-            f"{first} and {second} were evaluated on different examples, so they cannot be paired: {differ}."
-        )
-    return difference(correct[1], correct[0], cluster_of(base))
+    runs = [basis(run) for folder in (first, second) for run in measured([str(folder)])]
+    require_alike(runs, (DATA, DEFAULT, EXAMPLES, GROUPS))
+    found = {}
+    for name, metric in METRICS.items():
+        evaluated = [run.rows[name] for run in runs if name in run.rows]
+        if len(evaluated) < 2 or (name not in UNCHANGED and evaluated[0][1]["manifest"] != evaluated[1][1]["manifest"]):
+            continue
+        with recording():
+            one, other = (metric.numbers(rows, Context.of(about["context"])) for rows, about in evaluated)
+        changes = {str(name): change(one[name], other[name]) for name in one if name in other}
+        found |= {text: m for text, m in changes.items() if m is not None}
+    return found
 
 
-def _both_accurate(results: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether all runs have an accuracy on the same data, and the rows that it is of."""
-    measured = [{name for name, m in named(run).items() if m["value"] is not None} for run in results.values()]
-    shared = any(name == MetricName(ACCURACY, name.data) for name in set.intersection(*measured))
-    return shared and all(rows_file(folder, ACCURACY).exists() for folder in results)
+def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print the paired difference of each headline of two runs on the same examples, or why there is none."""
+    runs = [basis(run) for run in measured(list(results))]
+    if len(results) != 2 or any(differences(runs, (DATA, DEFAULT, EXAMPLES))):  # which was said
+        return
+    for note in notes(runs, (GROUPS, CHANGES)):
+        print(printable(f"Not paired: {note}"))
+    if any(differences(runs, (GROUPS,))):
+        return
+    changes = paired_differences(*results)
+    for line in merged(list(results.values())):
+        both = [run["metrics"].get(line.metric, NOTHING) for run in results.values()]
+        known = all(m["value"] is not None and not too_few(m["n"], m["flags"]) for m in both)
+        if line.beside and line.metric in changes and known:
+            m = changes[line.metric]
+            low, high = (100 * bound for bound in m.ci95)
+            interval = f"paired 95 % interval [{low:+.2f}, {high:+.2f}]"
+            print(printable(f"{line.label} (2) - (1): {100 * m.value:+.2f} points, {interval}"))
 
 
 def main(arguments: list[str]) -> None:
-    """Print the results of runs side by side, and of two with accuracy on the same data its paired difference.
+    """Print the results of runs side by side, and of two on the same examples the paired difference of each headline.
 
-    Where their examples of these data are not the same, it says so instead. With ``--mean``, print their mean.
+    With ``--mean``, print the mean of runs of several seeds or folds.
     """
     parser = ArgumentParser("python -m heedful.reports.compare", description=__doc__.partition("\n\n")[2])
     parser.add_argument("runs", nargs="*", metavar="RUN", help="folder of a run or of an evaluation")
@@ -121,27 +149,25 @@ def main(arguments: list[str]) -> None:
     if options.mean:
         if len(results) < 2:
             raise HeedfulError("--mean needs the folders of two runs or more")
+        require_alike([basis(run) for run in measured(list(results))], MEAN)
         mean = averaged(list(results.values()))
         shown = {" ".join(results): mean}
         title = f"mean of {len(results)} runs, in %, ± std"
+    told = [] if options.mean else side_by_side(list(results))
     if options.format:
         print(table_text(*table_cells(shown, title), options.format), end="")
+    else:
+        print_table(shown, title=title)
+    for note in told:
+        print(printable(f"Note: {note}"), file=sys.stderr if options.format else sys.stdout)
+    if options.format:
         return
-    print_table(shown, title=title)
     if options.mean:
         if left := len(set().union(*(run["metrics"] for run in results.values())) - set(mean["metrics"])):
             print(f"Metrics that not all of these runs have: {left}.")
         return
     print_categories(list(results.values()))
-    if len(results) != 2 or not _both_accurate(results):
-        return
-    try:
-        change = paired_difference(*results)
-    except UnpairedError as error:
-        print(error)
-        return
-    low, high = (100 * bound for bound in change.ci95)
-    print(f"accuracy (2) - (1): {100 * change.value:+.2f} points, paired 95 % interval [{low:+.2f}, {high:+.2f}]")
+    _print_paired(results)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,9 @@ from heedful.metrics.tables.challenge import BOTH_WAYS, FLIPPED, FROM, KINDS, TI
 from heedful.metrics.tables.counterfactual_tables import set_changes, set_data
 from heedful.metrics.tables.inoculation import INOCULATION, inoculation, inoculation_outcome
 from heedful.records import Context, HeedfulError, Measurement, MetricName, printable, run_command
-from heedful.records.rows import contents, difference, of_split
+from heedful.records.rows import of_split
 from heedful.records.storage.results import RESULTS, read_evaluation, read_results
+from heedful.reports.runs import DATA, KIND, PAIRED, basis, measured, require_alike
 from heedful.reports.terminal.cells import Cells, print_cells
 
 ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
@@ -105,14 +106,9 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
     if before.resolve() == after.resolve():
         raise HeedfulError(f"{after} is the evaluation before inoculation itself: name one of another model.")
     rows_before, about_before = _original(before)
-    rows_after, about_after = _original(after)
-    seed = about_before["seed"]
-    if about_after["seed"] != seed:
-        raise HeedfulError(
-            f"{before} was evaluated with the seed {seed} and {after} with {about_after['seed']}: use one."
-        )
-    if differ := difference(contents(rows_before), contents(rows_after)):
-        raise HeedfulError(f"{before} and {after} were evaluated on different examples: {differ}.")
+    rows_after, _ = _original(after)
+    runs = [basis(run, (ORIGINAL, MADE, SETS)) for run in measured([str(before), str(after)])]
+    require_alike(runs, (KIND, DATA, *PAIRED))
     splits = Context.of(about_before["context"]).splits
     compared = {}
     for evaluation in (MADE, SETS):
@@ -123,7 +119,7 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
         for test in challenge_tests(challenge_before, evaluation, context, splits):
             original = _in(rows_before, test.split), _in(rows_after, test.split)
             challenge = test.of(challenge_before), test.of(challenge_after)
-            compared[test] = inoculation(original, challenge, str(test), test.interventions, test.kind, seed)
+            compared[test] = inoculation(original, challenge, str(test), test.interventions, test.kind, runs[0].seed)
     if not compared:
         raise HeedfulError(f"{before} and {after} have no rows of {MADE} or {SETS} in common.")
     return compared
@@ -146,11 +142,6 @@ def _in_common(evaluation: str, before: Path, after: Path) -> tuple[pa.Table, pa
     second = read_evaluation(after, evaluation)
     if first is None or second is None:
         return None
-    if first[1]["manifest"] != second[1]["manifest"]:
-        raise HeedfulError(
-            f"The examples of {evaluation} in {before} and in {after} were not made alike (their manifests "
-            "differ): evaluate both on the same data, with the same settings and version of Heedful."
-        )
     return first[0], second[0], Context.of(first[1]["context"])
 
 

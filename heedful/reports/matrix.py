@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.records import HeedfulError, MetricName, printable, run_command
-from heedful.reports.runs import Measured, columns, is_above_majority, measured
+from heedful.reports.runs import Measured, columns, is_above_majority, measured, side_by_side
 from heedful.reports.tables import FORMATS, table_text, too_few
 
 MODEL, MAJORITY = "model", "majority"
@@ -76,21 +76,6 @@ def naive(runs: Sequence[Measured]) -> Cells:
     return cells
 
 
-def notes(runs: Sequence[Measured]) -> list[str]:
-    """Which data sets were measured on different examples, as far as their number and the best single answer tell."""
-    names = columns(runs)
-    kinds = {}
-    for run in runs:
-        if run.score is not None:
-            kinds.setdefault((run.data, run.split), {}).setdefault((run.score["n"], number(run.majority)), run.folder)
-    return [
-        f"{names[key]}: not all runs were measured on the same examples: {' '.join(of.values())} have "
-        f"{', '.join(f'{n:,}' for n, _ in of)} of them. The majority is that of the first."
-        for key, of in kinds.items()
-        if len(of) > 1
-    ]
-
-
 TABLES = {
     "score of the whole input": whole,
     "attentiveness": attentiveness,
@@ -137,8 +122,8 @@ def main(arguments: list[str]) -> None:
     else:
         for heading, cells in made.items():
             _print(heading, cells, console)
-    for note in notes(runs):
-        Console(stderr=bool(options.format)).print(printable(note), markup=False, highlight=False)
+    for note in side_by_side(options.runs):
+        Console(stderr=bool(options.format)).print(printable(f"Note: {note}"), markup=False, highlight=False)
 
 
 if __name__ == "__main__":

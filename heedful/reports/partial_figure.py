@@ -17,7 +17,17 @@ from heedful.records import Context, HeedfulError, Measurement, atomic_path, pri
 from heedful.records.storage.results import read_evaluation
 from heedful.reports.comparable import shown
 from heedful.reports.figures.partial_inputs import ALL, WITHIN, Point, figure, spearman, spearman_within
-from heedful.reports.runs import Measured, columns, is_above_majority, measured
+from heedful.reports.runs import (
+    EXAMPLES,
+    MODEL,
+    Measured,
+    basis,
+    columns,
+    is_above_majority,
+    measured,
+    notes,
+    require_alike,
+)
 from heedful.reports.tables import too_few
 
 SUFFIXES = ("pdf", "png", "svg")
@@ -37,6 +47,7 @@ def partial_of(run: Measured, part: str, runs: Sequence[Measured]) -> Measured |
     kept = other_parts(run, part)
     same = (run.data, run.split, run.model)
     fitting = [r for r in runs if r.partial and (r.data, r.split, r.model) == same and r.score is not None]
+    fitting = [r for r in fitting if r.of == run.of]
     fitting = [r for r in fitting if set(r.partial.split("+")) == set((kept or "").split("+"))]
     return min(fitting, key=lambda r: (r.seed != run.seed, r.seed), default=None)
 
@@ -63,6 +74,8 @@ def points_of(runs: Sequence[Measured]) -> tuple[list[Point], list[str]]:
                 kept = other_parts(run, part)
                 wanted = f"trained with --partial {kept}" if kept else "of the other parts alone"
                 without.append(f"{run.folder}: no run of {run.model} on {run.data} {wanted}, with the same split.")
+            elif apart := notes([basis(run), basis(alone)], (EXAMPLES,)):
+                without += apart
             elif alone.score["value"] is None or alone.majority is None:
                 without.append(f"{alone.folder}: its score is undefined.")
             else:
@@ -106,7 +119,9 @@ def main(arguments: list[str]) -> None:
     path = Path(options.output)
     if path.suffix.lstrip(".") not in SUFFIXES:
         raise HeedfulError(f"--output {path}: the name should end with one of {', '.join(f'.{s}' for s in SUFFIXES)}.")
-    points, without = points_of(measured(options.runs))
+    runs = measured(options.runs)
+    require_alike([basis(run, ()) for run in runs], (MODEL,))
+    points, without = points_of(runs)
     if not points:
         raise HeedfulError(" ".join(["There is nothing to draw.", *(without or ["No run holds attentiveness."])]))
     told = correlations(points)

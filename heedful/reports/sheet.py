@@ -6,6 +6,7 @@ whether it is now wrong; what the model says of the swapped input is not in it. 
 annotator or of two.
 """
 
+import re
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +44,7 @@ def write_sheet(folder: str, n: int, output: str | None) -> tuple[Path, Path]:
     data = data_of(folder, run.context.seed)
     require_examples(data, run.rows, folder)
     made = cases(run.rows, np.concatenate(places), data)
-    name = Path(output or f"sheet-{run.context.data}-{run.split}")
+    name = Path(output or re.sub(r"[^\w.+-]+", "-", f"sheet-{run.context.data}-{run.split}"))  # a split may be a path
     heading = f"{run.context.data}, {run.split}: {len(made)} inputs"
     texts = {".tsv": tsv(made, str(Path(folder).resolve())), ".html": page(made, heading)}
     paths = [name.with_name(name.name + end) for end in texts]

@@ -123,9 +123,13 @@ def test_what_a_model_ignores_stands_beside_what_was_swapped_in(tmp_path):
             r["uid"]: r for r in rows.to_pylist() if (r["intervention"], r["part"], r["draw"]) == ("swap", part, 0)
         }
         stayed = {uid for uid, row in swapped.items() if row["y"] == row["y2"]}
+        changed = {
+            r["uid"] for r in rows.to_pylist() if (r["intervention"], r["part"]) == ("swap", part) and r["y"] != r["y2"]
+        }
         text = (tmp_path / "figures" / f"unchanged-{part}.md").read_text()
         said = (
-            f"planted: {len(stayed)} of {len(eligible)} examples keep their prediction with another example's {part};"
+            f"planted: {len(stayed)} of {len(eligible)} examples keep their prediction with another example's {part} "
+            f"in the first draw, {len(eligible - changed)} in all 5;"
         )
         assert text.startswith(f"# {said} 8 are shown.\n")
         shown = listed(tmp_path / "figures" / f"unchanged-{part}.md")
@@ -153,7 +157,7 @@ def test_the_sheet_of_a_model_that_reads_all_says_so_in_place_of_an_old_one(tmp_
     eligible = sum(rule(e.parts) != "neutral" for e in data.pool)
     measure(rule, data, tmp_path)
     assert sheet.read_text() == (
-        f"# planted: 0 of {eligible} examples keep their prediction with another example's premise: "
+        f"# planted: 0 of {eligible} examples keep their prediction with another example's premise in the first draw: "
         "every prediction changed.\n"
     )
 

@@ -56,6 +56,7 @@ def configured(
     checkpoint: str | Path | None = None,
     found: Mapping[str, Any] | None = None,
     written: Mapping[str, Any] | None = None,
+    seed_everything: int | None = None,
     **data: Any,
 ) -> str:
     """A folder of results with a configuration, of an evaluation where there is a checkpoint; returns its name.
@@ -66,10 +67,12 @@ def configured(
         checkpoint: What was evaluated.
         found: The results; by default an accuracy.
         written: Evaluation to its rows and their metadata.
+        seed_everything: That the model was trained with.
         **data: Settings of the data.
     """
     write_results(folder, found or results({MetricName("accuracy", "d"): Measurement(0.5, 4)}), written or {})
     config = {
+        "seed_everything": seed_everything,
         "model": {"class_path": "heedful.lightning_modules.Encoder", "init_args": {"backbone": str(backbone)}},
         "data": {"class_path": "heedful.datamodules.Planted", "init_args": data},
         "checkpoint": str(checkpoint) if checkpoint else {"save_last": True},

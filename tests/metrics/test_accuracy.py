@@ -327,3 +327,11 @@ def test_rows_in_another_order_are_refused(rows_of, order):
             METRIC.score(shuffled, context)
     with pytest.raises(HeedfulError, match="or stand there twice: sort them by uid, intervention, part, variant, draw"):
         METRIC.score(pa.concat_tables([rows, rows]), context)
+
+
+@given(predictions)
+def test_a_model_that_always_says_the_same_is_said_to(rows_of, pairs):
+    found = METRIC.score(rows_of(base_of(pairs)), Context("d", labels=LABELS))
+    is_constant = len(pairs) > 1 and len({y for _, y in pairs}) == 1
+    flagged = [str(name) for name, m in found.items() if "constant_predictions" in m.flags]
+    assert flagged == (["accuracy/d"] if is_constant else [])

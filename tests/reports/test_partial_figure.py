@@ -124,7 +124,8 @@ def test_the_figure_shows_each_point_with_bars_both_ways(runs):
     assert all(c.has_xerr and c.has_yerr for c in drawn)
     assert axes.get_title("left") == "Spearman over all: +0.50 (n=2)"
     labels = [text.get_text() for text in axes.figure.legends[0].get_texts()]
-    assert labels == ["d: premise\nSpearman +1.00", "e: premise", "not above majority"]
+    symbols = ["not above majority", "bars: 95 % intervals", "line: the majority share"]
+    assert labels == ["d: premise\nSpearman +1.00", "e: premise", *symbols]
 
 
 def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, capsys, monkeypatch):

@@ -215,14 +215,17 @@ def refused(tmp_path, *arguments):
     [
         ({"content": "x"}, "/a and /b were evaluated on different examples: 120 of 120 have another text or label"),
         ({"examples": 90}, "/a and /b were evaluated on different examples: 30 are in one of them only"),
-        ({"population": 20}, "/a and /b explain different examples: 10 are in one of them only"),
-        ({"first": 5}, "/a and /b explain different examples: 10 are in one of them only"),
+        ({"population": 20}, "/a and /b were evaluated on different examples: 10 are in one of them only"),
+        ({"first": 5}, "/a and /b were evaluated on different examples: 10 are in one of them only"),
         (
             {"group": "g"},
             "/a and /b name other groups as clusters of intervals: evaluate both with the same --data.groups",
         ),
-        ({"manifest": "n"}, "/a and /b were not explained alike (their manifests differ)"),
-        ({"methods": ("lime",)}, "/a and /b were not explained alike (their manifests differ)"),
+        ({"manifest": "n"}, "The changes of attributions in /a and /b were not made alike (their manifests differ)"),
+        (
+            {"methods": ("lime",)},
+            "The changes of attributions in /a and /b were not made alike (their manifests differ)",
+        ),
         ({"quality": 0.6}, "ood: all models have the same accuracy, so there is no order to predict."),
         ({"data": "other"}, "The set ood has the results of one model alone"),
     ],

@@ -93,6 +93,7 @@ class Suite:
                 f"{path}: a set may not be called {taken.pop()!r}, which is another folder of the suite."
             )
         self._require_beginnings()
+        self._require_different_models()
 
     @property
     def name(self) -> str:
@@ -146,6 +147,13 @@ class Suite:
                     raise HeedfulError(f"{self.path}: models: {passed[-1]} begins from {before!r}, {problem}.")
                 passed.append(before)
                 model = self.models[before]
+
+    def _require_different_models(self) -> None:
+        """No two are trained alike, which would count one model twice."""
+        first: dict[Model, str] = {}
+        for name, model in self.models.items():
+            if first.setdefault(model, name) != name:
+                raise HeedfulError(f"{self.path}: models: {first[model]} and {name} are the same: leave one out.")
 
     def steps(self, output: Path, evaluations: str = EVALUATIONS) -> list[Step]:
         """The steps in their order: each model before those that begin from it, and the ranking last.

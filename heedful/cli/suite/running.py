@@ -1,17 +1,20 @@
 """Runs the steps of a suite, each once: what is finished is not done again."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
 from itertools import zip_longest
 from pathlib import Path
 
 from heedful.cli.suite.plan import EVALUATE, FIGURES, RANK, TRAIN, Step
-from heedful.records import HeedfulError, MetricName, stopping
-from heedful.records.storage.results import read_results, read_run
+from heedful.records import HeedfulError, MetricName, read_json, stopping, write_json
+from heedful.records.storage.results import RESULTS, file_hash, read_results, read_run
 
 COMMANDS = {  # what Python is to run, by the kind of a step
     TRAIN: ("-m", "heedful.cli.training"),
@@ -19,6 +22,7 @@ COMMANDS = {  # what Python is to run, by the kind of a step
     RANK: ("-m", "heedful.reports.ranking"),
 }
 IMPORTED_FROM = str(Path(sys.modules["heedful"].__file__).parents[1])
+RECORD = ".files.json"
 TAIL = 4000  # bytes at the end of a log in which its last line stands
 
 
@@ -28,7 +32,7 @@ def is_trained(run: Path) -> bool:
 
 
 def is_done(step: Step) -> bool:
-    """Whether the results of a step are there, of the same settings and the same model.
+    """Whether the results of a step are there, of the same settings, the same files and the same model.
 
     Raises:
         HeedfulError: They are of others; the message says what differs.
@@ -43,7 +47,73 @@ def is_done(step: Step) -> bool:
         raise HeedfulError(
             f"{step.folder} was begun before its model was trained ({step.needs}): move one of them away."
         )
-    return step.kind == EVALUATE or is_trained(step.folder)
+    if step.kind == TRAIN and not is_trained(step.folder):
+        return False  # and what goes on compares its examples itself
+    _require_same_files(step)
+    if step.kind == EVALUATE and len({*filter(None, map(_weights, (step.folder, step.needs)))}) > 1:
+        raise HeedfulError(
+            f"{step.folder} was measured with other weights than {step.needs} has: move one of them away."
+        )
+    return True
+
+
+def _weights(run: Path | None) -> str | None:
+    """The hash of the weights that the results of a run are of, where it is known."""
+    return read_results(run).get("weights") if run is not None and (run / RESULTS).is_file() else None
+
+
+def _record(step: Step) -> Path:
+    """The file beside the folder of a step that says of which files its results are."""
+    return step.folder.with_name(f"{step.folder.name}{RECORD}")
+
+
+def files_of(step: Step) -> dict[str, str]:
+    """Path to hash of everything on disk that a step is about: what its settings name, and checkpoints of its model.
+
+    A setting names a file, or a folder by a path with a "/" in it; files in a folder count with their names.
+    """
+    values = [value for text in step.settings for value in (text, *re.split(r"[=,\[\]\s\"']+", text)) if value]
+    named = {Path(value) for value in values if Path(value).is_file() or ("/" in value and Path(value).is_dir())}
+    if step.needs is not None:
+        named.add(step.needs / "checkpoints")
+    return {str(path): _digest(path) for path in sorted(named) if path.exists()}
+
+
+def _digest(path: Path) -> str:
+    """The sha256 of a file, or of the names and the sha256 of all files in a folder, without hidden ones."""
+    if path.is_file():
+        return _hash(path)
+    inside = sorted(file for file in path.rglob("*") if file.is_file())
+    inside = [file for file in inside if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+    return sha256("\n".join(f"{file.relative_to(path)} {_hash(file)}" for file in inside).encode()).hexdigest()
+
+
+def _hash(path: Path) -> str:
+    stat = path.stat()
+    return _hash_of(path, stat.st_size, stat.st_mtime_ns)
+
+
+@cache  # many steps read the same data
+def _hash_of(path: Path, size: int, modified: int) -> str:
+    return file_hash(path)
+
+
+def _require_same_files(step: Step) -> None:
+    """Refuse results of files that have changed since; those of earlier versions, which recorded none, count as of now.
+
+    Raises:
+        HeedfulError: A file has changed.
+    """
+    now = files_of(step)
+    if not _record(step).is_file():
+        write_json(_record(step), now)
+    for path, before in read_json(_record(step)).items():
+        if now.get(path) != before:
+            changed = "has changed since" if path in now else "is not there any more"
+            raise HeedfulError(
+                f"{step.folder} was made of {path}, which {changed}: move the folder away, or name another one with "
+                "--output."
+            )
 
 
 def _require_same(step: Step, command: Sequence[str]) -> None:
@@ -98,8 +168,11 @@ def run(steps: Sequence[Step], all_steps: Sequence[Step]) -> None:
             raise HeedfulError(f"{step.kind} {step.name} needs the model {step.needs}, which is not trained yet.")
         print(line, end="", flush=True)
         began = time.monotonic()
+        files = files_of(step)
         try:
             _run(step, all_steps)
+            if step.kind != RANK:
+                write_json(_record(step), files)
         finally:
             print(f": {time.monotonic() - began:,.0f} s{_result(step)}", flush=True)
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from heedful.metrics.statistics.intervals import LEVEL, between, interval, shares
+from heedful.metrics.statistics.paired import Entries, recorded
 from heedful.records import Measurement
 
 Clusters = Sequence[str] | np.ndarray | None
@@ -74,7 +75,8 @@ def share(
     if np.isnan(value):
         return Measurement(None, n, flags=flags, reason=reason)
     bounds = interval(shares(found, counts, cell, ways_of(len(found), clusters, also)))
-    return Measurement(value, n, ci95=bounds, flags=flags)
+    named = tuple(np.asarray(names) for names in (clusters, also) if names is not None)
+    return recorded(Measurement(value, n, ci95=bounds, flags=flags), Entries(found, counts, cell, named))
 
 
 def difference(

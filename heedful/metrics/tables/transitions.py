@@ -38,7 +38,7 @@ class Changes:
 
     Attributes:
         before, after: Predictions as places in ``LABELS``: int [rows].
-        table: Number of the table, from 0 without gaps: int [rows].
+        table: Number of the table, whatever the predictions: int [rows].
         split: Place in ``splits``, or 0: int [rows].
         relevance: Of the deleted rows, as a place in ``RELEVANCE``, or -1: int [rows].
         hypotheses: How many base examples there are.
@@ -51,11 +51,12 @@ class Changes:
         columns = ["uid", "y", "y2", "allowed", "clusters", "slices"]
         rows = rows.select(columns).filter(pa.array(where(rows, intervention=operation)))
         self.hypotheses = pc.count_distinct(rows["uid"]).as_py()
-        rows = rows.filter(pa.array(~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)))
+        tables = pa.table({"table": pa.chunked_array([pc.list_element(rows["clusters"].combine_chunks(), 1)])})
+        has_labels = ~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)
+        self.table = (codes(tables, "table")[0] if rows.num_rows else np.zeros(0, dtype=np.int32))[has_labels]
+        rows = rows.filter(pa.array(has_labels))
         self.before = _places(rows, "y")
         self.after = _places(rows, "y2")
-        tables = pa.table({"table": pa.chunked_array([pc.list_element(rows["clusters"].combine_chunks(), 1)])})
-        self.table = codes(tables, "table")[0] if rows.num_rows else np.zeros(0, dtype=np.int32)
         self.split = _splits(rows, splits) if splits and rows.num_rows else np.zeros(rows.num_rows, dtype=np.int64)
         at, keys = codes(rows, "allowed")
         known = {name: i for i, name in enumerate(RELEVANCE)}

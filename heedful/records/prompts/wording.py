@@ -94,7 +94,7 @@ class Wording:
             HeedfulError: The name is not fit for a folder; the question does not name each part once, or ends with a
                 space; an answer belongs to no label, has no letters, or is like another but for case and marks.
         """
-        if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name):
+        if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
             raise HeedfulError(
                 f"§data.prompts: {name!r} should be a text of letters, digits, '.', '_' and '-' only, for it names "
                 "folders; YAML reads numbers, yes and no as something else than text: put such a name in quotes."

@@ -1,13 +1,14 @@
 """Files that are either whole or absent, and tables that are spooled to disk."""
 
 import errno
+import fcntl
 import json
 import mmap
 import os
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ FAILED = {  # words of an exception that is no OSError: the reason
     "inline_container.cc": "the disk is full, or the file too large",  # where torch writes zip files
 }
 
+WRITING = ".writing"  # ends the name of a file that is being written
 KINDS = {
     stat.S_ISDIR: "is a folder",
     stat.S_ISFIFO: "is a named pipe",
@@ -81,9 +83,10 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
     path = Path(path)
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        os.close(handle)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=WRITING)
     temporary = Path(name)
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     try:
         with writing(path):
             yield temporary
@@ -92,6 +95,15 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
             temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+        os.close(handle)
+
+
+def remove_abandoned(folder: Path) -> None:
+    """Remove what killed processes were writing by :func:`atomic_path`: files whose lock nobody holds."""
+    for path in folder.glob(f".*{WRITING}"):
+        with suppress(OSError), open(path, "rb") as file:  # one that is being written is locked, and stays
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
 
 
 def share_file(path: Path) -> None:

@@ -31,6 +31,7 @@ SHOWN = 3  # examples of a figure
 WORDS, CHARACTERS = 80, 30  # of a part, and of a word
 SMALL, SIZE, LARGE = 7.0, 8.5, 11.0  # of letters: points
 COLUMN, LINE, HEIGHT, PAD, SPACE = 6.0, 0.2, 0.16, 0.025, 0.08  # of words: inches
+SYMBOLS = "underlined: lowers it; dashed frame: what stands between parts"
 LETTER = 0.085  # of the heading: inches
 POINTS = 72  # of an inch
 
@@ -143,6 +144,7 @@ def _legend(canvas: Canvas, y: float, scale: float) -> None:
         width = _width(text)
         _word(canvas, x, y, Placed(0.0, 0, width, text, Word(text, phi)), scale)
         x += width + SPACE
+    canvas.text(x + SPACE, y, SYMBOLS, SMALL, color=GREY)
 
 
 def _draw_cell(canvas: Canvas, x: float, y: float, cell: _Cell, scale: float) -> None:

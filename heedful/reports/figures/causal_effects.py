@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from heedful.metrics.natural_logic.causal_effects import NATURAL_LOGIC
 from heedful.records import HeedfulError, MetricName, atomic_path, printable, run_command
 from heedful.records.storage.results import distinct, named, read_results
-from heedful.reports.terminal.table import different_examples
+from heedful.reports.runs import side_by_side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,7 +103,8 @@ def figure(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
             y = [100 * tce["value"]]
             axes.errorbar(x, y, xerr=_bars(dce), yerr=_bars(tce), fmt="none", ecolor=color, elinewidth=1.3, zorder=2)
             axes.scatter(x, y, s=75, color=color, marker=marker, edgecolor="white", alpha=0.9, label=name, zorder=3)
-    drawn.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=min(3, len(runs)), frameon=False)
+    places = {"loc": "outside lower center", "ncols": min(3, len(runs)), "frameon": False}
+    drawn.legend(*axes.get_legend_handles_labels(), title="a point: a run; bars: 95 % intervals", **places)
     return drawn
 
 
@@ -113,8 +114,10 @@ def require_format(output: str) -> None:
         raise HeedfulError(f"--output {output} must end in one of {', '.join(FORMATS)}.")
 
 
-def write(drawn: "Figure", output: str) -> None:
-    """Write a figure in the format that its name ends in, and say where."""
+def write(drawn: "Figure", output: str, runs: Sequence[str]) -> None:
+    """Write a figure of runs in the format that its name ends in; say where, and what a reader must know of them."""
+    for note in side_by_side(runs):
+        print(printable(f"Note: {note}"), file=sys.stderr)
     with atomic_path(output) as path:
         drawn.savefig(path, dpi=150, format=Path(output).suffix.lower()[1:])
     print(printable(output))
@@ -131,9 +134,7 @@ def main(arguments: list[str]) -> None:
     require_format(chosen.output)
     runs = distinct(chosen.runs)
     drawn = figure(collect(runs))
-    for note in different_examples([read_results(run) for run in runs]):
-        print(f"Note: {note}", file=sys.stderr)
-    write(drawn, chosen.output)
+    write(drawn, chosen.output, runs)
 
 
 if __name__ == "__main__":

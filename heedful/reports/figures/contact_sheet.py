@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.records import NO_LABEL, generator, printable
-from heedful.records.rows import same, where
+from heedful.records.rows import codes, same, where
 from heedful.reports.figures.canvas import GAP, GREY, LINE, MARGIN, RED, Canvas
 
 if TYPE_CHECKING:
@@ -37,11 +37,15 @@ class Unchanged:
         rows: Those chosen to be shown, as they stand among the rows.
         stayed: How many there are.
         swapped: How many examples had the part of another.
+        always: How many predictions stayed in every draw.
+        draws: How many draws there are.
     """
 
     rows: tuple[Mapping[str, Any], ...]
     stayed: int
     swapped: int
+    always: int = 0
+    draws: int = 1
 
 
 @dataclass(frozen=True)
@@ -83,16 +87,21 @@ def unchanged(rows: pa.Table, part: str, default_label: str | None, seed: int, m
         seed: The run's seed.
         most: Choose so many.
     """
-    swapped = where(rows, part=part, draw=0, expectation="change")
-    swapped &= ~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)
+    every = where(rows, part=part, expectation="change")
+    every &= ~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)
     if default_label is not None:
-        swapped &= ~where(rows, y=default_label)
-    stayed = swapped & same(rows, "y", "y2")
+        every &= ~where(rows, y=default_label)
+    swapped = every & where(rows, draw=0)
+    stays = same(rows, "y", "y2")
+    stayed = swapped & stays
+    uid = codes(rows, "uid")[0]
+    always = len(np.setdiff1d(uid[every & stays], uid[every & ~stays]))
+    draws = len(np.unique(rows["draw"].to_numpy()[every]))
     uids = rows["uid"].filter(pa.array(stayed)).to_pylist()
     places = np.flatnonzero(stayed).tolist()
     ranked = ((generator(seed, "unchanged", uid).random(), uid, i) for uid, i in zip(uids, places, strict=True))
     chosen = tuple(rows.slice(i, 1).to_pylist()[0] for _, _, i in heapq.nsmallest(most, ranked))
-    return Unchanged(chosen, len(uids), int(swapped.sum()))
+    return Unchanged(chosen, len(uids), int(swapped.sum()), always, max(1, draws))
 
 
 def title(data: str, part: str, found: Unchanged) -> str:
@@ -103,8 +112,12 @@ def title(data: str, part: str, found: Unchanged) -> str:
         return f"{data}: no example got another's {named}, so that there is nothing to see."
     of = f"{data}: {found.stayed:,} of {found.swapped:,}"
     kept = f"{of} examples keep their prediction with another example's {named}"
+    if found.draws > 1:
+        kept += " in the first draw"
     if not found.stayed:
         return f"{kept}: every prediction changed."
+    if found.draws > 1:
+        kept += f", {found.always:,} in all {found.draws}"
     return f"{kept}; {'all' if shown == found.stayed else shown} are shown."
 
 

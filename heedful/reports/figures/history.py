@@ -33,7 +33,7 @@ def history_figure(history: list[tuple[int, dict[str, Measurement]]], title: str
         low = [max(0.0, y - 100 * b[0]) for y, b in zip(ys, bars, strict=True)]
         high = [max(0.0, 100 * b[1] - y) for y, b in zip(ys, bars, strict=True)]
         axes.errorbar(xs, ys, yerr=[low, high], label=name, color=color, marker="o", capsize=4, linewidth=2.5)
-    axes.set(ylim=(-4, 104), xlabel="epoch", ylabel="%")
+    axes.set(ylim=(-4, 104), xlabel="epoch", ylabel="%, bars: 95 % intervals")
     axes.set_xlim(history[0][0] - 0.4, history[-1][0] + 0.4)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_title(title, fontsize=13)

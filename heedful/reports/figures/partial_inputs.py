@@ -91,7 +91,8 @@ def figure(points: Sequence[Point], told: Mapping[str, str]) -> "Figure":
                 _draw(axes, point, color, marker, len(points) <= NAMED)
     if not all(point.is_above for point in points):
         axes.plot([], [], "o", color="0.4", markersize=7, markerfacecolor="white", label="not above majority")
-    axes.axvline(0, color="0.6", linewidth=1, zorder=0)
+    axes.plot([], [], "|", color="0.4", markersize=9, label="bars: 95 % intervals")
+    axes.axvline(0, color="0.6", linewidth=1, zorder=0, label="line: the majority share")
     axes.set_xlabel("score of the other parts alone - majority share, points", fontsize=11)
     axes.set_ylabel("attentiveness to the part, %", fontsize=11)
     axes.set_ylim(-4, 104)

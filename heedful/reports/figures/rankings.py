@@ -44,7 +44,7 @@ def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) ->
     """
     drawn, panels, sets = _grid(pairwise, title, 2.3)
     for axes, (factor, of_sets) in zip(panels, pairwise.items(), strict=True):
-        axes.plot([0, 100], [0, 100], color="#b22222", linewidth=1, zorder=0)
+        axes.plot([0, 100], [0, 100], color="#b22222", linewidth=1, zorder=0, label="as good as ACC; above: better")
         for k, name in enumerate(sets):
             x = 100 * np.asarray(acc[name])
             y = 100 * np.asarray(of_sets.get(name, ()))
@@ -79,5 +79,7 @@ def _color(k: int) -> str:
 
 def _with_legend(drawn: "Figure", axes: object, sets: int) -> "Figure":
     handles, labels = axes.get_legend_handles_labels()
-    drawn.legend(handles, labels, loc="outside lower right", fontsize=9, frameon=False, ncols=min(sets, 4))
+    title = "a point: a pair of models" if len(labels) > sets else None
+    places = {"loc": "outside lower right", "fontsize": 9, "title_fontsize": 9}
+    drawn.legend(handles, labels, title=title, frameon=False, ncols=min(len(labels), 4), **places)
     return drawn

@@ -178,7 +178,9 @@ def figure(runs: Mapping[str, Edges], operation: str) -> "Figure":
     axes.set(xlim=(-6.6, 6.6), ylim=(-4.6, 5.6), aspect="equal")
     axes.axis("off")
     named = operation.replace("_", ", ").replace("+", " + ")
-    axes.set_title(f"{named}: % of what was predicted as the label where the arrow starts", fontsize=12)
+    several = "; a number for each run, as below" if len(runs) > 1 else ""
+    title = f"{named}: % of what was predicted as the label where the arrow starts{several}; wider: more"
+    axes.set_title(title, fontsize=11)
     for i, (name, run) in enumerate(runs.items()):
         counts = ", ".join(f"{label[0].upper()} {run[label, label]['n']:,}" for label in LABELS)
         text = f"{name}: edited examples {counts}"
@@ -199,8 +201,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--output", default="transitions.png", metavar="FILE.png", help="default: %(default)s")
     chosen = parser.parse_args(arguments)
     require_format(chosen.output)
-    drawn = figure(collect(distinct(chosen.runs), chosen.operation), chosen.operation)
-    write(drawn, chosen.output)
+    runs = distinct(chosen.runs)
+    write(figure(collect(runs, chosen.operation), chosen.operation), chosen.output, runs)
 
 
 if __name__ == "__main__":

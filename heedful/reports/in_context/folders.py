@@ -11,12 +11,28 @@ from heedful.interventions.demonstrations import VERSIONS
 from heedful.metrics.in_context.answers import Answers, answers, scored
 from heedful.metrics.in_context.swaps import ATTENTIVENESS, Swaps, swaps
 from heedful.records import SOFT, SPAN, Context, HeedfulError
-from heedful.records.rows import BASE, contents, difference, where
+from heedful.records.rows import BASE, where
 from heedful.records.storage.results import RESULTS, RUN, distinct, read_evaluation, read_run
-from heedful.reports.runs import PLAIN, Measured, measured, settings
+from heedful.reports.runs import (
+    CHANGES,
+    DEFAULT,
+    EXAMPLES,
+    HOW,
+    PLAIN,
+    PROMPT,
+    SEED,
+    WHO,
+    Basis,
+    Measured,
+    basis,
+    measured,
+    of_each_set,
+    require_alike,
+    settings,
+    told_apart,
+)
 
-PROMPT = "prompt"
-HOW = {"cache", "concurrency", "max_requests", "prices", "share_prefix", "timeout"}  # settings that change no answer
+ANSWERS = ("accuracy", "answers")
 FIELDS = {"wording": str, "kind": str, "tuples": int, "seed": int}  # of a prompt
 
 
@@ -50,8 +66,6 @@ class Asked:
         seed: Which demonstrations were drawn.
         writes: Whether the model writes its answer; else it is the most probable label.
         context: Of the rows.
-        contents: uid to content of the examples.
-        manifest: Identity of the swapped examples; "" where none were swapped.
         answers: The base predictions.
         written: Part to the swaps of it, by number, of the answers as they were written.
         scored: The same of the most probable labels; empty where there are no probabilities.
@@ -62,8 +76,6 @@ class Asked:
     seed: int
     writes: bool
     context: Context
-    contents: Mapping[str, str]
-    manifest: str
     answers: Answers
     written: Mapping[str, Mapping[str, Swaps]]
     scored: Mapping[str, Mapping[str, Swaps]]
@@ -126,16 +138,27 @@ def read(folders: Sequence[str]) -> list[Asked]:
     """
     runs = measured(folders)
     found = [_read(run, model) for run, model in zip(runs, _models(runs), strict=True)]
-    first: dict[tuple[str, str], Asked] = {}
+    for of_set in of_each_set([basis(run, (*ANSWERS, ATTENTIVENESS)) for run in runs]):
+        _require_alike(of_set)
     prompts: dict[tuple[Key, int], Asked] = {}
     for asked in found:
-        _require_alike(first.setdefault((asked.key.data, asked.key.split), asked), asked)
         other = prompts.setdefault((asked.key, asked.seed), asked)
         if other is not asked:
             raise HeedfulError(
                 f"{other.folder} and {asked.folder} hold results of the same model with the same prompt: name one."
             )
     return found
+
+
+def _require_alike(runs: Sequence[Basis]) -> None:
+    require_alike(runs, (DEFAULT, SEED, EXAMPLES, CHANGES))
+    swapped = [ATTENTIVENESS in run.rows for run in runs]
+    if lacking := [
+        run.run.folder for run, is_swapped in zip(runs, swapped, strict=True) if any(swapped) and not is_swapped
+    ]:
+        raise HeedfulError(
+            f"{lacking[0]} has no rows of {ATTENTIVENESS}, and others have: evaluate all with the same --evaluations."
+        )
 
 
 def _prompt(folder: str) -> Mapping[str, Any] | None:
@@ -153,15 +176,11 @@ def _prompt(folder: str) -> Mapping[str, Any] | None:
 
 def _models(runs: Sequence[Measured]) -> list[str]:
     """What each model is called; of those with one name, also the settings in which they differ."""
-    names = [_name(run) for run in runs]
-    own = [settings(Path(run.folder)).get("model", {}) for run in runs]
-    called = []
-    for name, one in zip(names, own, strict=True):
-        alike = [other for other_name, other in zip(names, own, strict=True) if other_name == name]
-        keys = sorted({key for other in alike for key in other} - HOW)
-        differ = [key for key in keys if any(other.get(key) != alike[0].get(key) for other in alike)]
-        called.append(", ".join([name, *(f"{key} {one.get(key)}" for key in differ)]))
-    return called
+    own = [
+        settings(Path(run.folder)).get("model", {}) | {key: run.of[key] for key in WHO if key in run.of} for run in runs
+    ]
+    own = [{key: value for key, value in model.items() if key not in HOW} for model in own]
+    return told_apart([_name(run) for run in runs], own)
 
 
 def _name(run: Measured) -> str:
@@ -172,7 +191,7 @@ def _name(run: Measured) -> str:
 def _read(run: Measured, model: str) -> Asked:
     """Read the rows of one prompt."""
     prompt = _prompt(run.folder)
-    evaluated = {name: read_evaluation(run.folder, name) for name in ("accuracy", "answers", ATTENTIVENESS)}
+    evaluated = {name: read_evaluation(run.folder, name) for name in (*ANSWERS, ATTENTIVENESS)}
     evaluated = {name: found for name, found in evaluated.items() if found is not None}
     if not evaluated:
         raise HeedfulError(f"{run.folder} has no rows of accuracy: evaluate it with accuracy among --evaluations.")
@@ -185,13 +204,10 @@ def _read(run: Measured, model: str) -> Asked:
     swapped, about = evaluated.get(ATTENTIVENESS, (None, {}))
     asked = _by_part(swapped, Context.of(about["context"])) if swapped is not None else ({}, {})
     key = Key(model, run.data, run.split, prompt["wording"], _kind(prompt), prompt["tuples"])
-    manifest = about.get("manifest", "")
     own = settings(Path(run.folder)).get("model", {})
     scores = own.get("decoding", "greedy") != "greedy" or own.get("read", "written") != "written"
     writes = context.kind is SPAN or not scores
-    return Asked(
-        run.folder, key, prompt["seed"], writes, context, contents(rows), manifest, answers(rows, context), *asked
-    )
+    return Asked(run.folder, key, prompt["seed"], writes, context, answers(rows, context), *asked)
 
 
 def _kind(prompt: Mapping[str, Any]) -> str:
@@ -207,20 +223,3 @@ def _by_part(rows: pa.Table, context: Context) -> tuple[dict[str, dict[str, Swap
     parts = [*context.own["swap"], *context.own.get("distractors", ())]
     written = {part: swaps(rows, part, context) for part in parts}
     return written, {part: swaps(likely, part, context) for part in written} if likely is not None else {}
-
-
-def _require_alike(first: Asked, other: Asked) -> None:
-    both = f"{first.folder} and {other.folder}"
-    if first.context.seed != other.context.seed:
-        seeds = f"{first.context.seed} and {other.context.seed}"
-        raise HeedfulError(f"{both} were evaluated with --seed_everything {seeds}, so their swaps differ: use one.")
-    if differ := difference(first.contents, other.contents):
-        raise HeedfulError(f"{both} were evaluated on different examples: {differ}.")
-    if bool(first.manifest) != bool(other.manifest):
-        lacking = other.folder if first.manifest else first.folder
-        raise HeedfulError(f"{lacking} has no rows of {ATTENTIVENESS}: evaluate {both} with the same --evaluations.")
-    if first.manifest != other.manifest:
-        raise HeedfulError(
-            f"The swaps in {both} were not made alike (their manifests differ): evaluate both with the same draws and "
-            "version of Heedful."
-        )

@@ -15,8 +15,13 @@ from heedful.records import Context, HeedfulError, listing
 from heedful.records.rows import BASE, cluster_of, contents, difference, probabilities, select, strings
 from heedful.records.storage.results import read_evaluation, read_results
 from heedful.reports.rankings.folders import EVALUATION, names_of
+from heedful.reports.runs import EXAMPLES, PAIRED, REMEDIES, basis, measured, require_alike
 
 ACCURACY = "accuracy"
+TO_DO = REMEDIES | {
+    EXAMPLES: "evaluate both with one seed and as many examples; an example for which a model writes no label is not "
+    f"explained ({EVALUATION}/without_label in results.json); other OOD sets stand in --set"
+}
 SWAPS = "swap_avg", "swap_max_diff"  # factors of words that are in both parts
 
 
@@ -28,16 +33,12 @@ class Model(NamedTuple):
         base: Its predictions of the whole OOD set, base rows in their canonical order.
         context: Of these; its labels stand in the order of the probabilities.
         examples: Method to the attributions of the population, by uid.
-        contents: uid to content of the population.
-        manifest: Identity of the masks that explain it.
     """
 
     folder: str
     base: pa.Table
     context: Context
     examples: Mapping[str, Sequence[Attribution]]
-    contents: Mapping[str, str]
-    manifest: str
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,7 @@ def read_suite(name: str, folders: Sequence[str], factors: Mapping[str, Factor],
             explained alike, or they are all equally good.
     """
     models = [_read(folder) for folder in folders]
-    for other in models[1:]:
-        _require_alike(models[0], other)
+    require_alike([basis(run, (ACCURACY, EVALUATION)) for run in measured(folders)], PAIRED, TO_DO)
     there = list(models[0].examples)  # of all models, since their manifests are the same
     if missing := [method for method in methods if method not in there]:
         raise HeedfulError(f"{name}: these models were not explained by {missing[0]}; there is {listing(there)}.")
@@ -135,28 +135,7 @@ def _read(folder: str) -> Model:
     whole = contents(rows)
     if apart := difference(wanted, {uid: whole[uid] for uid in wanted if uid in whole}):
         raise HeedfulError(f"{folder}: what is explained is not what is predicted: {apart}; evaluate again.")
-    return Model(folder, base, Context.of(metadata["context"]), several, wanted, about["manifest"])
-
-
-def _require_alike(first: Model, other: Model) -> None:
-    both = f"{first.folder} and {other.folder}"
-    if apart := difference(contents(first.base), contents(other.base)):
-        raise HeedfulError(f"{both} were evaluated on different examples: {apart}; other OOD sets stand in --set.")
-    if not first.base["group"].equals(other.base["group"]):
-        raise HeedfulError(
-            f"{both} name other groups as clusters of intervals: evaluate both with the same --data.groups and "
-            "--data.cluster, and by the same version of the data set's YAML."
-        )
-    if apart := difference(first.contents, other.contents):
-        raise HeedfulError(
-            f"{both} explain different examples: {apart}; evaluate both with one seed and as many. An example for "
-            f"which a model writes no label is not explained ({EVALUATION}/without_label in results.json)."
-        )
-    if first.manifest != other.manifest:
-        raise HeedfulError(
-            f"{both} were not explained alike (their manifests differ): evaluate both with the same settings of "
-            f"{EVALUATION} and the same seed."
-        )
+    return Model(folder, base, Context.of(metadata["context"]), several)
 
 
 def _worth(model: Model) -> np.ndarray:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.metrics import METRICS
-from heedful.metrics.accuracy import ON_BATCH, ON_TIME
+from heedful.metrics.accuracy import CONSTANT, ON_BATCH, ON_TIME
 from heedful.metrics.attentiveness import FEW_EXAMPLES, LEAST, ONE_TEXT
 from heedful.metrics.metric import NO_ANSWERS, READ, UNREAD_CHANGES, WITHOUT_BASE, WITHOUT_CHANGED
 from heedful.metrics.statistics.bootstrap import FEW, FEW_CLUSTERS, LEFT_OUT
@@ -25,6 +25,7 @@ from heedful.reports.tables import too_few
 
 FLAGS = {  # flag: mark in the table, explanation
     NOT_ABOVE_MAJORITY: ("a", "accuracy not above the majority share: one-sided test, p >= 0.05"),
+    CONSTANT: ("b", "all predictions are the same label or answer, whatever the example"),
     ON_BATCH: ("c", "predictions flip with the batch they stand in: the numbers are not exact"),
     "interval_ignores_clusters": ("d", "as if pairs were independent, which they are not: the interval is too narrow"),
     "interval_unbounded": ("e", "the interval of the DCE begins at 0.00 %, so the ratio has no upper bound"),
@@ -240,20 +241,6 @@ def _unread(run: Results, lines: Sequence[Line]) -> Iterator[str]:
         yield f"{identical:,} changed inputs were the same as others to the model, and were predicted once with them."
 
 
-def different_examples(runs: Sequence[Results]) -> list[str]:
-    """A note for each section whose numbers rest on different examples in these runs."""
-    examples: dict[str, set[str]] = {}
-    for run in runs:
-        for heading, section in run["display"]["sections"].items():
-            if section["examples"]:
-                examples.setdefault(heading, set()).add(section["examples"])
-    return [
-        f"The numbers below '{heading}' rest on different examples in these runs."
-        for heading, distinct in examples.items()
-        if len(distinct) > 1
-    ]
-
-
 def _about_model(runs: Sequence[Results]) -> Iterator[str]:
     """A note for each run that had not ended when it was evaluated, and for each model of several columns."""
     for i, run in enumerate(runs, 1):
@@ -294,7 +281,7 @@ def print_table(results: Mapping[str, Results], console: Console | None = None, 
         console.print(printable(text), highlight=False, markup=False)
     if not several and runs[0]["display"]["asides"]:
         console.print(_asides(runs[0]), highlight=False, markup=False)
-    for note in dict.fromkeys([*different_examples(runs), *(run.get("note") for run in runs), *_about_model(runs)]):
+    for note in dict.fromkeys([*(run.get("note") for run in runs), *_about_model(runs)]):
         if note:
             console.print(printable(f"Note: {note}"), markup=False)
     for i, folder in enumerate(results, 1):

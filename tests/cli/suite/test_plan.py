@@ -95,6 +95,7 @@ def test_without_attributions_nothing_is_ranked(tmp_path):
             "begins from 'base', which begins from it|begins from 'more'",
         ),
         ("base: --steps 0", "base: 3", "models: base should be one text"),
+        ("base: --steps 0", "base: --steps 0\n  twin: --steps 0", "models: base and twin are the same: leave one out"),
         ("base: --steps 0", "base: --x '", "models: base: No closing quotation"),
         (TWO[TWO.index("models:") :], "models: {}", "names no models"),
         (TWO[TWO.index("models:") :], "", "models should name each with its settings"),

@@ -19,6 +19,8 @@ from heedful.cli.suite import __main__ as command
 from heedful.cli.suite import running
 from heedful.records import HeedfulError
 
+import written_results
+
 ROOT = Path(__file__).parents[3]
 SUITE = """
 train: --lr 1
@@ -82,7 +84,8 @@ def test_what_is_finished_is_not_done_again(lab, tmp_path, capsys):
         "[3/6] train more",
     ]
     out = tmp_path / "out"
-    assert {path.name for path in (out / "one").iterdir()} == {"base", "more", "base.log", "more.log"}
+    beside = {f"{name}{end}" for name in ("base", "more") for end in (".log", ".files.json")}
+    assert {path.name for path in (out / "one").iterdir()} == {"base", "more", *beside}
     assert (out / "models" / "more.log").read_text() == "said by train.py\n"
     written = json.loads((out / "models" / "more" / "run.json").read_text())["command"]
     assert written[1:3] == ["--init_from", str(out / "models" / "base")]
@@ -127,6 +130,51 @@ def test_results_of_another_model_are_refused(lab, tmp_path):
     for name in ("one", "two"):
         shutil.rmtree(tmp_path / "out" / name)
     with pytest.raises(HeedfulError, match=r"models/more was begun before its model was trained"):
+        lab()
+
+
+@pytest.mark.parametrize("change", ["file", "file in a folder", "new file", "file is gone"])
+def test_results_of_data_that_changed_are_refused(lab, tmp_path, change):
+    data = tmp_path / "data" / "dev.tsv"
+    data.parent.mkdir()
+    data.write_text("a")
+    named = data if change in ("file", "file is gone") else data.parent
+    text = SUITE.replace("--data d", f"--data.path={named}")
+    lab(text)
+    assert lab(text) == []
+    (data.parent / ".hidden").write_text("of an editor")
+    assert lab(text) == []
+    if change == "file is gone":
+        data.unlink()
+    else:
+        (data.with_name("more.tsv") if change == "new file" else data).write_text("b")
+    said = "is not there any more" if change == "file is gone" else "has changed since"
+    with pytest.raises(HeedfulError, match=f"one/base was made of {named}, which {said}: move the folder away"):
+        lab(text)
+    assert (tmp_path / "calls").read_text() == ""
+    for name in ("one", "two"):
+        shutil.rmtree(tmp_path / "out" / name)
+    assert lab(text) == ["evaluate .base", "evaluate .more"] * 2
+
+
+def test_results_of_a_checkpoint_that_changed_are_refused(lab, tmp_path):
+    lab()
+    checkpoint = tmp_path / "out" / "models" / "more" / "checkpoints" / "best.ckpt"
+    checkpoint.parent.mkdir()
+    checkpoint.write_text("x")
+    for record in tmp_path.glob("out/*/*.files.json"):
+        record.unlink()  # as an earlier version leaves it
+    assert lab() == []
+    checkpoint.write_text("y")
+    with pytest.raises(HeedfulError, match=r"one/more was made of .*/models/more/checkpoints, which has changed since"):
+        lab()
+
+
+def test_results_of_other_weights_than_those_of_the_model_are_refused(lab, tmp_path):
+    lab()
+    for name, weights in (("models", "x"), ("one", "x"), ("two", "y")):
+        written_results.save(tmp_path / "out" / name / "base", written_results.results(weights=weights))
+    with pytest.raises(HeedfulError, match=r"two/base was measured with other weights than .*models/base has"):
         lab()
 
 

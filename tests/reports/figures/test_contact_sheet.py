@@ -46,7 +46,9 @@ def reference(base, changes, part, default, seed, most):
     here = {c["uid"]: c["y2"] for c in changes if c["part"] == part and c["draw"] == 0}
     swapped = [uid for uid in here if base[uid][1] != default]
     stayed = [uid for uid in swapped if here[uid] == base[uid][1]]
-    return sorted(stayed, key=lambda u: generator(seed, "unchanged", u).random())[:most], len(stayed), len(swapped)
+    ever = {c["uid"] for c in changes if c["part"] == part and c["y2"] != base[c["uid"]][1]}
+    counts = len(stayed), len(swapped), len(set(swapped) - ever), 3 if swapped else 1
+    return sorted(stayed, key=lambda u: generator(seed, "unchanged", u).random())[:most], *counts
 
 
 @given(
@@ -57,7 +59,8 @@ def test_only_what_is_unchanged_and_eligible_in_the_first_draw_is_chosen(rows_of
     rows = rows_of(base, changes)
     found = unchanged(rows, part, default, seed, most=5)
     expected = reference(base, changes, part, default, seed, 5)
-    assert ([row["uid"] for row in found.rows], found.stayed, found.swapped) == expected
+    counts = found.stayed, found.swapped, found.always, found.draws
+    assert ([row["uid"] for row in found.rows], *counts) == expected
     for row in found.rows:
         assert (row["part"], row["draw"], row["y"]) == (part, 0, row["y2"])
         assert row["y"] == base[row["uid"]][1] != default
@@ -93,6 +96,10 @@ def test_the_title_is_one_sentence_that_says_what_is_shown():
         "d: 1,200 of 3,400 examples keep their prediction with another example's left and right; 8 are shown."
     )
     assert title("d", "image", Unchanged(({},), 1, 3)).endswith("another example's image; all are shown.")
+    assert title("d", "image", Unchanged(({},) * 8, 245, 300, 191, 5)) == (
+        "d: 245 of 300 examples keep their prediction with another example's image in the first draw, 191 in all 5; "
+        "8 are shown."
+    )
     assert title("d", "image", Unchanged((), 0, 3)) == (
         "d: 0 of 3 examples keep their prediction with another example's image: every prediction changed."
     )

@@ -374,9 +374,12 @@ def test_what_is_left_out_is_counted(tmp_path, capsys):
     ("settings", "message"),
     [
         ({"rows": rows_of(50)}, "/a and /b were evaluated on different examples: 10 are in one of them only"),
-        ({"manifest": "n"}, "The swaps in /a and /b were not made alike (their manifests differ)"),
-        ({"swapped": False}, "/b has no rows of attentiveness: evaluate /a and /b with the same --evaluations."),
-        ({"context": replace(CONTEXT, seed=1)}, "/a and /b were evaluated with --seed_everything 0 and 1"),
+        ({"manifest": "n"}, "The changes of attentiveness in /a and /b were not made alike (their manifests differ)"),
+        (
+            {"swapped": False},
+            "/b has no rows of attentiveness, and others have: evaluate all with the same --evaluations.",
+        ),
+        ({"context": replace(CONTEXT, seed=1)}, "/a and /b were evaluated with the seeds 0 and 1"),
         ({"seed": 0}, "/a and /b hold results of the same model with the same prompt: name one."),
         ({"context": replace(CONTEXT, kind=SOFT, data="x"), "rows": SOFT_ROWS}, "/b: x has soft labels"),
     ],

@@ -201,14 +201,6 @@ def test_a_heading_says_once_what_its_lines_rest_on():
     assert heading == [["natural", "logic", "test,", "dev,"], "39,184 pairs 8 pairs".split(), "of 1,518 seeds".split()]
 
 
-def test_runs_measured_on_different_examples_say_so_once():
-    note = "Note: The numbers below 'natural logic' rest on different examples in these runs."
-    same, other, unknown = measured_on(examples="x"), measured_on(examples="y"), measured_on()
-    assert words(printed({"a": same, "b": other, "c": other}).splitlines()).count(note) == 1
-    for runs in ((same,), (same, same), (same, unknown), (same, results((ACCURACY, PLAIN)))):
-        assert "different examples" not in printed(dict(zip("ab", runs, strict=False)))
-
-
 @pytest.mark.parametrize(
     ("asides", "line"),
     [
@@ -315,6 +307,7 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     edits = [edit | {"uid": u, "clusters": [u, f"table {u}"], "slices": [f"split={u}"]} for u in "uv"]
     rows = rows_of(dict.fromkeys("uv", ("entailment", "entailment")), edits)
     found |= invalid_transitions(rows, "d", ["delete"], splits=["u", "v"])
+    found |= METRICS["accuracy"].score(rows_of(dict.fromkeys("uv", ("yes", "no"))), Context("d", labels=("yes", "no")))
     over = over_seeds(np.array([[[1.0, 2.0], [0.0, 1.0]], np.zeros((2, 2))]), [2, 0])  # the second has no number
     ranked = measured(0.5, 3, np.full(9, np.nan), few_of(np.zeros(2)))
     assert {flag for m in (*found.values(), over, ranked) for flag in m.flags} == {HALF_ERROR, *FLAGS} - {ACCEPTED}

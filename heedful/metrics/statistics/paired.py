@@ -1,0 +1,93 @@
+"""The difference of one number between two runs on the same examples, with its paired 95 % interval.
+
+A run's numbers are made of rows as always, under :func:`recording`: then each share keeps what it is a share of, by the
+clusters that both runs have.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from heedful.metrics.statistics.intervals import between
+from heedful.records import Measurement
+
+_is_recording: ContextVar[bool] = ContextVar("is_recording", default=False)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """What a share is of.
+
+    Attributes:
+        hits: float64 [entries], between 0 and ``of``.
+        of: float64 [entries], for how many each counts.
+        cells: int [entries]: the share is the unweighted mean of that of each.
+        ways: For each way of clustering, the name of each entry's cluster, the same in runs on the same examples.
+    """
+
+    hits: np.ndarray
+    of: np.ndarray
+    cells: np.ndarray
+    ways: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share(Measurement):
+    """A share that keeps what it is of."""
+
+    entries: Entries
+
+
+@contextmanager
+def recording() -> Iterator[None]:
+    """Have shares keep what they are of."""
+    token = _is_recording.set(True)
+    try:
+        yield
+    finally:
+        _is_recording.reset(token)
+
+
+def recorded(measured: Measurement, entries: Entries) -> Measurement:
+    """A share with what it is of, under :func:`recording` and where its clusters have names; else as it is."""
+    return Share(**vars(measured), entries=entries) if _is_recording.get() and entries.ways else measured
+
+
+def change(first: Measurement, second: Measurement) -> Measurement | None:
+    """The second number less the first; None where one of them is undefined, not a share, or of other cells.
+
+    Args:
+        first: A number of a run, made under :func:`recording`.
+        second: The same number of another run, on the same examples.
+    """
+    if not (isinstance(first, Share) and isinstance(second, Share)):
+        return None
+    if first.value is None or second.value is None:
+        return None
+    rows = _aligned(second.entries, first.entries)
+    if rows is None:
+        return None
+    return Measurement(second.value - first.value, min(first.n, second.n), ci95=between(*rows))
+
+
+def _aligned(one: Entries, other: Entries) -> tuple[Any, ...] | None:
+    """The entries of both as rows of the same clusters and cells, as :func:`~.intervals.between` takes them."""
+    ways = [np.unique(np.concatenate(both), return_inverse=True)[1] for both in zip(one.ways, other.ways, strict=True)]
+    if not np.array_equal(np.unique(one.cells), np.unique(other.cells)):
+        return None
+    cells = np.unique(np.concatenate([one.cells, other.cells]), return_inverse=True)[1]
+    places = np.stack([*ways, cells])
+    n = len(one.of)
+    if np.array_equal(places[:, :n], places[:, n:]) and np.array_equal(one.of, other.of):
+        return (one.hits, one.of), (other.hits, other.of), cells[:n], [way[:n] for way in ways]
+    where, row = np.unique(places, axis=1, return_inverse=True)
+    row = row.ravel()
+    sums = [
+        [np.bincount(row[here], values, where.shape[1]) for values in (side.hits, side.of)]
+        for side, here in ((one, slice(n)), (other, slice(n, None)))
+    ]
+    return tuple(sums[0]), tuple(sums[1]), where[-1], list(where[:-1])
