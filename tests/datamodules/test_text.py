@@ -262,7 +262,8 @@ def test_inoculation_trains_on_a_few_nested_challenge_examples(folder: Path) -> 
     assert [len(f) for f in found] == [10, 20, 50]
     assert found[0] < found[1] < found[2]
     assert all(uid.startswith("own/challenge/") for uid in found[2])
-    assert uids(chosen[0].pool) == [f"own/validation/{i}" for i in range(1, 31)]
+    assert len(chosen[0].pool) == 30
+    assert all(uid.startswith("own/validation/") for uid in uids(chosen[0].pool))
     assert chosen[0].regime == "inoculation-10"
     assert set(uids(inoculated(folder, challenge, 10, seed=1).train_examples)) != found[0]
 
@@ -387,10 +388,10 @@ def test_meta_columns_come_along_as_text(tmp_path: Path) -> None:
     (tmp_path / "dev.csv").write_text("premise,hypothesis,label,genre,length\ne,f,2,travel,5\n")
     data = PairedText(**NLI, path=str(tmp_path), meta=["length", "genre"], partial="premise")
     data.setup("fit")
-    assert [dict(e.meta) for e in data.train_examples] == [
-        {"length": "3", "genre": "fiction"},
-        {"length": "", "genre": ""},
-    ]
+    assert {e.parts["premise"]: dict(e.meta) for e in data.train_examples} == {
+        "a": {"length": "3", "genre": "fiction"},
+        "c": {"length": "", "genre": ""},
+    }
     assert dict(data.pool[0].meta) == {"length": "5", "genre": "travel"}
 
 
@@ -428,9 +429,9 @@ def test_ten_lines_of_yaml_are_a_new_data_set(tmp_path: Path) -> None:
     assert len(TEN_LINES.strip().splitlines()) == 10
     data = PairedText(**config["init_args"], augment="counterfactual")
     data.setup("fit")
-    assert uids(data.train_examples) == [f"claims/train/{i}" for i in (7, 9, 11, 13)]
-    assert data.train_examples[0].parts == {"evidence": "Snow, everywhere.", "claim": "It snowed."}
-    assert list(data.train_examples.column("label")) == ["supported", "refuted", "supported", "unrelated"]
+    assert uids(data.train_examples) == [f"claims/train/{i}" for i in (11, 13, 7, 9)]
+    assert data.train_examples[2].parts == {"evidence": "Snow, everywhere.", "claim": "It snowed."}
+    assert list(data.train_examples.column("label")) == ["supported", "unrelated", "supported", "refuted"]
     assert sharing(data.train_examples, 0).tolist() == [0, 2]
     assert data.swap == ["evidence"]
     assert (len(data.training_set()), len(data.pool)) == (7, 1)
@@ -530,5 +531,5 @@ def test_a_row_without_a_label_has_none_even_where_a_label_is_called_so(tmp_path
     write(tmp_path / "dev.jsonl", rows(8, start=50, labels=labels))
     data = PairedText(**NLI | {"labels": {"None": [], "nan": []}, "default_label": None, "path": str(tmp_path)})
     data.setup("fit")
-    assert list(data.pool.column("label")) == ["nan", "None"] * 2
+    assert sorted(data.pool.column("label")) == ["None", "None", "nan", "nan"]
     assert data.counts.no_gold == {"train": 4, "validation": 4}
