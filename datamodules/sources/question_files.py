@@ -22,7 +22,7 @@ class Found:
 
     Attributes:
         no_gold: Rows that were left out, since they have no answer and do not say that there is none.
-        hollow: Questions all of whose answers are articles and punctuation, which exact match and F1 take for no answer.
+        hollow: Questions with answers of articles and punctuation alone, which exact match and F1 take for no answer.
         moved: Answers that do not stand at the offset that is given for them, but elsewhere in their text.
     """
 
@@ -168,7 +168,7 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
         column: Which column.
 
     Raises:
-        HeedfulError: It is something else, or an answer is blank: which would make of its question one without an answer.
+        HeedfulError: It is something else, or an answer is blank, by which its question would have none.
     """
     named = f"{where}, row {row}: the column {column!r}"
     texts = value

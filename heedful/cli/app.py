@@ -21,6 +21,7 @@ from heedful.callbacks.engine.evaluation import Nothing
 from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.progress import Progress
 from heedful.cli.allowed_classes import require_kinds
+from heedful.cli.held_out import require_held_out
 from heedful.cli.messages import FLAG, Parser, Refusal, of_trainer, one_sentence, user_mistake
 from heedful.cli.model_forms import folder_name
 from heedful.cli.named_folder import claim_named
@@ -170,6 +171,7 @@ class HeedfulCLI(LightningCLI):
             )
         self.datamodule.allow_changed = not self.evaluating and self.config.allow_changed_data
         self._prepare_model()
+        require_held_out(self)
         self.prompts = prompts_of(self.config_init.get("prompt"), self.model, self.datamodule)
         self.model.require_precision(str(self.precision()))
         self._plan_evaluations()

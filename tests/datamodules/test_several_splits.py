@@ -68,7 +68,7 @@ def test_the_real_splits_are_read_together_as_alone(shared_data: Path) -> None:
         here = pool.take(range(1_800 * k, 1_800 * (k + 1)))
         assert here.table.drop_columns("meta.split").equals(expected.table)
         assert set(here.column("meta.split")) == {name}
-        assert pool[f"infotabs/{name}/7"].meta == expected[f"infotabs/{name}/7"].meta | {"split": name}
+        assert pool[expected.uid(7)].meta == expected[7].meta | {"split": name}
 
 
 @pytest.mark.parametrize("names", [["one", "two", "three"], ["three", "one"], ["two.jsonl", "one.jsonl"]])
