@@ -16,7 +16,6 @@ from heedful.records import SOFT, SPAN, Examples, HeedfulError
 from heedful.records.rows import SPLIT
 from heedful.records.storage.regime import regime_name
 
-REMEDIES = "hold some of it out with §data.hold_out N, or ask for that with §data.validate_on_train true"
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
 
 
@@ -206,11 +205,6 @@ class PairedText(PairedData):
         if stage == "fit" and not kept_apart and not self.validate_on_train:
             self._require_apart()
         super().setup(stage)
-        if stage == "fit" and not kept_apart and not self.validate_on_train and self.counts.seen == len(self.whole):
-            raise HeedfulError(
-                f"{self.name}: all {len(self.whole):,} examples to validate on are trained on as well: name others with "
-                f"§data.splits '{{validation: NAME}}', {REMEDIES}."
-            )
 
     def _require_apart(self) -> None:
         """Refuse to validate on what is trained on.
@@ -219,9 +213,10 @@ class PairedText(PairedData):
             HeedfulError: Both come from one file or split, or from files with the same content.
         """
         source = self._source(self.path)
+        remedies = "hold some of it out with §data.hold_out N, or ask for that with §data.validate_on_train true"
         if isinstance(source, Local) and source.path.exists() and not source.has_splits:
             folder = "name a folder with a training and a validation file"
-            raise HeedfulError(f"§data.path {self.path} has no splits: {folder}, {REMEDIES}.")
+            raise HeedfulError(f"§data.path {self.path} has no splits: {folder}, {remedies}.")
         train, *validation = (
             self._place(source, split, name)
             for split in ("train", "validation")
@@ -232,7 +227,7 @@ class PairedText(PairedData):
                 where = train if train == place else f"{train} and {place}, which hold the same"
                 raise HeedfulError(
                     f"{self.name} would be trained and validated on the same rows: the splits {self.splits['train']!r} "
-                    f"and {name!r} are {where}. Name another with §data.splits '{{validation: NAME}}', {REMEDIES}."
+                    f"and {name!r} are {where}. Name another with §data.splits '{{validation: NAME}}', {remedies}."
                 )
 
     def _place(self, source: Local | Hub, split: Literal["train", "validation"], name: str) -> str:

@@ -171,7 +171,6 @@ class HeedfulCLI(LightningCLI):
             )
         self.datamodule.allow_changed = not self.evaluating and self.config.allow_changed_data
         self._prepare_model()
-        require_held_out(self)
         self.prompts = prompts_of(self.config_init.get("prompt"), self.model, self.datamodule)
         self.model.require_precision(str(self.precision()))
         self._plan_evaluations()
@@ -188,6 +187,7 @@ class HeedfulCLI(LightningCLI):
             require_of_run(outline(Path(checkpoint)), flag)
             if not self.evaluating:
                 progress(Path(checkpoint))  # training goes on from more than weights
+        require_held_out(self)
 
     @property
     def only(self) -> list[str] | None:

@@ -37,7 +37,7 @@ class TrainedOn:
         """
         if before is None:
             return cls(tuple(parts), np.unique(examples.content_keys(parts)))
-        return cls(before.parts, np.union1d(before.keys, before._keys_of(examples, parts)))
+        return cls(before.parts, np.union1d(before.keys, before.keys_of(examples, parts)))
 
     def joined(self, other: "TrainedOn | None") -> "TrainedOn":
         """The contents of both."""
@@ -45,9 +45,9 @@ class TrainedOn:
 
     def seen(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
         """Which examples were trained on, by the content of all parts of their data: bool [examples]."""
-        return np.isin(self._keys_of(examples, parts), self.keys)
+        return np.isin(self.keys_of(examples, parts), self.keys)
 
-    def _keys_of(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
+    def keys_of(self, examples: Examples, parts: Sequence[str]) -> np.ndarray:
         """Parts with the same names go by these, others by their order."""
         return examples.content_keys(self.parts if set(self.parts) == set(parts) else parts)
 
@@ -89,6 +89,6 @@ class TrainedOn:
                 parts = tuple(found["parts"].tolist())
             if keys.dtype != np.uint64 or keys.ndim != 1:
                 raise ValueError
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        except (OSError, EOFError, ValueError, KeyError, MemoryError, zipfile.BadZipFile):
             raise HeedfulError(f"{path} is damaged: export the model again.") from None
         return cls(parts, np.unique(keys))
