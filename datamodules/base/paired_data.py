@@ -49,7 +49,8 @@ class PairedData(pl.LightningDataModule):
         inoculation: Which examples, and how many.
         resample_counterfactuals: Draw the counterfactuals anew in every epoch, not once for the run.
         folds: Cross-validation: split the training set into so many folds, and leave the validation split alone. All
-            examples of one group (the first that the data set names; of one table, say) lie in one fold.
+            examples of one group (the first that the data set names; of one table, say) lie in one fold, and so do
+            examples with equal parts.
         fold: Validate on this fold, counted from 0, and train on the others.
         slices: Columns, in any of whose values accuracy and attentiveness have numbers of their own: [heuristic].
         max_train: Train on a random sample of this size.
