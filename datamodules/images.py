@@ -68,7 +68,9 @@ class PairedImages(PairedText):
         self.answers = answers
         columns = {part: parts[part] for part in pictures}
         self.found = Pictures(columns, self.columns.uid, Path(image_folder) if image_folder else None)
-        starred = any(is_pattern(column) and "*" in column for column in columns.values())
+        starred = (
+            any(is_pattern(column) and "*" in column for column in columns.values()) and self.columns.uid is not None
+        )
         self.columns = replace(
             self.columns, kinds=dict.fromkeys(pictures, "picture"), uid=STARRED if starred else self.columns.uid
         )

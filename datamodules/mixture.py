@@ -49,7 +49,7 @@ class Mixture:
         return self.name or self.split
 
     def columns(self, of_data: Columns) -> Columns:
-        """How its rows become examples, given how those of the data do: rows are numbered, and have no meta columns."""
+        """How its rows become examples, given how those of the data do: they have neither ids nor meta columns."""
         return replace(
             of_data,
             parts={part: (self.parts or of_data.parts)[part] for part in of_data.parts},
@@ -94,12 +94,12 @@ def mixed(
     """Replace some of the examples by those of mixtures.
 
     Both those that give way and those that come are chosen by (seed, uid): those of a smaller share are among those of
-    a larger one. Two mixtures from the same rows, with other labels or names, share no row.
+    a larger one. Two mixtures from the same rows, with other labels or names, share no text.
 
     Args:
         examples: The training set.
         mixture: What is mixed into it.
-        read: Reads all examples that a mixture takes some from, and says where; their uids end in the row.
+        read: Reads all examples that a mixture takes some from, and says where.
         seed: The run's seed.
 
     Returns:
@@ -110,11 +110,12 @@ def mixed(
     """
     taken: list[Examples] = []
     counts: dict[str, tuple[int, int]] = {}
-    used: dict[str, set[str]] = defaultdict(set)  # place to rows: names differ where one place is read twice
+    used: dict[str, list[np.ndarray]] = defaultdict(list)  # place to contents: one place may be read twice
     for each in mixture:
         where, pool = read(each)
         n = round(each.share * len(examples))
-        free = [position for position, uid in enumerate(pool.column("uid")) if _row(uid) not in used[where]]
+        contents = pool.content_keys(pool.parts)
+        free = np.flatnonzero(~np.isin(contents, np.concatenate([contents[:0], *used[where]])))
         if not 1 <= n <= len(free):
             problem = f"and there are {len(free):,} to take" if n else "which is none"
             raise HeedfulError(
@@ -123,14 +124,10 @@ def mixed(
             )
         pool = pool.take(free)
         taken.append(pool.take(np.sort(by_hash(pool, seed, "mixture")[:n])))
-        used[where].update(map(_row, taken[-1].column("uid")))
+        used[where].append(taken[-1].content_keys(pool.parts))
         counts[_described(each, counts)] = n, len(free)
     kept = by_hash(examples, seed, "mixed into")[sum(map(len, taken)) :]
     return Examples.concatenate([examples.take(np.sort(kept)), *taken]), counts
-
-
-def _row(uid: str) -> str:
-    return uid.rpartition("/")[2]
 
 
 def _described(mixture: Mixture, others: Mapping[str, Any]) -> str:

@@ -120,6 +120,8 @@ class Reading(PairedText):
     def _asides(self, split: str, processor: Any) -> str:
         found = self.found.get(split) or self.found.get("train") or Found()
         text = super()._asides(split, processor)
+        if found.hollow:
+            text += f" {found.hollow:,} questions have answers of articles and punctuation alone, which count as none."
         if found.moved:
             text += f" {found.moved:,} answers are not at their offset and were searched."
         if split == "validation" and (absent := self.counts.hopeless[ABSENT]):

@@ -9,7 +9,7 @@ import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.inoculation import Challenges
-from heedful.datamodules.base.splits import by_hash
+from heedful.datamodules.base.splits import by_hash, groups_of
 from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
 from heedful.datamodules.sources.readers import SUFFIXES, read
 from heedful.datamodules.sources.table_files import TableFolder
@@ -170,7 +170,7 @@ class PairedTables(PairedText):
         kinds = [kind for kind in KINDS if kind != "entities" or source.analyser.knows_entities]
         changes = [PerturbHypothesis(kind, way, source) for kind in kinds for way in DIRECTIONS]
         found: list[Example] = []
-        for i in by_hash(examples, self.seed, "inoculation", by_group):
+        for i in by_hash(examples, self.seed, "inoculation", groups_of(examples) if by_group else None):
             uid = examples.uid(i)
             made = [c.example for change in changes for c in change.apply(examples, uid, 0, self.seed)]
             if made:

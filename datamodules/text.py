@@ -31,10 +31,11 @@ class PairedText(PairedData):
         path: Local files instead: a folder with one file per split, one file, or a save_to_disk folder.
         splits: Which split or file of the source is ``train``, and which ``validation``. The latter may be a list: then
             they are evaluated together, in this order, and the meta column ``split`` tells them apart.
-        hold_out: Take this many training examples for validation, where the source has no such split.
+        hold_out: Take this many training examples for validation, where the source has no such split; by a hash of
+            their parts, so that the order of the file does not matter, and equal examples stay together.
         validate_on_train: Validate on the very rows that are trained on, which measures what was learnt by heart, and
             is refused unless it is asked for.
-        uid: Column of a unique id; rows are numbered without one.
+        uid: Column of a unique id; without one, examples are named by a hash of their label and parts.
         groups: Columns whose equal values make two examples related, so that they are never partners.
         meta: Columns that go along into the rows, as text; they may be empty. Those of ``slices`` do so by themselves.
         cluster: What the clusters of intervals are, where that is not the first of ``groups``: a part, a group, or one

@@ -16,6 +16,7 @@ from heedful.lightning_modules.outputs import Outputs, most_probable
 from heedful.lightning_modules.pretrained.backbones import readable
 from heedful.lightning_modules.pretrained.labels import meanings
 from heedful.lightning_modules.pretrained.misfits import difference, misfits
+from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.lightning_modules.pretrained.weights import require_finite_weights
 from heedful.lightning_modules.processors.processor import Processor
 from heedful.records import (
@@ -58,6 +59,8 @@ class Classifier(pl.LightningModule):
         has_learned: Whether it was trained here, or took the weights of a model that was.
         learned_parts: The parts that it was trained on; None where nobody says.
         run_id: What its checkpoints call the run that they are of; None of no run folder.
+        trained_on: The examples that it was trained on, and those of the models that it took its weights from; None
+            where nobody says.
         reads_prompts: Whether it can be asked in context, with demonstrations.
         needs_prompt: Whether it cannot be asked otherwise.
         own_wording: The words in which it is asked with demonstrations, unless somebody names others; None for those of
@@ -80,6 +83,7 @@ class Classifier(pl.LightningModule):
     repeated: int | None = None
     learned_parts: Sequence[str] | None = None
     run_id: str | None = None
+    trained_on: TrainedOn | None = None
 
     def __init__(
         self,
@@ -254,10 +258,15 @@ class Classifier(pl.LightningModule):
         if self.task is None:
             self.keeps_head = stage != "fit"
             self.prepare(self.trainer.datamodule.task)
+        data = self.trainer.datamodule
+        if stage == "fit" and data.trained is not None:
+            self.trained_on = TrainedOn.of(data.trained, data.full_task.parts, self.trained_on)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["task"] = self.task.as_dict()
         checkpoint["run"] = self.run_id
+        if self.trained_on is not None:
+            checkpoint["trained_on"] = self.trained_on.state()
         if self.meanings is not None:
             checkpoint["outputs"] = list(self.output_names)
 
@@ -278,6 +287,8 @@ class Classifier(pl.LightningModule):
             self.prepare(trained)
             self.configure_model()
         self._learn_order(trained.parts)
+        if (before := TrainedOn.of_state(checkpoint.get("trained_on"))) is not None:
+            self.trained_on = before.joined(self.trained_on)
         self.require_learned_parts(self.task.parts)
         if trained.form != self.task.form:
             rank_zero_info(

@@ -21,6 +21,7 @@ from heedful.lightning_modules.pretrained.backbone_config import (
 from heedful.lightning_modules.pretrained.backbones import Head, has_weights, load_weights, quiet, resolve
 from heedful.lightning_modules.pretrained.labels import is_named, meanings, require_head_for
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
+from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
 from heedful.records import CLASSIFICATION, SOFT, HeedfulError, Task, TaskKind, is_non_entailment, listing
 
@@ -107,6 +108,7 @@ class PretrainedClassifier(Classifier, ABC):
         self.config = open_config(self.folder)
         if self.learned_parts is None:  # a checkpoint may have said it
             self.learned_parts = getattr(self.config, LEARNED, {}).get("parts")
+        self.trained_on = self.trained_on or TrainedOn.read(self.folder)
         self.task = self.in_learned_order(task)
         self.require_architecture()
         require_positions(self.config, self.max_length)

@@ -142,7 +142,6 @@ def change_a_word(split, rows):
     [
         (swap_labels, "train"),
         pytest.param(drop_a_row, "train", marks=pytest.mark.slow),
-        (exchange_rows, "train and validation"),
         pytest.param(change_a_word, "validation", marks=pytest.mark.slow),
     ],
 )
@@ -157,6 +156,12 @@ def test_other_examples_are_refused_unless_they_are_allowed(stopped, tmp_path, c
     config = yaml.safe_load((stopped / "config.yaml").read_text())
     assert (config["data"]["init_args"]["path"], config["allow_changed_data"]) == (str(other), False)
     assert (stopped / "results.json").is_file()
+
+
+def test_the_order_of_the_rows_is_not_another_example(stopped, tmp_path):
+    run("--resume", stopped, "--data.path", write_pairs(tmp_path / "other", exchange_rows))
+    (resumed,) = json.loads((stopped / "run.json").read_text())["resumed"]
+    assert "changed_data" not in resumed
 
 
 def test_settings_that_are_followed_are_recorded(stopped, tmp_path, capsys, caplog):

@@ -27,7 +27,7 @@ from heedful.lightning_modules.pretrained.misfits import first_names
 from heedful.lightning_modules.pretrained.weights import different, weights_hash
 from heedful.metrics import METRICS
 from heedful.metrics.metric import Numbers
-from heedful.records import NO_LABEL, Chart, Context, HeedfulError, Measurement, stopping
+from heedful.records import NO_LABEL, Chart, Context, Examples, HeedfulError, Measurement, repeats, stopping
 from heedful.records import rows as r
 from heedful.records.storage.sound_rows import SURE
 from heedful.reports.results import Evaluated, score
@@ -170,6 +170,7 @@ class Engine(Runner):
             **cut_short(data.counts.truncated, data.counts.tokens_kept),
             "shortened": data.counts.shortened.get("validation", 0),
             "no_label": base.count(NO_LABEL),
+            **_met_before(data.whole, base.positions, data, pl_module),
         }
         self.rows = {}
         for pool in {id(p.plan.pool): p.plan.pool for p in self.planned.values()}.values():
@@ -243,7 +244,11 @@ class Engine(Runner):
         experiment = Experiment(trainer, module, data, pool, base)
         evaluated = experiment.rows(changes) if changes else {}
         evaluated |= {name: inquire(experiment, inquiry) for name, inquiry in inquiries.items()}
-        by_first(lambda: self._keep(together, evaluated, manifests, run, experiment if base is None else None))
+        own: dict[str, Any] = {}
+        if base is None:
+            met = _met_before(pool, np.arange(len(pool)), data, module)
+            own = {"examples": len(pool), **experiment.cut, **met}
+        by_first(lambda: self._keep(together, evaluated, manifests, run, own))
 
     def _keep(
         self,
@@ -251,7 +256,7 @@ class Engine(Runner):
         evaluated: Mapping[str, tuple[pa.Table, Mapping[str, int]]],
         manifests: Mapping[str, str],
         run: dict[str, Any],
-        predicting: Experiment | None,
+        own: Mapping[str, Any],
     ) -> None:
         """Keep the rows of these evaluations, with what must be known to make numbers of them.
 
@@ -260,15 +265,15 @@ class Engine(Runner):
             evaluated: Evaluation name to its rows, and what was counted when they were made.
             manifests: Evaluation name to the identity of its changes.
             run: What is said of the run in each rows file.
-            predicting: The experiment, if it has predicted the examples, too.
+            own: What was counted of the examples, where they are none of the data module.
         """
         for evaluation, plan, context in together:
             rows, counted = evaluated[evaluation.name]
             counts = {**plan.counts, **counted, **evaluation.counts(plan, rows, context)}
             without = r.where(rows, **{"y" if plan.inquiry else "y2": NO_LABEL})
-            if predicting is not None:
+            if own:
                 without |= r.where(rows, y=NO_LABEL, intervention=r.BASE)
-                counts |= {"examples": len(predicting.pool), **predicting.cut}
+                counts |= own
             counts["no_label"] = int(without.sum())
             about = {name: run[name] for name in ("data", "seed")}
             metadata = {**about, "manifest": manifests[evaluation.name], "run": run}
@@ -300,3 +305,16 @@ class Engine(Runner):
         if missing := len(np.setxor1d(base.positions, data.predicted)):
             raise HeedfulError(f"{missing} validation examples were not predicted, or should not have been.")
         return base
+
+
+def _met_before(
+    pool: Examples | None, positions: np.ndarray, data: PairedData, module: LightningModule
+) -> dict[str, int]:
+    """How many of some examples are repeats of others, and were trained on, where that is known, as counts."""
+    if pool is None:
+        return {}
+    parts = data.full_task.parts
+    found = {"repeats": repeats(pool.content_keys(parts)[positions])}
+    if module.trained_on is not None:
+        found["trained_on"] = int(module.trained_on.seen(pool, parts)[positions].sum())
+    return found

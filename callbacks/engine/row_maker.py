@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from heedful.callbacks.engine.blocks import Block
 from heedful.callbacks.engine.predictions import Predictions, concatenated
 from heedful.interventions import Changes, Intervention
-from heedful.records import CLUSTER, Examples, HeedfulError, Task
+from heedful.records import Examples, HeedfulError, Task
 from heedful.records import rows as r
 
 Texts = Sequence[pa.Array | str]  # of each group of rows: a text for each of its rows, or one for all
@@ -79,7 +79,7 @@ class RowMaker:
         after = concatenated([own, *predicted]).take(order)
         columns = {
             "uid": pool.uids.take(positions),
-            "group": groups_of(pool, positions),
+            "group": pool.clusters(self.parts).take(positions),
             "intervention": spread(names),
             "part": spread(parts),
             "variant": spread(variants),
@@ -117,11 +117,6 @@ class RowMaker:
     def _clusters(self, block: Block, changes: Sequence[Changes]) -> pa.ListArray:
         base = r.lists_of(self.pool.uids.take(block.positions))
         return pa.concat_arrays([base, *(c.clusters for c in changes)])
-
-
-def groups_of(pool: Examples, positions: np.ndarray) -> pa.Array:
-    """The cluster of each example in intervals, texts [positions]; null where it is alone."""
-    return pool.texts(CLUSTER, positions) if pool.has_clusters else pa.nulls(len(positions), pa.string())
 
 
 def slices_of(pool: Examples, positions: np.ndarray) -> pa.ListArray:

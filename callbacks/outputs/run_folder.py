@@ -64,6 +64,8 @@ def export(module: LightningModule, run: Path, weights: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=folder.parent, prefix=".backbone.") as temporary:
             module.export(temporary, weights=weights)
+            if module.trained_on is not None:
+                module.trained_on.write(temporary)
             for path in sorted(Path(temporary).rglob("*")):
                 to = folder / path.relative_to(temporary)
                 if path.is_dir():
@@ -146,7 +148,7 @@ class RunFolder(Callback):
             return
         export(pl_module, self.folder, weights=False)
         if self._described:
-            write_json(self.folder / RUN, self._about() | {FILES: hashes_of(self.folder)})
+            write_json(self.folder / RUN, as_written(read_run(self.folder)) | {FILES: hashes_of(self.folder)})
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.state.fn == "fit":

@@ -19,7 +19,9 @@ class Counts:
         shortened: Split to number of tables that lose rows.
         hopeless: Reason why no answer can be right to the number of validation examples.
         of: Examples that validation ones were sampled from; 0 where all of them are evaluated.
-        seen: Validation examples all of whose parts stand in one training example as well.
+        seen: Validation examples all of whose parts stand in one training example as well, of this run or of one that
+            the model began with.
+        repeats: Split to how many of its examples have the parts of another one.
         evaluated: Training examples that are not shown to a model in context, since they are evaluated as well.
     """
 
@@ -34,6 +36,7 @@ class Counts:
     hopeless: dict[str, int] = field(default_factory=dict)
     of: int = 0
     seen: int = 0
+    repeats: dict[str, int] = field(default_factory=dict)
     evaluated: int = 0
 
     def begin(self, split: str) -> None:
@@ -66,6 +69,8 @@ class Counts:
             text += f" {no_gold:,} rows without a gold label were left out."
         for name, examples in self.without.get(split, {}).items():
             text += f" {examples:,} of them have no {name}." if examples else ""
+        if repeats := self.repeats.get(split, 0):
+            text += f" {repeats:,} of them are repeats of others."
         if split == "validation" and self.seen:
             text += f" {self.seen:,} of them stand among the training examples as well."
         return text

@@ -26,7 +26,7 @@ from heedful.datamodules.base.splits import (
 )
 from heedful.datamodules.base.wording import checked_words, require_names
 from heedful.interventions import Swap
-from heedful.records import CLASSIFICATION, Composed, Examples, HeedfulError, TableForm, Task, TaskKind
+from heedful.records import CLASSIFICATION, Composed, Examples, HeedfulError, TableForm, Task, TaskKind, repeats
 from heedful.records.prompts.wording import Wording
 from heedful.records.storage.regime import regime_name
 
@@ -49,7 +49,8 @@ class PairedData(pl.LightningDataModule):
         inoculation: Which examples, and how many.
         resample_counterfactuals: Draw the counterfactuals anew in every epoch, not once for the run.
         folds: Cross-validation: split the training set into so many folds, and leave the validation split alone. All
-            examples of one group (the first that the data set names; of one table, say) lie in one fold.
+            examples of one group (the first that the data set names; of one table, say) lie in one fold, and so do
+            examples with equal parts.
         fold: Validate on this fold, counted from 0, and train on the others.
         slices: Columns, in any of whose values accuracy and attentiveness have numbers of their own: [heuristic].
         max_train: Train on a random sample of this size.
@@ -74,7 +75,8 @@ class PairedData(pl.LightningDataModule):
         full_task: The task with all parts.
         whole: The examples that are evaluated, with all of their parts.
         pool: What the model reads of them.
-        train_examples: What the model reads of those that are trained on.
+        trained: The examples that are trained on, with all of their parts.
+        train_examples: What the model reads of them.
         allow_changed: Whether a run may go on with other examples than it began with.
         changed: The splits of which that is so.
     """
@@ -152,6 +154,7 @@ class PairedData(pl.LightningDataModule):
         self._folded: tuple[Examples, Examples] | None = None
         self.whole: Examples | None = None
         self.pool: Examples | None = None
+        self.trained: Examples | None = None
         self.train_examples: Examples | None = None
         self.allow_changed = False
         self.changed: list[str] = []
@@ -210,13 +213,18 @@ class PairedData(pl.LightningDataModule):
             self.whole = self._split("validation", self.max_validation)
             require_slices(self.whole, self.slices, self.name)
             self.pool = self._partial(self.whole)
+            self._count_repeats("validation", self.whole)
         if stage == "fit" and self.train_examples is None:
-            train = self._training_examples()
-            _, self.counts.seen = apart(self.whole, train)
-            self.train_examples = self._partial(train)
+            self.trained = self._training_examples()
+            _, self.counts.seen = apart(self.whole, self.trained)
+            self.train_examples = self._partial(self.trained)
+            self._count_repeats("train", self.trained)
         if self.trainer is not None and self.trainer.world_size > 1:
-            for split, fingerprint in self._fingerprints().items():
+            for split, fingerprint in self.fingerprints().items():
                 require_alike(fingerprint, f"{self.name}: the {split} examples")
+
+    def _count_repeats(self, split: str, examples: Examples) -> None:
+        self.counts.repeats[split] = repeats(examples.content_keys(self.full_task.parts))
 
     def _refuse_without_default(self, more: str = "") -> NoReturn:
         raise HeedfulError(
@@ -224,7 +232,8 @@ class PairedData(pl.LightningDataModule):
             f"{self.name} has none: name it with §data.default_label{more}."
         )
 
-    def _fingerprints(self) -> dict[str, str]:
+    def fingerprints(self) -> dict[str, str]:
+        """The examples that are evaluated and trained on, in a few bytes."""
         drawn = [self.augment, self.swap[:1], Swap.version, self.resample_counterfactuals]
         augmentation = drawn if self.augment == "counterfactual" else []
         return fingerprints(self.task, self.pool, self.train_examples, augmentation)
@@ -318,7 +327,7 @@ class PairedData(pl.LightningDataModule):
         """The order and the examples that a run must find again to go on as if it had never been stopped."""
         order = {"seed": self.seed, "batch_size": self.batch_size, "processes": self.trainer.world_size}
         order |= {"accumulate_grad_batches": self.trainer.accumulate_grad_batches}
-        return {"order": order, "examples": self._fingerprints()}
+        return {"order": order, "examples": self.fingerprints()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Compare with how the run began.

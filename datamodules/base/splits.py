@@ -1,12 +1,14 @@
 """Which examples a model is trained and evaluated on: pure functions of examples and a seed; and names of splits."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.sparse import block_array, coo_array
+from scipy.sparse.csgraph import connected_components
 
 from heedful.interventions import Swap
 from heedful.records import CLUSTER, Composed, Examples, HeedfulError, generator, keys, listing
@@ -29,20 +31,19 @@ def aliases_of(split: str, aliases: Mapping[str, Sequence[str]]) -> list[str]:
     return []
 
 
-def by_hash(examples: Examples, seed: int, purpose: str, by_group: bool = False) -> np.ndarray:
+def by_hash(examples: Examples, seed: int, purpose: str, groups: Iterable[str] | None = None) -> np.ndarray:
     """Positions in an order that depends on (seed, purpose, uid) alone, so that any prefix is a nested sample.
 
-    With ``by_group``, those of one group (:func:`group_column`) stand together, and the order of the groups depends on
-    (seed, purpose, group) alone.
+    With the group of each example, those of one group stand together, and the order of the groups depends on (seed,
+    purpose, group) alone.
     """
 
-    def hashes(column: str, *purposes: str) -> np.ndarray:
-        values = examples.column(column)
+    def hashes(values: Iterable[str], *purposes: str) -> np.ndarray:
         return np.fromiter((generator(seed, *purposes, v).integers(2**63) for v in values), np.int64, len(examples))
 
-    order = [hashes("uid", purpose)]
-    if by_group:
-        order.append(hashes(group_column(examples), purpose, "group"))
+    order = [hashes(examples.column("uid"), purpose)]
+    if groups is not None:
+        order.append(hashes(groups, purpose, "group"))
     return np.lexsort(order)
 
 
@@ -56,7 +57,7 @@ def sample(examples: Examples, n: int, seed: int, purpose: str, by_group: bool =
     """
     if not 0 <= n <= len(examples):
         raise HeedfulError(f"Asked for {n} examples ({purpose}), and there are only {len(examples)}.")
-    return examples.take(np.sort(by_hash(examples, seed, purpose, by_group)[:n]))
+    return examples.take(np.sort(by_hash(examples, seed, purpose, groups_of(examples) if by_group else None)[:n]))
 
 
 def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) -> tuple[np.ndarray, int | float]:
@@ -79,9 +80,26 @@ def limited(examples: Examples, limit: int | float, batch_size: int, seed: int) 
     return np.sort(by_hash(examples, seed, "limit_val_batches")[: limit * batch_size]), limit
 
 
-def group_column(examples: Examples) -> str:
-    """The column of the clusters (of the table, say), or that of the uids without them."""
-    return CLUSTER if examples.has_clusters else "uid"
+def groups_of(examples: Examples) -> Iterator[str]:
+    """The cluster of each example (its table, say), or the uids without clusters."""
+    return examples.column(CLUSTER if examples.has_clusters else "uid")
+
+
+def kept_together(examples: Examples) -> np.ndarray:
+    """What a split must not part: examples with the same parts, and those of one cluster: texts [examples], as objects.
+
+    Neither the label nor the uid matters. Clusters that share an example are called by the first of their names.
+    """
+    contents = examples.content_keys(examples.parts)
+    if not examples.has_clusters:
+        return np.array([f"{key:016x}" for key in contents.tolist()], dtype=object)
+    names, cluster = np.unique(np.array(list(groups_of(examples)), dtype=object), return_inverse=True)
+    kinds, content = np.unique(contents, return_inverse=True)
+    shape = (len(names), len(kinds))
+    held = coo_array((np.ones(len(examples), dtype=bool), (cluster, content)), shape).tocsr()
+    of = connected_components(block_array([[None, held], [held.T, None]]), directed=False)[1][: len(names)]
+    first = np.unique(of, return_index=True)[1]  # names ascend
+    return names[first[of]][cluster]
 
 
 def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
@@ -104,15 +122,15 @@ def folds_of(groups: Sequence[str], folds: int) -> np.ndarray:
 
 
 def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examples]:
-    """Split off one fold of ``folds`` for validation, by :func:`group_column`: (rest, fold).
+    """Split off one fold of ``folds`` for validation, by :func:`kept_together`: (rest, fold).
 
     Raises:
         HeedfulError: There are fewer groups than folds.
     """
-    column = group_column(examples)
-    groups = list(examples.column(column))
+    groups = kept_together(examples)
     if len(set(groups)) < folds:
-        what = "examples" if column == "uid" else "different values of §data.cluster, or else the first of §data.groups"
+        values = "values of §data.cluster, or else the first of §data.groups"
+        what = f"different {values if examples.has_clusters else 'examples'}"
         raise HeedfulError(f"§data.folds {folds}: the training set has only {len(set(groups))} {what}.")
     held = folds_of(groups, folds) == fold
     return examples.take(np.flatnonzero(~held)), examples.take(np.flatnonzero(held))
@@ -121,7 +139,7 @@ def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examp
 def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]:
     """Split off ``n`` examples for validation: (rest, held out).
 
-    No cluster is split: whole ones are split off, until ``n`` examples are or more.
+    Nothing that :func:`kept_together` names is split: whole groups are split off, until ``n`` examples are or more.
 
     Raises:
         HeedfulError: Nothing would be left to train on.
@@ -130,16 +148,14 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
         raise HeedfulError(f"§data.hold_out {n} leaves nothing to validate on.")
     if n >= len(examples):
         raise HeedfulError(f"§data.hold_out {n} leaves nothing of the {len(examples)} training examples.")
-    order = by_hash(examples, seed, "hold_out", examples.has_clusters)
-    if examples.has_clusters:
-        group = np.array(list(examples.column(group_column(examples))), dtype=object)[order]
-        ends = np.append(np.flatnonzero(group[1:] != group[:-1]) + 1, len(order))
-        end = int(ends[np.searchsorted(ends, n)])
-        if end == len(order):
-            whole = "no group (§data.cluster, or else the first of §data.groups) is split"
-            raise HeedfulError(f"§data.hold_out {n} leaves nothing to train on, since {whole}.")
-        n = end
-    return examples.take(np.sort(order[n:])), examples.take(np.sort(order[:n]))
+    groups = kept_together(examples)
+    order = by_hash(examples, seed, "hold_out", groups)
+    ends = np.append(np.flatnonzero(groups[order][1:] != groups[order][:-1]) + 1, len(order))
+    end = int(ends[np.searchsorted(ends, n)])
+    if end == len(order):
+        whole = "no group (§data.cluster, or else the first of §data.groups) is split, nor are equal examples"
+        raise HeedfulError(f"§data.hold_out {n} leaves nothing to train on, since {whole}.")
+    return examples.take(np.sort(order[end:])), examples.take(np.sort(order[:end]))
 
 
 def overlap(examples: Examples, others: Examples) -> np.ndarray:

@@ -30,7 +30,7 @@ class Columns:
         label: Column of the label.
         labels: Label name to its spellings in the source (its own name is always one); None where gold is no name of a
             label but taken as it stands.
-        uid: Column of a unique id; None to number the rows.
+        uid: Column of a unique id; None to name examples by their content.
         groups: Columns whose equal values make two examples related: they are never partners. The name of a part stands
             for its content. The first one is the cluster of intervals.
         meta: Columns that go along into the rows; they may be empty.
@@ -160,18 +160,41 @@ def to_examples(
             for part, column in columns.parts.items()
         ]
         groups = [text_of(values[column], where, row, column) for column in further]
-        uid = row if columns.uid is None else text_of(values[columns.uid], where, row, columns.uid)
-        builder.add(f"{prefix}/{uid}", parts, label, groups, columns.meta_of(values, where, row))
+        builder.add(
+            uid_of(values, where, row, prefix, columns), parts, label, groups, columns.meta_of(values, where, row)
+        )
         kept.append(row)
     if not kept:
         raise HeedfulError(f"{where} has no row with a gold label ({no_gold} without).")
-    examples = builder.finish()
-    if columns.uid is not None:
-        refuse_repeated(examples.table["uid"], kept, where, prefix)
-    return examples, no_gold
+    return in_order(builder.finish(), kept, where, prefix, columns), no_gold
 
 
-def refuse_repeated(uids: pa.ChunkedArray, rows: Sequence[int], where: str, prefix: str) -> None:
+def uid_of(values: Mapping[str, Any], where: str, row: int | str, prefix: str, columns: Columns) -> str:
+    """The uid of a row that has an id; else "", until all are read (:func:`in_order`)."""
+    return "" if columns.uid is None else f"{prefix}/{text_of(values[columns.uid], where, row, columns.uid)}"
+
+
+def in_order(examples: Examples, rows: Sequence[int | str], where: str, prefix: str, columns: Columns) -> Examples:
+    """The examples of a source in an order, and with uids, that do not depend on the order of its rows.
+
+    Args:
+        examples: With uids of :func:`uid_of`.
+        rows: Which row each of them is, for the message.
+        where: What to call the source in it.
+        prefix: ``<data>/<split>``, the start of each uid.
+        columns: Which column is the id.
+
+    Raises:
+        HeedfulError: Two have the same id.
+    """
+    if columns.uid is None:
+        examples = examples.named_by_content(prefix)
+    else:
+        refuse_repeated(examples.table["uid"], rows, where, prefix)
+    return examples.by_uid()
+
+
+def refuse_repeated(uids: pa.ChunkedArray, rows: Sequence[int | str], where: str, prefix: str) -> None:
     """Sorts the uids, and not a dictionary of them, which would take several times the memory."""
     order = pc.sort_indices(uids)  # a stable sort
     ordered = uids.take(order)

@@ -111,7 +111,7 @@ class Pictures:
                 continue
             found = self._matching(column, values, where, folder)
             if "*" in column:
-                made = [{**made[0], column: path, STARRED: f"{values[self.uid]}-{star}"} for path, star in found]
+                made = [{**made[0], column: path, STARRED: f"{values.get(self.uid)}-{star}"} for path, star in found]
             else:
                 for row in made:
                     row[column] = found[0][0]

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Any
 
-from heedful.datamodules.sources.hub_and_local import Columns, refuse_repeated, require_columns
+from heedful.datamodules.sources.hub_and_local import Columns, in_order, require_columns, uid_of
 from heedful.datamodules.sources.readers import Row, brief
 from heedful.datamodules.sources.values import text_of
 from heedful.records import SPAN, Examples, ExamplesBuilder, HeedfulError
+from heedful.records.answers import normalised
 
 STARTS = "starts"  # meta column: where each gold answer begins in its text, in characters, or null: a JSON list
 
@@ -21,10 +22,12 @@ class Found:
 
     Attributes:
         no_gold: Rows that were left out, since they have no answer and do not say that there is none.
+        hollow: Questions with answers of articles and punctuation alone, which exact match and F1 take for no answer.
         moved: Answers that do not stand at the offset that is given for them, but elsewhere in their text.
     """
 
     no_gold: int = 0
+    hollow: int = 0
     moved: int = 0
 
 
@@ -127,32 +130,32 @@ def to_questions(
     wanted += [name for name in (columns.uid, no_answer) if name is not None]
     found = Found()
     kept = []  # the rows that became examples
-    for number, (row, values) in enumerate(questions(rows, where), 1):
+    for row, values in questions(rows, where):
         require_columns(wanted, values, where, row, columns.slices)
         parts = [text_of(values[column], where, row, column) for column in columns.parts.values()]
-        answers = answers_of(values[columns.label], where, row, columns.label)
-        if no_answer is not None:
-            if values[no_answer] not in (True, False):
-                shown = f"should be true or false, and is {brief(values[no_answer])}"
-                raise HeedfulError(f"{where}, row {row}: the column {no_answer!r} {shown}.")
-            if values[no_answer]:
-                answers = {}
-            elif not answers:
-                found.no_gold += 1
-                continue
+        has_none = no_answer is not None and _has_none(values[no_answer], where, row, no_answer)
+        answers = {} if has_none else answers_of(values[columns.label], where, row, columns.label)
+        if no_answer is not None and not has_none and not answers:
+            found.no_gold += 1
+            continue
+        found.hollow += bool(answers) and not any(map(normalised, answers))
         starts = [_place(parts[0], answer, start, f"{where}, row {row}", found) for answer, start in answers.items()]
         of_group = [text_of(values[column], where, row, column) for column in further]
         meta = columns.meta_of(values, where, row)
-        uid = number if columns.uid is None else text_of(values[columns.uid], where, row, columns.uid)
         gold = SPAN.write_gold(list(answers))
-        builder.add(f"{prefix}/{uid}", parts, gold, of_group, [json.dumps(starts), *meta])
+        uid = uid_of(values, where, row, prefix, columns)
+        builder.add(uid, parts, gold, of_group, [json.dumps(starts), *meta])
         kept.append(row)
     if not kept:
         raise HeedfulError(f"{where} has no question with a gold answer ({found.no_gold} without).")
-    examples = builder.finish()
-    if columns.uid is not None:
-        refuse_repeated(examples.table["uid"], kept, where, prefix)
-    return examples, found
+    return in_order(builder.finish(), kept, where, prefix, columns), found
+
+
+def _has_none(value: Any, where: str, row: int | str, column: str) -> bool:
+    """What a row says of whether there is no answer."""
+    if value not in (True, False):
+        raise HeedfulError(f"{where}, row {row}: the column {column!r} should be true or false, and is {brief(value)}.")
+    return bool(value)
 
 
 def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str, int | None]:
@@ -165,7 +168,7 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
         column: Which column.
 
     Raises:
-        HeedfulError: It is something else.
+        HeedfulError: It is something else, or an answer is blank, by which its question would have none.
     """
     named = f"{where}, row {row}: the column {column!r}"
     texts = value
@@ -180,9 +183,13 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
         raise HeedfulError(f"{named} needs an offset in answer_start for each of its texts, and has {brief(starts)}.")
     found: dict[str, int | None] = {}
     for text, start in zip(texts, starts, strict=True):
-        if answer := text.strip():
-            indent = len(text) - len(text.lstrip())
-            found.setdefault(text_of(answer, where, row, column), None if start is None else start + indent)
+        if not (answer := text.strip()):
+            raise HeedfulError(
+                f"{named} has an answer without any text: take it out; of a question without an answer, the list is "
+                "empty."
+            )
+        indent = len(text) - len(text.lstrip())
+        found.setdefault(text_of(answer, where, row, column), None if start is None else start + indent)
     return found
 
 

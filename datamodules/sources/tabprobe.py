@@ -13,7 +13,8 @@ from pytorch_lightning.utilities import rank_zero_info
 from heedful.datamodules.sources.hub_and_local import Columns, to_examples
 from heedful.datamodules.sources.readers import brief, read
 from heedful.datamodules.sources.table_files import TableFolder, plain
-from heedful.records import Examples, HeedfulError
+from heedful.records import Examples, HeedfulError, Table
+from heedful.records.pool.contents import content_id
 
 LABELS = {"entailment": ["E"], "neutral": ["N"], "contradiction": ["C"]}
 PARTS = {"premise": "premise", "hypothesis": "hypothesis"}
@@ -63,8 +64,8 @@ def load_counterfactuals(
         parts: Part name to "premise", the table, or "hypothesis".
 
     Returns:
-        (originals, modified): as many, in the same order, with the same uids (``<prefix>/<row>``). Both have the
-        original table as their group and as the meta column ``table``, so that all that is made of one table stays
+        (originals, modified): as many, in the same order, with the same uids (``<prefix>/<hash of both>``). Both have
+        the original table as their group and as the meta column ``table``, so that all that is made of one table stays
         together; ``modified`` is the id of the modified table. Pairs that differ in nothing but their label are left
         out, and counted.
 
@@ -78,6 +79,7 @@ def load_counterfactuals(
     folders = [TableFolder(file.parent / name) for name in (ORIGINALS, MODIFIED)]
     sides: tuple[list[tuple[int, dict[str, Any]]], ...] = ([], [])
     unchanged: list[int] = []
+    again: Counter[str] = Counter()
     for row, columns in read(file):
         _require(columns, COUNTERFACTUAL, where, row)
         pair = [
@@ -95,10 +97,12 @@ def load_counterfactuals(
         ]:
             unchanged.append(row)
             continue
+        uid = _pair_id(pair)
+        again[uid] += 1
         for found, values in zip(sides, pair, strict=True):
-            found.append((row, values))
+            found.append((row, values | {"pair": f"{uid}#{again[uid]}" if again[uid] > 1 else uid}))
     kinds = {part: "table" for part, column in parts.items() if column == "premise"}
-    columns = Columns(parts, "label", labels, None, ("table",), ("table", "modified"), kinds)
+    columns = Columns(parts, "label", labels, "pair", ("table",), ("table", "modified"), kinds)
     prefix = prefix or f"counterfactuals/{file.parent.name}"
     (originals, a), (modified, b) = (to_examples(iter(rows), where, prefix, columns) for rows in sides)
     if a or b:
@@ -109,6 +113,12 @@ def load_counterfactuals(
         rows = f"{len(unchanged)} (row {', '.join(map(str, unchanged[:5]))}{', ...' if len(unchanged) > 5 else ''})"
         rank_zero_info(f"{where}: pairs left out since neither the table nor the hypothesis is changed: {rows}.")
     return originals, modified
+
+
+def _pair_id(pair: Sequence[Mapping[str, Any]]) -> str:
+    """The id of a pair of rows: a hash of all that they hold, so that equal ones are the same wherever they stand."""
+    held = [value.encode() if isinstance(value, Table) else value for values in pair for value in values.values()]
+    return content_id(json.dumps(held))[:16]
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ from heedful.callbacks.outputs.board import BoardLogger
 from heedful.callbacks.outputs.progress import Progress
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.cli.allowed_classes import require_kinds
+from heedful.cli.held_out import require_held_out
 from heedful.cli.idle_settings import require_effect, require_one_seed
 from heedful.cli.messages import Parser, Refusal, as_flag, of_trainer, one_sentence, user_mistake
 from heedful.cli.model_forms import folder_name
@@ -217,6 +218,7 @@ class HeedfulCLI(LightningCLI):
             self.engine.unfinished = self.unfinished
             if not self.evaluating:
                 progress(Path(checkpoint))  # training goes on from more than weights
+        require_held_out(self)
 
     def _require_callbacks(self) -> None:
         """Refuse callbacks by which a run is not what its folder says, and training of nothing."""

@@ -3,7 +3,7 @@
 from heedful.records.composed import EMPTIED, Composed, column
 from heedful.records.errors import HeedfulError, ending_with_its_reader, printable, run_command, without_hub
 from heedful.records.example import Changed, Example, Part
-from heedful.records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder
+from heedful.records.examples import BATCH, CLUSTER, Examples, ExamplesBuilder, repeats
 from heedful.records.labels import MANY, is_entailment, is_non_entailment, listing, percent, same_name
 from heedful.records.numbers.context import Context
 from heedful.records.numbers.display import Chart, Line, Section, Shown
@@ -75,6 +75,7 @@ __all__ = [
     "random_key",
     "read_json",
     "rename_parts",
+    "repeats",
     "require_file",
     "run_command",
     "same_name",

@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 
 from heedful.records.errors import HeedfulError
 from heedful.records.example import Example, Part, as_text
-from heedful.records.parts.picture import Picture
-from heedful.records.pool.contents import KINDS, content_id, fingerprint, identities, keys, kinds_of
-from heedful.records.pool.groups import partners, related
+from heedful.records.pool.contents import KINDS, canonical, content_id, fingerprint, identities, keys, kinds_of
+from heedful.records.pool.groups import joined, partners, related
 from heedful.records.pool.partners import Partners
 from heedful.records.pool.related import Related
 from heedful.records.storage.files import Spool
@@ -73,10 +72,13 @@ class ExamplesBuilder:
     ) -> None:
         """Append one example; values stand in the order of the names given to the builder."""
         texts = [part if isinstance(part, str) else part.encode() for part in parts]
-        ids = [content_id(p if isinstance(p, Picture) else text) for p, text in zip(parts, texts, strict=True)]
-        columns = (*ids, *groups, *meta)
+        ids = [content_id(part) for part in parts]
+        columns = (*ids, *map(canonical, groups), *meta)
         if self._cluster is not None:
-            columns = (*columns, columns[self._cluster][: 16 if self._cluster < len(ids) else None])
+            columns = (
+                *columns,
+                ids[self._cluster][:16] if self._cluster < len(ids) else canonical(columns[self._cluster]),
+            )
         self._rows.append((uid, label, *texts, *columns))
         self._characters += sum(map(len, (*texts, *groups, *meta)))
         if len(self._rows) == self.BATCH or self._characters > CHARACTERS:
@@ -267,6 +269,27 @@ class Examples(Sequence[Example]):
             "contents", names, make=lambda: identities(self.table, ["label", *(f"groups.{n}" for n in names)])
         )
 
+    def content_keys(self, parts: Sequence[str]) -> np.ndarray:
+        """A 64-bit hash of the content of some parts, without the label: uint64 [examples], equal for equal contents.
+
+        Args:
+            parts: As for :meth:`contents`.
+        """
+        names = tuple(part for part in parts if part in self.groups)
+        return self._once("content keys", names, make=lambda: joined(self.table, [f"groups.{name}" for name in names]))
+
+    def clusters(self, parts: Sequence[str]) -> pa.Array:
+        """What is one in intervals: texts [examples]; null where an example is alone.
+
+        It is the cluster that the data name. Without one, examples with equal parts are one.
+
+        Args:
+            parts: As for :meth:`contents`.
+        """
+        if self.has_clusters:
+            return self.texts(CLUSTER, np.arange(len(self)))
+        return self._once("clusters", tuple(parts), make=lambda: _repeated(self.content_keys(parts)))
+
     def uid(self, i: int) -> str:
         """The uid at a position."""
         return as_text(self.value("uid", i))
@@ -312,13 +335,36 @@ class Examples(Sequence[Example]):
         positions = np.asarray(positions, dtype=np.int64)
         if len(positions) and not 0 <= positions.min() <= positions.max() < len(self):
             raise IndexError(f"The positions go from 0 to {len(self) - 1}.")
-        batch = np.searchsorted(self._starts, positions, side="right") - 1
         spool = Spool(self.table.schema)
-        runs = np.split(positions, np.flatnonzero(np.diff(batch)) + 1) if len(positions) else []
-        for run in runs:
-            b, _ = self._place(int(run[0]))
-            spool.write(self._batches[b].take(pa.array(run - self._starts[b])))
+        for start in range(0, len(positions), BATCH):
+            spool.write(self.table.take(positions[start : start + BATCH]))
         return Examples(spool.finish())
+
+    def by_uid(self) -> "Examples":
+        """The same examples in the order of their uids: that of the rows of a file decides nothing."""
+        return self.take(self.uid_order)
+
+    def named_by_content(self, prefix: str) -> "Examples":
+        """The same examples with uids of their content (:meth:`contents`), whatever their order.
+
+        A repeat has "#2", "#3" and so on behind it; of examples that differ in groups, meta columns or blanks alone,
+        these say by a hash which is which.
+
+        Args:
+            prefix: ``<data>/<split>``; a "/" and the content follow.
+        """
+        names = np.array(self.contents(self.parts).to_pylist(), dtype=object)
+        _, of, counts = np.unique(names, return_inverse=True, return_counts=True)
+        again = np.flatnonzero(counts[of] > 1)
+        pictures = [f"parts.{part}" for part, kind in self.kinds.items() if kind == "picture"]  # which name their row
+        told = [name for name in self.table.column_names if name not in ("uid", *pictures)]
+        details = np.array(identities(self.table.take(again), told).to_pylist(), dtype=object)
+        again = again[np.lexsort([details, of[again]])]
+        first = np.searchsorted(of[again], of[again])
+        for i, number in zip(again.tolist(), (np.arange(len(again)) - first + 1).tolist(), strict=True):
+            names[i] += f"#{number}" if number > 1 else ""
+        uids = pa.array([f"{prefix}/{name}" for name in names], pa.string())
+        return Examples(self.table.set_column(0, self.table.schema.field("uid"), pa.chunked_array([uids])))
 
     def with_meta(self, name: str, value: str) -> "Examples":
         """The same examples with one more meta column, which says the same of all of them."""
@@ -335,3 +381,15 @@ class Examples(Sequence[Example]):
         new = {f"{kind}.{old}": f"{kind}.{name}" for kind in ("parts", "groups") for old, name in pairs}
         kept = [c for c in self.table.column_names if c in new or c not in new.values()]
         return Examples(self.table.select(kept).rename_columns([new.get(c, c) for c in kept]))
+
+
+def repeats(keys: np.ndarray) -> int:
+    """How many of some examples are repeats of others, by their :meth:`Examples.content_keys`."""
+    return len(keys) - len(np.unique(keys))
+
+
+def _repeated(content_keys: np.ndarray) -> pa.Array:
+    """The contents that stand more than once, as 16 hexadecimal digits, null for the others: texts [examples]."""
+    _, of, counts = np.unique(content_keys, return_inverse=True, return_counts=True)
+    names = (f"{key:016x}" if n > 1 else None for key, n in zip(content_keys.tolist(), counts[of], strict=True))
+    return pa.array(list(names), pa.string())

@@ -12,6 +12,7 @@ example: rows of two runs are joined only where these are the same. The null con
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ MOST_DRAWS = 2**15 - 1  # a draw has 16 bits, one of them for its sign
 GROUP = 65_536  # rows of a Parquet row group
 UNREAD = "unread"
 KEY = ("uid", "intervention", "part", "variant", "draw")
+BY_ROW = re.compile(r".*/\d{1,12}")  # uids of examples without an id before schema 7, and since
+BY_CONTENT = re.compile(r".*/[0-9a-f]{16}(#\d+)?")
 ABOUT = "uid", "group", "content"  # texts about the base example
 STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
 
@@ -265,6 +268,12 @@ def difference(first: Mapping[str, str], second: Mapping[str, str]) -> str | Non
         second: The same of another run.
     """
     lone = sorted(first.keys() ^ second.keys())
+    forms = [[form.fullmatch(uid) is not None for uid in lone] for form in (BY_ROW, BY_CONTENT)]
+    if all(map(any, forms)) and all(map(any, zip(*forms, strict=True))):
+        return (
+            "examples without an id are named by their content since schema 7, and in an earlier run by their row: "
+            "evaluate the earlier one again"
+        )
     if lone:
         return f"{len(lone):,} are in one of them only, the first is {lone[0]}"
     other = sorted(uid for uid, content in first.items() if content != second[uid])

@@ -39,7 +39,7 @@ def expected(rows: list[dict[str, Any]]) -> tuple[Loaded, int]:
     """What rows should give."""
     gold = [row for row in rows if row["label"].strip() not in ("-", "")]
     values = [(f"fuzz/train/{r['id']}", r["premise"], r["hypothesis"], SPELLED[r["label"]], r["doc"]) for r in gold]
-    return values, len(rows) - len(gold)
+    return sorted(values), len(rows) - len(gold)
 
 
 def check(case: Case, folder: Path) -> str:
@@ -63,8 +63,7 @@ def check(case: Case, folder: Path) -> str:
     else:
         before, none_before = expected(case.rows[: case.free])
         after, none_after = expected(case.rows[case.free + 1 :])
-        assert examples[: len(before)] == before
-        assert examples[len(examples) - len(after) :] == after
+        assert set(before + after) <= set(examples)
         free = len(examples) - len(before) - len(after) + no_gold - none_before - none_after
         assert free in ((0, 1) if case.may_end else (1,))
     return "loaded"

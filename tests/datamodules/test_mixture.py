@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from heedful.datamodules import PairedText, Reading
 from heedful.datamodules.mixture import Mixture
-from heedful.records import Examples, HeedfulError
+from heedful.records import Example, Examples, HeedfulError
 
 ROOT = Path(__file__).parents[2]
 PAIRS = {
@@ -57,6 +57,11 @@ def uids(examples: Examples) -> set[str]:
     return set(examples.column("uid"))
 
 
+def row_of(example: Example) -> int:
+    """The row that an example is from, counted from 0, which its second part names."""
+    return int(example.parts["second"].split()[1])
+
+
 def sources(data: PairedText) -> dict[str, int]:
     """The part of the uids before the row, with how many training examples have it."""
     prefixes = [uid.rpartition("/")[0] for uid in data.train_examples.column("uid")]
@@ -68,18 +73,18 @@ def test_a_share_of_the_examples_gives_way(folder: Path) -> None:
     assert sources(data) == {"own/train": 180, "own/train+more": 20}
     assert len(uids(data.train_examples)) == len(data.train_examples) == 200
     for example in data.train_examples:
-        row = int(example.uid.rpartition("/")[2]) - 1
+        row = row_of(example)
         stem = "more" if "+more" in example.uid else "train"
         assert dict(example.parts) == {"first": f"{stem} {row}", "second": f"s {row}"}
         assert example.label == ("same" if row % 2 else "other")
     assert data.counts.asides("train") == " 20 of the 100 examples of more are mixed in."
-    assert uids(data.pool) == {f"own/validation/{i}" for i in range(1, 31)}
+    assert {row_of(example) for example in data.pool} == set(range(30))
 
 
 def test_another_label_and_other_columns(folder: Path) -> None:
     turned = own(folder, Mixture(0.2, "more", label="turned"))
     for example in turned.train_examples:
-        row = int(example.uid.rpartition("/")[2]) - 1
+        row = row_of(example)
         assert (example.label == "same") == (row % 2 == (0 if "+more" in example.uid else 1))
     elsewhere = Mixture(0.05, "more", path=str(folder / "elsewhere"), name="far", **OTHER_COLUMNS)
     both = own(folder, elsewhere, Mixture(0.1, "more"))
@@ -100,7 +105,7 @@ def test_two_names_of_one_file_share_no_row_either(folder: Path) -> None:
     turned = Mixture(0.25, "more", label="turned", name="turned", path=str(folder / "elsewhere" / ".."))
     data = own(folder, Mixture(0.25, "more"), turned)
     assert sources(data) == {"own/train": 100, "own/train+more": 50, "own/train+turned": 50}
-    rows = [uid.rpartition("/")[2] for uid in data.train_examples.column("uid") if "+" in uid]
+    rows = [row_of(example) for example in data.train_examples if "+" in example.uid]
     assert len(set(rows)) == len(rows) == 100
     assert data.counts.mixed["turned with turned"] == (50, 50)
 
@@ -132,9 +137,7 @@ def test_conditions_hold_for_both_splits_and_for_mixtures(folder: Path) -> None:
     data = own(folder, Mixture(0.1, "more", where={"topic": "t3"}), where={"topic": ["t0", "t1"]})
     assert sources(data) == {"own/train": 90, "own/train+more": 10}
     assert set(data.pool.column("meta.topic")) == {"t0", "t1"}
-    assert {int(uid.rpartition("/")[2]) % 4 for uid in uids(data.train_examples) if "+more" in uid} == {
-        0
-    }  # row 4 is t3
+    assert {row_of(example) % 4 for example in data.train_examples if "+more" in example.uid} == {3}  # of t3
     assert data.counts.asides("validation") == " 14 of 30 rows are not what is asked for, and were left out."
     of_one = own(folder, where={"validation": {"topic": "t2"}})
     assert (len(of_one.train_examples), set(of_one.pool.column("meta.topic"))) == (200, {"t2"})

@@ -108,7 +108,7 @@ def test_a_split_is_a_folder(folder: Path) -> None:
         ("nlixy/train/2/child|geq|boy", "entailment"),
     ]
     assert data.train_examples[3].parts["premise"] == 'No "child" ran.'
-    assert [e.uid for e in data.pool] == ["nlixy/validation/1/rap|none|food", "nlixy/validation/1/food|none|rap"]
+    assert [e.uid for e in data.pool] == ["nlixy/validation/1/food|none|rap", "nlixy/validation/1/rap|none|food"]
     assert data.task.labels == ("entailment", "neutral", "contradiction")
     assert sharing(data.train_examples, 0).tolist() == [0, 1]  # a context is a group
     assert "head of three classes" in data.note

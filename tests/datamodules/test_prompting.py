@@ -174,8 +174,9 @@ def test_of_a_part_alone_the_whole_pair_says_whether_it_is_evaluated(tmp_path: P
     write(tmp_path / "train.jsonl", [row | {"premise": f"other {i}"} for i, row in enumerate(rows(9))] + rows(3))
     write(tmp_path / "validation.jsonl", rows(9))
     data = own(tmp_path, partial="hypothesis")
-    shown = {uid for prompt in Prompting(1, 30).prompts(data) for uid in uids(prompt)}
-    assert shown == {f"own/train/{i}" for i in range(1, 10)}
+    shown = {example.uid for prompt in Prompting(1, 30).prompts(data) for example in prompt.demonstrations}
+    premise = dict(zip(*(data.load("train").column(name) for name in ("uid", "parts.premise")), strict=True))
+    assert {premise[uid] for uid in shown} == {f"other {i}" for i in range(9)}
 
 
 @pytest.mark.parametrize("partial", [None, "question", "context"])

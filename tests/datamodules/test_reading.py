@@ -83,7 +83,7 @@ def test_rows_as_they_are_on_the_hub(tmp_path: Path, form: str) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = [row(answers={"text": ["Rome", "Rome"], "answer_start": [0, 0]}), row(id="2", title="u")]
+    rows = [row(answers={"text": ["Rome", "Rome"], "answer_start": [0, 0]}), row(id="2", title="u", question="Who?")]
     rows[1]["answers"] = {"text": [], "answer_start": []}
     path = tmp_path / f"train.{form}"
     if form == "parquet":
@@ -147,8 +147,31 @@ def test_an_answer_that_is_not_at_its_offset_is_searched_nearby() -> None:
 
 
 def test_answers_lose_spaces_and_repetitions() -> None:
-    found = answers_of({"text": [" Rome", "Rome ", "", "hot"], "answer_start": [3, 9, 0, 8]}, "f", 1, "answers")
+    found = answers_of({"text": [" Rome", "Rome ", "hot"], "answer_start": [3, 9, 8]}, "f", 1, "answers")
     assert found == {"Rome": 4, "hot": 8}
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\u00a0\t"])
+def test_a_blank_answer_does_not_make_a_question_unanswerable(blank: str) -> None:
+    for texts in ([blank], ["Rome", blank]):
+        told = {"text": texts, "answer_start": [0] * len(texts)}
+        with pytest.raises(
+            HeedfulError, match="f, row 2: the column 'answers' has an answer without any text: take it"
+        ):
+            read(row(), row(answers=told, id="2"))
+    article = changed(answers=[{"text": blank, "answer_start": 0}])
+    with pytest.raises(
+        HeedfulError, match="f, row 1, question 'q': the column 'answers' has an answer without any text"
+    ):
+        read(article)
+    columns = Columns({"context": "context", "question": "question"}, "answers", {}, "id")
+    examples, found = read(row(answers=[blank]) | {"none": True}, columns=columns, no_answer="none")
+    assert (examples[0].label, found.hollow) == ("[]", 0)
+
+
+def test_answers_that_the_measure_takes_for_none_are_counted() -> None:
+    examples, found = read(row("The end, a.", ["The", "a."]), row("The end.", ["the end"], id="2"))
+    assert (len(examples), found.hollow) == (2, 1)
 
 
 ARTICLE = {"title": "t", "paragraphs": [{"context": "Rome", "qas": [{"id": "q", "question": "?", "answers": []}]}]}

@@ -17,6 +17,7 @@ from heedful.records import Examples, HeedfulError
 from heedful.records.rows import read_rows
 
 from commands import results_of
+from content_uids import content_uid
 
 ROOT = Path(__file__).parents[2]
 NLI = {
@@ -67,7 +68,7 @@ def test_the_real_splits_are_read_together_as_alone(shared_data: Path) -> None:
         here = pool.take(range(1_800 * k, 1_800 * (k + 1)))
         assert here.table.drop_columns("meta.split").equals(expected.table)
         assert set(here.column("meta.split")) == {name}
-        assert pool[f"infotabs/{name}/7"].meta == expected[f"infotabs/{name}/7"].meta | {"split": name}
+        assert pool[expected.uid(7)].meta == expected[7].meta | {"split": name}
 
 
 @pytest.mark.parametrize("names", [["one", "two", "three"], ["three", "one"], ["two.jsonl", "one.jsonl"]])
@@ -91,13 +92,13 @@ def test_one_split_is_as_it_was_however_it_is_given(folder: Path) -> None:
     assert read(data).table.equals(read(listed).table)
     assert data.splits == listed.splits == {"train": "train", "validation": "one"}
     assert (listed.evaluated, listed.splits_evaluated, listed.pool.meta) == ("one", (), ())
-    assert list(data.pool.column("uid")) == [f"own/validation/{i + 1}" for i in range(6)]
+    assert list(data.pool.column("uid")) == sorted(content_uid("own/validation", e.label, e.parts) for e in data.pool)
 
 
 def test_training_goes_on_beside_several_splits(folder: Path) -> None:
     data = own(folder, ["one", "three"], max_validation=5, partial="hypothesis")
     data.setup("fit")
-    assert list(data.train_examples.column("uid")) == [f"own/train/{i + 1}" for i in range(30)]
+    assert len(data.train_examples) == 30
     assert (len(data.pool), data.pool.parts, data.train_examples.meta) == (5, ("hypothesis",), ())
     assert set(data.pool.column("meta.split")) == {"one", "three"}
 
@@ -180,7 +181,10 @@ def test_several_splits_of_the_hub_are_asked_for_one_by_one(monkeypatch: pytest.
 
     monkeypatch.setattr(Hub, "rows", rows)
     data = PairedText(**NLI, hub=Hub("o/x"), splits={"validation": ["test_r1", "test_r2"]})
-    assert list(read(data).column("uid")) == ["own/test_r1/1", "own/test_r2/1"]
+    assert list(read(data).column("uid")) == [
+        content_uid(f"own/{name}", "entailment", {"premise": "p", "hypothesis": name})
+        for name in ("test_r1", "test_r2")
+    ]
     assert asked == [("test_r1", ()), ("test_r2", ())]
 
 

@@ -1,6 +1,7 @@
 """Sentence pairs: each config reads the real files, and a new data set is a few lines of YAML."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,16 @@ from datasets import ClassLabel, Dataset, DatasetDict, Features, Value
 
 from heedful.datamodules import PairedText
 from heedful.datamodules.base.inoculation import Inoculation
+from heedful.datamodules.base.sampler import TrainingSampler
+from heedful.datamodules.base.splits import limited
+from heedful.datamodules.mixture import Mixture
 from heedful.datamodules.sources.hub_and_local import Hub
 from heedful.interventions import Swap
+from heedful.interventions.demonstrations import demonstrations
 from heedful.records import Examples, HeedfulError
 
 from changed_examples import sharing
+from content_uids import content_uid
 
 ROOT = Path(__file__).parents[2]
 NLI = {
@@ -89,19 +95,22 @@ def test_rows_of_the_real_files_are_taken_over_to_the_letter(shared_data: Path) 
     assert len(data.pool) == 9_842
     lines = path.read_text(encoding="utf-8").split("\n")
     for i in (0, 4_999, 9_841):
-        row, example = json.loads(lines[i]), data.pool[i]
-        assert example.uid == f"snli/validation/{i + 1}"
-        assert dict(example.parts) == {"premise": row["premise"], "hypothesis": row["hypothesis"]}
+        row = json.loads(lines[i])
+        parts = {"premise": row["premise"], "hypothesis": row["hypothesis"]}
+        example = data.pool[content_uid("snli/validation", row["label"], parts)]
+        assert dict(example.parts) == parts
         assert example.label == row["label"]
     assert "70 %" in data.note
 
 
 def test_rte_labels_mean_what_glue_says(shared_data: Path) -> None:
-    """0 is entailment: the first row, weapons found where none were found, is not."""
+    """0 is entailment: weapons found where none were found is not."""
     data = from_config("rte", shared_data / "rte", max_validation=10)
     data.setup("fit")
-    assert data.train_examples[0].parts["sentence1"].startswith("No Weapons of Mass Destruction Found")
-    assert data.train_examples[0].label == "not_entailment"
+    (found,) = (
+        e for e in data.train_examples if e.parts["sentence1"].startswith("No Weapons of Mass Destruction Found")
+    )
+    assert found.label == "not_entailment"
 
 
 def test_wanli_holds_out_the_same_examples_in_every_run(shared_data: Path) -> None:
@@ -119,6 +128,90 @@ def test_wanli_holds_out_the_same_examples_in_every_run(shared_data: Path) -> No
 def test_snli_without_a_training_file_says_so(shared_data: Path) -> None:
     with pytest.raises(HeedfulError, match=r"no file for the split 'train'.*validation\.jsonl"):
         from_config("snli", shared_data / "snli", max_validation=5).setup("fit")
+
+
+# the order of the files
+
+
+def trained_and_evaluated(data: PairedText) -> dict[str, Any]:
+    """All that depends on an order: what is read, who lends to whom, the batches, what is shown in context."""
+    data.setup("fit")
+    examples = data.training_set(1)
+    lengths = np.array([sum(map(len, e.parts.values())) for e in examples])
+    sampler = TrainingSampler(lengths, 8, data.seed, rank=1, world=2)
+    sampler.set_epoch(3)
+    batches = [[(examples[i].uid, dict(examples[i].parts)) for i in batch] for batch in sampler]
+    partners = Swap("premise", None, 3).changes(data.pool, np.arange(len(data.pool)), data.seed).partner.to_pylist()
+    limit = limited(data.pool, 2, 8, data.seed)[0].tolist()
+    shown = demonstrations(data.train_examples, data.task, 1, 0, 1, "matched_labels", "premise")
+    return {"pool": list(data.pool), "partners": partners, "batches": batches, "limit": limit, "shown": list(shown)}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"max_train": 31, "max_validation": 17, "seed": 3, "resample_counterfactuals": True},
+        {"hold_out": 20, "groups": ["topic"]},
+        {"folds": 3, "fold": 1},
+        {"mixture": [Mixture(0.3, "validation")], "augment": None},
+        {"augment": "inoculation", "inoculation": Inoculation("more.jsonl", 30)},
+        {"uid": "id", "hold_out": 20},
+    ],
+)
+def test_the_order_of_the_rows_decides_nothing(
+    tmp_path: Path, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for turn in range(2):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        for name, start in (("train", 0), ("validation", 1000), ("more", 2000)):
+            of_file = [row | {"topic": f"t {row['premise'][-1]}"} for row in rows(60, start)]
+            of_file += [
+                row | {"topic": f"u {k}"} for k, row in enumerate(of_file[:4] * 2)
+            ]  # repeats, but for the topic
+            of_file = [row | {"id": f"{name} {i}"} for i, row in enumerate(of_file)]
+            random.Random(turn).shuffle(of_file)
+            write(folder / f"{name}.jsonl", of_file)
+        monkeypatch.chdir(folder)
+        arguments = NLI | {"path": str(folder), "meta": ["topic"], "augment": "counterfactual"} | settings
+        found.append(trained_and_evaluated(PairedText(**arguments)))
+    assert found[0] == found[1]
+
+
+def test_equal_examples_are_held_out_together_and_counted(folder: Path) -> None:
+    """Whatever their labels, their ids and their blanks."""
+    own = [row | {"id": i} for i, row in enumerate(rows(60))]
+    again = [row | {"id": 100 + i, "premise": f" {row['premise']}", "label": "neutral"} for i, row in enumerate(own)]
+    write(folder / "train.jsonl", own + again)
+    for split in ({"hold_out": 20}, {"folds": 4, "fold": 2}):
+        for uid in ("id", None):
+            data = PairedText(**NLI, path=str(folder), uid=uid, **split)
+            data.setup("fit")
+            trained, held = ({e.parts["premise"].strip() for e in pool} for pool in (data.train_examples, data.pool))
+            assert not trained & held
+            assert len(data.pool) == 2 * len(held)
+            assert data.counts.repeats == {"train": len(trained), "validation": len(held)}
+            assert f"{len(held)} of them are repeats of others." in data.counts.asides("validation")
+            clusters = data.pool.clusters(["premise", "hypothesis"]).to_pylist()
+            assert len(set(clusters)) == len(held)
+
+
+def test_what_differs_in_blanks_or_in_composed_letters_is_one_content(folder: Path) -> None:
+    """For partners, for overlaps, for groups and for ids alike; case tells texts apart."""
+    texts = ["caf\u00e9", "cafe\u0301 ", "caf\u00e9\u00a0", " caf\u00e9"]
+    here = [{"premise": text, "hypothesis": f"h {i}", "label": 0, "topic": text} for i, text in enumerate(texts)]
+    there = [{"premise": "Caf\u00e9", "hypothesis": "h 9", "label": 0, "topic": "Caf\u00e9"}]
+    write(folder / "validation.jsonl", here + there)
+    write(folder / "train.jsonl", [here[1] | {"hypothesis": "h  0", "topic": "x"}, there[0]])
+    data = PairedText(**NLI, path=str(folder), groups=["topic"], validate_on_train=True)
+    data.setup("fit")
+    partners = data.pool.partners(["premise"]).counts.tolist()
+    found = {e.parts["hypothesis"]: n for e, n in zip(data.pool, partners, strict=True)}
+    assert found == {"h 0": 1, "h 1": 1, "h 2": 1, "h 3": 1, "h 9": 4}
+    assert len(set(data.pool.column("groups.topic"))) == 2
+    assert data.counts.seen == 2
 
 
 # splits and regimes
@@ -262,7 +355,8 @@ def test_inoculation_trains_on_a_few_nested_challenge_examples(folder: Path) -> 
     assert [len(f) for f in found] == [10, 20, 50]
     assert found[0] < found[1] < found[2]
     assert all(uid.startswith("own/challenge/") for uid in found[2])
-    assert uids(chosen[0].pool) == [f"own/validation/{i}" for i in range(1, 31)]
+    assert len(chosen[0].pool) == 30
+    assert all(uid.startswith("own/validation/") for uid in uids(chosen[0].pool))
     assert chosen[0].regime == "inoculation-10"
     assert set(uids(inoculated(folder, challenge, 10, seed=1).train_examples)) != found[0]
 
@@ -387,10 +481,10 @@ def test_meta_columns_come_along_as_text(tmp_path: Path) -> None:
     (tmp_path / "dev.csv").write_text("premise,hypothesis,label,genre,length\ne,f,2,travel,5\n")
     data = PairedText(**NLI, path=str(tmp_path), meta=["length", "genre"], partial="premise")
     data.setup("fit")
-    assert [dict(e.meta) for e in data.train_examples] == [
-        {"length": "3", "genre": "fiction"},
-        {"length": "", "genre": ""},
-    ]
+    assert {e.parts["premise"]: dict(e.meta) for e in data.train_examples} == {
+        "a": {"length": "3", "genre": "fiction"},
+        "c": {"length": "", "genre": ""},
+    }
     assert dict(data.pool[0].meta) == {"length": "5", "genre": "travel"}
 
 
@@ -428,9 +522,9 @@ def test_ten_lines_of_yaml_are_a_new_data_set(tmp_path: Path) -> None:
     assert len(TEN_LINES.strip().splitlines()) == 10
     data = PairedText(**config["init_args"], augment="counterfactual")
     data.setup("fit")
-    assert uids(data.train_examples) == [f"claims/train/{i}" for i in (7, 9, 11, 13)]
-    assert data.train_examples[0].parts == {"evidence": "Snow, everywhere.", "claim": "It snowed."}
-    assert list(data.train_examples.column("label")) == ["supported", "refuted", "supported", "unrelated"]
+    assert uids(data.train_examples) == [f"claims/train/{i}" for i in (11, 13, 7, 9)]
+    assert data.train_examples[2].parts == {"evidence": "Snow, everywhere.", "claim": "It snowed."}
+    assert list(data.train_examples.column("label")) == ["supported", "unrelated", "supported", "refuted"]
     assert sharing(data.train_examples, 0).tolist() == [0, 2]
     assert data.swap == ["evidence"]
     assert (len(data.training_set()), len(data.pool)) == (7, 1)
@@ -535,5 +629,5 @@ def test_a_row_without_a_label_says_so_by_a_hyphen_where_a_label_is_called_none(
     write(tmp_path / "dev.jsonl", rows(8, start=50, labels=labels))
     data = PairedText(**NLI | settings)
     data.setup("fit")
-    assert list(data.pool.column("label")) == ["nan", "None"] * 2
+    assert sorted(data.pool.column("label")) == ["None", "None", "nan", "nan"]
     assert data.counts.no_gold == {"train": 4, "validation": 4}

@@ -122,8 +122,8 @@ def test_rows_without_answers(tmp_path: Path) -> None:
     write_parquet(tmp_path / "validation.parquet", rows[::-1])
     data = vqa2(path=str(tmp_path), validate_on_train=True)
     assert data.counts.no_gold == {"train": 2, "validation": 2}
-    assert golds(data.pool)[-1] == {"red": 1.0}  # the most frequent answer, where the ten are absent
-    assert golds(data.pool)[-2] == {"yes": 1.0}
+    assert {"red": 1.0} in golds(data.pool)  # the most frequent answer, where the ten are absent
+    assert {"yes": 1.0} in golds(data.pool)
 
 
 @pytest.mark.parametrize(

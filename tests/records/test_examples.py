@@ -3,6 +3,8 @@
 import hashlib
 import pickle
 import re
+import unicodedata
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +22,7 @@ from heedful.records import (
     Table,
     examples,
     keys,
+    repeats,
 )
 from heedful.records.example import as_table, as_text
 from heedful.records.pool.contents import content_id, digest_keys
@@ -51,7 +54,7 @@ def test_any_text_survives_the_round_trip(rows):
     pool = build(rows)
     assert len(pool) == len(rows)
     assert [(*e.parts.values(), e.label, e.groups["topic"], e.meta["source"]) for e in pool] == [
-        (*row, f"line {i}") for i, row in enumerate(rows)
+        (*row[:3], " ".join(unicodedata.normalize("NFC", row[3]).split()), f"line {i}") for i, row in enumerate(rows)
     ]
     assert all(tuple(e.parts) == ("premise", "hypothesis") for e in pool)
 
@@ -416,3 +419,23 @@ def test_clusters_are_those_of_the_named_group_and_stay_with_their_examples():
     assert list(alone.with_clusters_of(build().take([1])).column("cluster")) == ["t2"]
     assert not build().take([0]).with_clusters_of(alone).has_clusters
     assert build().fingerprint == of_premises.fingerprint  # the same examples
+
+
+@given(st.lists(st.tuples(few, few), min_size=1, max_size=12))
+def test_equal_examples_are_one_cluster_and_others_are_alone(pairs):
+    made = [Example(f"d/{i}", {"p": f" {p}", "h": f"{h} "}, ("yes", "no")[i % 2]) for i, (p, h) in enumerate(pairs)]
+    pool = Examples.of(made)
+    found = pool.clusters(["p", "h"]).to_pylist()
+    assert [cluster is None for cluster in found] == [pairs.count(pair) == 1 for pair in pairs]
+    for cluster, pair in zip(found, pairs, strict=True):
+        assert cluster is None or [cluster == other for other in found] == [pair == other for other in pairs]
+    assert repeats(pool.content_keys(["p", "h"])) == len(pairs) - len(set(pairs))
+    named = Examples.of(replace(e, groups={"topic": e.uid}) for e in made)
+    assert named.clusters(["p", "h"]).to_pylist() == [e.uid for e in made]
+
+
+def test_tables_are_told_apart_as_texts_are():
+    tables = [Table("A", (("k", ("v w",)),)), Table(" A", (("k ", ("v\u00a0 w",)),)), Table("a", (("k", ("v w",)),))]
+    ids = [content_id(table) for table in tables]
+    assert ids[0] == ids[1] == hashlib.sha256(tables[0].encode().encode()).hexdigest()
+    assert ids[2] != ids[0]

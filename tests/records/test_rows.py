@@ -261,3 +261,13 @@ def test_lists_hold_one_text_of_each_column(length, width, data):
     lists = r.lists_of(*(pa.array(column, pa.string()) for column in texts))
     assert lists.type == pa.list_(pa.string())
     assert lists.to_pylist() == [list(row) for row in zip(*texts, strict=True)]
+
+
+def test_examples_that_an_earlier_schema_named_by_their_row_are_called_so():
+    now = {"d/dev/0123456789abcdef": "c", "d/dev/0123456789abcdef#2": "c"}
+    before = {"d/dev/1": "c", "d/dev/2": "c"}
+    for pair in ((now, before), (before, now)):
+        assert "named by their content since schema 7" in r.difference(*pair)
+    assert "in one of them only" in r.difference(before, {"d/dev/1": "c"})
+    assert "in one of them only" in r.difference(now, {"d/dev/0123456789abcdef": "c"})
+    assert "in one of them only" in r.difference(before, {"d/dev/x": "c"})

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from heedful.callbacks.engine.inquiry import Ask, Subwords
 from heedful.callbacks.engine.pace import Pace
 from heedful.callbacks.engine.predictions import Predictions
-from heedful.callbacks.engine.row_maker import groups_of, slices_of
+from heedful.callbacks.engine.row_maker import slices_of
 from heedful.interventions import Swap, within_limit
 from heedful.lightning_modules.gradients import Scale
 from heedful.lightning_modules.processors.hiding import HiddenWords
@@ -191,7 +191,7 @@ class AttributionInquiry:
         return pa.table(
             {
                 "uid": pool.uids.take(positions),
-                "group": groups_of(pool, positions),
+                "group": pool.clusters(ask.parts).take(positions),
                 "content": pool.contents(ask.parts).take(positions),
                 "gold": pc.if_else(is_changed, pa.scalar(None, pa.string()), pool.texts("label", positions)),
                 "y": pa.array([ask.labels[label] for label in explained.labels[block]], pa.string()),

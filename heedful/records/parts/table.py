@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -41,9 +41,14 @@ class Table:
         """Key to values."""
         return dict(self.rows)
 
-    def encode(self) -> str:
-        """The table as text, the same for equal tables and for no others; :meth:`decode` reads it."""
-        return json.dumps([self.title, self.rows], ensure_ascii=False, separators=(",", ":"))
+    def encode(self, written: Callable[[str], str] = str) -> str:
+        """The table as text, the same for equal tables and for no others; :meth:`decode` reads it.
+
+        Args:
+            written: The form in which titles, keys and values are written.
+        """
+        rows = [(written(key), [written(value) for value in values]) for key, values in self.rows]
+        return json.dumps([written(self.title), rows], ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def decode(cls, text: str) -> "Table":

@@ -1,6 +1,7 @@
-"""Identities of contents, by which they are told apart."""
+"""Identities of contents, by which they are told apart: the same for every model, whatever its tokenizer sees."""
 
 import hashlib
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -16,11 +17,26 @@ DIGITS = np.full(256, 16, dtype=np.uint8)  # character to the value of a hexadec
 DIGITS[list(b"0123456789abcdef")] = range(16)
 
 
+def canonical(text: str) -> str:
+    """The form by which texts are told apart: composed (NFC), with single spaces for all white space and none around.
+
+    Case tells texts apart: whether a model sees it is the model's own.
+
+    Example:
+        >>> canonical(" It\\u00a0 rains. ") == canonical("It rains."), canonical("e\\u0301") == "\\u00e9"
+        (True, True)
+    """
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
 def content_id(part: Part) -> str:
-    """Identity of a part's content: its sha256 as hexadecimal text. Raises UnicodeEncodeError on half a surrogate."""
+    """Identity of a part's content: the sha256 of its :func:`canonical` form, as hexadecimal text.
+
+    Raises UnicodeEncodeError on half a surrogate.
+    """
     if isinstance(part, Picture):
         return part.key
-    text = part.encode() if isinstance(part, Table) else part
+    text = part.encode(canonical) if isinstance(part, Table) else canonical(part)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -59,8 +59,13 @@ def _keys(column: pa.ChunkedArray) -> np.ndarray:
 
 def numbered(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
     """Numbers from 0 that are equal where all of some columns are: int64 [examples]."""
-    joined = np.zeros(table.num_rows, dtype=np.uint64)
+    return np.unique(joined(table, columns), return_inverse=True)[1].astype(np.int64)
+
+
+def joined(table: pa.Table, columns: Sequence[str]) -> np.ndarray:
+    """A 64-bit hash of what some columns say together: uint64 [examples]."""
+    found = np.zeros(table.num_rows, dtype=np.uint64)
     for name in columns:
         digits = digest_keys(table[name])
-        joined = joined * ODD + (_keys(table[name]) if digits is None else digits)
-    return np.unique(joined, return_inverse=True)[1].astype(np.int64)
+        found = found * ODD + (_keys(table[name]) if digits is None else digits)
+    return found

@@ -64,5 +64,5 @@ def require_examples(data: PairedData, rows: pa.Table, folder: str) -> None:
     pool_contents = data.pool.contents(data.full_task.parts).to_pylist()
     known = dict(zip(uids, pool_contents, strict=True))
     evaluated = contents(rows)
-    if differ := difference(evaluated, {uid: known[uid] for uid in evaluated if uid in known}):
+    if differ := difference(evaluated, {uid: known[uid] for uid in evaluated if uid in known} or known):
         raise HeedfulError(f"The examples of {folder} and those that {CONFIG} names are not the same: {differ}.")

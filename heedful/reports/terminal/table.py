@@ -214,9 +214,9 @@ def _answers(run: Results) -> Iterator[str]:
         yield f"{sum(known.values()):,} answers are from the cache, of {when}."
 
 
-def _unread(run: Results, lines: Sequence[Line]) -> Iterator[str]:
-    """Says of which numbers too many changes never reach the model, how much of the examples it reads, and how many
-    changed ones it was not asked about, since they were others to it."""
+def _examples(run: Results, lines: Sequence[Line]) -> Iterator[str]:
+    """Says of which numbers too many changes never reach the model, how much of the examples it reads, how many repeat
+    others or were trained on, and how many changed ones it was not asked about, since they were others to it."""
     flagged = [
         f"{percent(run['metrics'][below.metric]['value'])} of those behind {line.label!r}"
         for line, below in pairwise(lines)
@@ -226,8 +226,8 @@ def _unread(run: Results, lines: Sequence[Line]) -> Iterator[str]:
         yield f"Changes that never reach the model: {', '.join(flagged)}."
     counts = run["counts"]
     for evaluation in ("", *(f"{name}/" for name in METRICS)):  # an evaluation may have examples of its own
+        of = f" of {evaluation[:-1]}" if evaluation else ""
         if parts := counts.get(f"{evaluation}tokens_kept"):
-            of = f" of {evaluation[:-1]}" if evaluation else ""
             n = counts[f"{evaluation}examples"] + counts.get(f"{evaluation}not_predicted", 0)
             read = [
                 f"{part} {kept:,} of {there:,} ({percent(kept / max(1, there))})"
@@ -237,6 +237,10 @@ def _unread(run: Results, lines: Sequence[Line]) -> Iterator[str]:
                 f"{counts[f'{evaluation}truncated']:,} of {n:,} examples{of} are longer than the model reads. "
                 f"Tokens that it reads: {', '.join(read)}. A larger --model.max_length reads more."
             )
+        said = {"repeats": "are repeats of others", "trained_on": "were trained on"}
+        for key, what in said.items():
+            if n := counts.get(f"{evaluation}{key}"):
+                yield f"{n:,} of {counts[f'{evaluation}examples']:,} examples{of} {what}."
     if identical := sum(counts.get(f"{name}/identical", 0) for name in METRICS):
         yield f"{identical:,} changed inputs were the same as others to the model, and were predicted once with them."
 
@@ -277,7 +281,7 @@ def print_table(results: Mapping[str, Results], console: Console | None = None, 
     for flag in _raised(runs, lines):
         warning = WARNING if flag == NOT_ABOVE_MAJORITY and _is_attentiveness(lines) else ""
         console.print(f"({FLAGS[flag][0]}) {FLAGS[flag][1]}.{warning}")
-    for text in () if several else (*_unread(runs[0], lines), *_answers(runs[0])):
+    for text in () if several else (*_examples(runs[0], lines), *_answers(runs[0])):
         console.print(printable(text), highlight=False, markup=False)
     if not several and runs[0]["display"]["asides"]:
         console.print(_asides(runs[0]), highlight=False, markup=False)

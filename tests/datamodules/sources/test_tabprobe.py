@@ -3,6 +3,7 @@
 import csv
 import json
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -120,10 +121,24 @@ def test_a_folder_and_its_file_are_the_same_challenge(flipped: Path) -> None:
     for path in (flipped, flipped / "cf.tsv"):
         originals, modified = load_counterfactuals(path)
         assert [e.parts["premise"].values["b"] for e in (originals[0], modified[0])] == [("c",), ("d",)]
-        assert [e.label for e in modified] == ["contradiction", "entailment"]
+        assert {(e.parts["hypothesis"], e.label) for e in modified} == {
+            ("it is c", "contradiction"),
+            ("it is d", "entailment"),
+        }
         assert modified[1].meta == {"table": "T1", "modified": "T1_mod_1"}
-        assert list(modified.column("uid")) == ["counterfactuals/flipped/1", "counterfactuals/flipped/2"]
-    assert load_counterfactuals(flipped, "own/x")[0].uid(0) == "own/x/1"
+        assert list(modified.column("uid")) == list(originals.column("uid"))
+        assert all(re.fullmatch("counterfactuals/flipped/[0-9a-f]{16}", uid) for uid in modified.column("uid"))
+    assert load_counterfactuals(flipped, "own/x")[0].uid(0).startswith("own/x/")
+
+
+def test_the_order_of_the_pairs_decides_nothing(flipped: Path) -> None:
+    before = load_counterfactuals(flipped)
+    header, *rows = (flipped / "cf.tsv").read_text().splitlines()
+    (flipped / "cf.tsv").write_text("\n".join([header, *rows[::-1], rows[0]]) + "\n")
+    after = load_counterfactuals(flipped)
+    for one, other in zip(before, after, strict=True):
+        assert list(one) == [e for e in other if not e.uid.endswith("#2")]
+        assert len(other) == 3
 
 
 def test_a_pair_that_changes_nothing_is_left_out_and_counted(flipped: Path, caplog: pytest.LogCaptureFixture) -> None:
