@@ -203,6 +203,7 @@ class HeedfulCLI(LightningCLI):
             flag = f"--{'checkpoint' if self.evaluating else 'ckpt_path'} {checkpoint}"
             require_whole(Path(checkpoint), flag)
             require_of_run(outline(Path(checkpoint)), flag)
+            self.engine.unfinished = self.unfinished
             if not self.evaluating:
                 progress(Path(checkpoint))  # training goes on from more than weights
 
@@ -268,7 +269,7 @@ class HeedfulCLI(LightningCLI):
     def _plan_evaluations(self) -> None:
         """Have the evaluations make their plans, for which they read the examples that they bring."""
         callbacks = [*self.plain, *map(self.config_init.get, self.parser.callback_keys)]
-        self.engine = Engine(self.evaluating, self.only, self.unfinished)
+        self.engine = Engine(self.evaluating, self.only)
         self.engine.prepare(callbacks, Setting(self.datamodule, not self.evaluating, self._read))
         self.planned = self.engine.planned
         for name, nothing in self.engine.idle.items() if self.only else ():

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytorch_lightning
+import torch
 import yaml
 from jsonargparse import Namespace, get_loader, set_loader
 from pytorch_lightning.cli import LightningArgumentParser
@@ -27,6 +28,12 @@ from heedful.records.storage.yaml_files import examine
 
 FLAG = r"--\1"  # of a setting that a message names
 QUOTES = 'YAML reads yes, no, on and off as true and false, so write such a text in quotes, as "yes"'
+
+LOST_PEER = re.compile(r"gloo/transport|Connection (closed|reset) by peer|NCCL (error|operation|communicator)")
+LOST = (
+    "another process of this command has ended: it was killed, had no memory left, or says above what was wrong. Start "
+    "the command again; a training goes on with --resume RUN."
+)
 
 
 def shown(record: logging.LogRecord) -> bool:
@@ -146,10 +153,18 @@ def user_mistake(error: BaseException | None) -> HeedfulError | None:
     while error is not None and not isinstance(error, HeedfulError):
         if said := of_lightning(error):
             return HeedfulError(f"--trainer{of_trainer(said)}")
+        if is_of_lost_process(error):
+            return HeedfulError(LOST)
         error = error.__cause__ or error.__context__
     if error is not None:
         error.name_settings(FLAG)
     return error
+
+
+def is_of_lost_process(error: BaseException) -> bool:
+    """Whether an error is that of a process that waits for another one, which is there no more."""
+    by_torch = isinstance(error, getattr(torch.distributed, "DistError", ()))  # which not every build of torch has
+    return by_torch or (isinstance(error, RuntimeError) and bool(LOST_PEER.search(str(error))))
 
 
 def of_trainer(said: str) -> str:

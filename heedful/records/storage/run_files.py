@@ -38,6 +38,8 @@ def require_exported(folder: Path) -> None:
         return
     run = folder.parents[1]
     about = read_run(run)
+    if (run / CONFIG).is_file() and not (run / RUN).is_file():
+        raise HeedfulError(f"{run / RUN} is missing, which the run wrote: copy the whole folder of the run.")
     own = {name for name in _recorded(run) if name.startswith(f"{BACKBONE}/")}
     require_files(run, own)
     if "finished" not in about or not own:

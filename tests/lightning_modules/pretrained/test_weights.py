@@ -1,0 +1,132 @@
+"""The hash of weights, and files of weights that are damaged or ambiguous."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from heedful.datamodules import Planted
+from heedful.lightning_modules import Encoder
+from heedful.lightning_modules.pretrained.weights import different, weights_hash
+from heedful.records import HeedfulError
+
+WEIGHTS = {
+    "b.weight": torch.arange(6, dtype=torch.float32).view(2, 3) / 7,
+    "a": torch.tensor([1, 2, 3]),
+    "c": torch.tensor(0.5, dtype=torch.bfloat16),
+    "d": torch.zeros(0, 4),
+}
+
+
+def by_hand(weights: dict[str, Tensor]) -> str:
+    """The hash as its description says, by another way to the bytes."""
+    lines = []
+    for name in sorted(weights):
+        value = weights[name]
+        data = b"".join(bytes(part.untyped_storage()) for part in [value.clone(memory_format=torch.contiguous_format)])
+        line = [name, str(value.dtype), list(value.shape), hashlib.sha256(data).hexdigest()]
+        lines.append(json.dumps(line))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def test_the_hash_is_of_names_dtypes_shapes_and_bytes() -> None:
+    assert weights_hash(WEIGHTS) == by_hand(WEIGHTS)
+    assert weights_hash(dict(reversed(WEIGHTS.items()))) == weights_hash(WEIGHTS)
+    assert weights_hash(WEIGHTS | {"b.weight": WEIGHTS["b.weight"].t().contiguous().t()}) == weights_hash(WEIGHTS)
+    others = [
+        WEIGHTS | {"b.weight": WEIGHTS["b.weight"].view(3, 2)},
+        WEIGHTS | {"b.weight": torch.nextafter(WEIGHTS["b.weight"], torch.tensor(9.0))},
+        WEIGHTS | {"a": WEIGHTS["a"].int()},
+        {name.replace("a", "e"): value for name, value in WEIGHTS.items()},
+    ]
+    assert len({weights_hash(each) for each in [WEIGHTS, *others]}) == 5
+    assert weights_hash({}) is None
+
+
+def test_what_differs_is_named_once_both_are_of_one_dtype() -> None:
+    own = {name: value.to(torch.bfloat16) if value.is_floating_point() else value for name, value in WEIGHTS.items()}
+    assert different(own, WEIGHTS) == set()
+    assert different(WEIGHTS, own) == {"b.weight"}  # which lost bits
+    assert different(WEIGHTS, WEIGHTS | {"a": WEIGHTS["a"] + 1, "x": WEIGHTS["c"]}) == {"a", "x"}
+    assert different({"a": torch.tensor([0.0, torch.nan])}, {"a": torch.tensor([0.0, torch.nan])}) == set()
+    assert different({"a": torch.tensor([0.0])}, {"a": torch.tensor([-0.0])}) == {"a"}
+
+
+def copy(folder: Path, into: Path) -> Path:
+    return Path(shutil.copytree(folder, into))
+
+
+def build(folder: Path) -> Encoder:
+    model = Encoder(str(folder), max_length=64)
+    model.prepare(Planted(n_validation=4).task)
+    model.configure_model()
+    return model
+
+
+@pytest.fixture
+def folder(tiny_bert: Path, tmp_path: Path) -> Path:
+    return copy(tiny_bert, tmp_path / "model")
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("name", ["encoder.layer.1.output.dense.bias", "embeddings.word_embeddings.weight"])
+def test_a_number_that_is_not_finite_is_refused_by_the_name_of_its_tensor(
+    folder: Path, value: float, name: str
+) -> None:
+    weights = load_file(folder / "model.safetensors")
+    (key,) = [key for key in weights if key.endswith(name)]
+    weights[key].view(-1)[-1] = value
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(HeedfulError, match=rf"The weights of {folder} are not finite numbers in 1 tensor \(\S*{name}"):
+        build(folder)
+
+
+def test_so_is_one_in_a_checkpoint(folder: Path) -> None:
+    model = build(folder)
+    weights = {name: value.clone() for name, value in model.state_dict().items()}
+    weights["network.classifier.bias"][1] = -torch.inf
+    with pytest.raises(HeedfulError, match=r"the checkpoint are not finite numbers in 1 tensor \(network.classifier.b"):
+        model.load_state_dict(weights)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
+def test_a_file_whose_end_never_came_is_refused(folder: Path, share: float) -> None:
+    path = folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    start = len(content) - int(share * len(content))
+    content[start:] = bytes(len(content) - start)
+    path.write_bytes(content)
+    with pytest.raises(HeedfulError, match=rf"{path} ends in zeros: \d+ tensors \("):
+        build(folder)
+
+
+def test_a_bias_of_zeros_is_no_end(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    biases = {name: torch.zeros_like(v) if name.endswith("bias") else v for name, v in weights.items()}
+    save_file(biases, folder / "model.safetensors", {"format": "pt"})
+    assert build(folder).network is not None
+
+
+def test_one_file_beside_shards_is_refused(folder: Path) -> None:
+    shutil.copy(folder / "model.safetensors", folder / "model-00001-of-00002.safetensors")
+    with pytest.raises(
+        HeedfulError, match=r"holds its weights twice, as model.safetensors and in shards \(model-00001"
+    ):
+        build(folder)
+    (folder / "model-00001-of-00002.safetensors").unlink()
+    (folder / "pytorch_model.bin").touch()  # the same model in another format is common
+    assert build(folder).network is not None
+    (folder / "pytorch_model.bin.index.json").write_text("{}")
+    with pytest.raises(HeedfulError, match="as pytorch_model.bin and in shards"):
+        build(folder)
+
+
+def test_an_adapter_beside_the_weights_is_refused(folder: Path) -> None:
+    (folder / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    with pytest.raises(HeedfulError, match=r"holds an adapter \(adapter_config.json\) beside the weights"):
+        build(folder)

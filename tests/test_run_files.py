@@ -1,0 +1,229 @@
+"""Whoever reads a run compares its files with those that it wrote, and says how far a run was that had not ended."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from pytorch_lightning import Callback
+from safetensors.torch import load_file, save_file
+
+import evaluate
+import train
+from heedful.cli.model_forms import initialised
+from heedful.cli.runs import continued
+from heedful.lightning_modules.pretrained.weights import weights_hash
+from heedful.records import HeedfulError
+from heedful.records.storage.claim import LOCK
+from heedful.reports import compare, matrix
+
+from commands import results_of, run
+
+SMALL = ["--model.max_length", "64", "--data.n_train", "96", "--data.n_validation", "30", "--attentiveness.draws", "1"]
+EPOCHS = 2
+
+
+@pytest.fixture(scope="module")
+def argv(tiny_bert: Path) -> list[str | Path]:
+    return ["--model.backbone", tiny_bert, "--model.learning_rate", "0.003", *SMALL, "--trainer.logger", "false"]
+
+
+@pytest.fixture(scope="module")
+def finished(argv: list[str | Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "finished"
+    run(train.main, *argv, "--trainer.max_epochs", EPOCHS, "--output", folder)
+    return folder
+
+
+@pytest.fixture
+def copied(finished: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished, tmp_path / "run", ignore=shutil.ignore_patterns(LOCK)))
+
+
+def rewrite_best(folder: Path) -> None:
+    path = folder / "checkpoints" / "best.ckpt"
+    saved = torch.load(path, weights_only=True)
+    saved["state_dict"]["network.classifier.bias"] += 1
+    torch.save(saved, path)
+
+
+def permute_words(folder: Path) -> None:
+    path = folder / "checkpoints" / "backbone" / "tokenizer.json"
+    content = json.loads(path.read_text())
+    words = [word for word in content["model"]["vocab"] if word.isalpha()]
+    ids = [content["model"]["vocab"][word] for word in words]
+    content["model"]["vocab"] |= dict(zip(words, [*ids[1:], ids[0]], strict=True))
+    path.write_text(json.dumps(content))
+
+
+def edit(name: str, old: str, new: str) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        text = (folder / name).read_text()
+        assert old in text
+        (folder / name).write_text(text.replace(old, new))
+
+    return change
+
+
+def rewrite_weights(folder: Path) -> None:
+    path = folder / "checkpoints" / "backbone" / "model.safetensors"
+    weights = load_file(path)
+    weights["classifier.bias"] += 1
+    save_file(weights, path, {"format": "pt"})
+
+
+BACKBONE = "checkpoints/backbone"
+TAMPERED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "tokenizer": (permute_words, "tokenizer.json is not the file that the run wrote"),
+    "config": (
+        edit(f"{BACKBONE}/config.json", '"layer_norm_eps": 1e-12', '"layer_norm_eps": 0.1'),
+        "config.json is not the file that the run wrote",
+    ),
+    "weights": (rewrite_weights, "model.safetensors is not the file that the run wrote"),
+    "half copied": (lambda f: (f / BACKBONE / "tokenizer_config.json").unlink(), "tokenizer_config.json is missing"),
+    "no weights": (lambda f: (f / BACKBONE / "model.safetensors").unlink(), "model.safetensors is missing"),
+    "added": (lambda f: (f / BACKBONE / "added_tokens.json").write_text("{}"), "added_tokens.json is not among the"),
+    "no description": (lambda f: (f / "run.json").unlink(), "run.json is missing"),
+}
+OF_RUN: dict[str, tuple[Callable[[Path], object], str]] = {
+    "settings": (edit("config.yaml", "max_length: 64", "max_length: 32"), "config.yaml is not the file that was"),
+    "checkpoint": (rewrite_best, "best.ckpt is not the file that the run wrote"),
+}
+
+
+@pytest.mark.parametrize("case", TAMPERED | OF_RUN)
+def test_another_file_than_that_of_the_run_is_not_measured(copied: Path, case: str) -> None:
+    change, says = (TAMPERED | OF_RUN)[case]
+    change(copied)
+    with pytest.raises(HeedfulError, match=says):
+        run(evaluate.main, "--checkpoint", copied)
+    assert not (copied / "evaluations").exists()
+
+
+@pytest.mark.parametrize("case", TAMPERED)
+def test_another_export_than_that_of_the_run_is_not_measured(copied: Path, tmp_path: Path, case: str) -> None:
+    change, says = TAMPERED[case]
+    change(copied)
+    with pytest.raises(HeedfulError, match=says):
+        run(evaluate.main, "--model", copied / BACKBONE, *SMALL, "--output", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("case", ["tokenizer", "half copied"])
+def test_nothing_begins_with_another_export_than_that_of_the_run(copied: Path, tmp_path: Path, case: str) -> None:
+    change, says = TAMPERED[case]
+    change(copied)
+    with pytest.raises(HeedfulError, match=says):
+        run(train.main, "--init_from", copied, "--output", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_settings_that_were_edited_are_read_by_nobody(copied: Path) -> None:
+    edit("config.yaml", "learning_rate: 0.003", "learning_rate: 0.03")(copied)
+    says = "config.yaml is not the file that was written there"
+    for take in (continued, initialised):
+        with pytest.raises(HeedfulError, match=says):
+            take(["--resume" if take is continued else "--init_from", str(copied)])
+    with pytest.raises(HeedfulError, match=says):
+        matrix.main([str(copied)])
+
+
+def test_a_copy_of_a_run_and_notes_beside_its_model_are_no_hindrance(copied: Path, finished: Path) -> None:
+    (copied / BACKBONE / "NOTES.md").write_text("Mine.")
+    run(evaluate.main, "--checkpoint", copied)
+    (folder,) = (copied / "evaluations").iterdir()
+    assert folder.name == "planted-validation"
+    best = torch.load(finished / "checkpoints" / "best.ckpt", weights_only=True)["state_dict"]
+    assert results_of(folder)["weights"] == results_of(finished)["weights"] == weights_hash(best)
+    assert results_of(folder)["unfinished"] is None
+
+
+def test_an_export_has_the_weights_of_the_run(copied: Path, finished: Path, tmp_path: Path) -> None:
+    run(evaluate.main, "--model", copied / BACKBONE, *SMALL, "--output", tmp_path / "out")
+    assert results_of(tmp_path / "out")["weights"] == results_of(finished)["weights"]
+
+
+class Killed(Callback):
+    """Ends a run as a kill does, when its second epoch begins."""
+
+    def on_train_epoch_start(self, trainer, pl_module):
+        if trainer.current_epoch == 1:
+            raise MemoryError("killed")
+
+
+@pytest.fixture(scope="module")
+def killed(argv: list[str | Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "killed"
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(MemoryError):
+        patch.setattr("heedful.callbacks.WordSheet.on_train_epoch_start", Killed.on_train_epoch_start)
+        run(train.main, *argv, "--trainer.max_epochs", 4, "--output", folder)
+    return folder
+
+
+def test_a_run_that_had_not_ended_is_no_equal_of_one_that_had(
+    killed: Path, finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(evaluate.main, "--checkpoint", killed)
+    assert "These numbers are of a run that had not ended: epoch 1 of 4, step 3." in capsys.readouterr().out
+    (folder,) = (killed / "evaluations").iterdir()
+    assert folder.name.startswith("planted-validation-unfinished-")
+    assert results_of(folder)["unfinished"] == "epoch 1 of 4, step 3"
+    compare.main([str(finished), str(folder)])
+    assert "The numbers of (2) are of a run that had not ended: epoch 1 of 4" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    matrix.main([str(finished), str(folder)])
+    assert "epoch 1 of 4, step 3" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_plain_folder_is_left_to_the_end_of_the_run(killed: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(killed, tmp_path / "run", ignore=shutil.ignore_patterns(LOCK, "evaluations")))
+    run(evaluate.main, "--checkpoint", folder)
+    run(train.main, "--resume", folder)
+    run(evaluate.main, "--checkpoint", folder)
+    names = sorted(path.name for path in (folder / "evaluations").iterdir())
+    assert names[0] == "planted-validation"
+    assert len(names) == 2
+
+
+def test_another_tokenizer_of_a_run_that_had_not_ended_is_not_measured(killed: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(killed, tmp_path / "run", ignore=shutil.ignore_patterns(LOCK)))
+    permute_words(folder)
+    with pytest.raises(HeedfulError, match="tokenizer.json is not the file that the run wrote"):
+        run(evaluate.main, "--checkpoint", folder)
+
+
+def test_a_learning_rate_that_was_edited_is_not_gone_on_with(killed: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(killed, tmp_path / "run", ignore=shutil.ignore_patterns(LOCK)))
+    edit("config.yaml", "learning_rate: 0.003", "learning_rate: 0.03")(folder)
+    for flags in (["--resume", folder], ["--ckpt_path", folder / "checkpoints" / "last.ckpt"]):
+        with pytest.raises(HeedfulError, match="config.yaml is not the file that was written there"):
+            run(train.main, *flags)
+
+
+def test_each_start_may_write_settings_of_its_own(killed: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(killed, tmp_path / "run", ignore=shutil.ignore_patterns(LOCK)))
+    before = (folder / "config.yaml").read_bytes()
+    run(train.main, "--resume", folder, "--trainer.max_epochs", 2)
+    assert (folder / "config.yaml").read_bytes() != before
+    run(evaluate.main, "--checkpoint", folder, "--evaluations", "accuracy")
+    (folder / "config.yaml").write_bytes(before)  # as after a kill just before the second was written
+    continued(["--resume", str(folder)])
+
+
+@pytest.mark.parametrize("name", ["EMAWeightAveraging", "LearningRateFinder", "BatchSizeFinder"])
+def test_a_callback_by_which_a_run_is_not_what_its_folder_says_is_refused(
+    argv: list[str | Path], tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(HeedfulError, match=f"--trainer.callbacks {name}: "):
+        run(train.main, *argv, "--trainer.callbacks", name, "--output", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("setting", ["max_epochs", "max_steps", "limit_train_batches"])
+def test_training_of_nothing_is_refused(argv: list[str | Path], tmp_path: Path, setting: str) -> None:
+    with pytest.raises(HeedfulError, match=f"--trainer.{setting} 0: nothing would be trained"):
+        run(train.main, *argv, f"--trainer.{setting}", 0, "--output", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
