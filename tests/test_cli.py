@@ -128,7 +128,6 @@ def test_a_checkpoint_may_be_named_from_within_its_folder(monkeypatch, tmp_path)
         outline = {"state_dict": {}, "task": {}, "pytorch-lightning_version": "2.6.6", "optimizer_states": []}
         torch.save(outline | {"epoch": 0, "global_step": 3}, checkpoints / name)
     parse(monkeypatch, []).save_config(tmp_path / "run" / "config.yaml")
-    (tmp_path / "run" / "run.json").write_text("{}")
     monkeypatch.chdir(checkpoints)
     for name in ("last.ckpt", "best.ckpt"):
         assert continued(["--resume", name])[2:] == ["--resume", str(tmp_path / "run"), "--ckpt_path", name]
@@ -146,7 +145,6 @@ def test_a_file_wins_over_what_was_measured_in_training_and_a_flag_over_both(mon
     (tmp_path / "checkpoints").mkdir()
     outline = {"state_dict": {}, "task": {}, "pytorch-lightning_version": "2.6.6", "epoch": 0, "global_step": 3}
     torch.save(outline, tmp_path / "checkpoints" / "best.ckpt")
-    (tmp_path / "run.json").write_text("{}")
     made.save_config(tmp_path / "config.yaml")
     (tmp_path / "file.yaml").write_text("natural_logic: {seeds: 50}\n")
     (tmp_path / "whole.yaml").write_text("natural_logic: {seeds: 10, split: test, path: null}\n")

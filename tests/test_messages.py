@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 import evaluate
@@ -229,3 +230,29 @@ def test_an_evaluation_is_not_told_to_resume(tiny_bert: Path, tmp_path: Path) ->
 def test_a_machine_without_a_gpu_is_told_what_to_take(said: str) -> None:
     assert of_trainer(said).startswith(".accelerator: torch sees no GPU here; take --trainer.accelerator cpu")
     assert of_trainer(str(MisconfigurationException("One thing. Another `code`."))) == ": One thing."
+
+
+GLOO = "[gloo/transport/tcp/pair.cc:553] Connection closed by peer [127.0.0.1]:48005. This is typically caused by"
+
+
+@pytest.mark.parametrize("error", [RuntimeError(GLOO), torch.distributed.DistBackendError("NCCL error in x.cpp:1")])
+def test_a_process_whose_other_was_killed_says_so_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+    with pytest.raises(SystemExit) as ended:
+        guarded(fail)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("train.py: another process of this command has ended: it was killed, had")
+
+
+def test_an_error_of_another_kind_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+    with pytest.raises(RuntimeError, match="mat1 and mat2"):
+        guarded(fail)

@@ -2,12 +2,13 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from pytorch_lightning import Callback
+from pytorch_lightning import Callback, LightningModule, Trainer
 from safetensors.torch import load_file, save_file
 
 import evaluate
@@ -15,7 +16,7 @@ import train
 from heedful.cli.model_forms import initialised
 from heedful.cli.runs import continued
 from heedful.lightning_modules.pretrained.weights import weights_hash
-from heedful.records import HeedfulError
+from heedful.records import HeedfulError, read_json, write_json
 from heedful.records.storage.claim import LOCK
 from heedful.reports import compare, matrix
 
@@ -93,7 +94,12 @@ OF_RUN: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", TAMPERED | OF_RUN)
+def some(cases: Iterable[str], *first: str) -> list[Any]:
+    """The cases, of which all but the first are marked slow."""
+    return [pytest.param(case, marks=[pytest.mark.slow] * (case not in first)) for case in cases]
+
+
+@pytest.mark.parametrize("case", some(TAMPERED | OF_RUN, "tokenizer", "settings", "checkpoint"))
 def test_another_file_than_that_of_the_run_is_not_measured(copied: Path, case: str) -> None:
     change, says = (TAMPERED | OF_RUN)[case]
     change(copied)
@@ -102,7 +108,7 @@ def test_another_file_than_that_of_the_run_is_not_measured(copied: Path, case: s
     assert not (copied / "evaluations").exists()
 
 
-@pytest.mark.parametrize("case", TAMPERED)
+@pytest.mark.parametrize("case", some(TAMPERED, "half copied", "added", "no description"))
 def test_another_export_than_that_of_the_run_is_not_measured(copied: Path, tmp_path: Path, case: str) -> None:
     change, says = TAMPERED[case]
     change(copied)
@@ -111,7 +117,7 @@ def test_another_export_than_that_of_the_run_is_not_measured(copied: Path, tmp_p
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("case", ["tokenizer", "half copied"])
+@pytest.mark.parametrize("case", some(TAMPERED, "tokenizer"))
 def test_nothing_begins_with_another_export_than_that_of_the_run(copied: Path, tmp_path: Path, case: str) -> None:
     change, says = TAMPERED[case]
     change(copied)
@@ -145,20 +151,19 @@ def test_an_export_has_the_weights_of_the_run(copied: Path, finished: Path, tmp_
     assert results_of(tmp_path / "out")["weights"] == results_of(finished)["weights"]
 
 
-class Killed(Callback):
-    """Ends a run as a kill does, when its second epoch begins."""
-
-    def on_train_epoch_start(self, trainer, pl_module):
-        if trainer.current_epoch == 1:
-            raise MemoryError("killed")
+def end_in_the_second(self: Callback, trainer: Trainer, pl_module: LightningModule) -> None:
+    """End a run as a kill does, when its second epoch begins."""
+    if trainer.current_epoch == 1:
+        raise MemoryError("killed")
 
 
 @pytest.fixture(scope="module")
 def killed(argv: list[str | Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "killed"
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(MemoryError):
-        patch.setattr("heedful.callbacks.WordSheet.on_train_epoch_start", Killed.on_train_epoch_start)
-        run(train.main, *argv, "--trainer.max_epochs", 4, "--output", folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("heedful.callbacks.WordSheet.on_train_epoch_start", end_in_the_second)
+        with pytest.raises(MemoryError):
+            run(train.main, *argv, "--trainer.max_epochs", 4, "--output", folder)
     return folder
 
 
@@ -181,7 +186,7 @@ def test_a_run_that_had_not_ended_is_no_equal_of_one_that_had(
 def test_the_plain_folder_is_left_to_the_end_of_the_run(killed: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(killed, tmp_path / "run", ignore=shutil.ignore_patterns(LOCK, "evaluations")))
     run(evaluate.main, "--checkpoint", folder)
-    run(train.main, "--resume", folder)
+    write_json(folder / "run.json", read_json(folder / "run.json") | {"finished": "2026-01-01T00:00:00+00:00"})
     run(evaluate.main, "--checkpoint", folder)
     names = sorted(path.name for path in (folder / "evaluations").iterdir())
     assert names[0] == "planted-validation"
@@ -203,6 +208,7 @@ def test_a_learning_rate_that_was_edited_is_not_gone_on_with(killed: Path, tmp_p
             run(train.main, *flags)
 
 
+@pytest.mark.slow
 def test_each_start_may_write_settings_of_its_own(killed: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(killed, tmp_path / "run", ignore=shutil.ignore_patterns(LOCK)))
     before = (folder / "config.yaml").read_bytes()
@@ -213,16 +219,19 @@ def test_each_start_may_write_settings_of_its_own(killed: Path, tmp_path: Path) 
     continued(["--resume", str(folder)])
 
 
-@pytest.mark.parametrize("name", ["EMAWeightAveraging", "LearningRateFinder", "BatchSizeFinder"])
+@pytest.mark.parametrize(
+    "name", some(["EMAWeightAveraging", "LearningRateFinder", "BatchSizeFinder"], "EMAWeightAveraging")
+)
 def test_a_callback_by_which_a_run_is_not_what_its_folder_says_is_refused(
     argv: list[str | Path], tmp_path: Path, name: str
 ) -> None:
+    more = ["--trainer.callbacks.swa_lrs", 0.01] if name == "StochasticWeightAveraging" else []
     with pytest.raises(HeedfulError, match=f"--trainer.callbacks {name}: "):
-        run(train.main, *argv, "--trainer.callbacks", name, "--output", tmp_path / "out")
+        run(train.main, *argv, "--trainer.callbacks", name, *more, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("setting", ["max_epochs", "max_steps", "limit_train_batches"])
+@pytest.mark.parametrize("setting", some(["max_epochs", "max_steps", "limit_train_batches"], "max_epochs"))
 def test_training_of_nothing_is_refused(argv: list[str | Path], tmp_path: Path, setting: str) -> None:
     with pytest.raises(HeedfulError, match=f"--trainer.{setting} 0: nothing would be trained"):
         run(train.main, *argv, f"--trainer.{setting}", 0, "--output", tmp_path / "out")

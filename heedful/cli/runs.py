@@ -16,8 +16,8 @@ from heedful.callbacks.checkpoints.files import LAST, newest, progress, remove_s
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.lightning_modules.pretrained.backbones import allowed_packages
 from heedful.records import HeedfulError
-from heedful.records.storage.results import RUN, read_results
-from heedful.records.storage.run_files import CHECKPOINTS, require_config
+from heedful.records.storage.results import read_results
+from heedful.records.storage.run_files import require_config
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.terminal.table import print_table
 
@@ -139,12 +139,10 @@ def config_of(run: Path, named: str) -> Path:
     """The configuration in a run folder; ``named`` begins the message.
 
     Raises:
-        HeedfulError: There is none, it was changed, or run.json beside it is missing.
+        HeedfulError: There is none, or it was changed.
     """
     if not (run / "config.yaml").is_file():
         raise HeedfulError(f"{named} is not a run, nor a checkpoint of one: there is no {run / 'config.yaml'}.")
-    if (run / CHECKPOINTS).is_dir() and not (run / RUN).is_file():  # which is there before the first checkpoint
-        raise HeedfulError(f"{named}: {run / RUN} is missing, which the run wrote: copy the whole folder of the run.")
     require_config(run)
     return run / "config.yaml"
 

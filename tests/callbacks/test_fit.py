@@ -187,6 +187,69 @@ def test_resampled_counterfactuals_differ_between_epochs(tiny_bert, tmp_path):
     assert seen[0][1] != seen[1][1]
 
 
+class Exchange(Callback):
+    """Has other weights between two hooks, as a callback that averages them has."""
+
+    def __init__(self, first, last, stage):
+        self.kept, self.stage = None, stage
+        setattr(self, last, self.back)
+        setattr(self, first, self.forth)
+
+    def forth(self, trainer, module, *_):
+        if trainer.state.fn == self.stage and self.kept is None:
+            self.kept = module.network.classifier.bias.detach().clone()
+            module.network.classifier.bias.data += 1
+
+    def back(self, trainer, module, *_):
+        if self.kept is not None:
+            module.network.classifier.bias.data.copy_(self.kept)
+            self.kept = None
+
+
+EPOCH = ("on_validation_epoch_start", "on_validation_epoch_end")
+
+
+@pytest.mark.parametrize("hooks", [EPOCH, ("on_train_epoch_end", "on_train_epoch_start")])
+def test_a_best_checkpoint_of_other_weights_than_were_measured_is_not_written(tiny_bert, tmp_path, hooks):
+    with pytest.raises(HeedfulError, match="What was measured is not what best.ckpt would hold: a callback changes"):
+        fit(tiny_bert, tmp_path, epochs=1, stop_after=[Exchange(*hooks, "fit")])
+    assert not (tmp_path / "best.ckpt").exists()
+
+
+@pytest.mark.parametrize(
+    ("hooks", "says"),
+    [
+        (EPOCH, r"not what best.ckpt holds in 1 tensor \(network.classifier.bias\)"),
+        (("on_validation_start", "on_validation_end"), "not what best.ckpt holds"),
+        (("on_validation_batch_start", "on_validation_batch_end"), "not one model, since its weights changed"),
+        (("on_validation_batch_end", "on_validation_end"), "not one model, since its weights changed"),
+    ],
+)
+def test_other_weights_than_those_of_the_checkpoint_make_no_results(tiny_bert, tmp_path, hooks, says):
+    trainer, module, checkpoint = fit(tiny_bert, tmp_path, epochs=1, stop_after=[Exchange(*hooks, "validate")])
+    with pytest.raises(HeedfulError, match=f"What was measured is {says}.*: a callback changes the weights"):
+        trainer.validate(module, trainer.datamodule, ckpt_path=checkpoint.best_model_path, verbose=False)
+
+
+def test_other_weights_than_were_measured_are_not_exported(tiny_bert, tmp_path):
+    trainer, module, checkpoint = fit(tiny_bert, tmp_path, epochs=1)
+    trainer.validate(module, trainer.datamodule, ckpt_path=checkpoint.best_model_path, verbose=False)
+    engine = next(c for c in trainer.callbacks if isinstance(c, Engine))
+    engine.require_measured(module, "what backbone would hold")
+    module.network.classifier.bias.data[0] += 1e-3
+    with pytest.raises(HeedfulError, match="What was measured is not what backbone would hold"):
+        engine.require_measured(module, "what backbone would hold")
+
+
+def test_a_learning_rate_that_a_callback_chooses_is_refused(tiny_bert, tmp_path):
+    class Choose(Callback):
+        def on_fit_start(self, trainer, pl_module):
+            pl_module.learning_rate = 0.5
+
+    with pytest.raises(HeedfulError, match="A callback made model.learning_rate 0.5, and config.yaml says 0.001"):
+        fit(tiny_bert, tmp_path, epochs=1, stop_after=[Choose()])
+
+
 def test_concurrent_runs_get_folders_of_their_own(tmp_path):
     with ThreadPoolExecutor(8) as pool:
         folders = list(pool.map(new_version, [tmp_path] * 24))
