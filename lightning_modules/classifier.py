@@ -231,8 +231,8 @@ class Classifier(pl.LightningModule):
         for name in ("learning_rate", "weight_decay", "warmup"):
             if (began := self.hparams_initial.get(name)) != (now := getattr(self, name)):
                 raise HeedfulError(
-                    f"A callback made §model.{name} {now}, and config.yaml says {began}: leave it out of "
-                    f"§trainer.callbacks, and name that §model.{name}."
+                    f"A callback made §model.{name} {now}, and the settings say {began}: leave it out, and set "
+                    f"§model.{name} {now}."
                 )
         self.learned_parts = self.task.parts
 

@@ -246,7 +246,7 @@ def test_a_learning_rate_that_a_callback_chooses_is_refused(tiny_bert, tmp_path)
         def on_fit_start(self, trainer, pl_module):
             pl_module.learning_rate = 0.5
 
-    with pytest.raises(HeedfulError, match="A callback made model.learning_rate 0.5, and config.yaml says 0.001"):
+    with pytest.raises(HeedfulError, match="A callback made learning_rate 0.5, and the settings say 0.001"):
         fit(tiny_bert, tmp_path, epochs=1, stop_after=[Choose()])
 
 
