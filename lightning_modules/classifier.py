@@ -43,6 +43,7 @@ class Classifier(pl.LightningModule):
             nothing is trained.
         has_learned: Whether it was trained here, or took the weights of a model that was.
         learned_parts: The parts that it was trained on; None where nobody says.
+        run_id: What its checkpoints call the run that they are of; None of no run folder.
         reads_prompts: Whether it can be asked in context, with demonstrations.
         needs_prompt: Whether it cannot be asked otherwise.
         own_wording: The words in which it is asked with demonstrations, unless somebody names others; None for those of
@@ -60,6 +61,7 @@ class Classifier(pl.LightningModule):
     own_wording: Wording | None = None
     writes = False
     learned_parts: Sequence[str] | None = None
+    run_id: str | None = None
 
     def __init__(
         self,
@@ -180,6 +182,7 @@ class Classifier(pl.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["task"] = self.task.as_dict()
+        checkpoint["run"] = self.run_id
         if self.meanings is not None:
             checkpoint["outputs"] = list(self.output_names)
 

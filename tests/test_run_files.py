@@ -146,9 +146,13 @@ def test_a_copy_of_a_run_and_notes_beside_its_model_are_no_hindrance(copied: Pat
     assert results_of(folder)["unfinished"] is None
 
 
-def test_an_export_has_the_weights_of_the_run(copied: Path, finished: Path, tmp_path: Path) -> None:
+def test_an_export_has_the_weights_of_the_run(
+    copied: Path, finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run(evaluate.main, "--model", copied / BACKBONE, *SMALL, "--output", tmp_path / "out")
     assert results_of(tmp_path / "out")["weights"] == results_of(finished)["weights"]
+    compare.main([str(finished), str(tmp_path / "out")])
+    assert "Note: (1) and (2) are of the same weights." in capsys.readouterr().out
 
 
 def end_in_the_second(self: Callback, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -167,6 +171,12 @@ def killed(argv: list[str | Path], tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
+@pytest.fixture
+def stopped(killed: Path, tmp_path: Path) -> Path:
+    """The folder of a run that was killed in its second epoch."""
+    return Path(shutil.copytree(killed, tmp_path / "run", ignore=shutil.ignore_patterns(LOCK, "evaluations")))
+
+
 def test_a_run_that_had_not_ended_is_no_equal_of_one_that_had(
     killed: Path, finished: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -183,40 +193,46 @@ def test_a_run_that_had_not_ended_is_no_equal_of_one_that_had(
     assert "epoch 1 of 4, step 3" in " ".join(capsys.readouterr().out.split())
 
 
-def test_the_plain_folder_is_left_to_the_end_of_the_run(killed: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(killed, tmp_path / "run", ignore=shutil.ignore_patterns(LOCK, "evaluations")))
-    run(evaluate.main, "--checkpoint", folder)
-    write_json(folder / "run.json", read_json(folder / "run.json") | {"finished": "2026-01-01T00:00:00+00:00"})
-    run(evaluate.main, "--checkpoint", folder)
-    names = sorted(path.name for path in (folder / "evaluations").iterdir())
+def test_the_plain_folder_is_left_to_the_end_of_the_run(stopped: Path) -> None:
+    run(evaluate.main, "--checkpoint", stopped)
+    write_json(stopped / "run.json", read_json(stopped / "run.json") | {"finished": "2026-01-01T00:00:00+00:00"})
+    run(evaluate.main, "--checkpoint", stopped)
+    names = sorted(path.name for path in (stopped / "evaluations").iterdir())
     assert names[0] == "planted-validation"
     assert len(names) == 2
 
 
-def test_another_tokenizer_of_a_run_that_had_not_ended_is_not_measured(killed: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(killed, tmp_path / "run", ignore=shutil.ignore_patterns(LOCK)))
-    permute_words(folder)
+def test_another_tokenizer_of_a_run_that_had_not_ended_is_not_measured(stopped: Path) -> None:
+    permute_words(stopped)
     with pytest.raises(HeedfulError, match="tokenizer.json is not the file that the run wrote"):
-        run(evaluate.main, "--checkpoint", folder)
+        run(evaluate.main, "--checkpoint", stopped)
 
 
-def test_a_learning_rate_that_was_edited_is_not_gone_on_with(killed: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(killed, tmp_path / "run", ignore=shutil.ignore_patterns(LOCK)))
-    edit("config.yaml", "learning_rate: 0.003", "learning_rate: 0.03")(folder)
-    for flags in (["--resume", folder], ["--ckpt_path", folder / "checkpoints" / "last.ckpt"]):
+def test_a_checkpoint_of_another_run_is_neither_measured_nor_gone_on_with(stopped: Path) -> None:
+    for name in ("best.ckpt", "last.ckpt"):
+        path = stopped / "checkpoints" / name
+        torch.save(torch.load(path, weights_only=True) | {"run": "of another"}, path)
+    for main, flag in ((evaluate.main, "--checkpoint"), (train.main, "--resume")):
+        with pytest.raises(HeedfulError, match=r"(best|last).ckpt is a checkpoint of another run than"):
+            run(main, flag, stopped)
+    assert not (stopped / "evaluations").exists()
+
+
+def test_a_learning_rate_that_was_edited_is_not_gone_on_with(stopped: Path) -> None:
+    edit("config.yaml", "learning_rate: 0.003", "learning_rate: 0.03")(stopped)
+    for flags in (["--resume", stopped], ["--ckpt_path", stopped / "checkpoints" / "last.ckpt"]):
         with pytest.raises(HeedfulError, match="config.yaml is not the file that was written there"):
             run(train.main, *flags)
 
 
 @pytest.mark.slow
-def test_each_start_may_write_settings_of_its_own(killed: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(killed, tmp_path / "run", ignore=shutil.ignore_patterns(LOCK)))
-    before = (folder / "config.yaml").read_bytes()
-    run(train.main, "--resume", folder, "--trainer.max_epochs", 2)
-    assert (folder / "config.yaml").read_bytes() != before
-    run(evaluate.main, "--checkpoint", folder, "--evaluations", "accuracy")
-    (folder / "config.yaml").write_bytes(before)  # as after a kill just before the second was written
-    continued(["--resume", str(folder)])
+def test_each_start_may_write_settings_of_its_own(stopped: Path) -> None:
+    before = (stopped / "config.yaml").read_bytes()
+    run(train.main, "--resume", stopped, "--trainer.max_epochs", 2)
+    assert (stopped / "config.yaml").read_bytes() != before
+    run(evaluate.main, "--checkpoint", stopped, "--evaluations", "accuracy")
+    (stopped / "config.yaml").write_bytes(before)  # as after a kill just before the second was written
+    continued(["--resume", str(stopped)])
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
 
 from heedful.records import HeedfulError, atomic_path
 from heedful.records.storage.files import flush_file
+from heedful.records.storage.results import read_run
+from heedful.records.storage.run_files import RUN_ID
 
 LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
 INTERRUPTED, PUT_ASIDE = "interrupted.ckpt", "damaged.ckpt"
@@ -150,6 +152,22 @@ def require_of_run(content: Any, named: str) -> None:
     ]
     if wrong:
         raise HeedfulError(f"{named} is not a checkpoint that train.py wrote: it lacks {wrong[0]}.")
+
+
+def require_own(path: Path, named: str) -> None:
+    """Refuse a checkpoint in the folder of a run that another run wrote.
+
+    Args:
+        path: The checkpoint.
+        named: What the user wrote; the message begins with it.
+
+    Raises:
+        HeedfulError: It does not name the run of its folder, whose name is that of its first start.
+    """
+    run = path.absolute().parent.parent
+    own = read_run(run).get(RUN_ID)
+    if own is not None and outline(path).get("run") != own:
+        raise HeedfulError(f"{named} is a checkpoint of another run than {run}: bring its own one back.")
 
 
 def best_of(run: Path, named: str, finished: bool) -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import Any
@@ -22,7 +23,7 @@ from heedful.records import atomic_path, write_json, writing
 from heedful.records.stopping import Stopped, is_postponed, postpone
 from heedful.records.storage.files import flush_file, share_file
 from heedful.records.storage.results import RUN, file_hash, read_run, write_results
-from heedful.records.storage.run_files import CHECKPOINTS, CONFIG, CONFIG_HASH, FILES, hashes_of
+from heedful.records.storage.run_files import CHECKPOINTS, CONFIG, CONFIG_HASH, FILES, RUN_ID, hashes_of
 from heedful.records.storage.schema import SCHEMA
 
 PACKAGES = ("torch", "pytorch-lightning", "transformers", "torchmetrics", "datasets", "pyarrow", "numpy", "scipy")
@@ -135,7 +136,9 @@ class RunFolder(Callback):
 
     def _record(self, trainer: Trainer, config_hash: str) -> None:
         files = {FILES: hashes_of(self.folder)} if trainer.state.fn == "fit" else {}
-        write_json(self.folder / RUN, self._history(trainer, {CONFIG_HASH: config_hash}) | files)
+        about = self._history(trainer, {CONFIG_HASH: config_hash}) | files
+        write_json(self.folder / RUN, about)
+        trainer.lightning_module.run_id = about.get(RUN_ID)
         self._described = True
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -179,7 +182,7 @@ class RunFolder(Callback):
             now["changed_data"] = trainer.datamodule.changed
         first = read_run(self.folder) if self._goes_on else {}
         if not first:
-            return now
+            return now | {RUN_ID: token_hex(16)}
         return first | {"resumed": [*first.get("resumed", []), now]}
 
     def _description(self, trainer: Trainer) -> dict[str, Any]:

@@ -22,7 +22,14 @@ from pytorch_lightning.strategies import FSDPStrategy, ModelParallelStrategy
 from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from heedful.callbacks import EVALUATIONS, BestCheckpoint, Board, ContactSheet, Engine, RunFolder, Setting, WordSheet
-from heedful.callbacks.checkpoints.files import AtomicCheckpointIO, outline, progress, require_of_run, require_whole
+from heedful.callbacks.checkpoints.files import (
+    AtomicCheckpointIO,
+    outline,
+    progress,
+    require_of_run,
+    require_own,
+    require_whole,
+)
 from heedful.callbacks.engine.engine import Planned
 from heedful.callbacks.engine.evaluation import Nothing
 from heedful.callbacks.outputs.board import BoardLogger
@@ -203,6 +210,7 @@ class HeedfulCLI(LightningCLI):
             flag = f"--{'checkpoint' if self.evaluating else 'ckpt_path'} {checkpoint}"
             require_whole(Path(checkpoint), flag)
             require_of_run(outline(Path(checkpoint)), flag)
+            require_own(Path(checkpoint), flag)
             self.engine.unfinished = self.unfinished
             if not self.evaluating:
                 progress(Path(checkpoint))  # training goes on from more than weights

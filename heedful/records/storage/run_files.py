@@ -15,6 +15,7 @@ from heedful.records.storage.results import RUN, file_hash, read_run
 
 CONFIG, CONFIG_HASH = "config.yaml", "config"  # the file, and its hash in the description of each start
 FILES = "files"  # in run.json: paths in the folder of the run to hashes
+RUN_ID = "id"  # in run.json; the same stands in each checkpoint, under "run"
 CHECKPOINTS = "checkpoints"
 BACKBONE = f"{CHECKPOINTS}/backbone"
 

@@ -227,12 +227,19 @@ def different_examples(runs: Sequence[Results]) -> list[str]:
     ]
 
 
-def _unfinished(runs: Sequence[Results]) -> Iterator[str]:
-    """A note for each run that had not ended when it was evaluated."""
+def _about_model(runs: Sequence[Results]) -> Iterator[str]:
+    """A note for each run that had not ended when it was evaluated, and for each model of several columns."""
     for i, run in enumerate(runs, 1):
         if how_far := run.get("unfinished"):
             these = f"The numbers of ({i})" if len(runs) > 1 else "These numbers"
             yield f"{these} are of a run that had not ended: {how_far}."
+    columns: dict[str, list[str]] = {}
+    for i, run in enumerate(runs, 1):
+        if weights := run.get("weights"):
+            columns.setdefault(weights, []).append(f"({i})")
+    for of in columns.values():
+        if len(of) > 1:
+            yield f"{' and '.join(of)} are of the same weights."
 
 
 def print_table(results: Mapping[str, Results], console: Console | None = None, title: str = TITLE) -> None:
@@ -260,7 +267,7 @@ def print_table(results: Mapping[str, Results], console: Console | None = None, 
         console.print(printable(text), highlight=False, markup=False)
     if not several and runs[0]["display"]["asides"]:
         console.print(_asides(runs[0]), highlight=False, markup=False)
-    for note in dict.fromkeys([*different_examples(runs), *(run.get("note") for run in runs), *_unfinished(runs)]):
+    for note in dict.fromkeys([*different_examples(runs), *(run.get("note") for run in runs), *_about_model(runs)]):
         if note:
             console.print(printable(f"Note: {note}"), markup=False)
     for i, folder in enumerate(results, 1):
