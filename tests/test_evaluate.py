@@ -226,6 +226,7 @@ BROKEN = {
 def test_a_checkpoint_that_no_run_wrote_is_refused_before_anything_is_written(checkpoint, tiny_bert, tmp_path, fault):
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "config.yaml").write_text((checkpoint.parents[1] / "config.yaml").read_text())
+    (tmp_path / "run.json").write_text("{}")
     shutil.copytree(checkpoint.parent / "backbone", tmp_path / "checkpoints" / "backbone")
     broken = tmp_path / "checkpoints" / "last.ckpt"
     torch.save(BROKEN[fault](torch.load(checkpoint, weights_only=True)), broken)

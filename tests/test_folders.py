@@ -135,6 +135,8 @@ def test_the_same_evaluation_again_replaces_all_of_its_results(checkpoint):
 
 def test_a_checkpoint_of_the_same_name_after_more_steps_has_another_folder(checkpoint):
     """As that of a run that is not finished yet."""
+    about = read_json(checkpoint.parents[1] / "run.json")
+    write_json(checkpoint.parents[1] / "run.json", {k: v for k, v in about.items() if k not in ("finished", "files")})
     run(evaluate.main, "--checkpoint", checkpoint, "--evaluations", "accuracy")
     (first,) = evaluations(checkpoint)
     before = files(checkpoint.parents[1] / "evaluations" / first)
