@@ -85,6 +85,7 @@ class Classifier(pl.LightningModule):
         self.warmup = warmup
         self.max_unknown = max_unknown
         self.task: Task | None = None
+        self._schedule: dict[str, float] = {}  # as configured, before callbacks can change it
         self.has_learned = False
 
     def prepare(self, task: Task) -> None:
@@ -176,6 +177,7 @@ class Classifier(pl.LightningModule):
         return type(self).__name__
 
     def setup(self, stage: str) -> None:
+        self._schedule = {name: getattr(self, name) for name in ("learning_rate", "weight_decay", "warmup")}
         if self.task is None:
             self.keeps_head = stage != "fit"
             self.prepare(self.trainer.datamodule.task)
@@ -231,8 +233,8 @@ class Classifier(pl.LightningModule):
     def on_train_start(self) -> None:
         if not self.has_learned:
             self.require_weights()
-        for name in ("learning_rate", "weight_decay", "warmup"):
-            if (began := self.hparams_initial.get(name)) != (now := getattr(self, name)):
+        for name, began in self._schedule.items():
+            if (now := getattr(self, name)) != began:
                 raise HeedfulError(
                     f"A callback made §model.{name} {now}, and the settings say {began}: leave it out, and set "
                     f"§model.{name} {now}."

@@ -146,7 +146,7 @@ class RunFolder(Callback):
             return
         export(pl_module, self.folder, weights=False)
         if self._described:
-            write_json(self.folder / RUN, read_run(self.folder) | {FILES: hashes_of(self.folder)})
+            write_json(self.folder / RUN, self._about() | {FILES: hashes_of(self.folder)})
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.state.fn == "fit":
@@ -171,16 +171,20 @@ class RunFolder(Callback):
         """Mark the run as finished, and then remove what it would go on from; called by the first process."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         files = {FILES: hashes_of(self.folder, kept(self.folder / CHECKPOINTS))}
-        write_json(self.folder / RUN, read_run(self.folder) | files | {FINISHED: now})
+        write_json(self.folder / RUN, self._about() | files | {FINISHED: now})
         flush(self.folder)
         remove_states(self.folder / CHECKPOINTS)
+
+    def _about(self) -> dict[str, Any]:
+        """run.json as it is, to be written again: without the number of the schema that it was read with."""
+        return {key: value for key, value in read_run(self.folder).items() if key != "written"}
 
     def _history(self, trainer: Trainer, config: Mapping[str, str]) -> dict[str, Any]:
         """The description of the first start, and of each that went on from there."""
         now = {**self._description(trainer), **config}
         if trainer.datamodule.changed:
             now["changed_data"] = trainer.datamodule.changed
-        first = read_run(self.folder) if self._goes_on else {}
+        first = self._about() if self._goes_on else {}
         if not first:
             return now | {RUN_ID: token_hex(16)}
         return first | {"resumed": [*first.get("resumed", []), now]}

@@ -85,7 +85,7 @@ def require_config(run: Path) -> None:
     if hashes and _hash(run / CONFIG) not in hashes:
         raise HeedfulError(
             f"{run / CONFIG} is not the file that was written there (its sha256 is another than in {run / RUN}): bring "
-            "that one back. An edited copy begins a new run, by --config FILE."
+            "that one back. An edited copy begins a new run: python train.py --config FILE."
         )
 
 
@@ -99,7 +99,9 @@ def _recorded(run: Path) -> dict[str, Any]:
     Raises:
         HeedfulError: run.json is damaged.
     """
-    found = read_run(run).get(FILES, {})
+    about = read_run(run)
+    none = None if "finished" in about and about.get("written", 0) >= 7 else {}  # which earlier schemas have
+    found = about.get(FILES, none)
     if not isinstance(found, dict):
         raise HeedfulError(f"{run / RUN} is damaged: {FILES!r} should hold the sha256 of each file.")
     return found
