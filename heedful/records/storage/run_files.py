@@ -100,8 +100,8 @@ def _recorded(run: Path) -> dict[str, Any]:
         HeedfulError: run.json is damaged.
     """
     about = read_run(run)
-    none = None if "finished" in about and about.get("written", 0) >= 7 else {}  # which earlier schemas have
-    found = about.get(FILES, none)
+    may_lack = "finished" not in about or about.get("written", 0) < 7  # of a run that goes on, and earlier schemas
+    found = about.get(FILES, {} if may_lack else None)
     if not isinstance(found, dict):
         raise HeedfulError(f"{run / RUN} is damaged: {FILES!r} should hold the sha256 of each file.")
     return found
