@@ -36,10 +36,12 @@ def require_held_out(cli: Any) -> None:
     seen = None if model.trained_on is None else int(model.trained_on.seen(data.whole, data.full_task.parts).sum())
     flags = [f"§data.{flag} {getattr(data, flag)}" for flag in SPLITTING if getattr(data, flag, None) is not None]
     if flags and seen != 0 and not getattr(data, "validate_on_train", False) and not _is_of_run(cli, checkpoint):
-        told = "nobody recorded which" if seen is None else f"{seen:,} of these {len(data.whole):,}"
+        said = (
+            f"was trained on {seen:,} of these {len(data.whole):,}" if seen else "does not say which it was trained on"
+        )
         raise HeedfulError(
-            f"{' '.join(flags)} holds examples out, and {told} {_named(cli, checkpoint)} was trained on"
-            f"{_differing(cli, checkpoint)}: hold out what was held out there{_or_ask(data)}."
+            f"{' '.join(flags)} holds examples out, and {_named(cli, checkpoint)} {said}{_differing(cli, checkpoint)}: "
+            f"hold out what was held out there{_or_ask(data)}."
         )
     if seen is None:
         rank_zero_info(
