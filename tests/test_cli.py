@@ -232,7 +232,7 @@ def test_one_seed_for_everything(monkeypatch):
 
 def test_settings_reach_the_modules(monkeypatch):
     argv = ["--data", "mnli", "--data.path", "x", "--data.splits.train", "dev", "--attentiveness.draws", "3"]
-    argv += ["--data.swap", "[premise, hypothesis]", "--data.inoculation.n", "200"]
+    argv += ["--data.swap", "[premise, hypothesis]", "--data.augment", "inoculation", "--data.inoculation.n", "200"]
     made = parse(monkeypatch, argv)
     assert made.datamodule.splits == {"train": "dev", "validation": "validation_matched"}
     assert made.datamodule.swap == ["premise", "hypothesis"]

@@ -65,8 +65,8 @@ WRITERS = {
     "results.json": lambda path: write_json(path, ["x" * 100] * 1000),
     "rows.parquet": write_rows,
     "last.ckpt": lambda path: AtomicCheckpointIO().save_checkpoint({"a": torch.rand(10_000)}, path),
-    "figure.png": lambda path: write(drawn(), str(path)),
-    "figure.pdf": lambda path: write(drawn(), str(path)),
+    "figure.png": lambda path: write(drawn(), str(path), []),
+    "figure.pdf": lambda path: write(drawn(), str(path), []),
 }
 
 

@@ -85,7 +85,8 @@ def test_what_the_model_reads_is_kept_with_its_special_tokens(llama, tmp_path, c
 
 
 def test_one_prompt_alone_is_an_ordinary_evaluation(llama, tmp_path):
-    run(evaluate.main, "--model", llama, *PLANTED, "--model.decoding", "likelihood", "--output", tmp_path / "out")
+    argv = ["--model", llama, *PLANTED[2:], "--model.decoding", "likelihood"]
+    run(evaluate.main, *argv, "--output", tmp_path / "out")
     results = results_of(tmp_path / "out")
     assert results["counts"]["no_label"] == 0
     assert {name.split("/")[0] for name in results["metrics"]} >= {"accuracy", "attentiveness", "null"}

@@ -1,6 +1,7 @@
 """T5 with demonstrations, by the command: one folder of results for each prompt, and what is refused."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -50,8 +51,8 @@ def test_a_t5_is_asked_with_demonstrations_in_its_template(rte, tiny_t5, tmp_pat
     assert (about["wording"], about["tuples"], len(about["demonstrations"])) == ("template", 1, 2)
     text = about["sent"]["text"]
     assert text.count("rte sentence1:") == 3
-    assert about["example"] == "rte/validation/1"
-    assert text.endswith("rte sentence1: The dog ran 0 . sentence2: The child sat validation 0 .</s>")
+    assert about["example"].startswith("rte/validation/")
+    assert re.search(r"rte sentence1: The dog ran (\d) . sentence2: The child sat validation \1 .</s>$", text)
     found = results_of(tmp_path)
     assert found["metrics"]["null/rte/flips"]["value"] == 0
     assert found["counts"].get("no_label", 0) == (10 if decoding == "greedy" else 0)
@@ -98,7 +99,7 @@ def test_wordings_and_seeds_have_a_folder_each(rte, tiny_t5, tmp_path):
 def test_a_prompt_that_leaves_no_room_is_refused(rte, tiny_t5, tmp_path):
     with pytest.raises(
         HeedfulError,
-        match=r"--model.max_length 40 leaves no room .*: the prompt takes 198 tokens. Raise .* fewer --prompt.tuples",
+        match=r"--model.max_length 40 leaves no room .*: the prompt takes 200 tokens. Raise .* fewer --prompt.tuples",
     ):
         command(rte, tiny_t5, "--prompt.tuples", "3", "--model.max_length", "40", "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -1,6 +1,7 @@
 """Where rows come from: local files, saved data sets, the hub; and how rows become examples."""
 
 import json
+import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from heedful.records import Examples, ExamplesBuilder, HeedfulError, listing, re
 from heedful.records.errors import nearest
 
 DELIMITED = (".csv", ".tsv", ".txt")
+OF_A_SPLIT = re.compile(r"(train|validation|valid|dev)(_|-|$)")  # how the name of a file begins
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,7 @@ class Local:
     """Local files: a folder with one file per split, one file, or a folder written by ``save_to_disk``.
 
     One file is read for whatever split is asked for, whatever its name. So is the only file of a folder, which is said,
-    unless it is called after the other split.
+    unless it is called after another split.
 
     The user names the path and the files in it, which may be symbolic links to wherever large data are kept. Paths
     that stand inside files (those of ``save_to_disk``) may not lead out of the folder: see :func:`inside`.
@@ -253,7 +255,7 @@ class Local:
             if found:
                 return str(found[0]), read(found[0], self.quoting, self.columns)
         single = [file for file in files if _ending(file) in SUFFIXES]
-        if len(single) == 1 and not _stem(single[0]).startswith("train"):
+        if len(single) == 1 and not OF_A_SPLIT.match(_stem(single[0])):
             rank_zero_info(f"{self.path} holds one file, {single[0].name}, which is read as {split}.")
             return str(single[0]), read(single[0], self.quoting, self.columns)
         raise HeedfulError(

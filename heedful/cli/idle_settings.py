@@ -36,6 +36,16 @@ def _explains_by(cli: Any, *methods: str) -> bool:
     return attributions is not None and bool({*methods} & {*attributions.methods})
 
 
+def _holds_out(cli: Any) -> bool:
+    """Whether some of the training examples are evaluated."""
+    data = cli.config.data.init_args
+    return bool(data.get("hold_out") or data.get("folds"))
+
+
+def _names_sum(cli: Any) -> bool:
+    return cli.config.model.init_args.sha256 is not None
+
+
 IDLE = (
     Idle(
         r"trainer\.limit_(test|predict)_batches", lambda cli: True, "no command tests or predicts in Lightning's sense"
@@ -72,7 +82,7 @@ IDLE = (
     ),
     Idle(
         r"data\.(max_train|n_train)",
-        lambda cli: cli.evaluating and not any(prompt.demonstrations for prompt in cli.prompts),
+        lambda cli: cli.evaluating and not (_holds_out(cli) or any(prompt.demonstrations for prompt in cli.prompts)),
         "no training example is read here",
     ),
     Idle(r"attentiveness\.max_examples", lambda cli: cli.evaluating, "evaluate.py changes all examples"),
@@ -83,7 +93,7 @@ IDLE = (
     ),
     Idle(
         r"model\.sha256",
-        lambda cli: not str(cli.config.model.init_args.backbone).startswith(PACKAGE),
+        lambda cli: _names_sum(cli) and not str(cli.config.model.init_args.backbone).startswith(PACKAGE),
         "it is of weights in a Python package (package:MODULE/FOLDER) alone",
     ),
     Idle(

@@ -93,17 +93,22 @@ def paired_differences(first: str | Path, second: str | Path) -> dict[str, Measu
         second: Folder of another, evaluated on the same examples with the same changes.
 
     Returns:
-        Name of a metric to the difference, of those that are shares in both runs.
+        Name of a metric to the difference, of those that are shares in both runs; of what rests on changes, and on the
+        default label, only where these are the same.
 
     Raises:
-        HeedfulError: The runs were not evaluated on the same examples, with the same changes.
+        HeedfulError: The runs were not evaluated on the same examples.
     """
     runs = [basis(run) for folder in (first, second) for run in measured([str(folder)])]
-    require_alike(runs, (DATA, DEFAULT, EXAMPLES, GROUPS))
+    require_alike(runs, (DATA, EXAMPLES, GROUPS))
+    alike = not any(differences(runs, (DEFAULT,)))
     found = {}
     for name, metric in METRICS.items():
         evaluated = [run.rows[name] for run in runs if name in run.rows]
-        if len(evaluated) < 2 or (name not in UNCHANGED and evaluated[0][1]["manifest"] != evaluated[1][1]["manifest"]):
+        if len(evaluated) < 2:
+            continue
+        is_alike = alike and evaluated[0][1]["manifest"] == evaluated[1][1]["manifest"]
+        if name not in UNCHANGED and not is_alike:
             continue
         with recording():
             one, other = (metric.numbers(rows, Context.of(about["context"])) for rows, about in evaluated)
@@ -115,7 +120,7 @@ def paired_differences(first: str | Path, second: str | Path) -> dict[str, Measu
 def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the paired difference of each headline of two runs on the same examples, or why there is none."""
     runs = [basis(run) for run in measured(list(results))]
-    if len(results) != 2 or any(differences(runs, (DATA, DEFAULT, EXAMPLES))):  # which was said
+    if len(results) != 2 or any(differences(runs, (DATA, EXAMPLES))):  # which was said
         return
     for note in notes(runs, (GROUPS, CHANGES)):
         print(printable(f"Not paired: {note}"))

@@ -180,7 +180,7 @@ def test_inoculation_is_refused_where_examples_are_not_the_same(folder):
     engines["after"].rows["accuracy"] = engines["before"].rows["accuracy"]
     engines["after"].rows["challenge"][1]["manifest"] = "other"
     with pytest.raises(
-        HeedfulError, match=r"The examples of challenge in .* were not made alike \(their manifests differ"
+        HeedfulError, match=r"The changes of challenge in .* were not made alike \(their manifests differ"
     ):
         compare(before, written(engines["after"], folder / "after"))
 
@@ -222,7 +222,7 @@ def test_the_outcome_of_each_split_rests_on_the_seed_of_the_rows(folder):
             assert (in_report.value, in_report.n) == (engine.measurements[shown].value, engine.measurements[shown].n)
         assert measured[MetricName("inoculation", str(test), "original", "after")].n == len(PAIRS)
     other = written(measure(reads_the_rows, module(folder, **several | {"seed": 4}), Challenge()), folder / "other")
-    with pytest.raises(HeedfulError, match="with the seed 3 and .* with 4: use one"):
+    with pytest.raises(HeedfulError, match="with the seeds 3 and 4, so that changes differ"):
         compare(before, other)
 
 

@@ -21,7 +21,7 @@ from heedful.records.rows import read_rows, select, strings
 from heedful.records.storage.results import read_evaluation, read_results, read_run
 from heedful.records.storage.schema import SCHEMA
 from heedful.reports import compare, rescore
-from heedful.reports.compare import paired_difference
+from heedful.reports.compare import paired_differences
 from heedful.reports.runs import measured, settings
 
 from commands import run
@@ -199,7 +199,7 @@ def test_examples_without_an_id_have_other_names_and_the_same_predictions(frozen
         assert before[name].to_pylist() == now[name].to_pylist(), name
     np.testing.assert_allclose(column(before, "p"), column(now, "p"), atol=NEAR)
     with pytest.raises(HeedfulError, match="named by their content since schema 7, and in an earlier run by their row"):
-        paired_difference("runs/tables", "again")
+        paired_differences("runs/tables", "again")
 
 
 def test_a_training_run_is_repeated_by_its_configuration(frozen):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.metrics import METRICS
-from heedful.metrics.accuracy import noise
+from heedful.metrics.accuracy import CONSTANT, noise
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.naive_partial import naive_partial
 from heedful.metrics.soft_accuracy import soft_accuracy, soft_flags
@@ -139,6 +139,9 @@ def test_other_metrics_do_without_probabilities(rows_of):
 def test_the_evaluations_of_soft_labels(rows_of):
     found = [({"yes": 1.0}, "yes", i) for i in range(20)]
     rows, context = rows_with(rows_of, found), Context("d", 3, SOFT, labels=("yes", "no"), own={"swap": ["image"]})
-    assert by_text(METRICS["accuracy"].score)(rows, context) == soft_accuracy(rows, "d", 3)
+    found = by_text(METRICS["accuracy"].score)(rows, context)
+    alone = soft_accuracy(rows, "d", 3)
+    assert found.pop("accuracy/d").flags == (*alone["accuracy/d"].flags, CONSTANT)
+    assert found == {name: m for name, m in alone.items() if name != "accuracy/d"}
     swapped = by_text(METRICS["attentiveness"].score)(rows, context)
     assert swapped == attentiveness(rows, "d", "image", None, ("yes", "no"), 3, soft_flags(rows, 3))

@@ -153,8 +153,8 @@ def run_folder(
     """A run with what a report needs, trained with a seed and evaluated with the seed 0, with weights of its own."""
     number = sum(map(ord, f"{folder.name}{seed}"))
     context = Context("d", parts=("premise", "hypothesis"), labels=LABELS, default_label=default_label)
-    run = {"data": "d", "split": "test", "seed": 0, "note": None, "counts": {}}
-    about = {"data": "d", "seed": 0, "manifest": "m", "counts": {}, "run": run}
+    run = {"data": "d", "split": "test", "seed": 0, "note": None, "counts": {"examples": 24}}
+    about = {"data": "d", "seed": 0, "manifest": "m", "counts": {}, "most_probable": False, "run": run}
     rows = rows_of_run(number, content)
     evaluations = OWN | (CHALLENGE if report == "inoculation" else {})
     written = {n: (rows, about | {"context": replace(context, own=own).as_dict()}) for n, own in evaluations.items()}

@@ -6,10 +6,10 @@ from threading import Event, Thread
 from typing import Any
 
 import httpx2
-import openai
 
 MOST_BYTES = 8 * 2**20  # of an answer, packed and unpacked; those to prompts have some thousands
 WHOLE = 10  # times the seconds that a server may be silent: all that one request may take
+SILENT = 600  # seconds that a server may be silent where nobody says
 FRAMING = "content-encoding", "content-length", "transfer-encoding"  # headers that say how the content was sent
 
 
@@ -17,7 +17,7 @@ class OutOfBounds(Exception):
     """A server went too far; the text follows its address."""
 
 
-class BoundedClient(openai.DefaultHttpxClient):
+class BoundedClient(httpx2.Client):
     """An HTTP client whose answers are read whole, within bounds, and from one host unless others are allowed.
 
     Args:
@@ -29,7 +29,7 @@ class BoundedClient(openai.DefaultHttpxClient):
     def __init__(self, url: str, allow_redirects: bool, **settings: Any) -> None:
         self._own = httpx2.URL(url)
         self._allow_redirects = allow_redirects
-        super().__init__(event_hooks={"request": [self._require_own]}, **settings)
+        super().__init__(event_hooks={"request": [self._require_own]}, follow_redirects=True, **settings)
 
     def _require_own(self, request: httpx2.Request) -> None:
         """Called before each request, also those to where a server redirects.
@@ -54,7 +54,7 @@ class BoundedClient(openai.DefaultHttpxClient):
         Raises:
             OutOfBounds: The answer is too large, takes too long, or is another host's.
         """
-        whole = WHOLE * (request.extensions.get("timeout", {}).get("read") or openai.DEFAULT_TIMEOUT.read)
+        whole = WHOLE * (request.extensions.get("timeout", {}).get("read") or SILENT)
         read: SimpleQueue[Any] = SimpleQueue()
         is_late = Event()
         fetch = super().send

@@ -362,7 +362,7 @@ def test_no_more_tokens_than_positions(save: Saver, kind: str, most: int) -> Non
     model = encoder(folder, max_length=most)
     assert model.processor.lengths(long).tolist() == [most]
     assert probabilities(model, long).shape == (1, 3)
-    with pytest.raises(HeedfulError, match=rf"max_length {most + 1} is more than the {most} positions"):
+    with pytest.raises(HeedfulError, match=rf"has {most} positions and would read {most + 1}: add max_length {most}"):
         encoder(folder, max_length=most + 1)
 
 

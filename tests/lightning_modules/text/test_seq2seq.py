@@ -416,7 +416,7 @@ def test_an_encoder_is_no_encoder_decoder(tiny_bert: Path, backbones: dict[str, 
 
 def test_no_more_tokens_than_positions_where_they_are_counted(backbones: dict[str, str]) -> None:
     assert model_of(backbones["t5"], max_length=900).processor.budget > 800
-    with pytest.raises(HeedfulError, match=rf"max_length {LONGEST + 1} is more than the {LONGEST} positions"):
+    with pytest.raises(HeedfulError, match=rf"has {LONGEST} positions and would read {LONGEST + 1}:"):
         model_of(backbones["bart"], max_length=LONGEST + 1)
 
 

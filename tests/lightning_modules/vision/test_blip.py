@@ -376,7 +376,7 @@ def test_what_cannot_be_read_is_one_sentence(tiny_blip, tiny_bert, tmp_path) -> 
         (lambda: model_of(tmp_path / "one", TWO), "reads 1 pictures, and the data have 2"),
         (lambda: model_of(wide), "preprocessor_config.json does not make pictures of 32 x 32"),
         (lambda: model_of(without), "could not be loaded"),
-        (lambda: Blip(str(tiny_blip), max_length=129).prepare(ONE), "is more than the 128 positions"),
+        (lambda: Blip(str(tiny_blip), max_length=129).prepare(ONE), "has 128 positions and would read 129:"),
         (lambda: model_of(tiny_blip).require_head(), "has no trained classification head"),
         (lambda: model_of(tiny_blip, Task(CLASSIFICATION, ("a", "b"), ("x", "y"))), "there is none among a, b"),
         (lambda: model_of(tiny_blip, Task(SPAN, ("image", "question"), (), pictures=("image",))), "of span"),

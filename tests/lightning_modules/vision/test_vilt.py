@@ -314,7 +314,7 @@ def test_long_texts_are_cut_and_counted(tiny_vilt: Path, pictures: list[Picture]
     assert made.processor.truncated == 2
     assert made.processor.tokens_kept(long) == {"question": [36 + 38 + 38, 36 + 40 + 80]}
     assert made.processor(long)["input_ids"].shape == (3, 40)
-    with pytest.raises(HeedfulError, match="max_length 41 is more than the 40 positions"):
+    with pytest.raises(HeedfulError, match="has 40 positions and would read 41:"):
         model(tiny_vilt, max_length=41)
 
 
