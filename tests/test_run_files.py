@@ -22,7 +22,8 @@ from heedful.reports import compare, matrix
 
 from commands import results_of, run
 
-SMALL = ["--model.max_length", "64", "--data.n_train", "96", "--data.n_validation", "30", "--attentiveness.draws", "1"]
+EVALUATED = ["--model.max_length", "64", "--data.n_validation", "30", "--attentiveness.draws", "1"]
+SMALL = [*EVALUATED, "--data.n_train", "96"]
 EPOCHS = 2
 
 
@@ -113,7 +114,7 @@ def test_another_export_than_that_of_the_run_is_not_measured(copied: Path, tmp_p
     change, says = TAMPERED[case]
     change(copied)
     with pytest.raises(HeedfulError, match=says):
-        run(evaluate.main, "--model", copied / BACKBONE, *SMALL, "--output", tmp_path / "out")
+        run(evaluate.main, "--model", copied / BACKBONE, *EVALUATED, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -149,7 +150,7 @@ def test_a_copy_of_a_run_and_notes_beside_its_model_are_no_hindrance(copied: Pat
 def test_an_export_has_the_weights_of_the_run(
     copied: Path, finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(evaluate.main, "--model", copied / BACKBONE, *SMALL, "--output", tmp_path / "out")
+    run(evaluate.main, "--model", copied / BACKBONE, *EVALUATED, "--output", tmp_path / "out")
     assert results_of(tmp_path / "out")["weights"] == results_of(finished)["weights"]
     compare.main([str(finished), str(tmp_path / "out")])
     assert "Note: (1) and (2) are of the same weights." in capsys.readouterr().out
