@@ -20,7 +20,7 @@ from heedful.records import Examples, ExamplesBuilder, HeedfulError, listing, re
 from heedful.records.errors import nearest
 
 DELIMITED = (".csv", ".tsv", ".txt")
-OF_A_SPLIT = re.compile(r"(train|validation|valid|dev)(_|-|$)")  # how the name of a file begins
+OF_A_SPLIT = re.compile(r"(training|train|validation|valid|dev)(_|-|$)")  # how the name of a file begins
 
 
 @dataclass(frozen=True)

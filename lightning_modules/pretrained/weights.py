@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -95,18 +95,28 @@ def require_one_set(folder: Path) -> None:
 def require_whole_files(folder: Path) -> None:
     """Refuse local safetensors that end in tensors of zeros, as a file does whose end never came.
 
-    Biases of zeros are common, so that a matrix, or the weight of a normalisation, has to be among them.
+    Biases of zeros are common, so that a matrix has to be among them, or the weight of a normalisation where not all
+    begin at zero, as those of a Gemma do.
 
     Raises:
         HeedfulError: A file ends so; the message names it, and tensors.
     """
     for file in sorted(folder.glob("model*.safetensors")):
         empty = _zeros_at_the_end(file)
-        if any(dimensions > 1 or name.endswith(".weight") for name, dimensions in empty.items()):
+        norms = {name for name, dimensions in empty.items() if dimensions == 1 and name.endswith(".weight")}
+        if any(dimensions > 1 for dimensions in empty.values()) or (norms and _has_other_norms(file, norms)):
             raise HeedfulError(
                 f"{file} ends in zeros: {first_names(empty)} at its end hold nothing else, as in a file that was not "
                 "copied to its end. Take the whole file."
             )
+
+
+def _has_other_norms(file: Path, zeros: Collection[str]) -> bool:
+    """Whether a file of safetensors holds a weight of one dimension that is not zero, but for some."""
+    with safe_open(file, "pt") as tensors:
+        names = tensors.keys()
+        others = [name for name in names if name.endswith(".weight") and name not in zeros]
+        return any(len(tensors.get_slice(n).get_shape()) == 1 and tensors.get_tensor(n).any() for n in others)
 
 
 def _zeros_at_the_end(file: Path) -> dict[str, int]:
