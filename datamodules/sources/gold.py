@@ -13,7 +13,7 @@ LIST = "list"  # of names, in a column that holds lists
 
 
 class Gold:
-    """Reads gold labels.
+    """Reads gold labels, exactly as they are spelled or, where that leaves one label, in other capitals.
 
     Args:
         labels: Label name to its spellings (its own name is always one); None where gold is no name of a label but
@@ -29,6 +29,10 @@ class Gold:
         self.as_it_stands = labels is None
         self.spellings = spellings
         self.several = several
+        of_case: dict[str, set[str]] = {}
+        for text, label in spellings.items():
+            of_case.setdefault(text.lower(), set()).add(label)
+        self.in_any_case = {text: min(found) for text, found in of_case.items() if len(found) == 1}
         self.like_missing = sorted({label for text, label in spellings.items() if text.lower() in TAKEN_FOR_MISSING})
 
     def __call__(self, value: Any) -> str | None:
@@ -57,7 +61,9 @@ class Gold:
         nothing = value is None or value != value  # which no label is called, not even "None"
         label = None if nothing else self.spellings.get(str(value).strip()) or self.spellings.get(plain(value))
         if label is None and plain(value).lower() not in NO_GOLD:
-            raise ValueError(f"unknown label {brief(value)}; known are {listing(list(self.spellings))}")
+            label = self.in_any_case.get(plain(value).lower())
+            if label is None:
+                raise ValueError(f"unknown label {brief(value)}; known are {listing(list(self.spellings))}")
         if label is None and self.like_missing and (nothing or plain(value).lower() in MISSING):
             raise ValueError(
                 f"the label is {'missing' if nothing else brief(value)}, and {self.like_missing[0]} is the name of a "

@@ -67,3 +67,17 @@ def test_a_label_that_tools_take_for_missing_is_never_lost(name: str) -> None:
 def test_a_label_of_other_letters_is_not_nothing() -> None:
     with pytest.raises(ValueError, match="unknown label 'na'"):
         Gold({"NA": [], "some": []}, {"NA": "NA", "some": "some"}, None)("na")
+
+
+@pytest.mark.parametrize(
+    ("text", "label"), [("YES", "yes"), (" Yes ", "yes"), ("B", "b"), ("a", "A"), ("X", "x"), ("NONE", None)]
+)
+def test_other_capitals_are_read_where_they_leave_one_label(text: str, label: str | None) -> None:
+    labels = {"yes": ["y"], "b": [], "A": [], "x": ["z"], "w": ["Z"]}
+    spellings = {spelling: name for name, others in labels.items() for spelling in (name, *others)}
+    gold = Gold(labels, spellings, None)
+    assert gold(text) == label
+    assert (gold("z"), gold("Z")) == ("x", "w")
+    two = Gold({"up": [], "UP": []}, {"up": "up", "UP": "UP"}, None)
+    with pytest.raises(ValueError, match="unknown label 'Up'"):
+        two("Up")
