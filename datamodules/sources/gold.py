@@ -32,7 +32,8 @@ class Gold:
         of_case: dict[str, set[str]] = {}
         for text, label in spellings.items():
             of_case.setdefault(text.lower(), set()).add(label)
-        self.in_any_case = {text: min(found) for text, found in of_case.items() if len(found) == 1}
+        alone = {text: min(found) for text, found in of_case.items() if len(found) == 1}
+        self.in_any_case = {text: label for text, label in alone.items() if text not in TAKEN_FOR_MISSING}
         self.like_missing = sorted({label for text, label in spellings.items() if text.lower() in TAKEN_FOR_MISSING})
 
     def __call__(self, value: Any) -> str | None:
