@@ -18,7 +18,7 @@ from heedful.cli.runs import continued
 from heedful.lightning_modules.pretrained.weights import weights_hash
 from heedful.records import HeedfulError, read_json, write_json
 from heedful.records.storage.claim import LOCK
-from heedful.reports import compare, matrix
+from heedful.reports import compare, matrix, rescore
 
 from commands import results_of, run
 
@@ -253,3 +253,28 @@ def test_training_of_nothing_is_refused(argv: list[str | Path], tmp_path: Path, 
     with pytest.raises(HeedfulError, match=f"--trainer.{setting} 0: nothing would be trained"):
         run(train.main, *argv, f"--trainer.{setting}", 0, "--output", tmp_path / "out")
     assert not (tmp_path / "out").exists()
+
+
+def test_numbers_that_were_edited_or_are_of_another_run_are_refused(
+    copied: Path, finished: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = copied / "results.json"
+    found = read_json(path)
+    accuracy = found["metrics"]["accuracy/planted"]
+    accuracy["value"] = accuracy["ci95"][1]  # still within its interval
+    write_json(path, found)
+    for main, argv in ((compare.main, [copied]), (rescore.main, [copied])):
+        with pytest.raises(HeedfulError, match=r"results.json is not the file that was written there"):
+            main([*map(str, argv)])
+    rescore.main(["--accept_rows", str(copied)])
+    assert (
+        read_json(path)["metrics"]["accuracy/planted"]["value"]
+        == results_of(finished)["metrics"]["accuracy/planted"]["value"]
+    )
+    compare.main([str(copied)])
+    assert "not known to be those that were recorded" in " ".join(capsys.readouterr().out.split())
+    run(evaluate.main, "--checkpoint", finished, "--evaluations", "accuracy", "--output", tmp_path / "other")
+    for name in ("results.json", "rows/accuracy.parquet"):
+        shutil.copy(finished / name, tmp_path / "other" / name)
+    with pytest.raises(HeedfulError, match=r"other/results.json is not the file that was written there"):
+        compare.main([str(tmp_path / "other")])

@@ -22,7 +22,7 @@ from heedful.lightning_modules.lightning_internals import end_processes
 from heedful.records import atomic_path, write_json, writing
 from heedful.records.stopping import Stopped, is_postponed, postpone
 from heedful.records.storage.files import flush_file, share_file
-from heedful.records.storage.results import RUN, file_hash, read_run, write_results
+from heedful.records.storage.results import RUN, file_hash, read_run, record_results, write_results
 from heedful.records.storage.run_files import CHECKPOINTS, CONFIG, CONFIG_HASH, FILES, RUN_ID, hashes_of
 from heedful.records.storage.schema import SCHEMA, as_written
 
@@ -163,6 +163,7 @@ class RunFolder(Callback):
         # they are made again, if they are
         sheets = (path for pattern in SHEETS for path in (self.folder / "figures").glob(pattern))
         write_results(self.folder, engine.results, engine.rows, sheets)
+        record_results(self.folder)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Processes that Lightning has started, and that are not connected yet, end with the first."""

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from shlex import quote
 
 from heedful.callbacks import BestCheckpoint, Board, Engine, RunFolder
 from heedful.callbacks.checkpoints.files import LAST
@@ -37,8 +38,8 @@ def main() -> None:
         export(cli.model, folder, weights=True)
         print_table({str(folder): cli.callback(Engine).results})
         named = folder if Path(best).name in ("best.ckpt", LAST) else best
-        print(f"Every measurement, on all examples: python evaluate.py --checkpoint {named}")
-        print(f"Curves: tensorboard --logdir {folder.parent}")
+        print(f"Every measurement, on all examples: python evaluate.py --checkpoint {quote(str(named))}")
+        print(f"Curves: tensorboard --logdir {quote(str(folder.parent))}")
         cli.callback(RunFolder).finish()
 
 

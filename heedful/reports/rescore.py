@@ -20,6 +20,8 @@ from heedful.records.storage.results import (
     RESULTS,
     distinct,
     file_hash,
+    record_results,
+    require_own_results,
     require_recorded,
     results_text,
     sound,
@@ -77,6 +79,7 @@ def _is_marked(folder: str | Path, files: Iterable[str], accept_rows: bool) -> b
         return True
     try:
         recorded = of_today(read_json(path), str(path))
+        require_own_results(folder)
         if not isinstance(recorded.get("rows"), dict):
             raise HeedfulError(f"{path} is damaged: it does not say the hashes of its rows.")
         for name in sorted({*files, *recorded["rows"]}):
@@ -109,6 +112,7 @@ def main(arguments: Sequence[str]) -> None:
         told = _difference(before, text)
         with atomic_path(path) as temporary:
             temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
+        record_results(folder)
         marked = f"; marked, since {FLAGS[ACCEPTED][1]}" if ACCEPTED in json.loads(text) else ""
         print(printable(f"{path}: written, {told}{marked}"))
 

@@ -17,11 +17,12 @@ from heedful.records.errors import HeedfulError, printable
 from heedful.records.numbers.display import Line
 from heedful.records.numbers.metric_name import MetricName
 from heedful.records.rows import read_rows, save_rows
-from heedful.records.storage.files import as_json, atomic_path, open_file, read_json
-from heedful.records.storage.schema import WRITTEN, of_today
+from heedful.records.storage.files import as_json, atomic_path, open_file, read_json, write_json
+from heedful.records.storage.schema import WRITTEN, as_written, of_today
 from heedful.records.storage.sound_rows import require_sound
 
 RESULTS, RUN = "results.json", "run.json"
+HASH = "results"  # in run.json: the sha256 of results.json
 ACCEPTED = "accepted_rows"  # in results.json, and a flag of each number: its rows may be others than were recorded
 CLOSED = 7  # since this schema no interval comes from resamples, and each holds its value
 ROUNDED = 1e-9
@@ -96,18 +97,41 @@ def read_results(folder: str | Path) -> dict[str, Any]:
     """Read results.json of a run; its rows, where they are at hand, must be those that it was computed from.
 
     Raises:
-        HeedfulError: It is missing, damaged, of a schema that is not read, or does not fit the rows beside it.
+        HeedfulError: It is missing, damaged, of a schema that is not read, of another run, or does not fit the rows
+            beside it.
     """
     path = Path(folder) / RESULTS
     if Path(folder).is_dir() and not path.exists():
         raise HeedfulError(f"{path} does not exist: {folder} is not the folder of a run, or nothing was evaluated yet.")
     found = sound(read_json(path), str(path))
+    require_own_results(folder)
     for name in found["rows"]:
         if rows_file(folder, name).exists():
             require_recorded(folder, found, name)
     if ACCEPTED in found:
         _tell_accepted(str(path))
     return found
+
+
+def require_own_results(folder: str | Path) -> None:
+    """Refuse a results.json that is not the one that was written there: run.json holds its sha256, since schema 7.
+
+    Raises:
+        HeedfulError: It was edited, or is of another run.
+    """
+    path = Path(folder) / RESULTS
+    recorded = read_run(folder).get(HASH)
+    if recorded is not None and recorded != file_hash(path):
+        raise HeedfulError(
+            f"{path} is not the file that was written there (its sha256 is another than in {Path(folder) / RUN}): "
+            "bring it back, or evaluate again."
+        )
+
+
+def record_results(folder: str | Path) -> None:
+    """Write the sha256 of results.json into run.json, where there is one."""
+    if about := read_run(folder):
+        write_json(Path(folder) / RUN, as_written(about) | {HASH: file_hash(Path(folder) / RESULTS)})
 
 
 @cache
