@@ -25,6 +25,7 @@ import prompted_runs
 import written_results
 from attribution_rows import word_rows
 from made_rows import make
+from ranking_suites import LABELS as OF_WORDS
 from ranking_suites import explained
 from written_results import configured
 
@@ -161,7 +162,8 @@ def run_folder(
     if report == "ranking":
         probs = np.random.default_rng(number).dirichlet([1, 1], 8)
         words = word_rows(explained(probs, [0] * 8, range(8), "d", ("shap",), {}), content=content)
-        written["attributions"] = words, about | {"context": context.as_dict()}
+        of_words = replace(context, labels=OF_WORDS)
+        written["attributions"] = words, about | {"context": of_words.as_dict()}
     if data:  # a model of one part
         written = {"accuracy": written["accuracy"]}
     found = score(run, written).results | {"weights": f"weights of {folder.name}"}
