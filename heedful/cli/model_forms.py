@@ -14,7 +14,8 @@ from heedful.cli.runs import classes_in_configs, config_of, settings_in_configs,
 from heedful.lightning_modules.pretrained.backbones import has_weights, is_hub_id, quiet
 from heedful.records import HeedfulError
 from heedful.records.storage.named_configs import backbones
-from heedful.records.storage.run_files import require_files
+from heedful.records.storage.results import RUN
+from heedful.records.storage.run_files import require_exported, require_files
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.runs import short_name
 
@@ -160,6 +161,8 @@ def initialised(argv: Sequence[str]) -> list[str]:
         raise HeedfulError(f"--init_from {given} is not the folder of a run.")
     config = config_of(run, f"--init_from {given}")
     backbone = run / "checkpoints" / "backbone"
+    if (run / RUN).is_file():
+        require_exported(backbone)
     if not (backbone.is_dir() and has_weights(str(backbone))):
         raise HeedfulError(f"--init_from {given}: no weights in {backbone}, so finish that run with --resume {given}.")
     return ["--model", json.dumps(_saved(config, backbone)["model"]), *rest]

@@ -11,7 +11,7 @@ import torch
 import evaluate
 import train
 from heedful.lightning_modules.pretrained.trained_on import FILE
-from heedful.records import HeedfulError
+from heedful.records import HeedfulError, read_json, write_json
 from heedful.records.rows import read_rows
 
 from commands import results_of, run
@@ -158,6 +158,8 @@ def test_a_checkpoint_that_does_not_say_it_holds_out_nothing_but_what_it_validat
     saved = torch.load(fold / "checkpoints" / "best.ckpt", weights_only=True)
     del saved["trained_on"]
     torch.save(saved, copy / "checkpoints" / "best.ckpt")
+    about = read_json(copy / "run.json")
+    write_json(copy / "run.json", {key: about[key] for key in about if key != "files"} | {"schema": 6})
     with pytest.raises(HeedfulError, match="does not say which it was trained on"):
         run(evaluate.main, "--checkpoint", copy, "--data.fold", 1)
     with caplog.at_level("INFO"):
