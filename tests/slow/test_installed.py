@@ -156,16 +156,7 @@ def test_a_model_is_evaluated_in_another_folder_with_configurations_of_the_wheel
     (tmp_path / "configs" / "data" / "mine.yaml").write_text("class_path: Planted\ninit_args: {n_validation: 30}\n")
     model = ["--model", FROZEN / "models" / "classifier", "--model.max_length", "64", *QUIET]
     for data in ("planted", "mine"):
-        settings = [
-            "--data",
-            data,
-            "--data.n_validation",
-            "50",
-            "--evaluations",
-            "accuracy,attentiveness",
-            "--output",
-            data,
-        ]
+        settings = ["--data", data, "--evaluations", "accuracy,attentiveness", "--output", data]
         told = from_wheel.run(tmp_path, "-m", "heedful.cli.evaluation", *model, *settings)
         assert "attentiveness" in told
     results = json.loads((tmp_path / "mine" / "results.json").read_text())
