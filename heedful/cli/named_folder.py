@@ -101,26 +101,24 @@ def claim_named(config: Namespace, evaluating: bool, parser: ArgumentParser) -> 
     named = named_folder(config, evaluating)
     if named is None or not is_first():
         return None
-    before = parser if evaluating else None
     if not named.goes_on:
-        _require_unused(named, config, before)  # the lock, too, is not to be written into a folder of others
+        _require_unused(named, config, evaluating, parser)  # no lock, too, into a folder of others
     claim(named.folder, named.flag)
     if not named.goes_on:
-        _require_unused(named, config, before)  # another process may have used it meanwhile
+        _require_unused(named, config, evaluating, parser)  # another process may have used it meanwhile
     return named
 
 
-def _require_unused(named: Named, config: Namespace, parser: ArgumentParser | None) -> None:
-    """Refuse a folder that holds something; ``parser`` is of a command that evaluates."""
+def _require_unused(named: Named, config: Namespace, evaluating: bool, parser: ArgumentParser) -> None:
+    """Refuse a folder that holds something else than what the same evaluation has left when it was stopped."""
     with writing(named.folder):
         held = held_in(named.folder) if named.folder.is_dir() else []
     of_prompts = [named.folder / name for name in held if (named.folder / name / "config.yaml").is_file()]
     stopped = [named.folder] if "config.yaml" in held and RESULTS not in held else of_prompts
-    if parser and stopped and len(of_prompts) in (0, len(held)):
+    if evaluating and stopped and len(of_prompts) in (0, len(held)):
         for folder in stopped:
             _require_same(named, folder, config, parser)
         return
-    evaluating = parser is not None
     if "config.yaml" in held:
         more = "" if evaluating else f", or use --resume {named.folder}"
         raise HeedfulError(f"{named.flag} holds a run already: name another folder{more}.")

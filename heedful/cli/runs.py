@@ -20,9 +20,10 @@ from heedful.records.storage.files import WRITING, remove_abandoned
 from heedful.records.storage.results import read_results
 from heedful.records.storage.run_files import require_config
 from heedful.records.storage.yaml_files import read_yaml
+from heedful.reports.runs import HOW
 from heedful.reports.terminal.table import print_table
 
-TEMPORARY = re.compile(  # what a process was writing when it ended; of earlier versions without the last word
+TEMPORARY = re.compile(  # what a process was writing when it ended; earlier versions had no last word
     rf"\..+\.(ckpt|json|md|parquet|png|yaml)\.\w{{8}}({re.escape(WRITING)})?"
 )
 
@@ -34,7 +35,7 @@ FOLLOWED = re.compile(  # settings that take effect when a run goes on; other ex
 )
 NO_NUMBER = re.compile(  # settings that change no number: of the command, where it runs, what it prints
     r"config|checkpoint|output|dry_run|resume|ckpt_path|init_from|allow_changed_data|data\.init_args\.(num_workers|seed)"
-    r"|model\.init_args\.(cache|concurrency|max_requests|prices|timeout)"  # of a server
+    rf"|model\.init_args\.({'|'.join(sorted(HOW))})"
     r"|trainer\.(accelerator|devices|num_nodes|strategy|logger|enable_\w+|log_every_n_steps|profiler|default_root_dir)"
     r"(\..+)?"
 )

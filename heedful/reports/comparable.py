@@ -35,7 +35,8 @@ from heedful.records import (
 from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.rows import BASE, cluster_of, runs, same, strings, where
 from heedful.records.storage.results import distinct, named, read_evaluation, read_results
-from heedful.reports.runs import PAIRED, basis, measured, of_each_set, require_alike
+from heedful.reports.alike import PAIRED, basis, of_each_set, require_alike
+from heedful.reports.runs import measured
 from heedful.reports.tables import FORMATS, table_text, too_few
 from heedful.reports.terminal.table import FLAGS
 

@@ -18,7 +18,7 @@ from heedful.metrics.attentiveness import FEW_EXAMPLES
 from heedful.metrics.statistics.paired import change, recording
 from heedful.records import Context, HeedfulError, Measurement, printable, run_command
 from heedful.records.storage.results import distinct, read_results
-from heedful.reports.runs import (
+from heedful.reports.alike import (
     CHANGES,
     DATA,
     DEFAULT,
@@ -29,13 +29,14 @@ from heedful.reports.runs import (
     REGIME,
     TRAINING,
     UNCHANGED,
+    Basis,
     basis,
     differences,
-    measured,
     notes,
     require_alike,
     side_by_side,
 )
+from heedful.reports.runs import measured
 from heedful.reports.tables import FORMATS, table_text, too_few
 from heedful.reports.terminal.natural_logic import print_categories
 from heedful.reports.terminal.table import TITLE, merged, print_table, table_cells
@@ -90,7 +91,7 @@ def paired_differences(first: str | Path, second: str | Path) -> dict[str, Measu
 
     Args:
         first: Folder of a run.
-        second: Folder of another, evaluated on the same examples with the same changes.
+        second: Folder of another, evaluated on the same examples.
 
     Returns:
         Name of a metric to the difference, of those that are shares in both runs; of what rests on changes, and on the
@@ -101,32 +102,39 @@ def paired_differences(first: str | Path, second: str | Path) -> dict[str, Measu
     """
     runs = [basis(run) for folder in (first, second) for run in measured([str(folder)])]
     require_alike(runs, (DATA, EXAMPLES, GROUPS))
-    alike = not any(differences(runs, (DEFAULT,)))
+    return _changes(runs)
+
+
+def _changes(runs: Sequence[Basis]) -> dict[str, Measurement]:
+    """:func:`paired_differences` of two runs that were read and may be paired."""
+    one_default = not any(differences(runs, (DEFAULT,)))
     found = {}
     for name, metric in METRICS.items():
         evaluated = [run.rows[name] for run in runs if name in run.rows]
         if len(evaluated) < 2:
             continue
-        is_alike = alike and evaluated[0][1]["manifest"] == evaluated[1][1]["manifest"]
+        is_alike = one_default and evaluated[0][1]["manifest"] == evaluated[1][1]["manifest"]
         if name not in UNCHANGED and not is_alike:
             continue
         with recording():
             one, other = (metric.numbers(rows, Context.of(about["context"])) for rows, about in evaluated)
-        changes = {str(name): change(one[name], other[name]) for name in one if name in other}
+        changes = {str(number): change(one[number], other[number]) for number in one if number in other}
         found |= {text: m for text, m in changes.items() if m is not None}
     return found
 
 
 def _print_paired(results: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the paired difference of each headline of two runs on the same examples, or why there is none."""
+    if len(results) != 2:
+        return
     runs = [basis(run) for run in measured(list(results))]
-    if len(results) != 2 or any(differences(runs, (DATA, EXAMPLES))):  # which was said
+    if any(differences(runs, (DATA, EXAMPLES))):  # which was said
         return
     for note in notes(runs, (GROUPS, CHANGES)):
         print(printable(f"Not paired: {note}"))
     if any(differences(runs, (GROUPS,))):
         return
-    changes = paired_differences(*results)
+    changes = _changes(runs)
     for line in merged(list(results.values())):
         both = [run["metrics"].get(line.metric, NOTHING) for run in results.values()]
         known = all(m["value"] is not None and not too_few(m["n"], m["flags"]) for m in both)

@@ -23,7 +23,8 @@ from heedful.metrics.tables.inoculation import INOCULATION, inoculation, inocula
 from heedful.records import Context, HeedfulError, Measurement, MetricName, printable, run_command
 from heedful.records.rows import of_split
 from heedful.records.storage.results import RESULTS, read_evaluation, read_results
-from heedful.reports.runs import DATA, KIND, PAIRED, basis, measured, require_alike
+from heedful.reports.alike import DATA, KIND, PAIRED, basis, require_alike
+from heedful.reports.runs import measured
 from heedful.reports.terminal.cells import Cells, print_cells
 
 ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations

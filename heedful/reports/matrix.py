@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from heedful.records import HeedfulError, MetricName, printable, run_command
-from heedful.reports.runs import Measured, columns, is_above_majority, measured, side_by_side
+from heedful.reports.alike import side_by_side
+from heedful.reports.runs import Measured, columns, is_above_majority, measured
 from heedful.reports.tables import FORMATS, table_text, too_few
 
 MODEL, MAJORITY = "model", "majority"

@@ -15,19 +15,10 @@ from rich.table import Table
 
 from heedful.records import Context, HeedfulError, Measurement, atomic_path, printable, run_command
 from heedful.records.storage.results import read_evaluation
+from heedful.reports.alike import EXAMPLES, MODEL, basis, notes, require_alike
 from heedful.reports.comparable import shown
 from heedful.reports.figures.partial_inputs import ALL, WITHIN, Point, figure, spearman, spearman_within
-from heedful.reports.runs import (
-    EXAMPLES,
-    MODEL,
-    Measured,
-    basis,
-    columns,
-    is_above_majority,
-    measured,
-    notes,
-    require_alike,
-)
+from heedful.reports.runs import Measured, columns, is_above_majority, measured
 from heedful.reports.tables import too_few
 
 SUFFIXES = ("pdf", "png", "svg")

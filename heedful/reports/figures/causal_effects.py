@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from heedful.metrics.natural_logic.causal_effects import NATURAL_LOGIC
 from heedful.records import HeedfulError, MetricName, atomic_path, printable, run_command
 from heedful.records.storage.results import distinct, named, read_results
-from heedful.reports.runs import side_by_side
+from heedful.reports.alike import side_by_side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,24 +13,8 @@ from heedful.metrics.in_context.swaps import ATTENTIVENESS, Swaps, swaps
 from heedful.records import SOFT, SPAN, Context, HeedfulError
 from heedful.records.rows import BASE, where
 from heedful.records.storage.results import RESULTS, RUN, distinct, read_evaluation, read_run
-from heedful.reports.runs import (
-    CHANGES,
-    DEFAULT,
-    EXAMPLES,
-    HOW,
-    PLAIN,
-    PROMPT,
-    SEED,
-    WHO,
-    Basis,
-    Measured,
-    basis,
-    measured,
-    of_each_set,
-    require_alike,
-    settings,
-    told_apart,
-)
+from heedful.reports.alike import CHANGES, DEFAULT, EXAMPLES, SEED, Basis, basis, of_each_set, require_alike
+from heedful.reports.runs import HOW, PLAIN, PROMPT, WHO, Measured, measured, settings, told_apart
 
 ANSWERS = ("accuracy", "answers")
 FIELDS = {"wording": str, "kind": str, "tuples": int, "seed": int}  # of a prompt

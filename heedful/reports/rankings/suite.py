@@ -14,8 +14,9 @@ from heedful.metrics.ranking.baselines import baselines
 from heedful.records import Context, HeedfulError, listing
 from heedful.records.rows import BASE, cluster_of, contents, difference, probabilities, select, strings
 from heedful.records.storage.results import read_evaluation, read_results
+from heedful.reports.alike import EXAMPLES, PAIRED, REMEDIES, basis, require_alike
 from heedful.reports.rankings.folders import EVALUATION, names_of
-from heedful.reports.runs import EXAMPLES, PAIRED, REMEDIES, basis, measured, require_alike
+from heedful.reports.runs import measured
 
 ACCURACY = "accuracy"
 TO_DO = REMEDIES | {
