@@ -3,6 +3,7 @@
 import os
 import socket
 import sys
+import traceback
 from collections.abc import Callable
 
 
@@ -21,6 +22,8 @@ def fork(world: int, rank_of: Callable[..., None], *arguments: object) -> None:
                 os.environ.update(LOCAL_RANK=str(rank), WORLD_SIZE=str(world))
                 rank_of(rank, world, *arguments)
                 status = 0
+            except BaseException:  # os._exit below would lose it
+                traceback.print_exc()
             finally:
                 sys.stdout.flush()
                 sys.stderr.flush()

@@ -104,12 +104,13 @@ class Answers:
         mode = "mode=ro" if is_in_use else "mode=ro&immutable=1"  # the latter makes no files beside it
         file = sqlite3.connect(f"{self.path.resolve().as_uri()}?{mode}", timeout=PATIENCE, uri=True)
         try:
+            file.execute("BEGIN")
             self._require_ours(file)
         finally:
             file.close()
 
     def _require_ours(self, file: sqlite3.Connection) -> int:
-        """The version of the file, 0 for one without tables."""
+        """The version of the file, 0 for one without tables; called in a transaction, as others may be making it."""
         (mark,) = file.execute("PRAGMA application_id").fetchone()
         (version,) = file.execute("PRAGMA user_version").fetchone()
         (tables,) = file.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()

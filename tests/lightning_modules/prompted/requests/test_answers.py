@@ -224,3 +224,24 @@ def test_answers_of_an_earlier_version_have_no_checksum(tmp_path):
     old = Answers(tmp_path / "a.sqlite", "run")
     old.put("l", '"yes"')
     assert old.get("kl") == {"k": '"no"', "l": '"yes"'}
+
+
+def test_a_file_that_another_process_is_making_is_no_foreign_file(tmp_path, clock, monkeypatch):
+    path = tmp_path / "a.sqlite"
+    begun = sqlite3.connect(path)
+    begun.execute("PRAGMA journal_mode = WAL")  # the first thing that is written into a new file
+    others = []
+
+    class Watched(sqlite3.Connection):
+        def execute(self, sql, *arguments):
+            rows = super().execute(sql, *arguments)
+            if "application_id" in sql and not others:
+                others.append(None)
+                others.append(Answers(path, "run", clock))  # between two reads of what is in the file
+            return rows
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(module.sqlite3, "connect", lambda *given, **named: connect(*given, **named, factory=Watched))
+    assert Answers(path, "run", clock).claim({"k": "K"}).mine == ["k"]
+    assert len(others) == 2
+    begun.close()
