@@ -10,7 +10,8 @@ from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setti
 from heedful.interventions import Swap
 from heedful.metrics import METRICS
 from heedful.metrics.attentiveness import OneText
-from heedful.records import NO_LABEL, SPAN, Context, HeedfulError
+from heedful.metrics.hits import eligible, hits
+from heedful.records import SPAN, Context, HeedfulError
 from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, where
 
 
@@ -49,13 +50,10 @@ class Attentiveness(Evaluation):
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         pool, counts = plan.pool, {}
         for swap in plan.interventions:
-            others = ~where(rows, y=NO_LABEL)
-            if swap.default_label is not None:
-                others &= ~where(rows, y=swap.default_label)
-            base = where(rows, intervention=BASE) & others
             part = swap.part
+            base = where(rows, intervention=BASE) & eligible(rows, part, context)
             lenders = pool.partners(swap.parts, swap.within)
-            swapped = rows["uid"].filter(pa.array(others & where(rows, intervention="swap", part=part, draw=0)))
+            swapped = rows["uid"].filter(pa.array(hits(rows, part, context).asked & where(rows, draw=0)))
             positions = pc.index_in(swapped, value_set=pool.uids).to_numpy()
             candidates = int(lenders.counts[positions].sum())
             counts[part] = {

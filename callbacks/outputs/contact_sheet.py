@@ -14,7 +14,7 @@ from heedful.callbacks.outputs.board import tensorboard_of
 from heedful.callbacks.outputs.run_folder import SHEET, RunFolder
 from heedful.datamodules import PairedData
 from heedful.interventions import Swap
-from heedful.records import Composed, atomic_path
+from heedful.records import Composed, Context, atomic_path
 from heedful.reports.figures.contact_sheet import Pair, figure, markdown, title, unchanged
 from heedful.reports.figures.seen import seen
 
@@ -33,10 +33,11 @@ class ContactSheet(Callback):
         if trainer.sanity_checking or not trainer.is_global_zero or Attentiveness.metric.name not in engine.rows:
             return
         data = trainer.datamodule
-        rows, _ = engine.rows[Attentiveness.metric.name]
+        rows, about = engine.rows[Attentiveness.metric.name]
+        context = Context.of(about["context"])
         writer = tensorboard_of(trainer) if trainer.state.fn == "fit" else None
         for part in data.swap:
-            found = unchanged(rows, part, data.default_label, data.seed)
+            found = unchanged(rows, part, context)
             pairs = [pair_of(row, data) for row in found.rows]
             heading = title(data.name, part, found)
             path = Path(folder.folder) / "figures" / f"{SHEET}{part}"

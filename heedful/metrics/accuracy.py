@@ -1,5 +1,6 @@
 """Accuracy over base rows, and the noise floor over the rows of the null control."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -9,14 +10,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from heedful.metrics.answers import Worth
 from heedful.metrics.label_scores import label_scores
 from heedful.metrics.metric import Metric, Numbers, lines
 from heedful.metrics.slices import STATISTICS, slice_of_label, slices_of
-from heedful.metrics.soft_accuracy import soft_accuracy
-from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY, majority_flag
+from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.shares import share
-from heedful.records import MANY, NO_LABEL, SOFT, Chart, Context, Line, Measurement, MetricName, Shown
-from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, codes, probabilities, same, select, where
+from heedful.records import (
+    CLASSIFICATION,
+    MANY,
+    NO_LABEL,
+    SOFT,
+    Chart,
+    Context,
+    Line,
+    Measurement,
+    MetricName,
+    Shown,
+    TaskKind,
+)
+from heedful.records.rows import BASE, GROUP, SPLIT, cluster_of, probabilities, same, select, where
 
 CONSTANT = "constant_predictions"  # flags the accuracy of a model that always says the same
 SMALLEST = float(np.finfo(np.float32).tiny)
@@ -24,57 +37,41 @@ ASKED = "asked"  # in the context where a server is asked
 ON_BATCH, ON_TIME = "predictions_depend_on_batch", "answers_differ"  # flags of a null control that flips
 
 
-def _base(rows: pa.Table) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
-    """Which base rows that have a gold label are correct, which have each label, and the cluster of each."""
-    base = where(rows, intervention=BASE)
-    gold, names = codes(rows, "gold")
-    base &= ~np.isin(gold, [i for i, name in enumerate(names) if name is None])
-    of_label = {name: (gold == i)[base] for i, name in enumerate(names) if name is not None}
-    of_label = {name: here for name, here in of_label.items() if here.any()}
-    return same(rows, "gold", "y")[base], of_label, cluster_of(rows)[base]
-
-
-def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
-    """The flag of results with an accuracy that is not above the majority share (p < 0.05)."""
-    correct, of_label, cluster = _base(rows)
-    most = max(of_label.values(), key=np.count_nonzero, default=np.zeros(0, dtype=bool))
-    return majority_flag(correct, most, cluster, (seed,))
-
-
-def accuracy(rows: pa.Table, data: str, seed: int = 0) -> Numbers:
-    """Share of base predictions that are gold, and the share of the most frequent gold label.
+def accuracy(rows: pa.Table, data: str, seed: int = 0, kind: TaskKind = CLASSIFICATION) -> Numbers:
+    """Share of base predictions that are gold, and that of the best single answer; where answers are worth something
+    between, the mean worth (Goyal et al. 2017, VQA 2.0).
 
     An answer that is none is wrong. Clusters of intervals are what examples share (``group``), or else examples.
 
     Args:
         rows: Rows; the base rows among them count.
         data: Name of the data set, for the metric names.
-        seed: Keys the test of :func:`majority_flags`.
+        seed: Keys the test of :func:`~heedful.metrics.answers.majority_flags`.
+        kind: Of the task.
 
     Returns:
-        ``accuracy/<data>``; ``accuracy/<data>/majority``; and ``accuracy/<data>/<label>`` (recall) for each gold label
-        (:func:`~heedful.metrics.slices.slice_of_label`), if they are at most :data:`~heedful.records.MANY`.
+        ``accuracy/<data>``; ``accuracy/<data>/majority``; and, where one label is right, ``accuracy/<data>/<label>``
+        (recall) for each gold label (:func:`~heedful.metrics.slices.slice_of_label`), if they are at most
+        :data:`~heedful.records.MANY`.
     """
-    correct, of_label, cluster = _base(rows)
-    name = MetricName("accuracy", data)
-    result = _of_all(rows, data, seed)
-    for label in sorted(of_label) if len(of_label) <= MANY else ():
-        hits = correct[of_label[label]]
-        result[name._replace(slice=slice_of_label(label))] = share(hits, cluster[of_label[label]])
+    worth = Worth.of_rows(rows, kind)
+    result = _of_all(worth, data, seed)
+    if not kind.exclusive:
+        return result
+    labels = Counter(worth.golds)
+    for label in sorted(labels) if len(labels) <= MANY else ():
+        here = worth.golds == label
+        full = MetricName("accuracy", data, slice=slice_of_label(label))
+        result[full] = share(worth.of[here], worth.cluster[here])
     return result
 
 
-def _of_all(rows: pa.Table, data: str, seed: int) -> Numbers:
-    """Accuracy and the share of the most frequent gold label."""
-    correct, of_label, cluster = _base(rows)
+def _of_all(worth: Worth, data: str, seed: int) -> Numbers:
+    """Accuracy and the share of the best single answer."""
     name = MetricName("accuracy", data)
-    if not len(correct):
+    if not len(worth.of):
         return {name: Measurement(None, 0, reason="no example was predicted")}
-    most = max((int(here.sum()) for here in of_label.values()), default=0)
-    return {
-        name: share(correct, cluster, majority_flags(rows, seed)),
-        name._replace(statistic="majority"): Measurement(most / len(correct), len(correct)),
-    }
+    return {name: worth.mean(seed), name._replace(statistic="majority"): worth.majority()}
 
 
 def accuracy_by_slice(rows: pa.Table, data: str, columns: Sequence[str], seed: int = 0) -> Numbers:
@@ -84,7 +81,7 @@ def accuracy_by_slice(rows: pa.Table, data: str, columns: Sequence[str], seed: i
         rows: Rows; the base rows among them count.
         data: Name of the data set, for the metric names.
         columns: The meta columns; of several splits, "split" is one.
-        seed: Keys the test of :func:`majority_flags`.
+        seed: Keys the test of :func:`~heedful.metrics.answers.majority_flags`.
 
     Returns:
         ``accuracy/<data>/<column>=<value>`` for each slice (:func:`~heedful.metrics.slices.slices_of`), and
@@ -96,7 +93,7 @@ def accuracy_by_slice(rows: pa.Table, data: str, columns: Sequence[str], seed: i
     result = {}
     for text, kept in slices_of(base, columns):
         alone = base.filter(pa.array(kept))
-        numbers = _of_all(alone, data, seed)
+        numbers = _of_all(Worth.of_rows(alone, CLASSIFICATION), data, seed)
         labels = len(pc.unique(alone["gold"]))
         flags = tuple(flag for flag in numbers[name].flags if labels > 1 or flag != NOT_ABOVE_MAJORITY)
         result[name._replace(slice=text)] = replace(numbers[name], flags=flags)
@@ -185,11 +182,21 @@ def noise_chart(data: str) -> Chart:
     return Chart("null control: must stay at 0", {"flips": MetricName("null", data, statistic="flips")})
 
 
+def _worth_by_slice(rows: pa.Table, context: Context) -> Numbers:
+    """The mean worth of predictions in each slice."""
+    base = select(rows, intervention=BASE)
+    found = {}
+    for text, kept in slices_of(base, context.slices):
+        alone = Worth.of_rows(base.filter(pa.array(kept)), context.kind)
+        found[MetricName("accuracy", context.data, slice=text)] = share(alone.of, alone.cluster)
+    return found
+
+
 def score(rows: pa.Table, context: Context) -> Numbers:
     """Accuracy, or what predictions are worth where gold says it, and the noise floor."""
     name = MetricName("accuracy", context.data)
     if context.kind is SOFT:
-        found = soft_accuracy(rows, context.data, context.seed, context.slices)
+        found = accuracy(rows, context.data, context.seed, SOFT) | _worth_by_slice(rows, context)
         found = with_constant(found, name, rows) | without_answer(rows, context.data)
         return found | noise(rows, context.data, context.own)
     about = (rows, context.data)

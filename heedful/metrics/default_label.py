@@ -9,10 +9,11 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from heedful.metrics.attentiveness import Swapped, mean_over_draws
+from heedful.metrics.hits import alike, is_answer
 from heedful.metrics.metric import Metric, Numbers
+from heedful.metrics.statistics.draws import Drawn, mean_over_draws
 from heedful.metrics.statistics.shares import share
-from heedful.records import NO_LABEL, Context, Measurement, MetricName
+from heedful.records import Context, Measurement, MetricName
 from heedful.records.rows import BASE, probabilities, strings, where
 
 FAMILY = "default_label"
@@ -56,20 +57,21 @@ def default_label(rows: pa.Table, context: Context) -> Numbers:
     whole = MetricName(FAMILY, context.data)
     default = context.default_label
     result = Numbers()
+    drawn = Drawn.of(rows)
     base = where(rows, intervention=BASE)
-    mine = where(rows, y=default) & ~where(rows, y2=NO_LABEL)  # a failure is not behaviour
+    mine = where(rows, y=default) & is_answer(rows, "y2")  # a failure is not behaviour
     eligible = int((base & mine).sum())
     n = int(base.sum())
     nobody = "no example was predicted"
     never = f"no prediction is the default label {default!r}" if n else nobody
 
     def measure(name: MetricName, mask: np.ndarray, values_of: Values, reason: str) -> None:
-        of = Swapped.of(rows, mask)
+        of = drawn.where(mask)
         why = reason if eligible else never
         for statistic, values in values_of(rows.filter(pa.array(mask)), context).items():
             full = name._replace(statistic=name.statistic + statistic)
             if values_of is _moved:
-                result[full] = mean_over_draws(values, of, (), why)
+                result[full] = mean_over_draws(values, of, reason=why)
             else:  # examples do not all have as many draws
                 result[full] = share(values, of.cluster, reason=why, n=len(np.unique(of.uid)))
 
@@ -92,11 +94,9 @@ def _moved(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
 
 def _followed(changed: pa.Table, context: Context) -> dict[str, np.ndarray]:
     """Whether each prediction is another one, and what that is worth."""
-    before = strings(changed, "y")
-    after = strings(changed, "y2")
-    other = [not context.kind.alike(y, y2) for y, y2 in zip(before, after, strict=True)]
-    worth = context.kind.scores(after, strings(changed, "gold"))
-    return {"siblings": np.array(other, dtype=np.float64), "siblings_gold": worth}
+    other = ~alike(changed, np.ones(changed.num_rows, dtype=bool), context.kind)
+    worth = context.kind.scores(strings(changed, "y2"), strings(changed, "gold"))
+    return {"siblings": other.astype(np.float64), "siblings_gold": worth}
 
 
 def _swaps(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:

@@ -3,6 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
+from heedful.metrics.hits import alike, is_answer
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.slices import slice_of_label
 from heedful.metrics.statistics.shares import share
@@ -33,13 +34,13 @@ def naive_partial(rows: pa.Table, data: str, part: str, kind: TaskKind = CLASSIF
     rows = rows.select(["y", "y2", "gold", "group"]).filter(pa.array(kept))
     before = strings(rows, "y")
     after = strings(rows, "y2")
-    stays = np.array([kind.alike(y, y2) for y, y2 in zip(before, after, strict=True)], dtype=np.float64)
+    stays = alike(rows, np.ones(rows.num_rows, dtype=bool), kind).astype(np.float64)
     name = MetricName("naive_partial", data, part)
-    is_answer = (before != NO_LABEL) & (after != NO_LABEL)
-    hits = {name: (stays[is_answer], cluster[is_answer])}
+    answered = is_answer(rows) & is_answer(rows, "y2")
+    hits = {name: (stays[answered], cluster[answered])}
     labels = sorted(set(before) - {NO_LABEL})
     for label in labels if len(labels) <= MANY and kind.has_labels else ():
-        here = is_answer & (before == label)
+        here = answered & (before == label)
         hits[name._replace(slice=f"from_{slice_of_label(label)}")] = stays[here], cluster[here]
     hits[name._replace(statistic="accuracy")] = kind.scores(after, strings(rows, "gold")), cluster
     return {full: share(values, of) for full, (values, of) in hits.items()}
@@ -63,9 +64,8 @@ def charts(context: Context) -> tuple[Chart, ...]:
 def _kept(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     """The examples of which one part is left, for each side: bool [rows] each."""
     name = MetricName("naive_partial", context.data)
-    is_answer = ~where(rows, y=NO_LABEL)
     kept = {side: where(rows, intervention="keep", variant=side) for side in context.own["sides"]}
-    return {name._replace(part=side): is_answer & here for side, here in kept.items()}
+    return {name._replace(part=side): is_answer(rows) & here for side, here in kept.items()}
 
 
 METRIC = Metric("naive_partial", score, charts=charts, rests_on=_kept, of_answers=True)

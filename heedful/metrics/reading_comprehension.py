@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.accuracy import noise, noise_chart, with_constant, without_answer
+from heedful.metrics.answers import majority_flags
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.slices import slices_of
-from heedful.metrics.statistics.majority import majority_flag
-from heedful.metrics.statistics.shares import share
+from heedful.metrics.statistics.shares import share, sure
 from heedful.records import NO_LABEL, SPAN, Chart, Context, Measurement, MetricName
 from heedful.records.answers import NO_ANSWER, exact_match, f1
 from heedful.records.rows import BASE, cluster_of, select, strings
@@ -31,7 +31,7 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
     Args:
         rows: Rows; the base rows among them count.
         data: Name of the data set, for the metric names.
-        seed: Keys the test of :func:`majority_flags`.
+        seed: Keys the test of :func:`~heedful.metrics.answers.majority_flags`.
         slices: Meta columns by which there are numbers, too.
 
     Returns:
@@ -49,7 +49,7 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
     golds = SPAN.parse_golds(strings(base, "gold"))
     answers = strings(base, "y")
     cluster = cluster_of(base)
-    flags = majority_flags(base, seed)
+    flags = majority_flags(base, SPAN, seed)
     has = np.array([bool(gold) for gold in golds])
     kinds = [("has_answer", has), ("no_answer", ~has), *slices_of(base, slices)]
     result: Numbers = {}
@@ -61,18 +61,9 @@ def reading_scores(rows: pa.Table, data: str, seed: int = 0, slices: Sequence[st
             full = name._replace(slice=kind)
             result[full] = share(values[kept], cluster[kept], reason="there is no such question")
         if rate is not abstains:
-            never = float(np.mean([rate(NO_ANSWER, gold) for gold in golds]))
-            result[name._replace(statistic="majority")] = Measurement(never, len(golds))
+            never = np.array([rate(NO_ANSWER, gold) for gold in golds])
+            result[name._replace(statistic="majority")] = sure(never, cluster)
     return result
-
-
-def majority_flags(rows: pa.Table, seed: int = 0) -> tuple[str, ...]:
-    """The flag of results with an exact match that is not above that of never answering (p < 0.05)."""
-    base = select(rows, intervention=BASE)
-    golds = SPAN.parse_golds(strings(base, "gold"))
-    right = np.array([SPAN.score(answer, gold) for answer, gold in zip(strings(base, "y"), golds, strict=True)])
-    never = np.array([exact_match(NO_ANSWER, gold) for gold in golds])
-    return majority_flag(right, never, cluster_of(base), (seed,))
 
 
 def score(rows: pa.Table, context: Context) -> Numbers:

@@ -2,6 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -73,6 +74,21 @@ class TaskKind(ABC):
         """Whether two answers are the same."""
         return answer == other
 
+    def heeds(self, answer: str, other: str) -> bool:
+        """Whether the answer after a change of a part is what attentiveness asks for: another one."""
+        return not self.alike(answer, other)
+
+    def default_answer(self, default_label: str | None) -> str | None:
+        """The answer to parts that have nothing to do with each other, or None."""
+        return default_label
+
+    @abstractmethod
+    def best_answer(self, golds: Sequence[str]) -> str:
+        """The answer that is worth most if it is given to all, from one gold label or more as text.
+
+        Of several it is the one that gold names first; of soft labels the first by name.
+        """
+
     def default_answers(self, labels: Sequence[str]) -> Sequence[str]:
         """The answers that may be the default label."""
         return labels
@@ -119,6 +135,9 @@ class Classification(TaskKind):
     def score(self, answer: str, gold: str) -> float:
         return float(answer == gold)
 
+    def best_answer(self, golds: Sequence[str]) -> str:
+        return Counter(golds).most_common(1)[0][0]
+
     def default_gold(self, label: str) -> str:
         return label
 
@@ -137,6 +156,12 @@ class Soft(TaskKind):
 
     def score(self, answer: str, gold: Mapping[str, float]) -> float:
         return gold.get(answer, 0.0)
+
+    def best_answer(self, golds: Sequence[str]) -> str:
+        totals = Counter[str]()
+        for gold in self.parse_golds(golds):
+            totals.update(gold)
+        return min(totals, key=lambda answer: (-round(totals[answer], 9), answer), default="")
 
     def default_gold(self, label: str) -> str:
         return self.write_gold({label: 1.0})
@@ -161,7 +186,18 @@ class Span(TaskKind):
         return exact_match(answer, gold) if answer != NO_LABEL else 0.0
 
     def alike(self, answer: str, other: str) -> bool:
-        return normalised(answer) == normalised(other)
+        """Whether they are the same when normalised; an answer of nothing but an article is not the same as none."""
+        return normalised(answer) == normalised(other) and bool(answer) == bool(other)
+
+    def heeds(self, answer: str, other: str) -> bool:
+        """Whether the answer becomes none."""
+        return other == NO_ANSWER
+
+    def default_answer(self, default_label: str | None) -> str:
+        return NO_ANSWER
+
+    def best_answer(self, golds: Sequence[str]) -> str:
+        return NO_ANSWER
 
     def default_answers(self, labels: Sequence[str]) -> Sequence[str]:
         return (NO_ANSWER,)

@@ -16,13 +16,13 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from heedful.metrics.attentiveness import few_examples
+from heedful.metrics.hits import hits
 from heedful.metrics.metric import has_too_few_answers
+from heedful.metrics.statistics.draws import few_examples
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.shares import difference, share
 from heedful.records import (
     MANY,
-    NO_LABEL,
     SPAN,
     Context,
     HeedfulError,
@@ -32,8 +32,8 @@ from heedful.records import (
     printable,
     run_command,
 )
-from heedful.records.answers import NO_ANSWER, normalised
-from heedful.records.rows import BASE, cluster_of, runs, same, strings, where
+from heedful.records.answers import normalised
+from heedful.records.rows import BASE, cluster_of, runs, strings, where
 from heedful.records.storage.results import distinct, named, read_evaluation, read_results
 from heedful.reports.alike import PAIRED, basis, of_each_set, require_alike
 from heedful.reports.runs import measured
@@ -72,39 +72,27 @@ class Swaps:
         answers: Texts [examples], the base predictions; of spans normalised.
         eligible: bool [examples], whether the example was swapped and its answer counts.
         changed: float64 [examples], how many of its swaps change the prediction.
-        swaps: float64 [examples], how many there are.
-        example: int [rows], the number of the example that each row is about.
+        swaps: float64 [examples], how many of its swaps count.
     """
 
     answers: np.ndarray
     eligible: np.ndarray
     changed: np.ndarray
     swaps: np.ndarray
-    example: np.ndarray
 
     @classmethod
     def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
         """Count those with an answer, in rows in their canonical order."""
         base = where(rows, intervention=BASE)
-        swap = where(rows, intervention="swap", part=part)
         answers = strings(rows.filter(pa.array(base)), "y")
         example = runs(rows, "uid")
-        if context.kind is SPAN:  # an answer counts, and should become none
-            default = NO_ANSWER
-            hit = where(rows, y2=NO_ANSWER)
-        else:
-            default = context.default_label
-            hit = ~same(rows, "y", "y2")
-        counts = (answers != NO_LABEL) & (answers != default)
-        if has_too_few_answers(rows, swap & counts[example]):
-            counts = np.zeros_like(counts)
-        swap &= ~where(rows, y2=NO_LABEL)
-        swaps = np.bincount(example[swap], minlength=len(answers))
-        changed = np.bincount(example[swap & hit], minlength=len(answers))
-        eligible = (swaps > 0) & counts
+        found = hits(rows, part, context)
+        counted = np.zeros_like(base) if has_too_few_answers(rows, found.asked) else found.counted
+        swaps = np.bincount(example[counted], minlength=len(answers))
+        changed = np.bincount(example[counted & found.hit], minlength=len(answers))
         if context.kind is SPAN:
             answers = np.array([normalised(answer) for answer in answers], dtype=object)
-        return cls(answers, eligible, changed.astype(np.float64), swaps.astype(np.float64), example)
+        return cls(answers, swaps > 0, changed.astype(np.float64), swaps.astype(np.float64))
 
 
 @dataclass(frozen=True)

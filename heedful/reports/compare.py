@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from heedful.metrics import METRICS
-from heedful.metrics.attentiveness import FEW_EXAMPLES
+from heedful.metrics.statistics.draws import FEW_EXAMPLES
 from heedful.metrics.statistics.paired import change, recording
 from heedful.records import Context, HeedfulError, Measurement, printable, run_command
 from heedful.records.storage.results import distinct, read_results

@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Callable, Sequence
 
-from heedful.metrics.attentiveness import FEW_EXAMPLES
+from heedful.metrics.statistics.draws import FEW_EXAMPLES
 from heedful.records import printable
 from heedful.reports.figures.contact_sheet import escaped
 

@@ -18,7 +18,7 @@ from heedful.datamodules import PairedData, PairedImages, Planted, Reading
 from heedful.datamodules.sources.image_files import thumbnail
 from heedful.lightning_modules import Classifier, Outputs
 from heedful.lightning_modules.processors.processor import Processor
-from heedful.records import Example, Examples, HeedfulError, Picture, Table, TableForm, generator
+from heedful.records import Context, Example, Examples, HeedfulError, Picture, Table, TableForm, generator
 from heedful.records.rows import select
 from heedful.reports.figures.contact_sheet import Unchanged, unchanged
 
@@ -223,7 +223,7 @@ def test_pictures_of_the_pair_and_of_its_partner(nlvr2, tmp_path):
             assert min(sheet.size) > 600
     number = {e.uid: int(e.parts["sentence"].split()[1]) for e in data.pool}
     for part, swapped in (("left+right", {"left", "right"}), ("left", {"left"}), ("sentence", {"sentence"})):
-        found = unchanged(rows, part, "neutral", data.seed)
+        found = unchanged(rows, part, Context("d", data.seed, default_label="neutral"))
         assert (len(found.rows), found.stayed, found.swapped) == (8, 12, 12)
         for row in found.rows:
             pair = pair_of(row, data)
@@ -338,6 +338,6 @@ def test_tables_are_put_into_words_as_the_task_has_it(tmp_path):
 def test_a_label_that_is_none_has_no_probability_and_is_not_shown(tmp_path):
     data = planted(4)
     rows, _ = measure(lambda parts: "(no label)", data, tmp_path)
-    assert unchanged(rows, "premise", "neutral", 0) == Unchanged((), 0, 0)
+    assert unchanged(rows, "premise", Context("d", default_label="neutral")) == Unchanged((), 0, 0)
     row = select(rows, intervention="swap").to_pylist()[0]
     assert (pair_of(row, data).answer, pair_of(row, data).probs) == ("(no label)", None)

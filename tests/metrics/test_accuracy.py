@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
-from heedful.metrics.accuracy import CONSTANT, METRIC, accuracy, accuracy_by_slice, loss, majority_flags, noise
+from heedful.metrics.accuracy import CONSTANT, METRIC, accuracy, accuracy_by_slice, loss, noise
+from heedful.metrics.answers import majority_flags
 from heedful.metrics.statistics.majority import above_majority, majority_flag
 from heedful.records import CLASSIFICATION, SOFT, Context, HeedfulError
 
@@ -298,11 +299,11 @@ def test_the_majority_test_flips_whole_groups(rows_of):
     """66 of 100 are right where the majority has half: too few texts, if they are four."""
     pairs = [(LABELS[i % 2], LABELS[(i + (i >= 66)) % 2]) for i in range(100)]
     rows = rows_of(base_of(pairs))
-    assert majority_flags(rows) == ()
+    assert majority_flags(rows, CLASSIFICATION) == ()
     of = [f"text {i // 25}" for i in range(100)]
-    assert majority_flags(grouped(rows, of)) == ("not_above_majority",)
+    assert majority_flags(grouped(rows, of), CLASSIFICATION) == ("not_above_majority",)
     names = [f"pair {i // 2}" for i in range(100)]
-    assert majority_flags(grouped(rows, names)) == ()
+    assert majority_flags(grouped(rows, names), CLASSIFICATION) == ()
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans(), st.booleans()), min_size=1, max_size=9))

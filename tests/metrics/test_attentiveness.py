@@ -22,6 +22,10 @@ attentiveness, score = by_text(attentiveness), by_text(METRIC.score)
 LABELS = ("entailment", "neutral", "contradiction")
 
 
+def about(default="neutral", seed=0, slices=()):
+    return Context("d", seed, labels=LABELS, default_label=default, slices=slices, own={"swap": ["premise", "b"]})
+
+
 def reference_score(answers: dict, counts_as_hit) -> dict | None:
     """One score per draw over the (uid, draw) -> (y, y2) given, then mean and sample standard deviation."""
     draws = sorted({draw for _, draw in answers})
@@ -74,7 +78,7 @@ def experiments(draw, only_eligible: bool = True):
 
 def compute(rows_of, base: dict, swapped: dict, default: str | None, others: list = ()) -> dict[str, Measurement]:
     changed = [{"uid": uid, "draw": d, "y2": y2} for (uid, d), y2 in swapped.items()]
-    return attentiveness(rows_of(base, [*changed, *others]), "d", "premise", default, LABELS)
+    return attentiveness(rows_of(base, [*changed, *others]), "premise", about(default))
 
 
 def check(found: dict[str, Measurement], expected: dict) -> None:
@@ -224,9 +228,8 @@ def test_the_score_of_the_evaluation_is_that_of_each_part(rows_of, experiment):
     base, swapped, default = experiment
     changed = [{"uid": uid, "draw": d, "y2": y2} for (uid, d), y2 in swapped.items()]
     rows = rows_of(base, [*changed, *({**change, "part": "b"} for change in changed[:3])])
-    context = Context("d", 7, labels=LABELS, default_label=default, own={"swap": ["premise", "b"]})
-    each = [attentiveness(rows, "d", part, default, LABELS, 7) for part in ("premise", "b")]
-    assert score(rows, context) == each[0] | each[1]
+    each = [attentiveness(rows, part, about(default, 7)) for part in ("premise", "b")]
+    assert score(rows, about(default, 7)) == each[0] | each[1]
 
 
 def shown(rows, labels, default=None):
@@ -288,12 +291,12 @@ def test_a_slice_has_the_score_of_its_examples_alone(rows_of):
     rows = rows_of(base, changed)
     slices = pa.array([[kinds[uid]] for uid in rows["uid"].to_pylist()])
     rows = rows.set_column(rows.column_names.index("slices"), "slices", slices)
-    found = attentiveness(rows, "d", "premise", "neutral", LABELS, flags=("f",), slices=["kind"])
-    without = attentiveness(rows, "d", "premise", "neutral", LABELS, flags=("f",))
+    found = attentiveness(rows, "premise", about(slices=("kind",)), flags=("f",))
+    without = attentiveness(rows, "premise", about(), flags=("f",))
     for kind in ("kind=a", "kind=b"):
         uids = {uid for uid in base if kinds[uid] == kind}
         alone = rows_of({u: base[u] for u in uids}, [c for c in changed if c["uid"] in uids])
-        expected = attentiveness(alone, "d", "premise", "neutral", LABELS, flags=("f",))["attentiveness/d/premise"]
+        expected = attentiveness(alone, "premise", about(), flags=("f",))["attentiveness/d/premise"]
         m = found.pop(f"attentiveness/d/premise/{kind}")
         assert replace(m, ci95=None) == replace(expected, ci95=None)
         assert m.ci95[0] <= m.value <= m.ci95[1]
@@ -312,6 +315,9 @@ def test_an_invalid_base_prediction_counts_beside_the_headline_only(rows_of):
     without = compute(rows_of, base, after, None)
     assert (without[name].n, without[f"{name}/with_invalid"].n) == (10, 20)
     only = compute(rows_of, {"u": ("entailment", NO_LABEL)}, {("u", 0): "neutral"}, "neutral")
+    assert only[name].reason == "no prediction is a label"
+    default = {"u": ("entailment", NO_LABEL), "v": ("entailment", "neutral")}
+    only = compute(rows_of, default, {("u", 0): "neutral"}, "neutral")
     assert only[name].reason == "every prediction is the default label 'neutral', or not a label"
     assert f"{name}/with_invalid" not in compute(rows_of, {"u": ("yes", "yes")}, {("u", 0): "neutral"}, "neutral")
 
@@ -322,8 +328,8 @@ def test_what_examples_share_is_a_cluster(rows_of):
     changed = [{"uid": uid, "draw": d, "y2": y2} for (uid, d), y2 in after.items()]
     rows = rows_of(base, changed)
     group = pa.array([f"sentence {int(uid[1:]) // 6}" for uid in rows["uid"].to_pylist()])
-    shared = attentiveness(rows.set_column(1, "group", group), "d", "premise", "neutral", LABELS)
-    alone = attentiveness(rows, "d", "premise", "neutral", LABELS)
+    shared = attentiveness(rows.set_column(1, "group", group), "premise", about())
+    alone = attentiveness(rows, "premise", about())
     name = "attentiveness/d/premise"
     (low, high), (lower, upper) = alone[name].ci95, shared[name].ci95
     assert (shared[name].value, shared[name].n) == (alone[name].value, 240)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from heedful.metrics import METRICS
-from heedful.metrics.attentiveness import kept_answers, span_attentiveness
+from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.reading_comprehension import reading_scores
 from heedful.records import SPAN, Context
 from heedful.records import rows as r
@@ -22,8 +22,9 @@ from heedful.records.answers import exact_match, f1, normalised
 from made_rows import by_text
 from python_rows import make_rows, sort_rows
 
-reading_scores, span_attentiveness = by_text(reading_scores), by_text(span_attentiveness)
-kept_answers = by_text(kept_answers)
+reading_scores, attentiveness = by_text(reading_scores), by_text(attentiveness)
+SWAPPED = Context("d", kind=SPAN, own={"swap": ["context"]})
+KEPT = Context("d", kind=SPAN, own={"swap": [], "distractors": ["context"]})
 
 WORDS = ["the", "The", "an", "A", "Rome", "rome", "Roman", "Empire", "U.S.", "1,000", "don't", "—", "it's", ".", "café"]
 ANSWER = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
@@ -138,12 +139,12 @@ def test_exact_match_not_above_that_of_no_answer_is_flagged() -> None:
 def test_nothing_predicted_is_undefined() -> None:
     found = reading_scores(rows_of([]), "d")
     assert {m.value for m in found.values()} == {None}
-    assert {m.value for m in span_attentiveness(rows_of([]), "d", "context").values()} == {None}
+    assert {m.value for m in attentiveness(rows_of([]), "context", SWAPPED).values()} == {None}
 
 
 @given(questions=st.lists(QUESTION, min_size=1, max_size=12))
 def test_attentiveness_is_the_share_that_becomes_no_answer(questions: list[Any]) -> None:
-    found = span_attentiveness(rows_of(questions), "d", "context")
+    found = attentiveness(rows_of(questions), "context", SWAPPED)
     answered = [(answer, changed) for _, _, answer, changed in questions if answer]
     assert found["attentiveness/d/context/eligible"].value == pytest.approx(len(answered) / len(questions))
     name = "attentiveness/d/context"
@@ -161,7 +162,7 @@ def test_attentiveness_is_the_share_that_becomes_no_answer(questions: list[Any])
 
 
 def test_another_spelling_is_no_other_answer() -> None:
-    found = span_attentiveness(rows_of([(0, ["Rome"], "The Rome", ["rome!", "", "Paris"])]), "d", "context")
+    found = attentiveness(rows_of([(0, ["Rome"], "The Rome", ["rome!", "", "Paris"])]), "context", SWAPPED)
     assert found["attentiveness/d/context"].per_draw == (0, 1, 0)
     assert found["attentiveness/d/context/changed"].per_draw == (0, 1, 1)
 
@@ -170,7 +171,7 @@ def test_another_spelling_is_no_other_answer() -> None:
 @given(questions=st.lists(QUESTION, min_size=1, max_size=12))
 def test_what_stays_where_a_distractor_is_anothers(questions: list[Any]) -> None:
     """Silence that stays counts as well; an answer of nothing but an article is not silence."""
-    found = kept_answers(rows_of(questions, all_swapped=True), "d", "context")
+    found = attentiveness(rows_of(questions, all_swapped=True), "context", KEPT)
     name = "attentiveness/d/context"
     assert set(found) == {f"{name}/kept", f"{name}/changed"}
 
@@ -185,33 +186,31 @@ def test_what_stays_where_a_distractor_is_anothers(questions: list[Any]) -> None
     moved = [not stays(answer, after) for answer, changed in answered for after in changed]
     assert found[f"{name}/changed"].value == (pytest.approx(np.mean(moved)) if moved else None)
     assert (
-        found[f"{name}/changed"].value
-        == span_attentiveness(rows_of(questions), "d", "context")[f"{name}/changed"].value
+        found[f"{name}/changed"].value == attentiveness(rows_of(questions), "context", SWAPPED)[f"{name}/changed"].value
     )
 
 
 def test_a_distractor_is_shown_by_what_stays() -> None:
     rows = rows_of([(0, ["Rome"], "Rome", ["Rome", "", "x"]), (1, [], "", ["", "x", ""])], all_swapped=True)
-    context = Context("d", kind=SPAN, own={"swap": [], "distractors": ["context"]})
-    attentiveness = METRICS["attentiveness"]
-    lines = attentiveness.show(attentiveness.score(rows, context), context, {}).lines
+    metric = METRICS["attentiveness"]
+    lines = metric.show(metric.score(rows, KEPT), KEPT, {}).lines
     assert [(line.label, line.beside) for line in lines] == [
         ("attentiveness context kept", True),
         ("attentiveness context changed", False),
     ]
-    (chart,) = attentiveness.charts(context)
+    (chart,) = metric.charts(KEPT)
     assert {k: str(name) for k, name in chart.curves.items()} == {"kept: context": "attentiveness/d/context/kept"}
 
 
 def test_the_evaluations_of_spans() -> None:
     rows = rows_of([(0, ["Rome"], "Rome", ["", "", "x"]), (0, [], "x", ["", "x", "x"]), (1, [], "", ["", "", ""])])
     context = Context("d", 3, kind=SPAN, own={"swap": ["context"]})
-    answers, attentiveness = METRICS["answers"], METRICS["attentiveness"]
+    answers, swaps = METRICS["answers"], METRICS["attentiveness"]
     assert by_text(answers.score)(rows, context) == reading_scores(rows, "d", 3)  # and no null control
-    assert by_text(attentiveness.score)(rows, context) == span_attentiveness(rows, "d", "context", 3)
+    assert by_text(swaps.score)(rows, context) == attentiveness(rows, "context", context)
     lines = [(line.level, line.label) for line in answers.show(answers.score(rows, context), context, {}).lines]
     assert lines[:4] == [(0, "exact match"), (1, "has_answer"), (1, "no_answer"), (1, "majority")]
     first, noise = answers.charts(context)
     assert (first.title, first.figure, noise.figure) == ("F1 and exact match", "attentiveness", "")
     assert {k: str(name) for k, name in first.curves.items()} == {"F1": "f1/d", "exact match": "exact_match/d"}
-    assert [chart.title for chart in attentiveness.charts(context)] == ["attentiveness"]
+    assert [chart.title for chart in swaps.charts(context)] == ["attentiveness"]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.metrics import METRICS
-from heedful.metrics.accuracy import CONSTANT, noise
+from heedful.metrics.accuracy import CONSTANT, METRIC, noise
+from heedful.metrics.answers import majority_flags
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.naive_partial import naive_partial
-from heedful.metrics.soft_accuracy import soft_accuracy, soft_flags
 from heedful.metrics.statistics.majority import above_zero
 from heedful.records import MANY, SOFT, Context
 
 from made_rows import by_text
 
-attentiveness, naive_partial, noise, soft_accuracy = map(by_text, (attentiveness, naive_partial, noise, soft_accuracy))
+attentiveness, naive_partial, noise, score = map(by_text, (attentiveness, naive_partial, noise, METRIC.score))
 NAMES = ("yes", "no", "2")
 worths = st.dictionaries(st.sampled_from(NAMES), st.sampled_from([0.3, 0.6, 0.9, 1.0]), min_size=1)
 cases = st.lists(st.tuples(worths, st.sampled_from(NAMES), st.integers(0, 4)), min_size=1, max_size=25)
@@ -38,10 +39,22 @@ def rows_with(
     return rows.set_column(rows.column_names.index("slices"), "slices", pa.array(made, pa.list_(pa.string())))
 
 
+def soft_accuracy(rows, slices=(), seed=0):
+    """Accuracy alone, without the flag of a model that always says the same."""
+    found = score(rows, Context("d", seed, SOFT, slices=tuple(slices)))
+    of_all = found["accuracy/d"]
+    plain = tuple(flag for flag in of_all.flags if flag != CONSTANT)
+    return {name: m for name, m in found.items() if "null" not in name} | {"accuracy/d": replace(of_all, flags=plain)}
+
+
+def soft_flags(rows, seed=0):
+    return majority_flags(rows, SOFT, seed)
+
+
 @given(cases)
 def test_equals_the_reference(rows_of, found):
     types = ["yes/no" if set(gold) <= {"yes", "no"} else "number" for gold, _, _ in found]
-    m = soft_accuracy(rows_with(rows_of, found, answer_type=types), "d", slices=["answer_type"])
+    m = soft_accuracy(rows_with(rows_of, found, answer_type=types), slices=["answer_type"])
     values = [gold.get(y, 0.0) for gold, y, _ in found]
     assert m["accuracy/d"].value == pytest.approx(sum(values) / len(values), abs=1e-12)
     assert m["accuracy/d"].n == len(found)
@@ -61,7 +74,7 @@ def test_equals_the_reference(rows_of, found):
 @given(cases)
 def test_hard_gold_is_plain_accuracy(rows_of, found):
     hard = [({max(gold, key=gold.get): 1.0}, y, picture) for gold, y, picture in found]
-    m = soft_accuracy(rows_with(rows_of, hard), "d")
+    m = soft_accuracy(rows_with(rows_of, hard))
     assert m["accuracy/d"].value == pytest.approx(np.mean([y in gold for gold, y, _ in hard]))
 
 
@@ -82,30 +95,30 @@ def test_a_model_above_and_one_not_above_the_best_answer(rows_of):
     assert soft_flags(rows_with(rows_of, right[:3])) == ("not_above_majority",)  # three examples show nothing
     one_picture = [(gold, y, 0) for gold, y, _ in right]
     assert soft_flags(rows_with(rows_of, one_picture)) == ("not_above_majority",)  # nor does one picture
-    assert soft_accuracy(rows_with(rows_of, always), "d")["accuracy/d"].flags == ("not_above_majority",)
+    assert soft_accuracy(rows_with(rows_of, always))["accuracy/d"].flags == ("not_above_majority",)
 
 
 def test_a_picture_is_a_cluster(rows_of):
     alike = [({"yes": 1.0}, "yes" if picture % 2 else "no", picture) for picture in range(40) for _ in range(10)]
     apart = [(gold, y, i) for i, (gold, y, _) in enumerate(alike)]
-    wide, narrow = (soft_accuracy(rows_with(rows_of, rows), "d")["accuracy/d"] for rows in (alike, apart))
+    wide, narrow = (soft_accuracy(rows_with(rows_of, rows))["accuracy/d"] for rows in (alike, apart))
     assert wide.value == narrow.value == 0.5
     assert wide.ci95[1] - wide.ci95[0] == pytest.approx(np.sqrt(10) * (narrow.ci95[1] - narrow.ci95[0]), rel=0.1)
     unnamed = rows_of({f"u{i:03}": (json.dumps(gold), y) for i, (gold, y, _) in enumerate(alike)})
-    assert soft_accuracy(unnamed, "d")["accuracy/d"].ci95 == narrow.ci95
+    assert soft_accuracy(unnamed)["accuracy/d"].ci95 == narrow.ci95
 
 
 def test_only_the_columns_that_are_asked_for_are_a_breakdown(rows_of):
     rows = rows_with(
         rows_of, [({"yes": 1.0}, "yes", i) for i in range(3)], question_type=["1", "2", "3"], kind=["", "x", "x"]
     )
-    assert set(soft_accuracy(rows, "d")) == {"accuracy/d", "accuracy/d/majority"}
-    sliced = soft_accuracy(rows, "d", slices=["kind"])
+    assert set(soft_accuracy(rows)) == {"accuracy/d", "accuracy/d/majority"}
+    sliced = soft_accuracy(rows, slices=["kind"])
     assert set(sliced) == {"accuracy/d", "accuracy/d/majority", "accuracy/d/kind=none", "accuracy/d/kind=x"}
 
 
 def test_without_a_prediction_it_is_undefined(rows_of):
-    found = soft_accuracy(rows_of({}), "d")
+    found = soft_accuracy(rows_of({}))
     assert {name: m.value for name, m in found.items()} == {"accuracy/d": None}
     assert soft_flags(rows_of({})) == ("not_above_majority",)
 
@@ -126,11 +139,12 @@ def test_other_metrics_do_without_probabilities(rows_of):
     rows = without_probabilities(rows_of(base, [*null, *swap, *keep]))
     assert {name: m.value for name, m in noise(rows, "d").items()} == {"null/d/flips": 0}
     labels = [f"answer {i}" for i in range(MANY - 1)] + ["yes", "no"]
-    found = attentiveness(rows, "d", "image", None, labels, flags=("f",))
+    found = attentiveness(rows, "image", Context("d", kind=SOFT, labels=tuple(labels)), flags=("f",))
     assert set(found) == {"attentiveness/d/image", "attentiveness/d/image/eligible"}
     assert found["attentiveness/d/image"].value == 0.5
+    fewer = Context("d", kind=SOFT, labels=tuple(labels[1:]))
     assert found["attentiveness/d/image"].flags == ("f",)
-    assert "attentiveness/d/image/from_yes" in attentiveness(rows, "d", "image", None, labels[1:], flags=())
+    assert "attentiveness/d/image/from_yes" in attentiveness(rows, "image", fewer, flags=())
     alone = naive_partial(rows, "d", "image", kind=SOFT)
     assert alone["naive_partial/d/image/accuracy"].value == pytest.approx(0.6)
     assert alone["naive_partial/d/image"].value == 0.5
@@ -140,8 +154,8 @@ def test_the_evaluations_of_soft_labels(rows_of):
     found = [({"yes": 1.0}, "yes", i) for i in range(20)]
     rows, context = rows_with(rows_of, found), Context("d", 3, SOFT, labels=("yes", "no"), own={"swap": ["image"]})
     found = by_text(METRICS["accuracy"].score)(rows, context)
-    alone = soft_accuracy(rows, "d", 3)
+    alone = soft_accuracy(rows, seed=3)
     assert found.pop("accuracy/d").flags == (*alone["accuracy/d"].flags, CONSTANT)
     assert found == {name: m for name, m in alone.items() if name != "accuracy/d"}
     swapped = by_text(METRICS["attentiveness"].score)(rows, context)
-    assert swapped == attentiveness(rows, "d", "image", None, ("yes", "no"), 3, soft_flags(rows, 3))
+    assert swapped == attentiveness(rows, "image", context)

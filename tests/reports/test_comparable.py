@@ -82,7 +82,7 @@ def test_scores_are_those_of_plain_python(models):
 def test_the_own_score_is_the_attentiveness_of_the_run(examples):
     rows = rows_of(examples)
     (own, _) = report.comparison([rows, rows], CONTEXT, "premise").own
-    expected = attentiveness(rows, "d", "premise", "neutral", LABELS)[NAME]
+    expected = attentiveness(rows, "premise", CONTEXT)[NAME]
     assert own.value == pytest.approx(expected.value)
     assert own.n == expected.n
 

@@ -1,12 +1,14 @@
 """Numbers over several choices of demonstrations, with intervals that cross examples and choices."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import stdtrit
 
 from heedful.metrics.statistics.intervals import LEVEL, Bounds, between, interval, shares
+from heedful.metrics.statistics.paired import Share
+from heedful.records import Measurement
 
 ONE_SIDED = 0.9  # the level of an interval of which each end is outside of the truth in 5 %
 ONE_SEED = "one_seed"  # flags a number of several seeds of which one alone has it
@@ -86,39 +88,78 @@ def crossed(sums: np.ndarray, level: float = LEVEL) -> Bounds:
     return max(-1.0 if subtracted else 0.0, float(low)), min(1.0, float(high))
 
 
+def sums_of(measured: Sequence[Measurement]) -> np.ndarray:
+    """The sums of shares that were made under :func:`.paired.recording`, one or more: as for :func:`numbers_of`."""
+    entries = [m.entries for m in measured if isinstance(m, Share)]
+    names, clusters = np.unique(np.concatenate([e.ways[0] for e in entries]), return_inverse=True)
+    found = np.zeros((len(entries), len(names), 2))
+    ends = np.cumsum([len(e.of) for e in entries])
+    for k, (e, at) in enumerate(zip(entries, np.split(clusters, ends[:-1]), strict=True)):
+        found[k] = np.stack([np.bincount(at, values, len(names)) for values in (e.hits, e.of)], axis=1)
+    return found
+
+
 def over_seeds(
-    sums: np.ndarray,
-    examples: Sequence[int],
-    draws: Sequence[float | None] = (),
-    reason: str = "no example counts",
-    has_interval: bool = True,
+    measured: Sequence[Measurement], reason: str = "no example counts", has_interval: bool = True
 ) -> OverSeeds:
-    """The mean over seeds of a share or of a difference of two, its standard deviations and its interval.
+    """The mean over seeds of a number, its standard deviations and its interval.
 
     Args:
-        sums: As for :func:`numbers_of`.
-        examples: How many examples the number of each seed rests on.
-        draws: The standard deviation over draws of each seed, where there are draws.
+        measured: The number of each seed, made under :func:`.paired.recording` if it has an interval.
         reason: Why the number is undefined, if it is for all seeds. Seeds without a number do not count.
-        has_interval: Whether it has an interval.
+        has_interval: Whether it has an interval. With one seed that is its own.
     """
-    numbers = numbers_of(sums)
-    defined = ~np.isnan(numbers)
-    undefined = int((~defined).sum())
-    if not defined.any():
+    defined = [m for m in measured if m.value is not None]
+    stds = [m.std for m in defined if m.std is not None]
+    found = _mean([m.value for m in measured], [m.n for m in measured], reason)
+    if not defined or not has_interval:
+        bounds = None
+    else:
+        bounds = crossed(sums_of(defined)) if len(defined) > 1 else defined[0].ci95
+    return replace(found, std_draws=float(np.mean(stds)) if stds else None, ci95=bounds)
+
+
+def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: str) -> OverSeeds:
+    """The mean over seeds of one number less another, with its interval.
+
+    Args:
+        pairs: Both numbers of each seed, made under :func:`.paired.recording` of the same examples.
+        reason: As for :func:`over_seeds`.
+    """
+    values = [(one.value, other.value) for one, other in pairs]
+    changes = [None if None in both else both[0] - both[1] for both in values]
+    found = _mean(changes, [one.n for one, _ in pairs], reason)
+    if found.value is None:
+        return found
+    sums = sums_of([m for pair, both in zip(pairs, values, strict=True) if None not in both for m in pair])
+    return replace(found, ci95=crossed(np.concatenate([sums[0::2], sums[1::2]], axis=2)))
+
+
+def _mean(values: Sequence[float | None], examples: Sequence[float], reason: str) -> OverSeeds:
+    """The mean of those that are defined."""
+    numbers = [value for value in values if value is not None]
+    undefined = len(values) - len(numbers)
+    if not numbers:
         return OverSeeds(None, 0.0, undefined=undefined, reason=reason)
-    numbers = numbers[defined]
-    stds = [std for std, counts in zip(draws, defined, strict=False) if counts and std is not None]
     return OverSeeds(
-        value=float(numbers.mean()),
-        n=float(np.mean(np.asarray(examples)[defined])),
-        per_seed=tuple(numbers.tolist()),
+        value=float(np.mean(numbers)),
+        n=float(np.mean([n for value, n in zip(values, examples, strict=True) if value is not None])),
+        per_seed=tuple(numbers),
         undefined=undefined,
-        std_seeds=float(numbers.std(ddof=1)) if len(numbers) > 1 else None,
-        std_draws=float(np.mean(stds)) if stds else None,
-        ci95=crossed(sums[defined]) if has_interval else None,
+        std_seeds=float(np.std(numbers, ddof=1)) if len(numbers) > 1 else None,
         flags=(ONE_SEED,) if undefined and len(numbers) == 1 else (),
     )
+
+
+def is_above(pairs: Sequence[tuple[Measurement, Measurement]]) -> bool:
+    """Whether one number is above another over seeds and examples (p < 0.05, one-sided).
+
+    Args:
+        pairs: Both numbers of each seed, of the same entries, made under :func:`.paired.recording`.
+    """
+    sums = sums_of([m for pair in pairs for m in pair])
+    won = sums[0::2, :, 0] - sums[1::2, :, 0]
+    return is_above_zero(np.stack([won, sums[0::2, :, 1]], axis=2))
 
 
 def is_above_zero(sums: np.ndarray) -> bool:

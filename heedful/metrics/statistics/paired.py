@@ -52,9 +52,18 @@ def recording() -> Iterator[None]:
         _is_recording.reset(token)
 
 
-def recorded(measured: Measurement, entries: Entries) -> Measurement:
-    """A share with what it is of, under :func:`recording` and where its clusters have names; else as it is."""
-    return Share(**vars(measured), entries=entries) if _is_recording.get() and entries.ways else measured
+def recorded(
+    measured: Measurement, hits: np.ndarray, of: np.ndarray, *ways: np.ndarray, cells: np.ndarray | None = None
+) -> Measurement:
+    """A share with what it is of, under :func:`recording` and where its clusters have names; else as it is.
+
+    The arguments are those of :class:`Entries`; without cells all are of one.
+    """
+    if not _is_recording.get() or not ways:
+        return measured
+    one = np.zeros(len(hits), dtype=np.int64)
+    entries = Entries(hits, of, one if cells is None else cells, ways)
+    return Share(**{**vars(measured), "entries": entries})
 
 
 def change(first: Measurement, second: Measurement) -> Measurement | None:

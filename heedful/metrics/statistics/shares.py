@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from heedful.metrics.statistics.intervals import LEVEL, between, interval, shares
-from heedful.metrics.statistics.paired import Entries, recorded
+from heedful.metrics.statistics.paired import recorded
 from heedful.records import Measurement
 
 Clusters = Sequence[str] | np.ndarray | None
@@ -75,8 +75,14 @@ def share(
     if np.isnan(value):
         return Measurement(None, n, flags=flags, reason=reason)
     bounds = interval(shares(found, counts, cell, ways_of(len(found), clusters, also)))
-    named = tuple(np.asarray(names) for names in (clusters, also) if names is not None)
-    return recorded(Measurement(value, n, ci95=bounds, flags=flags), Entries(found, counts, cell, named))
+    named = [np.asarray(names) for names in (clusters, also) if names is not None]
+    return recorded(Measurement(value, n, ci95=bounds, flags=flags), found, counts, *named, cells=cell)
+
+
+def sure(values: np.ndarray, clusters: np.ndarray) -> Measurement:
+    """The mean of what is known of each entry, float64 [entries], one or more: it has no interval."""
+    found = Measurement(float(values.mean()), len(values))
+    return recorded(found, values, np.ones_like(values), clusters)
 
 
 def difference(

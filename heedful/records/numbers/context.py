@@ -33,6 +33,11 @@ class Context:
     slices: tuple[str, ...] = ()
     own: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def default_answer(self) -> str | None:
+        """The answer to parts that have nothing to do with each other, or None."""
+        return self.kind.default_answer(self.default_label)
+
     def as_dict(self) -> dict[str, Any]:
         """As it stands in the metadata, the kind by its name."""
         return asdict(self) | {"kind": self.kind.name}

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.datamodules import PairedData
+from heedful.metrics.hits import hits
 from heedful.records import Composed, Context, TableForm, keys, random_key, words_of
 from heedful.records.rows import strings, where
-from heedful.reports.comparable import Swaps
 from heedful.reports.figures.contact_sheet import Content
 from heedful.reports.figures.seen import seen
 
@@ -47,9 +47,7 @@ def chosen(rows: pa.Table, part: str, context: Context, n: int) -> np.ndarray:
     Returns:
         int64, ascending.
     """
-    swapped = Swaps.of(rows, part, context)
-    first = where(rows, intervention="swap", part=part, draw=DRAW)
-    places = np.flatnonzero(first & swapped.eligible[swapped.example])
+    places = np.flatnonzero(hits(rows, part, context).asked & where(rows, draw=DRAW))
     uid_keys = keys(strings(rows.take(places), "uid"))
     high, low, *_ = words_of(random_key(context.seed, "sheet", part), uid_keys)
     return np.sort(places[np.lexsort([uid_keys, low, high])[:n]])

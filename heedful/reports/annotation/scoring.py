@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from heedful.records import NO_LABEL, SPAN, Context, HeedfulError, Measurement
-from heedful.records.answers import NO_ANSWER
-from heedful.records.rows import same, strings, where
+from heedful.metrics.hits import hits
+from heedful.records import Context, HeedfulError, Measurement
+from heedful.records.rows import strings, where
 from heedful.reports.annotation.choice import DRAW
 from heedful.reports.annotation.files import ANSWER, LABEL, PART, UID
 
@@ -82,17 +82,17 @@ def attentive_among(
     Raises:
         HeedfulError: A case is not among the rows, or its label is not what was predicted.
     """
-    swapped = where(rows, intervention="swap", draw=DRAW)
-    changed = where(rows, y2=NO_ANSWER) if context.kind is SPAN else ~same(rows, "y", "y2")
-    mine = rows.select(["uid", "part", "y"]).filter(pa.array(swapped))
-    keys = zip(strings(mine, "uid"), strings(mine, "part"), strict=True)
-    answered = ~where(rows, y2=NO_LABEL)
-    columns = strings(mine, "y"), changed[swapped].tolist(), answered[swapped].tolist()
-    found = dict(zip(keys, zip(*columns, strict=True), strict=True))
+    found = {}
+    for part in context.own["swap"]:
+        swaps = hits(rows, part, context)
+        here = swaps.asked & where(rows, draw=DRAW)
+        mine = rows.select(["uid", "y"]).filter(pa.array(here))
+        columns = strings(mine, "y"), swaps.hit[here].tolist(), swaps.counted[here].tolist()
+        found |= {(uid, part): case for uid, *case in zip(strings(mine, "uid"), *columns, strict=True)}
     for line in lines:
         if found.get((line[UID], line[PART]), ("",))[0] != line[LABEL]:
             raise HeedfulError(
                 f"The sheet was not made of {named}: {line[UID]} is not predicted as {line[LABEL]!r} there."
             )
-    hits = [changed for _, changed, is_answered in map(found.get, wrong) if is_answered]
-    return wilson(sum(hits), len(hits), "in no case is the label now wrong")
+    changed = [is_hit for _, is_hit, is_answered in map(found.__getitem__, wrong) if is_answered]
+    return wilson(sum(changed), len(changed), "in no case is the label now wrong")

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from heedful.records import NO_LABEL, generator, printable
-from heedful.records.rows import codes, same, where
+from heedful.metrics.hits import alike, hits
+from heedful.records import Context, generator, printable
+from heedful.records.rows import codes, where
 from heedful.reports.figures.canvas import GAP, GREY, LINE, MARGIN, RED, Canvas
 
 if TYPE_CHECKING:
@@ -73,33 +74,28 @@ class Pair:
     probs: tuple[float, float] | None = None
 
 
-def unchanged(rows: pa.Table, part: str, default_label: str | None, seed: int, most: int = SHOWN) -> Unchanged:
+def unchanged(rows: pa.Table, part: str, context: Context, most: int = SHOWN) -> Unchanged:
     """Choose among the examples whose prediction stayed when ``part`` came from another example, in the first draw.
 
-    The choice depends on (seed, uid) alone: an example that is shown stays as long as its prediction does. As in
-    :func:`~heedful.metrics.attentiveness.attentiveness`, examples that are predicted as the default label, or as none
-    before or after, do not count.
+    The choice depends on (seed, uid) alone: an example that is shown stays as long as its prediction does. Those count
+    that count for attentiveness (:func:`~heedful.metrics.hits.hits`).
 
     Args:
-        rows: Rows of interventions that should change predictions, and any others.
+        rows: Base rows and rows of the intervention "swap".
         part: The part that was swapped, or several joined by "+".
-        default_label: The label of unrelated parts; None where the task has none.
-        seed: The run's seed.
+        context: Of the rows.
         most: Choose so many.
     """
-    every = where(rows, part=part, expectation="change")
-    every &= ~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)
-    if default_label is not None:
-        every &= ~where(rows, y=default_label)
+    every = hits(rows, part, context).counted
     swapped = every & where(rows, draw=0)
-    stays = same(rows, "y", "y2")
+    stays = alike(rows, every, context.kind)
     stayed = swapped & stays
     uid = codes(rows, "uid")[0]
     always = len(np.setdiff1d(uid[every & stays], uid[every & ~stays]))
     draws = len(np.unique(rows["draw"].to_numpy()[every]))
     uids = rows["uid"].filter(pa.array(stayed)).to_pylist()
     places = np.flatnonzero(stayed).tolist()
-    ranked = ((generator(seed, "unchanged", uid).random(), uid, i) for uid, i in zip(uids, places, strict=True))
+    ranked = ((generator(context.seed, "unchanged", uid).random(), uid, i) for uid, i in zip(uids, places, strict=True))
     chosen = tuple(rows.slice(i, 1).to_pylist()[0] for _, _, i in heapq.nsmallest(most, ranked))
     return Unchanged(chosen, len(uids), int(swapped.sum()), always, max(1, draws))
 

@@ -5,18 +5,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from heedful.interventions.demonstrations import VERSIONS
-from heedful.metrics.in_context.answers import Answers, answers, scored
-from heedful.metrics.in_context.swaps import ATTENTIVENESS, Swaps, swaps
-from heedful.records import SOFT, SPAN, Context, HeedfulError
-from heedful.records.rows import BASE, where
+from heedful.metrics import METRICS
+from heedful.metrics.attentiveness import parts_of
+from heedful.metrics.metric import Numbers
+from heedful.metrics.statistics.paired import recording
+from heedful.metrics.statistics.shares import share
+from heedful.records import SOFT, SPAN, Context, HeedfulError, Measurement
+from heedful.records.rows import BASE, probabilities, select, strings, where
 from heedful.records.storage.results import RESULTS, RUN, distinct, read_evaluation, read_run
 from heedful.reports.alike import CHANGES, DEFAULT, EXAMPLES, SEED, Basis, basis, of_each_set, require_alike
 from heedful.reports.runs import HOW, PLAIN, PROMPT, WHO, Measured, measured, settings, told_apart
 
 ANSWERS = ("accuracy", "answers")
+ATTENTIVENESS = "attentiveness"
+Evaluated = tuple[pa.Table, Mapping[str, Any]]  # rows and their metadata
 FIELDS = {"wording": str, "kind": str, "tuples": int, "seed": int}  # of a prompt
 
 
@@ -50,9 +56,10 @@ class Asked:
         seed: Which demonstrations were drawn.
         writes: Whether the model writes its answer; else it is the most probable label.
         context: Of the rows.
-        answers: The base predictions.
-        written: Part to the swaps of it, by number, of the answers as they were written.
+        written: The numbers of base predictions and of swaps, as answers were written.
         scored: The same of the most probable labels; empty where there are no probabilities.
+        agreement: The share of most probable labels that are also written; None where there are no probabilities.
+        parts: The parts that were swapped.
     """
 
     folder: str
@@ -60,9 +67,10 @@ class Asked:
     seed: int
     writes: bool
     context: Context
-    answers: Answers
-    written: Mapping[str, Mapping[str, Swaps]]
-    scored: Mapping[str, Mapping[str, Swaps]]
+    written: Numbers
+    scored: Numbers
+    agreement: Measurement | None
+    parts: Sequence[str]
 
 
 class Below(NamedTuple):
@@ -185,13 +193,19 @@ def _read(run: Measured, model: str) -> Asked:
         raise HeedfulError(f"{run.folder}: {context.data} has soft labels, of which there is no report in context.")
     if not where(rows, intervention=BASE).any():
         raise HeedfulError(f"{run.folder}: no example was predicted; evaluate again.")
-    swapped, about = evaluated.get(ATTENTIVENESS, (None, {}))
-    asked = _by_part(swapped, Context.of(about["context"])) if swapped is not None else ({}, {})
+    parts: list[str] = []
+    if ATTENTIVENESS in evaluated:
+        context = Context.of(evaluated[ATTENTIVENESS][1]["context"])
+        parts = parts_of(context)
+    likely = {} if context.kind is SPAN else _likely(evaluated, context.labels)
     key = Key(model, run.data, run.split, prompt["wording"], _kind(prompt), prompt["tuples"])
     own = settings(Path(run.folder)).get("model", {})
     scores = own.get("decoding", "greedy") != "greedy" or own.get("read", "written") != "written"
     writes = context.kind is SPAN or not scores
-    return Asked(run.folder, key, prompt["seed"], writes, context, answers(rows, context), *asked)
+    with recording():
+        numbers = _numbers(evaluated), _numbers(likely)
+    agreement = _agreement(rows, next(iter(likely.values()))[0]) if likely else None
+    return Asked(run.folder, key, prompt["seed"], writes, context, *numbers, agreement, parts)
 
 
 def _kind(prompt: Mapping[str, Any]) -> str:
@@ -201,9 +215,48 @@ def _kind(prompt: Mapping[str, Any]) -> str:
     return kind if version == VERSIONS.get(kind) else f"{kind}, version {version}"
 
 
-def _by_part(rows: pa.Table, context: Context) -> tuple[dict[str, dict[str, Swaps]], dict[str, dict[str, Swaps]]]:
-    """Part to its swaps, of the answers as they were written and of the most probable labels."""
-    likely = None if context.kind is SPAN else scored(rows, context.labels)
-    parts = [*context.own["swap"], *context.own.get("distractors", ())]
-    written = {part: swaps(rows, part, context) for part in parts}
-    return written, {part: swaps(likely, part, context) for part in written} if likely is not None else {}
+def _numbers(evaluated: Mapping[str, Evaluated]) -> Numbers:
+    found: Numbers = {}
+    for name, (rows, about) in evaluated.items():
+        found |= METRICS[name].score(rows, Context.of(about["context"]))
+    return found
+
+
+def _likely(evaluated: Mapping[str, Evaluated], labels: tuple[str, ...]) -> dict[str, Evaluated]:
+    """The same of the most probable labels; nothing where a prediction has no probabilities."""
+    found = {name: (scored(rows, labels), about) for name, (rows, about) in evaluated.items()}
+    return {name: (rows, about) for name, (rows, about) in found.items() if rows is not None}
+
+
+def _agreement(rows: pa.Table, likely: pa.Table) -> Measurement:
+    """The share of base predictions that are the most probable label."""
+    written, probable = (strings(select(of, intervention=BASE), "y") for of in (rows, likely))
+    return share(written == probable)
+
+
+def scored(rows: pa.Table, labels: tuple[str, ...]) -> pa.Table | None:
+    """Rows whose answers are the most probable labels, whatever was written; where all are as probable, it stays.
+
+    Args:
+        rows: Rows.
+        labels: The labels, in the order of the probabilities.
+
+    Returns:
+        The rows with other ``y`` and ``y2``; None where a prediction has no probabilities.
+    """
+    if not labels or rows["p"].null_count or rows.filter(rows["y2"].is_valid())["p2"].null_count:
+        return None
+    answered = rows["y2"].is_valid().to_numpy()
+    y2 = np.full(rows.num_rows, None, dtype=object)
+    if answered.any():
+        y2[answered] = _most_probable(rows.filter(pa.array(answered)), "p2", "y2", labels)
+    changed = {"y": _most_probable(rows, "p", "y", labels) if rows.num_rows else y2, "y2": y2}
+    for name, column in changed.items():
+        rows = rows.set_column(rows.schema.get_field_index(name), name, pa.array(column, pa.string()))
+    return rows
+
+
+def _most_probable(rows: pa.Table, of: str, otherwise: str, labels: tuple[str, ...]) -> np.ndarray:
+    p = probabilities(rows, of)
+    likely = np.array(labels, dtype=object)[p.argmax(axis=1)]
+    return np.where(p.max(axis=1) > p.min(axis=1), likely, strings(rows, otherwise))

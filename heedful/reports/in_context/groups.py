@@ -1,18 +1,19 @@
 """Numbers of each prompt over the seeds of its demonstrations, and differences between kinds of demonstrations."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from heedful.metrics.attentiveness import few_examples
-from heedful.metrics.in_context.answers import ABOVE, AGREEMENT, INVALID, SCORED, SCORED_ABOVE, WORTH
-from heedful.metrics.in_context.swaps import ATTENTIVENESS, TO_DEFAULT, WITH_INVALID, Swaps
+from heedful.metrics.attentiveness import headline_of
+from heedful.metrics.metric import Numbers
+from heedful.metrics.reading_comprehension import ABSTENTION
+from heedful.metrics.statistics.draws import FEW_EXAMPLES, few_examples
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
-from heedful.metrics.statistics.over_seeds import OverSeeds, is_above_zero, over_seeds
-from heedful.reports.in_context.folders import Asked, Key
+from heedful.metrics.statistics.over_seeds import OverSeeds, is_above, less_over_seeds, over_seeds
+from heedful.records import SPAN, Context, Measurement, MetricName
+from heedful.reports.in_context.folders import ATTENTIVENESS, Asked, Key
 
-BESIDE = INVALID, AGREEMENT, WITH_INVALID, TO_DEFAULT  # are shown without an interval
+WORTH, INVALID, SCORED, AGREEMENT = "worth", "invalid", "scored", "agreement"
+WITH_INVALID, TO_DEFAULT = "with_invalid", "to_default"
 NO_SWAPS = (
     "no example that was swapped is predicted as another label than the default one, or more than half of the answers "
     "are none"
@@ -58,49 +59,62 @@ def groups_of(results: Sequence[Asked]) -> list[Group]:
 
 
 def _group(key: Key, asked: tuple[Asked, ...]) -> Group:
-    names = [name for name in (WORTH, INVALID, SCORED, AGREEMENT) if all(name in one.answers.sums for one in asked)]
-    answers = {name: _of_answers(asked, name) for name in names}
-    for name, above in ((WORTH, ABOVE), (SCORED, SCORED_ABOVE)):
-        if name in answers and _at_chance(asked, name, above):
-            answers[name] = _flagged(answers[name])
-    written = _of_swaps([one.written for one in asked], asked, WORTH in answers and _is_flagged(answers[WORTH]))
-    likely = _of_swaps([one.scored for one in asked], asked, SCORED in answers and _is_flagged(answers[SCORED]))
-    return Group(key, asked, answers, written, likely, asked[0].answers.majority)
+    written = [one.written for one in asked]
+    likely = [one.scored for one in asked] if all(one.scored for one in asked) else []
+    context = asked[0].context
+    data = MetricName("exact_match" if context.kind is SPAN else "accuracy", context.data)
+    answers = {WORTH: _worth(written, data), INVALID: _without(written, context)}
+    if likely:
+        answers[SCORED] = _worth(likely, data)
+        answers[AGREEMENT] = over_seeds([one.agreement for one in asked], has_interval=False)
+    of_parts = [
+        {part: _swaps(part, numbers, context, _is_flagged(answers[worth])) for part in asked[0].parts}
+        if numbers and all(one.parts for one in asked)
+        else {}
+        for numbers, worth in ((written, WORTH), (likely, SCORED))
+    ]
+    return Group(key, asked, answers, *of_parts, written[0][data._replace(statistic="majority")].value)
 
 
-def _of_answers(asked: Sequence[Asked], name: str) -> OverSeeds:
-    sums = np.stack([one.answers.sums[name] for one in asked])
-    return over_seeds(sums, [one.answers.n for one in asked], has_interval=name not in BESIDE)
-
-
-def _at_chance(asked: Sequence[Asked], name: str, above: str) -> bool:
-    """Whether what answers are worth is not above the best single answer (p < 0.05).
+def _worth(numbers: Sequence[Numbers], name: MetricName) -> OverSeeds:
+    """What answers are worth, flagged where that is not above the best single answer (p < 0.05).
 
     With one seed it is the test of :mod:`heedful.metrics.statistics.majority`, which is that of every model. With
     several the mean over seeds must be above it, by the interval that crosses examples and seeds.
     """
-    if len(asked) == 1:
-        return asked[0].answers.at_chance[name]
-    sums = np.stack([one.answers.sums[above] for one in asked])
-    return not is_above_zero(sums)
+    measured = [of[name] for of in numbers]
+    found = over_seeds(measured)
+    if len(numbers) == 1:
+        at_chance = NOT_ABOVE_MAJORITY in measured[0].flags
+    else:
+        at_chance = not is_above([(of[name], of[name._replace(statistic="majority")]) for of in numbers])
+    return _flagged(found) if at_chance else found
 
 
-def _of_swaps(
-    parts: Sequence[dict[str, dict[str, Swaps]]], asked: Sequence[Asked], at_chance: bool
-) -> dict[str, dict[str, OverSeeds]]:
-    """Part to number to its measurement; nothing where a seed has none."""
-    measured: dict[str, dict[str, OverSeeds]] = {}
-    for part in parts[0] if all(parts) else ():
-        measured[part] = {}
-        for name in parts[0][part]:
-            of = [one[part][name] for one in parts]
-            sums = np.stack([one.sums for one in of])
-            n = [one.n for one in of]
-            draws = [one.std for one in of]
-            found = over_seeds(sums, n, draws, NO_SWAPS, name not in BESIDE)
-            if few := few_examples(found.n):  # no table shows the number, and so no spread of it
-                found = replace(found, std_seeds=None, std_draws=None, ci95=None, flags=(*found.flags, *few))
-            measured[part][name] = _flagged(found) if at_chance else found
+def _without(numbers: Sequence[Numbers], context: Context) -> OverSeeds:
+    """The share of written answers that are not labels; of texts, of those that say that there is none."""
+    name = MetricName(ABSTENTION if context.kind is SPAN else "no_answer", context.data)
+    n = next(iter(numbers[0].values())).n
+    return over_seeds([of.get(name, Measurement(0.0, n)) for of in numbers], has_interval=False)
+
+
+def _swaps(part: str, numbers: Sequence[Numbers], context: Context, at_chance: bool) -> dict[str, OverSeeds]:
+    """Number to its measurement, that of the headline first."""
+    headline = headline_of(part, context)
+    names = {headline.statistic or ATTENTIVENESS: headline}
+    if context.kind is not SPAN:
+        names[WITH_INVALID] = headline._replace(statistic=WITH_INVALID)
+        if context.default_label is not None:
+            names[TO_DEFAULT] = headline._replace(statistic=TO_DEFAULT)
+    measured: dict[str, OverSeeds] = {}
+    for short, name in names.items():
+        of = [one.get(name, one[headline]) for one in numbers]
+        found = over_seeds(of, NO_SWAPS, has_interval=name is headline)
+        flags = dict.fromkeys(flag for m in of for flag in m.flags if flag not in (NOT_ABOVE_MAJORITY, FEW_EXAMPLES))
+        found = replace(found, flags=(*found.flags, *flags))
+        if few := few_examples(found.n):  # no table shows the number, and so no spread of it
+            found = replace(found, std_seeds=None, std_draws=None, ci95=None, flags=(*found.flags, *few))
+        measured[short] = _flagged(found) if at_chance else found
     return measured
 
 
@@ -117,28 +131,16 @@ def headline(numbers: Mapping[str, OverSeeds]) -> OverSeeds:
     return next(iter(numbers.values()))
 
 
-def less(first: Group, other: Group, sums_of: Callable[[Asked], np.ndarray]) -> OverSeeds:
+def less(first: Group, other: Group, name: MetricName) -> OverSeeds:
     """A number of the first group less that of the other, over the examples and the seeds that both have.
 
     Args:
         first: A group.
         other: Another one, of the same model, data, wording and number of tuples.
-        sums_of: From the results of a seed to the sums of the number, float64 [clusters, 2].
+        name: Of the number, of answers as they were written.
     """
-    of_first = {asked.seed: asked for asked in first.asked}
     of_other = {asked.seed: asked for asked in other.asked}
-    seeds = [seed for seed in of_first if seed in of_other]
-    if not seeds:
+    both = [(asked, of_other[asked.seed]) for asked in first.asked if asked.seed in of_other]
+    if not both:
         return OverSeeds(None, 0.0, reason="they have no seed of demonstrations in common")
-    sums = np.stack([np.concatenate([sums_of(of_first[s]), sums_of(of_other[s])], axis=1) for s in seeds])
-    return over_seeds(sums, [of_first[seed].answers.n for seed in seeds], reason=NO_SWAPS)
-
-
-def worth_of(asked: Asked) -> np.ndarray:
-    """The sums of what written answers are worth."""
-    return asked.answers.sums[WORTH]
-
-
-def attentiveness_of(part: str) -> Callable[[Asked], np.ndarray]:
-    """The sums of attentiveness to a part."""
-    return lambda asked: asked.written[part][ATTENTIVENESS].sums
+    return less_over_seeds([(one.written[name], two.written[name]) for one, two in both], NO_SWAPS)

@@ -4,13 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
-from heedful.metrics.in_context.swaps import ATTENTIVENESS, WITH_INVALID
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import HeedfulError, listing, printable
 from heedful.records.storage.results import read_results, rows_file
 from heedful.reports.in_context import tables
-from heedful.reports.in_context.folders import Below, read
-from heedful.reports.in_context.groups import NO_SWAPS, Group, groups_of, headline
+from heedful.reports.in_context.folders import ATTENTIVENESS, Below, read
+from heedful.reports.in_context.groups import NO_SWAPS, WITH_INVALID, Group, groups_of, headline
 from heedful.reports.in_context.tables import Form
 from heedful.reports.terminal.cells import Cells, print_cells
 from heedful.reports.terminal.table import FLAGS, print_table

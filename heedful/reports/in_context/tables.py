@@ -3,12 +3,22 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from heedful.metrics.in_context.answers import AGREEMENT, INVALID, SCORED, WORTH
-from heedful.metrics.in_context.swaps import ATTENTIVENESS, KEPT, TO_DEFAULT, WITH_INVALID
+from heedful.metrics.attentiveness import KEPT
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.over_seeds import OverSeeds
-from heedful.records import SPAN
-from heedful.reports.in_context.groups import Group, attentiveness_of, headline, less, worth_of
+from heedful.records import SPAN, MetricName
+from heedful.reports.in_context.folders import ATTENTIVENESS
+from heedful.reports.in_context.groups import (
+    AGREEMENT,
+    INVALID,
+    SCORED,
+    TO_DEFAULT,
+    WITH_INVALID,
+    WORTH,
+    Group,
+    headline,
+    less,
+)
 from heedful.reports.tables import too_few
 from heedful.reports.terminal.cells import Cells
 from heedful.reports.terminal.table import FLAGS
@@ -113,7 +123,7 @@ def answers(groups: Sequence[Group], form: Form) -> Cells:
     never = "never answering" if is_span else "majority"
     rows.append([never, "", f"{100 * groups[0].majority:.1f}", *[""] * (2 + len(more))])
     header = [name.format("match" if is_span else "accuracy") for name in ANSWERS]
-    n = groups[0].asked[0].answers.n
+    n = round(groups[0].answers[WORTH].n)
     return Cells(f"{title(groups[0])}: {n:,} examples, %", [*header, *more], rows)
 
 
@@ -221,16 +231,18 @@ def _differences(alike: Sequence[Group], part: str, about: str, form: Form) -> C
     Where attentiveness of either is not shown, what stands in its place does here as well.
     """
     first = next(group for group in alike if group.key.kind == AUGMENTED)
+    is_span = first.asked[0].context.kind is SPAN
+    data = first.key.data
     rows = []
     for other in alike:
         if other is first:
             continue
-        worth = less(first, other, worth_of)
+        worth = less(first, other, MetricName("exact_match" if is_span else "accuracy", data))
         attentive = ["", ""]
         if part in first.written and part in other.written:
             numbers = [group.written[part][ATTENTIVENESS] for group in (first, other)]
             instead = next(filter(None, map(form.instead, numbers)), "")
-            change = less(first, other, attentiveness_of(part))
+            change = less(first, other, MetricName(ATTENTIVENESS, data, part))
             attentive = [instead] * 2 if instead else [form.number(change, "+"), bounds(change, "+")]
         seeds = str(len(set(first.seeds) & set(other.seeds)))
         name = f"less {KINDS.get(other.key.kind, other.key.kind)}"

@@ -13,9 +13,10 @@ from rich.text import Text
 
 from heedful.metrics import METRICS
 from heedful.metrics.accuracy import CONSTANT, ON_BATCH, ON_TIME
-from heedful.metrics.attentiveness import FEW_EXAMPLES, LEAST, ONE_TEXT
+from heedful.metrics.attentiveness import ONE_TEXT
 from heedful.metrics.metric import NO_ANSWERS, READ, UNREAD_CHANGES, WITHOUT_BASE, WITHOUT_CHANGED
 from heedful.metrics.statistics.bootstrap import FEW, FEW_CLUSTERS, LEFT_OUT
+from heedful.metrics.statistics.draws import FEW_EXAMPLES, LEAST
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.metrics.statistics.over_seeds import ONE_SEED
 from heedful.records import Line, MetricName, percent, printable

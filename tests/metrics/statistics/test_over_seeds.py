@@ -1,5 +1,6 @@
 """Numbers over seeds of demonstrations: against loops, and what their intervals cover."""
 
+from dataclasses import replace
 from statistics import stdev
 
 import numpy as np
@@ -8,7 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, t
 
-from heedful.metrics.statistics.over_seeds import ONE_SEED, crossed, is_above_zero, over_seeds
+from heedful.metrics.statistics.over_seeds import (
+    ONE_SEED,
+    crossed,
+    is_above,
+    is_above_zero,
+    less_over_seeds,
+    numbers_of,
+    over_seeds,
+    sums_of,
+)
+from heedful.metrics.statistics.paired import recording
+from heedful.metrics.statistics.shares import share
+from heedful.records import Measurement
 
 from clustered_shares import Entry, Share, change_interval, less_interval, share_interval
 
@@ -21,6 +34,15 @@ def random_sums(seeds, clusters, columns=2, seed=0):
         count = rng.integers(1, 4, size=(seeds, clusters))
         pairs += [rng.binomial(count, rng.uniform(0.2, 0.8, size=(seeds, 1))), count]
     return np.stack(pairs, axis=2).astype(np.float64)
+
+
+def numbers(sums, stds=()):
+    """The number of each seed, as a metric makes it; None where nothing is counted."""
+    with recording():
+        return [
+            replace(share(hits, np.arange(len(hits)), of=of), std=std)
+            for (hits, of), std in zip(sums.transpose(0, 2, 1), stds or [None] * len(sums), strict=True)
+        ]
 
 
 def literal(sums, level=0.95):
@@ -52,7 +74,13 @@ def test_the_interval_is_that_of_loops(seeds, less):
         sums[..., 3] = sums[..., 1]
         sums[..., 2] = np.minimum(sums[..., 2], sums[..., 3])
     own, expected = literal(sums)
-    measured = over_seeds(sums, [40] * seeds)
+    if less:
+        pairs = zip(numbers(sums[..., :2]), numbers(sums[..., 2:]), strict=True)
+        measured = less_over_seeds(list(pairs), "none")
+    else:
+        measured = over_seeds(numbers(sums))
+        np.testing.assert_array_equal(sums_of(numbers(sums)), sums)
+    np.testing.assert_allclose(numbers_of(sums), own, rtol=0, atol=1e-12)
     np.testing.assert_allclose(measured.per_seed, own, rtol=0, atol=1e-12)
     assert measured.value == pytest.approx(sum(own) / seeds, abs=1e-12)
     assert measured.ci95 == pytest.approx(expected, abs=1e-9)
@@ -62,7 +90,7 @@ def test_the_interval_is_that_of_loops(seeds, less):
 @given(st.integers(1, 4), st.integers(2, 12), st.integers(0, 1000))
 def test_seeds_may_come_in_any_order(seeds, clusters, seed):
     sums = random_sums(seeds, clusters, seed=seed)
-    first, other = (over_seeds(each, [clusters] * seeds) for each in (sums, sums[::-1]))
+    first, other = (over_seeds(numbers(each)) for each in (sums, sums[::-1]))
     assert first.value == pytest.approx(other.value, abs=1e-12)
     assert first.per_seed == other.per_seed[::-1]
     assert first.ci95[0] <= first.value + 1e-12
@@ -73,28 +101,29 @@ def test_seeds_may_come_in_any_order(seeds, clusters, seed):
 
 def test_standard_deviations_are_those_of_draws_and_of_seeds():
     sums = np.array([[[1, 2], [0, 2]], [[2, 2], [1, 2]]], dtype=np.float64)
-    measured = over_seeds(sums, [2, 4], draws=[0.1, 0.3])
-    assert (measured.value, measured.n) == (0.5, 3)
+    measured = over_seeds(numbers(sums, [0.1, 0.3]))
+    assert (measured.value, measured.n) == (0.5, 2)
     assert measured.std_draws == pytest.approx(0.2)
     assert measured.std_seeds == pytest.approx(np.std([0.25, 0.75], ddof=1))
-    assert over_seeds(sums[:1], [2]).std_seeds is None
-    assert over_seeds(sums, [2, 4], has_interval=False).ci95 is None
+    assert over_seeds(numbers(sums[:1])).std_seeds is None
+    assert over_seeds(numbers(sums), has_interval=False).ci95 is None
 
 
 def test_a_seed_without_a_number_is_counted_and_left_out():
     sums = random_sums(3, 20)
     sums[1] = 0
-    measured, alone = (over_seeds(each, [20] * len(each)) for each in (sums, sums[[0, 2]]))
+    measured, alone = (over_seeds(numbers(each)) for each in (sums, sums[[0, 2]]))
     assert measured.undefined == 1
     assert (measured.value, measured.ci95) == (alone.value, alone.ci95)
     assert measured.flags == ()
-    assert over_seeds(sums[:2], [20] * 2).flags == (ONE_SEED,)
-    none = over_seeds(sums[[1]], [0], reason="nothing")
+    assert over_seeds(numbers(sums[:2])).flags == (ONE_SEED,)
+    none = over_seeds(numbers(sums[[1]]), reason="nothing")
+    assert less_over_seeds([(Measurement(None, 0), Measurement(None, 0))], "nothing") == none
     assert (none.value, none.ci95, none.undefined, none.reason) == (None, None, 1, "nothing")
 
 
 def test_where_all_clusters_and_seeds_agree_it_rests_on_the_clusters():
-    measured = over_seeds(np.ones((3, 10, 2)), [10] * 3)
+    measured = over_seeds(numbers(np.ones((3, 10, 2))))
     assert measured.ci95 == pytest.approx(tuple(binomtest(10, 10).proportion_ci(method="exact")))
 
 
@@ -105,6 +134,17 @@ def test_what_seeds_disagree_on_is_not_above_zero():
     assert is_above_zero(alike)
     assert not is_above_zero(apart)
     assert not is_above_zero(alike * [-1, 1])
+
+
+def test_a_number_is_above_another_as_what_it_wins_is_above_zero():
+    sums = random_sums(4, 60, 4)
+    sums[..., 3] = sums[..., 1]
+    sums[..., 2] = np.maximum(sums[..., 0] - 1, 0)
+    pairs = list(zip(numbers(sums[..., :2]), numbers(sums[..., 2:]), strict=True))
+    won = np.stack([sums[..., 0] - sums[..., 2], sums[..., 1]], axis=2)
+    assert is_above(pairs) == is_above_zero(won)
+    assert is_above([pair[::-1] for pair in pairs]) == is_above_zero(won * [-1, 1])
+    assert is_above(pairs) != is_above([pair[::-1] for pair in pairs])
 
 
 def covered(seeds, clusters, level, spread, repeats, interval):
@@ -121,17 +161,14 @@ def covered(seeds, clusters, level, spread, repeats, interval):
 
 def over_examples_alone(sums):
     """The interval over clusters, as if no other demonstrations could have been drawn."""
-    return over_seeds(sums.sum(axis=0, keepdims=True), [1]).ci95
+    return crossed(sums.sum(axis=0, keepdims=True))
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 5])
 def test_the_crossed_interval_covers_where_that_over_examples_does_not(seeds):
     """At 500 examples, with seeds that differ by 10 points, and with seeds and shares that hardly do."""
 
-    def of_seeds(sums):
-        return over_seeds(sums, [500] * seeds).ci95
-
-    assert covered(seeds, 500, 0.5, 0.1, 200, of_seeds) >= 0.93
+    assert covered(seeds, 500, 0.5, 0.1, 200, crossed) >= 0.93
     assert covered(seeds, 500, 0.5, 0.1, 200, over_examples_alone) <= 0.7
-    assert covered(seeds, 500, 0.5, 0.0, 200, of_seeds) >= 0.94
-    assert covered(seeds, 50, 0.02, 0.0, 200, of_seeds) >= 0.94
+    assert covered(seeds, 500, 0.5, 0.0, 200, crossed) >= 0.94
+    assert covered(seeds, 50, 0.02, 0.0, 200, crossed) >= 0.94

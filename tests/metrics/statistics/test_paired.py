@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.statistics.paired import Share, change, recording
 from heedful.metrics.statistics.shares import share
-from heedful.records import MetricName
+from heedful.records import Context, MetricName
 
 import clustered_shares
 from clustered_shares import Entry, change_interval, less_interval
@@ -17,6 +17,7 @@ from made_rows import make
 
 LABELS = ("yes", "no", "none")
 NAME = MetricName("attentiveness", "d", "premise")
+CONTEXT = Context("d", labels=LABELS, default_label="none")
 answer = st.sampled_from(LABELS)
 runs = st.lists(st.tuples(st.integers(0, 3), *[st.tuples(answer, answer, answer)] * 2), min_size=2, max_size=15)
 
@@ -36,8 +37,7 @@ def test_a_difference_of_attentiveness_is_that_of_loops(examples, grouped):
     """Examples that only one of the runs predicts as another label than the default one count in that alone."""
     with recording():
         first, second = (
-            attentiveness(rows_of_run(examples, run, grouped), "d", "premise", "none", LABELS, flags=())[NAME]
-            for run in (0, 1)
+            attentiveness(rows_of_run(examples, run, grouped), "premise", CONTEXT, flags=())[NAME] for run in (0, 1)
         )
     found = change(first, second)
     entries = [

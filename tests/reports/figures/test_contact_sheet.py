@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_hex
 from tensorboard.plugin_util import markdown_to_safe_html
 
-from heedful.records import generator
+from heedful.records import Context, generator
 from heedful.reports.figures.canvas import RED
 from heedful.reports.figures.contact_sheet import (
     Pair,
@@ -25,6 +25,12 @@ from heedful.reports.figures.contact_sheet import (
 )
 
 LABELS = ("entailment", "neutral", "contradiction")
+
+
+def about(default="neutral", seed=0):
+    return Context("d", seed, labels=LABELS, default_label=default)
+
+
 ARROW = "\N{RIGHTWARDS ARROW}"
 
 
@@ -57,7 +63,7 @@ def reference(base, changes, part, default, seed, most):
 def test_only_what_is_unchanged_and_eligible_in_the_first_draw_is_chosen(rows_of, n, seed, default, part):
     base, changes = swaps(n, seed)
     rows = rows_of(base, changes)
-    found = unchanged(rows, part, default, seed, most=5)
+    found = unchanged(rows, part, about(default, seed), most=5)
     expected = reference(base, changes, part, default, seed, 5)
     counts = found.stayed, found.swapped, found.always, found.draws
     assert ([row["uid"] for row in found.rows], *counts) == expected
@@ -69,26 +75,26 @@ def test_only_what_is_unchanged_and_eligible_in_the_first_draw_is_chosen(rows_of
 
 def test_the_choice_depends_neither_on_the_order_of_the_rows_nor_on_how_they_lie_in_memory(rows_of):
     rows = rows_of(*swaps(60))
-    found = unchanged(rows, "premise", "neutral", 0)
+    found = unchanged(rows, "premise", about())
     assert len(found.rows) == 8 < found.stayed
     shuffled = rows.take(np.random.default_rng(1).permutation(len(rows)))
     pieces = pa.concat_tables([rows.slice(i, 7) for i in range(0, len(rows), 7)])
-    assert found == unchanged(shuffled, "premise", "neutral", 0) == unchanged(pieces, "premise", "neutral", 0)
-    assert found.rows != unchanged(rows, "premise", "neutral", 1).rows
+    assert found == unchanged(shuffled, "premise", about()) == unchanged(pieces, "premise", about())
+    assert found.rows != unchanged(rows, "premise", about(seed=1)).rows
 
 
 def test_an_example_stays_on_the_sheet_when_others_change(rows_of):
     base, changes = swaps(60)
-    before = [row["uid"] for row in unchanged(rows_of(base, changes), "premise", "neutral", 0).rows]
+    before = [row["uid"] for row in unchanged(rows_of(base, changes), "premise", about()).rows]
     gone = {before[2], before[5]}
     changes = [c | ({"y2": "neutral"} if c["uid"] in gone else {}) for c in changes]
-    after = [row["uid"] for row in unchanged(rows_of(base, changes), "premise", "neutral", 0).rows]
+    after = [row["uid"] for row in unchanged(rows_of(base, changes), "premise", about()).rows]
     assert after[:6] == [uid for uid in before if uid not in gone]
     assert not gone & set(after)
 
 
 def test_rows_without_swaps_give_an_empty_sheet(rows_of):
-    assert unchanged(rows_of({"a": ("neutral", "neutral")}), "premise", None, 0) == Unchanged((), 0, 0)
+    assert unchanged(rows_of({"a": ("neutral", "neutral")}), "premise", about(None)) == Unchanged((), 0, 0)
 
 
 def test_the_title_is_one_sentence_that_says_what_is_shown():

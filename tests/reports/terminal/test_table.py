@@ -10,13 +10,13 @@ from rich.console import Console
 
 from heedful.metrics import METRICS
 from heedful.metrics.accuracy import accuracy, noise
-from heedful.metrics.attentiveness import attentiveness, span_attentiveness
+from heedful.metrics.attentiveness import attentiveness
 from heedful.metrics.natural_logic.causal_effects import causal_effects
 from heedful.metrics.statistics.bootstrap import few_of, measured
 from heedful.metrics.statistics.over_seeds import over_seeds
 from heedful.metrics.tables.challenge import HALF_ERROR, challenge
 from heedful.metrics.tables.transitions import invalid_transitions
-from heedful.records import Context, Line, Measurement, MetricName, Section, Shown
+from heedful.records import SPAN, Context, Line, Measurement, MetricName, Section, Shown
 from heedful.records.storage.results import ACCEPTED
 from heedful.reports.terminal.table import FLAGS, TITLE, merged, print_table, table_cells
 
@@ -281,15 +281,16 @@ def test_an_undefined_score_keeps_the_mark_of_its_flag():
 
 def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     null = {"uid": "u", "intervention": "null", "part": "", "draw": -1, "y2": "no"}
+    about = Context("d", labels=("yes", "no"), default_label="no")
     rows = rows_of({"u": ("yes", "yes")}, [null, {"uid": "u", "y2": "no"}])
-    found = accuracy(rows, "d") | noise(rows, "d") | attentiveness(rows, "d", "premise", "no", ["yes", "no"])
+    found = accuracy(rows, "d") | noise(rows, "d") | attentiveness(rows, "premise", about)
     unread = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "yes", "unread": True}])
     found |= METRICS["attentiveness"].score(unread, Context("d", labels=("yes", "no"), own={"swap": ["premise"]}))
     failed = rows_of({"u": ("yes", "yes")}, [{"uid": "u", "y2": "(no label)"}])
     context = Context("fails", labels=("yes", "no"), own={"swap": ["premise"]})
     found |= METRICS["attentiveness"].score(failed, context) | noise(rows, "asked", {"asked": True})
     one = rows_of(dict.fromkeys(map(str, range(10)), ("[]", "a")), [{"uid": str(i), "y2": "b"} for i in range(10)])
-    found |= span_attentiveness(one, "texts", "premise")
+    found |= attentiveness(one, "premise", Context("texts", kind=SPAN))
     yes, no = ([0.8, 0.2, 0.0], [0.2, 0.8, 0.0])
     change = {"uid": "u", "part": "context", "draw": -1, "y2": "neutral", "gold": "neutral", "p": yes}
     pairs = [
@@ -308,7 +309,7 @@ def test_every_flag_that_a_metric_can_raise_is_explained(rows_of):
     rows = rows_of(dict.fromkeys("uv", ("entailment", "entailment")), edits)
     found |= invalid_transitions(rows, "d", ["delete"], splits=["u", "v"])
     found |= METRICS["accuracy"].score(rows_of(dict.fromkeys("uv", ("yes", "no"))), Context("d", labels=("yes", "no")))
-    over = over_seeds(np.array([[[1.0, 2.0], [0.0, 1.0]], np.zeros((2, 2))]), [2, 0])  # the second has no number
+    over = over_seeds([Measurement(0.5, 2), Measurement(None, 0)])  # the second has no number
     ranked = measured(0.5, 3, np.full(9, np.nan), few_of(np.zeros(2)))
     assert {flag for m in (*found.values(), over, ranked) for flag in m.flags} == {HALF_ERROR, *FLAGS} - {ACCEPTED}
 

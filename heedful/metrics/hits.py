@@ -1,0 +1,77 @@
+"""Which changes of a part count, and which of them are hits (CAT, §3.3 and §4): the one place that says so."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.records import NO_LABEL, Context, TaskKind
+from heedful.records.rows import strings, where
+
+
+class Hits(NamedTuple):
+    """The swaps of a part: bool [rows] each.
+
+    Attributes:
+        swapped: The base prediction is not the default answer; it may be no answer at all.
+        asked: And it is an answer: these count if they are answered.
+        counted: And so is the prediction after the swap: these count.
+        hit: The swap is a hit: the answer becomes another one, of texts none; or it stays, where the part must not
+            matter.
+    """
+
+    swapped: np.ndarray
+    asked: np.ndarray
+    counted: np.ndarray
+    hit: np.ndarray
+
+
+def is_answer(rows: pa.Table, name: str = "y") -> np.ndarray:
+    """Whether a column of predictions holds answers: bool [rows]."""
+    return ~where(rows, **{name: NO_LABEL})
+
+
+def is_distractor(part: str, context: Context) -> bool:
+    """Whether a part must not matter."""
+    return part in context.own.get("distractors", ())
+
+
+def eligible(rows: pa.Table, part: str, context: Context) -> np.ndarray:
+    """The rows whose base prediction counts: an answer, and not the default one; bool [rows].
+
+    Of a part that must not matter, every answer counts.
+    """
+    return is_answer(rows) & _is_other(rows, part, context)
+
+
+def hits(rows: pa.Table, part: str, context: Context) -> Hits:
+    """Find the swaps of a part that count, and those that are hits.
+
+    Args:
+        rows: Base rows and rows of the intervention "swap".
+        part: The part that was swapped.
+        context: Of the rows.
+    """
+    swapped = where(rows, intervention="swap", part=part) & _is_other(rows, part, context)
+    asked = swapped & is_answer(rows)
+    holds = context.kind.alike if is_distractor(part, context) else context.kind.heeds
+    return Hits(swapped, asked, asked & is_answer(rows, "y2"), _where(rows, swapped, holds))
+
+
+def alike(rows: pa.Table, kept: np.ndarray, kind: TaskKind) -> np.ndarray:
+    """Whether the answer is the same after a change, bool [rows]; false but where ``kept``, bool [rows], is true."""
+    return _where(rows, kept, kind.alike)
+
+
+def _is_other(rows: pa.Table, part: str, context: Context) -> np.ndarray:
+    default = None if is_distractor(part, context) else context.default_answer
+    return np.ones(rows.num_rows, dtype=bool) if default is None else ~where(rows, y=default)
+
+
+def _where(rows: pa.Table, kept: np.ndarray, holds: Callable[[str, str], bool]) -> np.ndarray:
+    changed = rows.select(["y", "y2"]).filter(pa.array(kept))
+    found = np.zeros(rows.num_rows, dtype=bool)
+    pairs = zip(strings(changed, "y"), strings(changed, "y2"), strict=True)
+    found[kept] = np.fromiter((holds(y, y2) for y, y2 in pairs), bool, changed.num_rows)
+    return found

@@ -1,1 +1,0 @@
-"""Numbers of models that are asked in context, from the rows of one prompt."""

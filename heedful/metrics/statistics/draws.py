@@ -1,0 +1,66 @@
+"""The mean over draws of counterfactuals, of each of which the base examples are the same."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from heedful.metrics.statistics.paired import recorded
+from heedful.metrics.statistics.shares import numbered, share
+from heedful.records import Measurement
+from heedful.records.rows import cluster_of, runs
+
+LEAST, FEW_EXAMPLES = 10, "few_examples"  # with fewer, one example moves the number by more than 10 points
+
+
+class Drawn(NamedTuple):
+    """Of each changed example: its uid, its cluster and its draw, as numbers; int [rows] each."""
+
+    uid: np.ndarray
+    cluster: np.ndarray
+    draw: np.ndarray
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> "Drawn":
+        """Of all rows, in their canonical order."""
+        return cls(runs(rows, "uid"), cluster_of(rows), rows["draw"].to_numpy())
+
+    def where(self, kept: np.ndarray) -> "Drawn":
+        """Some of them: bool [rows]."""
+        return Drawn(*(column[kept] for column in self))
+
+    @property
+    def examples(self) -> int:
+        """How many base examples they were made of."""
+        return int(numbered(self.uid)[-1]) + 1 if len(self.uid) else 0
+
+
+def few_examples(n: float) -> tuple[str, ...]:
+    """The flag of attentiveness that rests on so few examples that tables show their number instead, or nothing."""
+    return (FEW_EXAMPLES,) if 0 < n < LEAST else ()
+
+
+def mean_over_draws(hit: np.ndarray, of: Drawn, flags: tuple[str, ...] = (), reason: str = "") -> Measurement:
+    """The mean over draws of the share of hits, with its interval over clusters.
+
+    Args:
+        hit: What each changed example is worth: [rows].
+        of: Which they are.
+        flags: What a reader must know.
+        reason: Why there is none, where there are no rows.
+    """
+    found = share(hit, of.cluster, flags, reason, n=of.examples)
+    if not len(hit):
+        return found
+    draws, place, counts = np.unique(of.draw, return_inverse=True, return_counts=True)
+    per_draw = tuple(float(hit[place == k].mean()) for k in range(len(draws)))
+    found = replace(
+        found,
+        value=float(np.mean(per_draw)),
+        draws=len(per_draw),
+        std=float(np.std(per_draw, ddof=1)) if len(per_draw) > 1 else None,
+        per_draw=per_draw,
+    )
+    weight = (len(hit) / (len(draws) * counts))[place]  # 1, unless some draws got no answer: each counts alike
+    return recorded(found, weight * hit, weight, of.cluster)
