@@ -32,7 +32,7 @@ class Worth(NamedTuple):
         base = where(rows, intervention=BASE) & rows["gold"].is_valid().to_numpy()
         answered = rows.select(["y", "gold"]).filter(pa.array(base))
         golds = strings(answered, "gold")
-        best = [kind.best_answer(golds)] * len(golds) if len(golds) else []
+        best = [kind.best_answer(golds.tolist())] * len(golds) if len(golds) else []
         of = kind.scores(strings(answered, "y"), golds)
         return cls(golds, of, kind.scores(best, golds), cluster_of(rows)[base])
 

@@ -104,8 +104,8 @@ def attentiveness(rows: pa.Table, part: str, context: Context, flags: tuple[str,
     for text, of_slice in slices_of(rows, context.slices):
         measure(headline._replace(slice=text), found.hit, found.counted & of_slice, NOT_SWAPPED if stays else NOTHING)
     if not stays:
-        reason = None if n else "no example was predicted"
-        result[name._replace(statistic="eligible")] = Measurement(counts / n if n else None, n, reason=reason)
+        share = Measurement(counts / n, n) if n else Measurement(None, 0, reason="no example was predicted")
+        result[name._replace(statistic="eligible")] = share
     return result
 
 

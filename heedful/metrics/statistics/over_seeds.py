@@ -126,12 +126,11 @@ def less_over_seeds(pairs: Sequence[tuple[Measurement, Measurement]], reason: st
         pairs: Both numbers of each seed, made under :func:`.paired.recording` of the same examples.
         reason: As for :func:`over_seeds`.
     """
-    values = [(one.value, other.value) for one, other in pairs]
-    changes = [None if None in both else both[0] - both[1] for both in values]
+    changes = [None if one.value is None or other.value is None else one.value - other.value for one, other in pairs]
     found = _mean(changes, [one.n for one, _ in pairs], reason)
     if found.value is None:
         return found
-    sums = sums_of([m for pair, both in zip(pairs, values, strict=True) if None not in both for m in pair])
+    sums = sums_of([m for pair, change in zip(pairs, changes, strict=True) if change is not None for m in pair])
     return replace(found, ci95=crossed(np.concatenate([sums[0::2], sums[1::2]], axis=2)))
 
 

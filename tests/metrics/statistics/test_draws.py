@@ -1,0 +1,49 @@
+"""The mean over draws, against loops; and what it keeps for reports over several runs."""
+
+from statistics import mean, stdev
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from heedful.metrics.statistics.draws import Drawn, few_examples, mean_over_draws
+from heedful.metrics.statistics.paired import recording
+from heedful.metrics.statistics.shares import share
+
+from made_rows import make
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans()), min_size=1, max_size=20))
+def test_each_draw_counts_alike(entries):
+    uid, draw, hit = (np.array(column) for column in zip(*sorted(entries), strict=True))
+    of = Drawn(uid, uid, draw)
+    with recording():
+        found = mean_over_draws(hit, of, ("f",), "none")
+    shares = [mean(float(h) for h, d in zip(hit, draw, strict=True) if d == k) for k in sorted(set(draw.tolist()))]
+    assert found.value == pytest.approx(mean(shares))
+    assert found.per_draw == pytest.approx(shares)
+    assert found.std == (pytest.approx(stdev(shares)) if len(shares) > 1 else None)
+    assert (found.n, found.draws, found.flags) == (len(set(uid.tolist())), len(shares), ("f",))
+    assert found.ci95 == share(hit, uid).ci95
+    kept = found.entries
+    assert kept.hits.sum() / kept.of.sum() == pytest.approx(found.value)
+    if len({(draw == d).sum() for d in set(draw.tolist())}) == 1:
+        assert (kept.of == 1).all()
+
+
+def test_without_rows_it_is_undefined():
+    none = np.zeros(0, dtype=int)
+    found = mean_over_draws(none, Drawn(none, none, none), (), "nothing was swapped")
+    assert (found.value, found.n, found.reason) == (None, 0, "nothing was swapped")
+
+
+def test_rows_say_of_which_example_cluster_and_draw_they_are():
+    rows = make({"a": ("x", "x"), "b": ("x", "x")}, [{"uid": "b", "y2": "x", "draw": d} for d in (0, 1)])
+    of = Drawn.of(rows)
+    assert (of.uid.tolist(), of.cluster.tolist(), of.draw.tolist()) == ([0, 1, 1, 1], [0, 1, 1, 1], [-1, -1, 0, 1])
+    assert of.where(np.array([0, 0, 1, 1], dtype=bool)).examples == 1
+
+
+def test_few_examples_are_fewer_than_ten():
+    assert [bool(few_examples(n)) for n in (0, 1, 9.5, 10)] == [False, True, True, False]
