@@ -18,7 +18,7 @@ from heedful.lightning_modules import Encoder
 from heedful.records import HeedfulError, atomic_path, write_json, writing
 from heedful.records.rows import save_rows, schema
 from heedful.records.storage.claim import LOCK
-from heedful.reports.figures.causal_effects import write
+from heedful.reports.figures.files import write
 
 LIMIT = 4096  # bytes that a file may have: a write beyond fails as on a full disk, whoever the user is
 REASON = "File too large"

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 from rich.console import Console
-from rich.table import Table
 
 from heedful.metrics.hits import hits
 from heedful.metrics.metric import has_too_few_answers
@@ -37,7 +36,7 @@ from heedful.records.rows import BASE, cluster_of, runs, strings, where
 from heedful.records.storage.results import distinct, named, read_evaluation, read_results
 from heedful.reports.alike import PAIRED, basis, of_each_set, require_alike
 from heedful.reports.runs import measured
-from heedful.reports.tables import FORMATS, table_text, too_few
+from heedful.reports.tables import FORMATS, grid, number, table_text
 from heedful.reports.terminal.table import FLAGS
 
 ATTENTIVENESS = "attentiveness"
@@ -178,41 +177,29 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
     )
 
 
-def shown(m: Measurement, sign: str = "") -> str:
-    """A number in percent with its interval."""
-    if m.value is None:
-        return "undefined"
-    if few := too_few(m.n, m.flags):
-        return few
-    text = f"{100 * m.value:{sign}z.1f}"
-    return text if m.ci95 is None else f"{text} [{100 * m.ci95[0]:{sign}z.1f}, {100 * m.ci95[1]:{sign}z.1f}]"
-
-
 def cells(found: Comparison, names: Sequence[str]) -> list[list[str]]:
     """The rows of the table, below :data:`HEADER`."""
     columns = zip(names, found.on_u, found.own, found.less, strict=True)
-    return [[name, shown(u), str(u.n), shown(own), str(own.n), shown(less, "+")] for name, u, own, less in columns]
+    return [
+        [name, number(u, ci95=True), str(u.n), number(own, ci95=True), str(own.n), number(less, "+", ci95=True)]
+        for name, u, own, less in columns
+    ]
 
 
 def _print(found: Comparison, heading: str, names: Sequence[str], console: Console) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for title in HEADER:
-        table.add_column(title, overflow="fold")  # never cut
-    for row in cells(found, names):
-        table.add_row(*row)
     u = sum(found.labels.values())
     by_label = ", ".join(f"{label} {count:,}" for label, count in found.labels.items())
     console.print(f"\n{printable(heading)}", style="bold", markup=False)
     told = f"U: {u:,} of {found.examples:,} examples ({percent(u / max(1, found.examples))})"
     many = f"{len(found.labels):,} labels" if len(found.labels) > MANY else by_label
     console.print(printable(f"{told}{': ' if u else ''}{many}"), markup=False, highlight=False)
-    console.print(table)
+    console.print(grid(HEADER, cells(found, names)))
     if not u:
         console.print(f"Undefined: {found.on_u[0].reason}.", markup=False, highlight=False)
     for flag in dict.fromkeys(flag for m in (*found.on_u, *found.own, *found.less) for flag in m.flags):
         console.print(f"Note: {FLAGS[flag][1]}.", markup=False, highlight=False)
     for (i, j), m in found.pairs.items() if u else ():
-        console.print(f"on U, {names[j]} - {names[i]}: {shown(m, '+')}", markup=False, highlight=False)
+        console.print(f"on U, {names[j]} - {names[i]}: {number(m, '+', ci95=True)}", markup=False, highlight=False)
 
 
 def main(arguments: list[str]) -> None:

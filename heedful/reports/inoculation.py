@@ -20,12 +20,12 @@ from heedful.metrics.metric import Numbers
 from heedful.metrics.tables.challenge import BOTH_WAYS, FLIPPED, FROM, KINDS, TITLE, challenge_pairs, perturbations
 from heedful.metrics.tables.counterfactual_tables import set_changes, set_data
 from heedful.metrics.tables.inoculation import INOCULATION, inoculation, inoculation_outcome
-from heedful.records import Context, HeedfulError, Measurement, MetricName, printable, run_command
+from heedful.records import Context, HeedfulError, MetricName, printable, run_command
 from heedful.records.rows import of_split
 from heedful.records.storage.results import RESULTS, read_evaluation, read_results
 from heedful.reports.alike import DATA, KIND, PAIRED, basis, require_alike
 from heedful.reports.runs import measured
-from heedful.reports.terminal.cells import Cells, print_cells
+from heedful.reports.tables import Cells, number, percents, print_cells
 
 ORIGINAL, MADE, SETS = "accuracy", "challenge", "counterfactual_tables"  # evaluations
 TIMES = ("before", "after", "change")
@@ -146,16 +146,6 @@ def _in_common(evaluation: str, before: Path, after: Path) -> tuple[pa.Table, pa
     return first[0], second[0], Context.of(first[1]["context"])
 
 
-def _points(m: Measurement, sign: str = "") -> str:
-    if m.value is None:
-        return "undefined"
-    text = f"{100 * m.value:{sign}.1f}"
-    if m.ci95 is None:
-        return text
-    low, high = (100 * x for x in m.ci95)
-    return f"{text} [{low:{sign}.1f}, {high:{sign}.1f}]"
-
-
 def _cells(test: Test, found: Numbers) -> Cells:
     """The table of a challenge test: each part before, after, and its change; of what flips each way as well."""
     rows = []
@@ -163,7 +153,7 @@ def _cells(test: Test, found: Numbers) -> Cells:
         ways = WAYS if (part, test.kind) == ("challenge", FLIPPED) else {}
         for way, name in {"": label, **ways}.items():
             measured = [found[MetricName(INOCULATION, str(test), part, f"{time}{way}")] for time in TIMES]
-            cells = [_points(m, sign) for m, sign in zip(measured, ("", "", "+"), strict=True)]
+            cells = [number(m, sign, ci95=True) for m, sign in zip(measured, ("", "", "+"), strict=True)]
             rows.append([name, str(measured[0].n), *cells])
     return Cells(f"challenge: {test}", ["%", "n", *TIMES], rows)
 
@@ -173,7 +163,7 @@ def _chosen_by(folder: Path) -> str:
     run = folder.absolute().parent.parent
     results = read_results(run) if (run / RESULTS).is_file() else {"metrics": {}, "data": ""}
     value = results["metrics"].get(str(MetricName(ORIGINAL, results["data"])), {"value": None})["value"]
-    return "" if value is None else f"accuracy on {results['split']}, when it was trained: {100 * value:.1f}"
+    return "" if value is None else f"accuracy on {results['split']}, when it was trained: {percents(value)}"
 
 
 def print_comparison(before: Path, after: Path) -> None:

@@ -7,64 +7,50 @@ on one of them. Every number is in percent.
 
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from heedful.records import HeedfulError, MetricName, printable, run_command
 from heedful.reports.alike import side_by_side
 from heedful.reports.runs import Measured, columns, is_above_majority, measured
-from heedful.reports.tables import FORMATS, table_text, too_few
+from heedful.reports.tables import FORMATS, Cells, number, print_cells, table_text
 
 MODEL, MAJORITY = "model", "majority"
-Cells = dict[tuple[str, str], str]  # (row, column) to text
+Found = dict[tuple[str, str], str]  # (row, column) to text
 
 
-def number(m: Mapping[str, Any] | None) -> str:
-    """A measurement in percent; "" where there is none."""
-    if m is None:
-        return ""
-    if m["value"] is None:
-        return "undefined"
-    if few := too_few(m["n"], m["flags"]):
-        return few
-    return f"{100 * m['value']:.1f}" + ("" if m["std"] is None else f" ± {100 * m['std']:.1f}")
-
-
-def attentiveness(runs: Sequence[Measured]) -> Cells:
+def attentiveness(runs: Sequence[Measured]) -> Found:
     """Attentiveness to each part that was swapped."""
     names = columns(runs)
     return {
-        (run.label, f"{names[run.data, run.split]} {part}"): number(m) if is_above_majority(m) else "-"
+        (run.label, f"{names[run.data, run.split]} {part}"): number(m, std=True) if is_above_majority(m) else "-"
         for run in runs
         for part, m in run.attentiveness().items()
     }
 
 
-def whole(runs: Sequence[Measured]) -> Cells:
+def whole(runs: Sequence[Measured]) -> Found:
     """Scores of the models of all parts, and that of the best single answer."""
     return _scores([run for run in runs if run.partial is None], columns(runs))
 
 
-def partial(runs: Sequence[Measured]) -> Cells:
+def partial(runs: Sequence[Measured]) -> Found:
     """Scores of the models that were trained on one part, and that of the best single answer."""
     return _scores([run for run in runs if run.partial is not None], columns(runs))
 
 
-def _scores(runs: Sequence[Measured], names: Mapping[tuple[str, str], str]) -> Cells:
-    majority: Cells = {}
-    cells: Cells = {}
+def _scores(runs: Sequence[Measured], names: Mapping[tuple[str, str], str]) -> Found:
+    majority: Found = {}
+    cells: Found = {}
     for run in runs:
         column = " ".join([names[run.data, run.split], *([f"{run.partial} alone"] if run.partial else [])])
         if run.score is not None:
-            majority.setdefault((MAJORITY, column), number(run.majority))
-            cells[run.label, column] = number(run.score)
+            majority.setdefault((MAJORITY, column), number(run.majority, std=True))
+            cells[run.label, column] = number(run.score, std=True)
     return majority | cells
 
 
-def naive(runs: Sequence[Measured]) -> Cells:
+def naive(runs: Sequence[Measured]) -> Found:
     """Scores of the models of all parts on one alone, and how often the prediction is the one on all."""
     names = columns(runs)
     cells = {}
@@ -72,8 +58,10 @@ def naive(runs: Sequence[Measured]) -> Cells:
         for name, m in run.numbers.items():
             if name == MetricName("naive_partial", run.data, name.part):
                 column = f"{names[run.data, run.split]} {name.part} alone"
-                cells[run.label, f"{column}: score"] = number(run.numbers.get(name._replace(statistic="accuracy")))
-                cells[run.label, f"{column}: agreement"] = number(m)
+                cells[run.label, f"{column}: score"] = number(
+                    run.numbers.get(name._replace(statistic="accuracy")), std=True
+                )
+                cells[run.label, f"{column}: agreement"] = number(m, std=True)
     return cells
 
 
@@ -85,22 +73,11 @@ TABLES = {
 }
 
 
-def table(cells: Cells) -> tuple[list[str], list[list[str]]]:
+def table(cells: Found) -> tuple[list[str], list[list[str]]]:
     """The header and the rows of a table; an empty cell where nothing was measured."""
     rows = list(dict.fromkeys(key[0] for key in cells))
     across = list(dict.fromkeys(key[1] for key in cells))
     return [MODEL, *across], [[row, *(cells.get((row, column), "") for column in across)] for row in rows]
-
-
-def _print(heading: str, cells: Cells, console: Console) -> None:
-    header, rows = table(cells)
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for k, name in enumerate(header):
-        shown.add_column(Text(printable(name)), justify="right" if k else "left", overflow="fold")
-    for row in rows:
-        shown.add_row(*(Text(printable(cell)) for cell in row))
-    console.print(f"\n{heading}, %", style="bold", markup=False)
-    console.print(shown)
 
 
 def main(arguments: list[str]) -> None:
@@ -122,7 +99,7 @@ def main(arguments: list[str]) -> None:
         print("\n".join(texts), end="")
     else:
         for heading, cells in made.items():
-            _print(heading, cells, console)
+            print_cells(Cells(f"{heading}, %", *table(cells)), console)
     for note in side_by_side(options.runs):
         Console(stderr=bool(options.format)).print(printable(f"Note: {note}"), markup=False, highlight=False)
 

@@ -7,21 +7,17 @@ majority share: over all of them, and within data sets, since clusters of data s
 
 from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
-from heedful.records import Context, HeedfulError, Measurement, atomic_path, printable, run_command
+from heedful.records import Context, HeedfulError, Measurement, printable, run_command
 from heedful.records.storage.results import read_evaluation
 from heedful.reports.alike import EXAMPLES, MODEL, basis, notes, require_alike
-from heedful.reports.comparable import shown
+from heedful.reports.figures.files import require_format, write
 from heedful.reports.figures.partial_inputs import ALL, WITHIN, Point, figure, spearman, spearman_within
 from heedful.reports.runs import Measured, columns, is_above_majority, measured
-from heedful.reports.tables import too_few
-
-SUFFIXES = ("pdf", "png", "svg")
+from heedful.reports.tables import grid, number, too_few
 
 
 def other_parts(run: Measured, part: str) -> str | None:
@@ -90,13 +86,10 @@ def correlations(points: Sequence[Point]) -> dict[str, str]:
 
 
 def _print(points: Sequence[Point]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("data: part swapped", "model", "others alone - majority", "attentiveness", ""):
-        table.add_column(title)
-    for p in points:
-        numbers = shown(p.gain, "+"), shown(p.attentiveness)
-        table.add_row(printable(p.data), printable(p.model), *numbers, "" if p.is_above else "-")
-    Console().print(table)
+    header = ["data: part swapped", "model", "others alone - majority", "attentiveness", ""]
+    numbers = [(number(p.gain, "+", ci95=True), number(p.attentiveness, ci95=True)) for p in points]
+    rows = [[p.data, p.model, *own, "" if p.is_above else "-"] for p, own in zip(points, numbers, strict=True)]
+    Console().print(grid(header, rows))
 
 
 def main(arguments: list[str]) -> None:
@@ -107,9 +100,7 @@ def main(arguments: list[str]) -> None:
         "--output", default="partial_inputs.png", metavar="FILE", help="a .png, .pdf or .svg (default: %(default)s)"
     )
     options = parser.parse_args(arguments)
-    path = Path(options.output)
-    if path.suffix.lstrip(".") not in SUFFIXES:
-        raise HeedfulError(f"--output {path}: the name should end with one of {', '.join(f'.{s}' for s in SUFFIXES)}.")
+    require_format(options.output)
     runs = measured(options.runs)
     require_alike([basis(run, ()) for run in runs], (MODEL,))
     points, without = points_of(runs)
@@ -117,14 +108,12 @@ def main(arguments: list[str]) -> None:
         raise HeedfulError(" ".join(["There is nothing to draw.", *(without or ["No run holds attentiveness."])]))
     told = correlations(points)
     drawn = figure(points, told)
-    with atomic_path(path) as temporary:
-        drawn.savefig(temporary, dpi=160, format=path.suffix.lstrip("."))
     _print(points)
     for name, text in told.items():
         print(f"Spearman {printable(name)}: {text}")
     for sentence in without:
         print(printable(sentence))
-    print(printable(f"in {path}"))
+    write(drawn, options.output)
 
 
 if __name__ == "__main__":

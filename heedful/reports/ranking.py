@@ -25,8 +25,7 @@ from heedful.reports.rankings import tables
 from heedful.reports.rankings.folders import sets_of, unexplained
 from heedful.reports.rankings.suite import SWAPS, Population, Suite, read_suite
 from heedful.reports.rankings.tables import Results
-from heedful.reports.tables import FORMATS, table_text
-from heedful.reports.terminal.cells import Cells, print_cells
+from heedful.reports.tables import FORMATS, Cells, print_cells, table_text
 from heedful.reports.terminal.table import FLAGS
 
 USUAL = 10  # examples of a sample, of which all tables are made where it is among the sizes

@@ -1,6 +1,7 @@
 """What a folder of results is about: which model, trained how, on which data, and its numbers by name."""
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -123,6 +124,20 @@ def told_apart(names: Sequence[str], of: Sequence[Mapping[str, Any]]) -> list[st
         differ = [key for key, several in sorted(values.items()) if any(value != several[0] for value in several)]
         found.append(", ".join([name, *(f"{key} {own[key]}" for key in differ if key in own)]))
     return found
+
+
+def short_names(folders: Sequence[str]) -> list[str]:
+    """Folders by the parts of their paths that are not the same in all, from the first that differs to the last.
+
+    Example:
+        >>> short_names(["runs/nlixy/bert/plain", "runs/nlixy/roberta/plain"])
+        ['bert', 'roberta']
+    """
+    paths = [Path(folder).resolve().parts for folder in folders]
+    start = len(os.path.commonprefix(paths))
+    end = min(len(os.path.commonprefix([path[::-1] for path in paths])), min(map(len, paths)) - start)
+    names = ["/".join(path[start : len(path) - end]) or path[-1] for path in paths]
+    return names if len(set(names)) == len(set(paths)) else list(folders)
 
 
 def columns(runs: Sequence[Measured]) -> dict[tuple[str, str], str]:

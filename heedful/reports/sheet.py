@@ -15,7 +15,8 @@ import numpy as np
 
 from heedful.records import HeedfulError, Measurement, atomic_path, percent, printable, run_command
 from heedful.reports.annotation.scoring import answers_of, attentive_among, kappa, require_same_sheet, share_wrong
-from heedful.reports.comparable import read_run, shown
+from heedful.reports.comparable import read_run
+from heedful.reports.tables import number
 
 ENOUGH = 0.8  # where the lower bound of the share is less, the data set needs a note
 
@@ -98,7 +99,7 @@ def print_scores(files: Sequence[str], folder: str | None) -> None:
 
 
 def _told(m: Measurement) -> str:
-    return f"undefined: {m.reason}" if m.value is None else f"{shown(m)} %"
+    return f"undefined: {m.reason}" if m.value is None else f"{number(m, ci95=True)} %"
 
 
 def main(arguments: list[str]) -> None:

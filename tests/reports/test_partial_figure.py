@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from heedful.records import Context, HeedfulError, Measurement, MetricName
 from heedful.reports import partial_figure as report
-from heedful.reports.figures.partial_inputs import COLORS, Point, figure, spearman, spearman_within
+from heedful.reports.figures.canvas import COLORS
+from heedful.reports.figures.files import FORMATS
+from heedful.reports.figures.partial_inputs import Point, figure, spearman, spearman_within
 from heedful.reports.runs import measured
 
 import written_results
@@ -130,7 +132,7 @@ def test_the_figure_shows_each_point_with_bars_both_ways(runs):
 
 def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
-    for suffix in report.SUFFIXES:
+    for suffix in (end[1:] for end in FORMATS):
         report.main([*runs, "--output", str(tmp_path / f"f.{suffix}")])
         assert (tmp_path / f"f.{suffix}").stat().st_size > 1000
     text = capsys.readouterr().out
@@ -140,7 +142,7 @@ def test_the_command_writes_the_figure_and_says_what_is_in_it(runs, tmp_path, ca
 
 
 def test_mistakes_are_one_sentence(runs, tmp_path):
-    with pytest.raises(HeedfulError, match="ends? with one of .pdf, .png, .svg"):
+    with pytest.raises(HeedfulError, match="must end in one of .png, .pdf, .svg"):
         report.main([*runs, "--output", str(tmp_path / "f.gif")])
     with pytest.raises(HeedfulError, match="nothing to draw. .*--partial hypothesis"):
         report.main([runs[0]])

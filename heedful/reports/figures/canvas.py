@@ -1,9 +1,28 @@
 """A figure on which things are placed in inches."""
 
+from collections.abc import Mapping
 from typing import Any
+
+from heedful.records import Measurement
 
 LINE, GAP, MARGIN = 0.17, 0.2, 0.15  # from line to line, between blocks, around all: inches
 GREY, RED = "0.45", "#C1121F"  # of what is beside the point, and of what was swapped in
+
+# Okabe and Ito (2008) with Tol's wine for their yellow: told apart without colour vision, and in grey by the markers
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
+MARKERS = "osD^v<>hPX"
+
+
+def style(k: int) -> tuple[str, str]:
+    """The colour and the marker of the k-th thing that a figure shows."""
+    return COLORS[k % len(COLORS)], MARKERS[k % len(MARKERS)]
+
+
+def bars(m: Measurement | Mapping[str, Any]) -> list[list[float]]:
+    """How far an interval reaches below and above its value, in percent; 0 where there is none."""
+    of = m if isinstance(m, Mapping) else vars(m)
+    low, high = of["ci95"] or (of["value"], of["value"])
+    return [[max(0.0, 100 * (of["value"] - low))], [max(0.0, 100 * (high - of["value"]))]]
 
 
 class Canvas:

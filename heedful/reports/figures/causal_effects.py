@@ -1,26 +1,21 @@
 """TCE against DCE, as in figures 3 and 4: ``python -m heedful.reports.figures.causal_effects RUN [RUN ...]``."""
 
 import argparse
-import os
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from heedful.metrics.natural_logic.causal_effects import NATURAL_LOGIC
-from heedful.records import HeedfulError, MetricName, atomic_path, printable, run_command
+from heedful.records import HeedfulError, MetricName, run_command
 from heedful.records.storage.results import distinct, named, read_results
-from heedful.reports.alike import side_by_side
+from heedful.reports.figures.canvas import bars, style
+from heedful.reports.figures.files import require_format, write
+from heedful.reports.runs import short_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito (2008) with Tol's wine for their yellow: told apart without colour vision, and by the markers, too
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
-MARKERS = "osD^v<>hPX"
 PANELS = {"context": "changed contexts", "insertion": "changed word pairs"}
-FORMATS = (".png", ".pdf", ".svg")
 Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE, as they stand in results.json
 
 
@@ -35,20 +30,6 @@ def points(results: Mapping[str, Any]) -> dict[str, dict[str, Point]]:
         }
         found[data] = {kind: pair for kind, pair in pairs.items() if all(m and m["value"] is not None for m in pair)}
     return found
-
-
-def short_names(folders: Sequence[str]) -> list[str]:
-    """Folders by the parts of their paths that are not the same in all, from the first that differs to the last.
-
-    Example:
-        >>> short_names(["runs/nlixy/bert/plain", "runs/nlixy/roberta/plain"])
-        ['bert', 'roberta']
-    """
-    paths = [Path(folder).resolve().parts for folder in folders]
-    start = len(os.path.commonprefix(paths))
-    end = min(len(os.path.commonprefix([path[::-1] for path in paths])), min(map(len, paths)) - start)
-    names = ["/".join(path[start : len(path) - end]) or path[-1] for path in paths]
-    return names if len(set(names)) == len(set(paths)) else list(folders)
 
 
 def collect(folders: Sequence[str]) -> dict[str, dict[str, Point]]:
@@ -67,12 +48,6 @@ def collect(folders: Sequence[str]) -> dict[str, dict[str, Point]]:
         for data, by_kind in of_run.items():
             found[f"{name} ({data})" if len(of_run) > 1 else name] = by_kind
     return found
-
-
-def _bars(m: Mapping[str, Any]) -> list[list[float]]:
-    """How far an interval reaches below and above its value, in percent; 0 where there is none."""
-    low, high = m["ci95"] or (m["value"], m["value"])
-    return [[max(0.0, 100 * (m["value"] - low))], [max(0.0, 100 * (high - m["value"]))]]
 
 
 def _frame(axes: "Axes", title: str) -> None:
@@ -95,32 +70,16 @@ def figure(runs: Mapping[str, Mapping[str, Point]]) -> "Figure":
     for axes, (kind, title) in zip(drawn.subplots(1, len(PANELS)), PANELS.items(), strict=True):
         _frame(axes, title)
         for i, (name, by_kind) in enumerate(runs.items()):
-            color = COLORS[i % len(COLORS)]
-            marker = MARKERS[i % len(MARKERS)]
+            color, marker = style(i)
             nothing = {"value": float("nan"), "ci95": None}
             dce, tce = by_kind.get(kind, (nothing, nothing))  # in the legend all the same
             x = [100 * dce["value"]]
             y = [100 * tce["value"]]
-            axes.errorbar(x, y, xerr=_bars(dce), yerr=_bars(tce), fmt="none", ecolor=color, elinewidth=1.3, zorder=2)
+            axes.errorbar(x, y, xerr=bars(dce), yerr=bars(tce), fmt="none", ecolor=color, elinewidth=1.3, zorder=2)
             axes.scatter(x, y, s=75, color=color, marker=marker, edgecolor="white", alpha=0.9, label=name, zorder=3)
     places = {"loc": "outside lower center", "ncols": min(3, len(runs)), "frameon": False}
     drawn.legend(*axes.get_legend_handles_labels(), title="a point: a run; bars: 95 % intervals", **places)
     return drawn
-
-
-def require_format(output: str) -> None:
-    """Refuse a file name whose format cannot be written."""
-    if Path(output).suffix.lower() not in FORMATS:
-        raise HeedfulError(f"--output {output} must end in one of {', '.join(FORMATS)}.")
-
-
-def write(drawn: "Figure", output: str, runs: Sequence[str]) -> None:
-    """Write a figure of runs in the format that its name ends in; say where, and what a reader must know of them."""
-    for note in side_by_side(runs):
-        print(printable(f"Note: {note}"), file=sys.stderr)
-    with atomic_path(output) as path:
-        drawn.savefig(path, dpi=150, format=Path(output).suffix.lower()[1:])
-    print(printable(output))
 
 
 def main(arguments: list[str]) -> None:

@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.hits import alike, hits
-from heedful.records import Context, generator, printable
+from heedful.records import Context, generator
 from heedful.records.rows import codes, where
 from heedful.reports.figures.canvas import GAP, GREY, LINE, MARGIN, RED, Canvas
+from heedful.reports.tables import escaped, percents
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,7 +28,6 @@ FIGURE, MARKDOWN = 220, 1500  # characters of a text
 WORDS = 60  # characters of a line
 CHARACTER, BOLD, LARGE = 0.072, 0.084, 0.09  # inches
 MOST_HEIGHT, MOST_WIDTH, ALL_WIDTHS = 1.35, 3.2, 7.0  # of a picture, and of those beside each other: inches
-MARKS = {ord(mark): f"\\{mark}" for mark in "\\`*_[]|#"} | {ord("&"): "&amp;", ord("<"): "&lt;", ord("~"): "&#126;"}
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _who(pair: Pair) -> str:
 def _said(pair: Pair, most: int) -> list[tuple[str, str]]:
     """(What it is, text) of all that is no picture."""
     texts = [(name, content) for name, content in _contents(pair).items() if isinstance(content, str)]
-    before, after = (f" ({100 * p:.1f} %)" for p in pair.probs) if pair.probs else ("", "")
+    before, after = (f" ({percents(p)} %)" for p in pair.probs) if pair.probs else ("", "")
     said = f"{pair.answer}{before} \N{RIGHTWARDS ARROW} {pair.answer}{after}"
     texts += [("original gold", pair.gold), ("prediction", said)]
     return [(name, shortened(text, most)) for name, text in texts]
@@ -151,16 +151,6 @@ def _said(pair: Pair, most: int) -> list[tuple[str, str]]:
 
 def _swapped(part: str) -> str:
     return f"{part}, swapped in"
-
-
-def escaped(text: str) -> str:
-    """A text on one line that Markdown shows as it is.
-
-    Example:
-        >>> print(escaped("# a|b *c* <d>"))
-        \\# a\\|b \\*c\\* &lt;d>
-    """
-    return printable(" ".join(text.split())).translate(MARKS)
 
 
 def markdown(pairs: Sequence[Pair], heading: str) -> str:

@@ -2,12 +2,13 @@
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from heedful.records import Measurement
+from heedful.reports.figures.canvas import bars, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-COLORS = ("#1f4e79", "#c2571a", "#4b8b3b", "#7b4b94")
 
 
 def history_figure(history: list[tuple[int, dict[str, Measurement]]], title: str) -> "Figure":
@@ -23,16 +24,15 @@ def history_figure(history: list[tuple[int, dict[str, Measurement]]], title: str
     figure = Figure(figsize=(5, 3.6), layout="constrained")
     axes = figure.add_subplot()
     names = list(dict.fromkeys(name for _, found in history for name in found))
-    for i, (name, color) in enumerate(zip(names, COLORS * len(names), strict=False)):
+    for i, name in enumerate(names):
+        color, marker = style(i)
         shift = 0.06 * (i - (len(names) - 1) / 2)  # keeps intervals of equal epochs apart
         points = [(epoch + shift, found[name]) for epoch, found in history if name in found]
         points = [(x, m) for x, m in points if m.value is not None]
         xs = [x for x, _ in points]
         ys = [100 * m.value for _, m in points]
-        bars = [m.ci95 or (m.value, m.value) for _, m in points]
-        low = [max(0.0, y - 100 * b[0]) for y, b in zip(ys, bars, strict=True)]
-        high = [max(0.0, 100 * b[1] - y) for y, b in zip(ys, bars, strict=True)]
-        axes.errorbar(xs, ys, yerr=[low, high], label=name, color=color, marker="o", capsize=4, linewidth=2.5)
+        reach = np.hstack([bars(m) for _, m in points]) if points else None
+        axes.errorbar(xs, ys, yerr=reach, label=name, color=color, marker=marker, capsize=4, linewidth=2.5)
     axes.set(ylim=(-4, 104), xlabel="epoch", ylabel="%, bars: 95 % intervals")
     axes.set_xlim(history[0][0] - 0.4, history[-1][0] + 0.4)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

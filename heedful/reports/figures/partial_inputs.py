@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from heedful.records import Measurement
+from heedful.reports.figures.canvas import bars, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLORS = "#1f4e79 #c2571a #4b8b3b #7b4b94 #b8860b #2a9d8f #8c564b #d62976 #6c757d #17becf".split()
-MARKERS = "osD^v"  # of data sets beyond the colours
 NAMED = 8  # of more points, none has its name beside it
 ALL, WITHIN = "over all", "within data sets"  # of rank correlations
 
@@ -81,8 +80,7 @@ def figure(points: Sequence[Point], told: Mapping[str, str]) -> "Figure":
     axes = drawn.add_subplot()
     data = list(dict.fromkeys(point.data for point in points))
     for k, name in enumerate(data):
-        color = COLORS[k % len(COLORS)]
-        marker = MARKERS[k // len(COLORS) % len(MARKERS)]
+        color, marker = style(k)
         axes.plot(
             [], [], marker, color=color, markersize=7, label=f"{name}\nSpearman {told[name]}" if name in told else name
         )
@@ -112,8 +110,8 @@ def _draw(axes: "Axes", point: Point, color: str, marker: str, named: bool) -> N
     axes.errorbar(
         x,
         y,
-        xerr=_bar(point.gain),
-        yerr=_bar(point.attentiveness),
+        xerr=bars(point.gain),
+        yerr=bars(point.attentiveness),
         fmt=marker,
         color=color,
         markersize=6,
@@ -128,9 +126,3 @@ def _draw(axes: "Axes", point: Point, color: str, marker: str, named: bool) -> N
         axes.annotate(
             point.model, (x, y), (7, up), textcoords="offset points", fontsize=8, color="0.3", parse_math=False
         )
-
-
-def _bar(m: Measurement) -> list[list[float]]:
-    """How far the interval goes below and above the value, in points."""
-    low, high = m.ci95 or (m.value, m.value)
-    return [[max(0.0, 100 * (m.value - low))], [max(0.0, 100 * (high - m.value))]]

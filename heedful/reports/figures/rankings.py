@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heedful.reports.figures.causal_effects import COLORS, MARKERS
+from heedful.reports.figures.canvas import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,7 +25,7 @@ def histograms(pairwise: Panels, title: str) -> "Figure":
     drawn, panels, sets = _grid(pairwise, title, 1.9)
     for axes, (ranker, of_sets) in zip(panels, pairwise.items(), strict=True):
         columns = [100 * np.asarray(of_sets.get(name, ())) for name in sets]
-        axes.hist(columns, bins=BINS, stacked=True, color=[_color(k) for k in range(len(sets))], label=sets)
+        axes.hist(columns, bins=BINS, stacked=True, color=[style(k)[0] for k in range(len(sets))], label=sets)
         axes.set_title(ranker, fontsize=10, parse_math=False)
         axes.set_xlim(0, 100)
         axes.yaxis.get_major_locator().set_params(integer=True)
@@ -49,7 +49,8 @@ def against(pairwise: Panels, acc: Mapping[str, Sequence[float]], title: str) ->
             x = 100 * np.asarray(acc[name])
             y = 100 * np.asarray(of_sets.get(name, ()))
             x = x if len(y) else y
-            axes.plot(x, y, MARKERS[k % len(MARKERS)], color=_color(k), markersize=5, alpha=0.75, label=name)
+            color, marker = style(k)
+            axes.plot(x, y, marker, color=color, markersize=5, alpha=0.75, label=name)
         axes.set(xlim=(-4, 104), ylim=(-4, 104), aspect="equal")
         axes.set_title(factor, fontsize=10, parse_math=False)
         axes.grid(alpha=0.25)
@@ -71,10 +72,6 @@ def _grid(pairwise: Panels, title: str, height: float) -> tuple["Figure", list, 
         axes.tick_params(labelsize=8, labelbottom=True, labelleft=True)
     drawn.suptitle(title, fontsize=11, parse_math=False)
     return drawn, panels[: len(pairwise)], list(dict.fromkeys(name for of in pairwise.values() for name in of))
-
-
-def _color(k: int) -> str:
-    return COLORS[k % len(COLORS)]
 
 
 def _with_legend(drawn: "Figure", axes: object, sets: int) -> "Figure":

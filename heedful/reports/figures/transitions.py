@@ -14,13 +14,15 @@ from heedful.interventions.tables.allowed_transitions import LABELS, key_of, ste
 from heedful.metrics.tables.transitions import TRANSITIONS
 from heedful.records import HeedfulError, run_command
 from heedful.records.storage.results import distinct, named, read_results
-from heedful.reports.figures.causal_effects import require_format, short_names, write
+from heedful.reports.figures.canvas import RED
+from heedful.reports.figures.files import require_format, write
+from heedful.reports.runs import short_names
+from heedful.reports.tables import percents
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-RED = "#C1121F"
 BLACK = "black"
 DASHED = (0, (3, 1.5))
 PLACES = dict(zip(LABELS, ((-4.0, -2.2), (0.0, 3.6), (4.0, -2.2)), strict=True))
@@ -91,7 +93,7 @@ def style(operation: str, before: str, after: str) -> str:
 
 def _text(runs: Sequence[Edges], edge: tuple[str, str], kind: str) -> str:
     values = [run[edge]["value"] for run in runs]
-    texts = ["–" if value is None else f"{100 * value:.1f}" for value in values]
+    texts = ["–" if value is None else percents(value) for value in values]
     return " / ".join(texts) + ("*" if kind == "either" else "")
 
 

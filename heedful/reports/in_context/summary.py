@@ -11,7 +11,7 @@ from heedful.reports.in_context import tables
 from heedful.reports.in_context.folders import ATTENTIVENESS, Below, read
 from heedful.reports.in_context.groups import NO_SWAPS, WITH_INVALID, Group, groups_of, headline
 from heedful.reports.in_context.tables import Form
-from heedful.reports.terminal.cells import Cells, print_cells
+from heedful.reports.tables import Cells, print_cells
 from heedful.reports.terminal.table import FLAGS, print_table
 
 SEEN = ("accuracy", "answers", ATTENTIVENESS)

@@ -19,8 +19,7 @@ from heedful.reports.in_context.groups import (
     headline,
     less,
 )
-from heedful.reports.tables import too_few
-from heedful.reports.terminal.cells import Cells
+from heedful.reports.tables import Cells, bounds, number, percents, spread, too_few
 from heedful.reports.terminal.table import FLAGS
 
 AUGMENTED, PLAIN = "counterfactual", "plain"
@@ -49,12 +48,9 @@ class Form:
 
     def number(self, measured: OverSeeds | None, sign: str = "") -> str:
         """A share in percent with its marks; "" where there is none."""
-        if measured is None:
-            return ""
-        if measured.value is None:
-            return "undefined"
-        marks = "".join(f" ({flag if self.names else FLAGS[flag][0]})" for flag in measured.flags)
-        return f"{too_few(measured.n, measured.flags) or f'{100 * measured.value:{sign}z.1f}'}{marks}"
+        flags = () if measured is None or measured.value is None else measured.flags
+        marks = "".join(f" ({flag if self.names else FLAGS[flag][0]})" for flag in flags)
+        return f"{number(measured, sign)}{marks}"
 
     def attentive(self, measured: OverSeeds | None, text: Callable[[OverSeeds], str]) -> str:
         """A text about attentiveness; "-" where accuracy is not above the majority share, unless all are shown."""
@@ -68,17 +64,8 @@ class Form:
         return HIDDEN if is_hidden else too_few(measured.n, measured.flags)
 
 
-def spread(std: float | None) -> str:
-    """A standard deviation in percent; "" where there is none."""
-    return "" if std is None else f"{100 * std:.1f}"
-
-
-def bounds(measured: OverSeeds, sign: str = "") -> str:
-    """The interval in percent; "" where there is none."""
-    if measured.ci95 is None:
-        return ""
-    low, high = (f"{100 * bound:{sign}z.1f}" for bound in measured.ci95)
-    return f"[{low}, {high}]"
+def _of_seeds(measured: OverSeeds) -> str:
+    return spread(measured.std_seeds)
 
 
 def label(group: Group, groups: Sequence[Group]) -> str:
@@ -116,21 +103,15 @@ def answers(groups: Sequence[Group], form: Form) -> Cells:
     rows = []
     for group in groups:
         worth = group.answers[WORTH]
-        about = [form.number(worth), spread(worth.std_seeds), bounds(worth)]
+        about = [form.number(worth), spread(worth.std_seeds), bounds(worth.ci95)]
         shown = {name: group.answers.get(name) for name in more.values() if group.writes or name == INVALID}
-        others = [form.number(shown.get(n)) if n == SCORED else _plain(shown.get(n)) for n in more.values()]
+        others = [form.number(shown.get(n)) if n == SCORED else number(shown.get(n)) for n in more.values()]
         rows.append([label(group, groups), str(len(group.seeds)), *about, *others])
     never = "never answering" if is_span else "majority"
-    rows.append([never, "", f"{100 * groups[0].majority:.1f}", *[""] * (2 + len(more))])
+    rows.append([never, "", percents(groups[0].majority), *[""] * (2 + len(more))])
     header = [name.format("match" if is_span else "accuracy") for name in ANSWERS]
     n = round(groups[0].answers[WORTH].n)
     return Cells(f"{title(groups[0])}: {n:,} examples, %", [*header, *more], rows)
-
-
-def _plain(measured: OverSeeds | None) -> str:
-    if measured is None or measured.value is None:
-        return ""
-    return too_few(measured.n, measured.flags) or f"{100 * measured.value:z.1f}"
 
 
 def attentiveness(groups: Sequence[Group], part: str, form: Form) -> Cells:
@@ -151,10 +132,15 @@ def attentiveness(groups: Sequence[Group], part: str, form: Form) -> Cells:
             beside = of[part].get(WITH_INVALID)
             shown = [
                 form.attentive(measured, text)
-                for text in (form.number, lambda m: spread(m.std_draws), lambda m: spread(m.std_seeds), bounds)
+                for text in (
+                    form.number,
+                    lambda m: spread(m.std_draws),
+                    _of_seeds,
+                    lambda m: bounds(m.ci95),
+                )
             ]
             row = [label(group, groups), answer, *shown, f"{measured.n:,.0f}"]
-            with_invalid = form.attentive(beside, _plain)
+            with_invalid = form.attentive(beside, number)
             rows.append(row if is_span else [*row, with_invalid if of is group.written else ""])
     header = SWAPPED if is_span else [*SWAPPED, "+invalid"]
     of_part = next(group.written[part] for group in groups if part in group.written)
@@ -186,7 +172,7 @@ def _attentive_spread(measured: Sequence[dict[str, OverSeeds] | None], form: For
 
 def _range(measured: Sequence[OverSeeds]) -> str:
     values = [m.value for m in measured if m.value is not None]
-    return f"{100 * min(values):.1f} to {100 * max(values):.1f}" if values else HIDDEN
+    return f"{percents(min(values))} to {percents(max(values))}" if values else HIDDEN
 
 
 def augmentation(groups: Sequence[Group], part: str, form: Form) -> Iterator[Cells]:
@@ -202,7 +188,7 @@ def augmentation(groups: Sequence[Group], part: str, form: Form) -> Iterator[Cel
             measured = group.written.get(part, {}).get(ATTENTIVENESS)
             shown = [
                 form.attentive(measured, lambda m: spread(m.std_draws)),
-                form.attentive(measured, lambda m: spread(m.std_seeds)),
+                form.attentive(measured, _of_seeds),
             ]
             cells = [form.number(worth), spread(worth.std_seeds), form.attentive(measured, form.number), *shown]
             rows.append([KINDS.get(group.key.kind, group.key.kind), *cells])
@@ -243,10 +229,10 @@ def _differences(alike: Sequence[Group], part: str, about: str, form: Form) -> C
             numbers = [group.written[part][ATTENTIVENESS] for group in (first, other)]
             instead = next(filter(None, map(form.instead, numbers)), "")
             change = less(first, other, MetricName(ATTENTIVENESS, data, part))
-            attentive = [instead] * 2 if instead else [form.number(change, "+"), bounds(change, "+")]
+            attentive = [instead] * 2 if instead else [form.number(change, "+"), bounds(change.ci95, "+")]
         seeds = str(len(set(first.seeds) & set(other.seeds)))
         name = f"less {KINDS.get(other.key.kind, other.key.kind)}"
-        rows.append([name, seeds, form.number(worth, "+"), bounds(worth, "+"), *attentive])
+        rows.append([name, seeds, form.number(worth, "+"), bounds(worth.ci95, "+"), *attentive])
     header = ["augmented", "seeds", "accuracy", "[95 %]", "attentiveness", "[95 %]"]
     return Cells(f"Augmented less others: {about}, {part} swapped, points", header, rows)
 
@@ -270,7 +256,7 @@ def across(groups: Sequence[Group], form: Form) -> Iterator[Cells]:
         if cells:
             yield _by_data(heading, cells)
         if not k and plain:
-            best = {("majority", _column(group, "", plain)): f"{100 * group.majority:.1f}" for group in plain}
+            best = {("majority", _column(group, "", plain)): percents(group.majority) for group in plain}
             own = {
                 (_row(group, plain), _column(group, "", plain)): form.number(group.answers[WORTH]) for group in plain
             }

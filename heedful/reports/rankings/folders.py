@@ -6,7 +6,7 @@ from pathlib import Path
 
 from heedful.records import HeedfulError
 from heedful.records.storage.results import RESULTS, distinct, read_results, rows_file
-from heedful.reports.figures.causal_effects import short_names
+from heedful.reports.runs import short_names
 
 EVALUATION = "attributions"
 

@@ -8,20 +8,14 @@ from heedful.metrics.attributions.factors import FACTORS
 from heedful.metrics.ranking.baselines import ACC, CONF, CONF_GT, RANDOM, REVERSED, gap, guess
 from heedful.metrics.ranking.protocol import ordered_pairs
 from heedful.metrics.ranking.ranked import Ranked
-from heedful.reports.comparable import shown
 from heedful.reports.rankings.suite import Suite
-from heedful.reports.terminal.cells import Cells
+from heedful.reports.tables import Cells, number, percents
 
 BASELINES = (ACC, CONF, CONF_GT, REVERSED, RANDOM)
 BY_SAMPLES, BY_MODELS, NEAR = "†", "‡", "*"
 SPECIFIC = ("const", "irreg", "adj", "verb")  # made for one set, where they are defined
 SET_DEPENDENT = "set-dependent"
 Results = Mapping[tuple[str, str, int], Ranked]  # of a set, a method, a size
-
-
-def percents(value: float, sign: str = "") -> str:
-    """A share as a number of percent with one digit."""
-    return f"{100 * value:{sign}z.1f}"
 
 
 def rankers(found: Sequence[Ranked]) -> list[str]:
@@ -45,8 +39,8 @@ def sizes(suites: Sequence[Suite], ns: Sequence[int], samples: int) -> Cells:
     for suite in suites:
         pairs = ordered_pairs(suite.truth)
         explained = len(next(iter(suite.populations.values())).places)
-        numbers = suite.correct.shape[1], explained, len(suite.models), len(pairs), len(near(suite))
-        rows.append([suite.name, *(f"{number:,}" for number in numbers)])
+        counts = suite.correct.shape[1], explained, len(suite.models), len(pairs), len(near(suite))
+        rows.append([suite.name, *(f"{count:,}" for count in counts)])
     heading = f"Sizes (table 9); {samples:,} samples of {', '.join(map(str, ns))}"
     return Cells(heading, ["set", "examples", "explained", "models", "pairs", "near pairs"], rows)
 
@@ -68,8 +62,7 @@ def _marked(name: str, found: Ranked) -> str:
         marks += BY_SAMPLES
     if test is not None and test.is_better:
         marks += BY_MODELS
-    number = shown(found.few_shot[name])
-    return f"{number} {marks}" if marks else number
+    return " ".join(filter(None, (number(found.few_shot[name], ci95=True), marks)))
 
 
 def by_method(suite: Suite, methods: Sequence[str], n: int, results: Results) -> Cells:
@@ -97,7 +90,7 @@ def tests(suite: Suite, method: str, n: int, results: Results) -> Cells:
     """Each factor against ACC: the paper's test, which takes samples as data, and Heedful's own."""
     rows = []
     for name, test in results[suite.name, method, n].tests.items():
-        rows.append([name, shown(test.own, "+"), *map(_p, (test.p_samples, test.p, test.p_holm))])
+        rows.append([name, number(test.own, "+", ci95=True), *map(_p, (test.p_samples, test.p, test.p_holm))])
     heading = f"Factors less ACC, {suite.name}, {method}, n = {n}; points and p values"
     return Cells(heading, ["factor", "less ACC [95 %]", "p samples", "p", "p Holm"], rows)
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from heedful.metrics.natural_logic.causal_effects import NATURAL_LOGIC
 from heedful.records import MetricName
 from heedful.records.storage.results import named
+from heedful.reports.tables import grid
 
 KINDS = {"context": "context", "insertion": "word-pair"}  # of changes, as they are called here
 RULE = (
@@ -65,10 +65,7 @@ def print_categories(runs: Sequence[Mapping[str, Any]], console: Console | None 
     """
     console = console or Console()
     numbers = [named(run) for run in runs]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("among these runs", no_wrap=True)
-    for i in range(len(runs)):
-        table.add_column(f"({i + 1})")
+    rows = []
     for data in dict.fromkeys(name.data for of_run in numbers for name in of_run if name.family == NATURAL_LOGIC):
         for kind, label in KINDS.items():
             tce, dce = (
@@ -78,8 +75,8 @@ def print_categories(runs: Sequence[Mapping[str, Any]], console: Console | None 
             robust = [None if m is None else (1 - m[0], 1 - m[2], 1 - m[1]) for m in dce]
             for what, measured in {"sensitivity (TCE)": tce, "robustness (1 - DCE)": robust}.items():
                 if sum(m is not None for m in measured) > 1:
-                    table.add_row(f"{label} {what}", *categories(measured))
-    if table.row_count:
+                    rows.append([f"{label} {what}", *categories(measured)])
+    if rows:
         console.print()
-        console.print(table)
+        console.print(grid(["among these runs", *(f"({i + 1})" for i in range(len(runs)))], rows))
         console.print(RULE, highlight=False)

@@ -22,7 +22,7 @@ from heedful.metrics.statistics.over_seeds import ONE_SEED
 from heedful.records import Line, MetricName, percent, printable
 from heedful.records.rows import UNREAD
 from heedful.records.storage.results import ACCEPTED
-from heedful.reports.tables import too_few
+from heedful.reports.tables import bounds, grid, percents, too_few
 
 FLAGS = {  # flag: mark in the table, explanation
     NOT_ABOVE_MAJORITY: ("a", "accuracy not above the majority share: one-sided test, p >= 0.05"),
@@ -129,12 +129,12 @@ def _cell(m: Mapping[str, Any] | None, line: Line, separator: str, with_names: b
         return f"undefined: {m['reason']}{marks}"
     if few := too_few(m["n"], m["flags"]):
         return f"{few}{marks}"
-    scale, digits = (1, 2) if line.unit == "ratio" else (100, 1)
-    tiny = 0 < abs(scale * m["value"]) < 1e-2  # the noise floor
-    text = f"{scale * m['value']:.0e}" if tiny else f"{scale * m['value']:z.2f}"
-    text += "" if m["std"] is None else f" ± {scale * m['std']:.2f}"
+    scale, digits = (0.01, 2) if line.unit == "ratio" else (1, 1)
+    tiny = 0 < abs(100 * scale * m["value"]) < 1e-2  # the noise floor
+    text = f"{100 * scale * m['value']:.0e}" if tiny else percents(scale * m["value"], digits=2)
+    text += "" if m["std"] is None else f" ± {percents(scale * m['std'], digits=2)}"
     if m["ci95"] is not None:
-        text += f"{separator}[{scale * m['ci95'][0]:.{digits}f}, {scale * m['ci95'][1]:.{digits}f}]"
+        text += separator + bounds([scale * bound for bound in m["ci95"]], digits=digits)
     return text + f" n={m['n']}" + marks
 
 
@@ -143,18 +143,17 @@ def _table(runs: Sequence[Results], lines: Sequence[Line], title: str) -> Table:
     several = len(runs) > 1
     separator = "\n" if several else " "
     heading = ""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(title, no_wrap=True)
-    for i in range(len(runs)):
-        table.add_column(f"({i + 1})" if several else "")
+    rows: list[list[str | Text]] = []
     for line, label in zip(lines, _labels(runs, lines), strict=True):
         if line.section not in ("", heading):
             heading = line.section
             sections = [run["display"]["sections"].get(heading, {"about": ()}) for run in runs]
             texts = [printable(heading), *(separator.join(map(printable, section["about"])) for section in sections)]
-            table.add_row(*(Text(text, "bold") for text in texts))
-        cells = (_cell(run["metrics"].get(line.metric), line, separator) for run in runs)
-        table.add_row(Text(printable("  " * line.level + label)), *map(Text, cells))
+            rows.append([Text(text, "bold") for text in texts])
+        cells = [Text(_cell(run["metrics"].get(line.metric), line, separator)) for run in runs]
+        rows.append(["  " * line.level + label, *cells])
+    table = grid([title, *(f"({i + 1})" if several else "" for i in range(len(runs)))], rows)
+    table.columns[0].no_wrap = True
     return table
 
 

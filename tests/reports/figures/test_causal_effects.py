@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from heedful.records import HeedfulError, Measurement, MetricName, Section, Shown
 from heedful.reports.figures import causal_effects as causal_figure
-from heedful.reports.figures.causal_effects import collect, figure, short_names
+from heedful.reports.figures.causal_effects import collect, figure
+from heedful.reports.runs import short_names
 
 import written_results
 
