@@ -193,7 +193,7 @@ def _print(found: Comparison, heading: str, names: Sequence[str], console: Conso
     told = f"U: {u:,} of {found.examples:,} examples ({percent(u / max(1, found.examples))})"
     many = f"{len(found.labels):,} labels" if len(found.labels) > MANY else by_label
     console.print(printable(f"{told}{': ' if u else ''}{many}"), markup=False, highlight=False)
-    console.print(grid(HEADER, cells(found, names)))
+    console.print(grid(HEADER, cells(found, names), between=1))
     if not u:
         console.print(f"Undefined: {found.on_u[0].reason}.", markup=False, highlight=False)
     for flag in dict.fromkeys(flag for m in (*found.on_u, *found.own, *found.less) for flag in m.flags):

@@ -86,7 +86,7 @@ def number(m: Measured | None, sign: str = "", std: bool = False, ci95: bool = F
     return f"{percents(of['value'], sign)}{of_draws}{interval}"
 
 
-def grid(header: Sequence[str | Text], rows: Sequence[Sequence[str | Text]], between: int = 1) -> Table:
+def grid(header: Sequence[str | Text], rows: Sequence[Sequence[str | Text]], between: int = 2) -> Table:
     """A table for a terminal; cells are shown as they are, and folded where they are too long.
 
     Args:
