@@ -17,6 +17,7 @@ from heedful.callbacks.evaluations import (
     NaturalLogic,
     TableRows,
     TwoClass,
+    register,
 )
 from heedful.callbacks.outputs.board import Board
 from heedful.callbacks.outputs.contact_sheet import ContactSheet
@@ -47,4 +48,5 @@ __all__ = [
     "TableRows",
     "TwoClass",
     "WordSheet",
+    "register",
 ]

@@ -25,7 +25,7 @@ from heedful.lightning_modules.lightning_internals import kept_metrics
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.pretrained.misfits import first_names
 from heedful.lightning_modules.pretrained.weights import different, weights_hash
-from heedful.metrics import METRICS
+from heedful.metrics import METRICS, Metric
 from heedful.metrics.metric import Numbers
 from heedful.records import NO_LABEL, Chart, Context, Examples, HeedfulError, Measurement, repeats, stopping
 from heedful.records import rows as r
@@ -45,7 +45,13 @@ class Planned(NamedTuple):
 
     @property
     def charts(self) -> tuple[Chart, ...]:
-        return self.evaluation.metric.charts(self.context)
+        return tuple(chart for metric in self.metrics for chart in metric.charts(self.context))
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """What is made of its rows: its own metric, and others that are registered."""
+        own = self.evaluation.metric
+        return [own, *(m for m in METRICS.values() if m.evaluation == self.evaluation.name and m.name != own.name)]
 
 
 class Engine(Runner):
@@ -115,7 +121,7 @@ class Engine(Runner):
 
     def is_known(self, metric: str) -> bool:
         """Whether an evaluation may yield a metric: one that has a curve, or that is about the same data and part."""
-        return any(p.evaluation.metric.may_have(metric, p.context) for p in self.planned.values())
+        return any(own.may_have(metric, p.context) for p in self.planned.values() for own in p.metrics)
 
     def require_monitored(self, metric: str, setting: str) -> None:
         """Refuse to watch what nobody measures.

@@ -1,5 +1,6 @@
 """The evaluations: each says which interventions, on which examples, and which metric. They are registered here."""
 
+from heedful.callbacks.engine.evaluation import Evaluation
 from heedful.callbacks.evaluations.accuracy import Accuracy, Answers
 from heedful.callbacks.evaluations.attentiveness import Attentiveness
 from heedful.callbacks.evaluations.attributions.attributions import Attributions
@@ -11,8 +12,9 @@ from heedful.callbacks.evaluations.tables.counterfactual_tables import Counterfa
 from heedful.callbacks.evaluations.tables.evidence import Evidence
 from heedful.callbacks.evaluations.tables.table_rows import TableRows
 from heedful.callbacks.evaluations.two_class import TwoClass
+from heedful.metrics import register as register_metric
 
-EVALUATIONS = {  # by name, in the order in which they run
+EVALUATIONS: dict[str, type[Evaluation]] = {  # by name, in the order in which they run
     kind.metric.name: kind
     for kind in (
         Accuracy,
@@ -29,3 +31,13 @@ EVALUATIONS = {  # by name, in the order in which they run
         Attributions,
     )
 }
+
+
+def register(kind: type[Evaluation]) -> None:
+    """Make one more evaluation known by the name of its metric, which is registered as well.
+
+    Raises:
+        HeedfulError: There is a metric of that name.
+    """
+    register_metric(kind.metric)
+    EVALUATIONS[kind.metric.name] = kind

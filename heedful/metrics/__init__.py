@@ -5,10 +5,23 @@ from heedful.metrics.attributions import metric as attributions
 from heedful.metrics.metric import Metric
 from heedful.metrics.natural_logic import causal_effects, two_class
 from heedful.metrics.tables import challenge, counterfactual_tables, evidence, transitions
+from heedful.records import HeedfulError
 
 TABLES = transitions, evidence, challenge, counterfactual_tables
 TESTS = attentiveness, default_label, naive_partial
 MODULES = accuracy, reading_comprehension, *TESTS, *TABLES, causal_effects, two_class, attributions
 METRICS: dict[str, Metric] = {module.METRIC.name: module.METRIC for module in MODULES}  # as tables show them
 
-__all__ = ["METRICS", "Metric"]
+
+def register(metric: Metric) -> None:
+    """Make one more metric known: to evaluations, whose rows it is made of, to reports and to ``rescore``.
+
+    Raises:
+        HeedfulError: There is one of its name.
+    """
+    if metric.name in METRICS:
+        raise HeedfulError(f"There is a metric {metric.name!r}: give yours another name.")
+    METRICS[metric.name] = metric
+
+
+__all__ = ["METRICS", "Metric", "register"]

@@ -71,10 +71,10 @@ def no_changes(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]
 
 @dataclass(frozen=True)
 class Metric:
-    """The numbers of an evaluation.
+    """The numbers that are made of the rows of an evaluation.
 
     Attributes:
-        name: Of the evaluation; its rows stand in ``rows/<name>.parquet``.
+        name: Its own; that of an evaluation is called as the evaluation is.
         numbers: Makes the numbers from the rows and the context; pure. In the order of reading.
         show: Says how these numbers are shown, from the numbers, the context and the counts of the evaluation.
         charts: The curves over epochs, from the context; called before anything is measured.
@@ -83,6 +83,7 @@ class Metric:
         rests_on: The changed examples that each headline counts, bool [rows] each, from the rows and the context.
         whole: Whether an example counts with all of its changes, and is left out where one of them is unread.
         of_answers: Whether a change counts only where both answers are answers. What is none is counted beside.
+        rows: The evaluation whose rows it is made of, ``rows/<rows>.parquet``; that of its name if not given.
     """
 
     name: str
@@ -93,6 +94,12 @@ class Metric:
     rests_on: Callable[[pa.Table, Context], dict[MetricName, np.ndarray]] = no_changes
     whole: bool = False
     of_answers: bool = False
+    rows: str = ""
+
+    @property
+    def evaluation(self) -> str:
+        """The evaluation whose rows it is made of."""
+        return self.rows or self.name
 
     def may_have(self, metric: str, context: Context) -> bool:
         """Whether a number may have this name: that of a curve, or one about the same data and part."""

@@ -109,7 +109,8 @@ def _changes(runs: Sequence[Basis]) -> dict[str, Measurement]:
     """:func:`paired_differences` of two runs that were read and may be paired."""
     one_default = not any(differences(runs, (DEFAULT,)))
     found = {}
-    for name, metric in METRICS.items():
+    for metric in METRICS.values():
+        name = metric.evaluation
         evaluated = [run.rows[name] for run in runs if name in run.rows]
         if len(evaluated) < 2:
             continue

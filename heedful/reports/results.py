@@ -32,7 +32,7 @@ def score(
         run: What was evaluated: "data", "split", "seed", "note", "counts" of the examples, the hash of the "weights",
             and "unfinished", how far the run was where it had not ended.
         evaluated: Evaluation to its rows and their metadata, of which "context" and "counts" are read.
-        metrics: Evaluation to its metric. Tables show them in this order.
+        metrics: Those that there are, by name. Tables show them in this order.
 
     Raises:
         HeedfulError: Two numbers have the same name, or an evaluation is not among the metrics.
@@ -43,18 +43,18 @@ def score(
     named: dict[str, tuple[str, MetricName]] = {}
     counts = dict(run["counts"])
     shown = []
-    for evaluation in (name for name in metrics if name in evaluated):
-        rows, metadata = evaluated[evaluation]
+    for metric in (metric for metric in metrics.values() if metric.evaluation in evaluated):
+        rows, metadata = evaluated[metric.evaluation]
         context = Context.of(metadata["context"])
-        metric = metrics[evaluation]
         found = metric.score(rows, context)
         for name in found:
-            if (first := named.setdefault(str(name), (evaluation, name))) != (evaluation, name):
+            if (first := named.setdefault(str(name), (metric.name, name))) != (metric.name, name):
                 raise HeedfulError(
-                    f"{evaluation} and {first[0]} both yield the metric {name}: rename the label, part or column in it."
+                    f"{metric.name} and {first[0]} both yield the metric {name}: rename the label, part or column in "
+                    "it."
                 )
         numbers |= found
-        counts |= {f"{evaluation}/{key}": count for key, count in metadata["counts"].items()}
+        counts |= {f"{metric.evaluation}/{key}": count for key, count in metadata["counts"].items()}
         shown.append(metric.shown(found, context, metadata["counts"]))
     numbers = _beside_floor(numbers)
     results = {

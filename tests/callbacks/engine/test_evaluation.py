@@ -1,27 +1,24 @@
-"""A new evaluation: one module with an intervention, a metric, a plan and a display, and no other file touched.
+"""A new evaluation, and a new metric of rows that there are, as docs/new_evaluation.md has them.
 
-``ShoutedWords`` below is all of it. It is planned, run, printed, drawn, saved and scored again from its rows.
+They are planned, run, printed, drawn, saved and scored again from their rows, and no file of Heedful is touched.
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 from pytorch_lightning import LightningDataModule, LightningModule, Trainer
 from rich.console import Console
 
-from heedful.callbacks import Attentiveness, Board, Engine, Evaluation, Nothing, Plan, RunFolder, Setting
+from heedful.callbacks import EVALUATIONS, Attentiveness, Board, Engine, Nothing, RunFolder, Setting, register
 from heedful.callbacks.engine.evaluation import fitted
 from heedful.datamodules import Planted
-from heedful.interventions import EachExample
 from heedful.lightning_modules import Encoder
-from heedful.metrics import METRICS, Metric
-from heedful.metrics.statistics.shares import share
-from heedful.records import Changed, Chart, HeedfulError, Line, MetricName, Shown
-from heedful.records.rows import same, select
+from heedful.metrics import METRICS
+from heedful.metrics import register as register_metric
+from heedful.records import HeedfulError
 from heedful.reports.rescore import rescored
 from heedful.reports.terminal.table import print_table
 
@@ -37,75 +34,30 @@ def test_examples_of_other_data_go_by_the_names_of_their_parts():
     )
 
 
-# --- the new evaluation begins here ---
-
-
-@dataclass(frozen=True)
-class Shout(EachExample):
-    """Write a part in capital letters, which should change nothing."""
-
-    part: str
-    name: str = "shout"
-    version: int = 1
-    draws: int = 0
-    limit: int | None = None
-    expectation: str = "stay"
-
-    @property
-    def parts(self):
-        return (self.part,)
-
-    @property
-    def settings(self):
-        return (self.part,)
-
-    def apply(self, pool, uid, draw, seed):
-        example = pool[uid]
-        parts = dict(example.parts) | {self.part: example.parts[self.part].upper()}
-        return [Changed(type(example)(uid, parts, example.label, example.groups, example.meta), clusters=(uid,))]
-
-
-def named(context):
-    return MetricName("shouting", context.data, context.own["part"], "stays")
-
-
-def score(rows, context):
-    stays = same(select(rows, intervention="shout"), "y", "y2").astype(np.float64)
-    return {named(context): share(stays)}
-
-
-def show(numbers, context, counts):
-    return Shown([Line(str(name), f"stays when {name.part} is shouted", beside=True) for name in numbers])
-
-
-def charts(context):
-    return (Chart("shouting", {"stays": named(context)}, figure="shouting"),)
-
-
-class ShoutedWords(Evaluation):
-    """How often the prediction stays when a part is written in capital letters."""
-
-    metric = Metric("shouting", score, show, charts)
-    in_training = True
-
-    def __init__(self, part="premise"):
-        self.part = part
-
-    def plan(self, setting):
-        if self.part not in setting.data.task.parts:
-            return Nothing(f"needs a part called {self.part}")
-        return Plan(setting.data.pool, [Shout(self.part)], {"part": self.part}, {"shouted": len(setting.data.pool)})
-
-
-# --- and ends here ---
+@pytest.fixture(scope="module")
+def documented():
+    """What the page defines; its metrics and its evaluation are registered meanwhile."""
+    page = (Path(__file__).parents[3] / "docs" / "new_evaluation.md").read_text(encoding="utf-8")
+    blocks = [block.partition("```")[0] for block in page.split("```python\n")[1:]]
+    known = (METRICS, EVALUATIONS)
+    before = [dict(of) for of in known]
+    defined = {"__name__": __name__}
+    for block in blocks:
+        exec(block, defined)
+    yield SimpleNamespace(**defined)
+    for of, was in zip(known, before, strict=True):
+        of.clear()
+        of.update(was)
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, tiny_bert):
+def run(tmp_path_factory, tiny_bert, documented):
     folder = tmp_path_factory.mktemp("shouting") / "run"
     data = Planted(n_train=64, n_validation=40, batch_size=16)
+    data.settle_labels(data.full_task.labels, None)  # so that every prediction counts
     engine = Engine()
-    callbacks = [ShoutedWords(), engine, RunFolder(folder, lambda path: path.write_text("{}")), Board({})]
+    evaluations = [documented.ShoutedWords(), Attentiveness(draws=2)]
+    callbacks = [*evaluations, engine, RunFolder(folder, lambda path: path.write_text("{}")), Board({})]
     trainer = Trainer(
         accelerator="cpu",
         max_epochs=1,
@@ -150,22 +102,30 @@ def test_it_is_drawn(run):
 
 def test_it_is_scored_again_from_its_rows(run):
     folder, _ = run
-    metrics = METRICS | {"shouting": ShoutedWords.metric}
-    assert rescored(folder, metrics) == (folder / "results.json").read_text()
+    assert rescored(folder) == (folder / "results.json").read_text()
 
 
-def test_it_says_why_it_has_nothing_to_do():
+def test_a_metric_of_rows_that_there_are_stands_beside_the_others(run):
+    folder, engine = run
+    results = json.loads((folder / "results.json").read_text())
+    found = results["metrics"]["first_draw/planted/premise"]
+    of_draws = results["metrics"]["attentiveness/planted/premise"]
+    assert found["value"] == pytest.approx(of_draws["per_draw"][0])
+    assert found["n"] == of_draws["n"]
+    assert not (folder / "rows" / "first_draw.parquet").exists()
+    assert "first draw premise" in [line["label"] for line in results["display"]["lines"]]
+
+
+def test_a_name_is_taken_once(documented):
+    for again in (lambda: register(documented.ShoutedWords), lambda: register_metric(METRICS["accuracy"])):
+        with pytest.raises(HeedfulError, match="There is a metric"):
+            again()
+
+
+def test_it_says_why_it_has_nothing_to_do(documented):
     data = Planted(n_train=8, n_validation=8)
     data.setup("validate")
-    assert ShoutedWords("table").plan(Setting(data)) == Nothing("needs a part called table")
-
-
-def test_it_is_short():
-    lines = Path(__file__).read_text().split("\n")
-    begin, end = (
-        next(i for i, text in enumerate(lines) if text.startswith(f"# --- {mark}")) for mark in ("the", "and")
-    )
-    assert end - begin < 120
+    assert documented.ShoutedWords("table").plan(Setting(data)) == Nothing("needs a part called table")
 
 
 class Plain(LightningModule):
