@@ -54,7 +54,8 @@ def documented():
 def run(tmp_path_factory, tiny_bert, documented):
     folder = tmp_path_factory.mktemp("shouting") / "run"
     data = Planted(n_train=64, n_validation=40, batch_size=16)
-    data.settle_labels(data.full_task.labels, None)  # so that every prediction counts
+    data.default_label = None  # so that every prediction counts
+    data.settle_labels(data.full_task.labels, None)
     engine = Engine()
     evaluations = [documented.ShoutedWords(), Attentiveness(draws=2)]
     callbacks = [*evaluations, engine, RunFolder(folder, lambda path: path.write_text("{}")), Board({})]
