@@ -8,9 +8,10 @@ from heedful.records import Measurement
 LINE, GAP, MARGIN = 0.17, 0.2, 0.15  # from line to line, between blocks, around all: inches
 GREY, RED = "0.45", "#C1121F"  # of what is beside the point, and of what was swapped in
 
-# Okabe and Ito (2008) with Tol's wine for their yellow: told apart without colour vision, and in grey by the markers
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#882255")
-MARKERS = "osD^v<>hPX"
+# Okabe and Ito (2008) with Tol's wine for their yellow: told apart without colour vision; the first three are told
+# apart in grey as well, and others by the markers
+COLORS = ("#0072B2", "#E69F00", "#000000", "#CC79A7", "#D55E00", "#56B4E9", "#009E73", "#882255")
+MARKERS = "o^sDv<>hPX"
 
 
 def style(k: int) -> tuple[str, str]:

@@ -21,9 +21,9 @@ def history_figure(history: list[tuple[int, dict[str, Measurement]]], title: str
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(5, 3.6), layout="constrained")
-    axes = figure.add_subplot()
     names = list(dict.fromkeys(name for _, found in history for name in found))
+    figure = Figure(figsize=(5, 3.6 + 0.26 * min(3, len(names))), layout="constrained")
+    axes = figure.add_subplot()
     for i, name in enumerate(names):
         color, marker = style(i)
         shift = 0.06 * (i - (len(names) - 1) / 2)  # keeps intervals of equal epochs apart
@@ -39,5 +39,5 @@ def history_figure(history: list[tuple[int, dict[str, Measurement]]], title: str
     axes.set_title(title, fontsize=13)
     axes.tick_params(labelsize=12)
     axes.grid(axis="y", alpha=0.3)
-    axes.legend(loc="best", fontsize=12)
+    figure.legend(loc="outside lower center", fontsize=12, ncols=1 if len(names) < 4 else 2, frameon=False)
     return figure
