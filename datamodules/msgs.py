@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heedful.datamodules.base.transforms import Change
 from heedful.datamodules.mixture import Mixture
 from heedful.datamodules.paradigms import TASKS_WITH_TARGETS, targets
 from heedful.datamodules.sources.hub_and_local import Hub, Local
 from heedful.datamodules.text import PairedText
-from heedful.records import HeedfulError
+from heedful.records import Examples, HeedfulError
 
 LINGUISTIC, SURFACE = "linguistic_feature_label", "surface_feature_label"
 CONTROL = "control_train"  # the file of rows whose two labels differ
@@ -93,6 +94,8 @@ class Msgs(PairedText):
         super().__init__(f"{name}-{task}", label=label, **kwargs)
         self.msgs_task = task
         self.control = control
+        if task in TASKS_WITH_TARGETS:
+            self.transforms.append(Change(self._count_targets, "validation"))
 
     def _source(self, path: str | None) -> Local | Hub:
         if path is None:
@@ -104,11 +107,11 @@ class Msgs(PairedText):
             raise HeedfulError(f"§data.path {path} has no task {self.msgs_task!r}: {known}.")
         return Paradigms(tasks / self.msgs_task, task=self.msgs_task)
 
-    def setup(self, stage: str) -> None:
-        super().setup(stage)
-        if self.msgs_task in TASKS_WITH_TARGETS and self.pool is not None and TARGET in self.pool.meta:
-            empty = sum(not value for value in self.pool.column(f"meta.{TARGET}"))
+    def _count_targets(self, examples: Examples) -> Examples:
+        if TARGET in examples.meta:
+            empty = sum(not value for value in examples.column(f"meta.{TARGET}"))
             self.counts.without["validation"] = {"target word that can be told": empty}
+        return examples
 
 
 def regime_of(control: str) -> tuple[Mixture, ...]:
