@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 
 from pytorch_lightning.utilities import rank_zero_info
 
-from heedful.datamodules.base.transforms import Rows, Split
+from heedful.datamodules.base.transforms import Split
 from heedful.datamodules.sources.image_files import STARRED, PictureFolder, Pictures, filled, is_pattern
-from heedful.datamodules.sources.values import UNPACKED_WHOLE, brief, is_empty, plain, reason
+from heedful.datamodules.sources.values import UNPACKED_WHOLE, Rows, brief, is_empty, plain, reason
 from heedful.datamodules.text import PairedText
 from heedful.records import HeedfulError, open_file
 

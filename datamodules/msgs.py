@@ -1,7 +1,7 @@
 """MSGS (Warstadt et al., 2020): sentences that a linguistic and a surface feature label alike, or not."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from heedful.datamodules.base.transforms import Change
 from heedful.datamodules.mixture import Mixture
 from heedful.datamodules.paradigms import TASKS_WITH_TARGETS, targets
 from heedful.datamodules.sources.hub_and_local import Hub, Local
+from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
 from heedful.records import Examples, HeedfulError
 
@@ -30,7 +31,7 @@ class Paradigms(Local):
 
     task: str = ""
 
-    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
+    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Rows]:
         """(File, rows) of a split, as :class:`Local` has them.
 
         Raises:
@@ -39,9 +40,7 @@ class Paradigms(Local):
         where, rows = super().rows(split, aliases)
         return where, self._with_targets(list(rows), where)
 
-    def _with_targets(
-        self, rows: list[tuple[int, Mapping[str, Any]]], where: str
-    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def _with_targets(self, rows: list[tuple[int, Mapping[str, Any]]], where: str) -> Rows:
         needed = ("sentence", "paradigmID", "condition", LINGUISTIC)
         for row, columns in rows:
             if missing := [name for name in needed if name not in columns]:

@@ -9,8 +9,9 @@ import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.splits import ALIASES
-from heedful.datamodules.base.transforms import Change, Rows, Split
+from heedful.datamodules.base.transforms import Change, Split
 from heedful.datamodules.sources.question_files import STARTS, Found, to_questions
+from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
 from heedful.interventions import Swap
 from heedful.records import SPAN, Examples, ExamplesBuilder, HeedfulError, Task, generator

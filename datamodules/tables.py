@@ -10,11 +10,12 @@ from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.inoculation import Challenges
 from heedful.datamodules.base.splits import by_hash, groups_of
-from heedful.datamodules.base.transforms import Change, Reader, Rows, Split
+from heedful.datamodules.base.transforms import Change, Reader, Split
 from heedful.datamodules.sources.hub_and_local import Columns, Local, to_examples
 from heedful.datamodules.sources.readers import SUFFIXES, read
 from heedful.datamodules.sources.table_files import TableFolder
 from heedful.datamodules.sources.tabprobe import LABELS, challenge_file, load_counterfactuals
+from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
 from heedful.interventions import DIRECTIONS, KINDS, PerturbHypothesis, Source, best_analyser
 from heedful.records import Example, Examples, HeedfulError, Table, TableForm, generator

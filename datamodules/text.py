@@ -9,10 +9,11 @@ from typing import Any
 from heedful.datamodules.base.inoculation import Challenges
 from heedful.datamodules.base.paired_data import PairedData
 from heedful.datamodules.base.splits import ALIASES, aliases_of, hold_out
-from heedful.datamodules.base.transforms import Change, Divided, Rows, RowTransform, Split, Transform, composed
+from heedful.datamodules.base.transforms import Change, Divided, RowTransform, Split, Transform, composed
 from heedful.datamodules.mixture import Mixture, mixed, require_mixture
 from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter, conditions_of
+from heedful.datamodules.sources.values import Rows
 from heedful.records import SOFT, SPAN, Examples, HeedfulError
 from heedful.records.rows import SPLIT
 from heedful.records.storage.regime import regime_name

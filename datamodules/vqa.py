@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
-from heedful.datamodules.base.transforms import Change, Rows, Split
+from heedful.datamodules.base.transforms import Change, Split
 from heedful.datamodules.images import PairedImages, with_default
 from heedful.datamodules.sources.hub_and_local import Local
 from heedful.datamodules.sources.readers import brief
-from heedful.datamodules.sources.values import is_empty, text_of
+from heedful.datamodules.sources.values import Rows, is_empty, text_of
 from heedful.datamodules.sources.vqa_answers import most_frequent, normalised, spelled, worth
 from heedful.records import SOFT, Examples, HeedfulError
 

@@ -4,16 +4,16 @@ A transform is called with a reader of what those before it leave, and with the 
 :class:`Change` of its examples. One that needs other examples asks the reader for them, as :class:`Divided` does.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from heedful.datamodules.base.counts import Counts
+from heedful.datamodules.sources.values import Rows
 from heedful.records import Examples
 
 Split = Literal["train", "validation"]
-Rows = Iterator[tuple[int, Mapping[str, Any]]]
 RowTransform = Callable[[Rows, str, Split], Rows]  # of the rows of a source, which the text names in errors
 Reader = Callable[[Split], Examples]
 Transform = Callable[[Reader, Split], Examples]
