@@ -5,15 +5,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 from pytorch_lightning.utilities import rank_zero_info
 
-from heedful.datamodules.sources.hub_and_local import Hub, Local
+from heedful.datamodules.base.transforms import Split
 from heedful.datamodules.sources.image_files import STARRED, PictureFolder, Pictures, filled, is_pattern
-from heedful.datamodules.sources.values import UNPACKED_WHOLE, brief, is_empty, plain, reason
-from heedful.datamodules.text import PairedText, Rows
-from heedful.records import Examples, HeedfulError, open_file
+from heedful.datamodules.sources.values import UNPACKED_WHOLE, Rows, brief, is_empty, plain, reason
+from heedful.datamodules.text import PairedText
+from heedful.records import HeedfulError, open_file
 
 
 class PairedImages(PairedText):
@@ -37,6 +37,8 @@ class PairedImages(PairedText):
         swap: As for :class:`PairedData`; by default the pictures together, then each text.
         **kwargs: As for :class:`PairedText`.
     """
+
+    local = PictureFolder
 
     def __init__(
         self,
@@ -74,6 +76,7 @@ class PairedImages(PairedText):
         self.columns = replace(
             self.columns, kinds=dict.fromkeys(pictures, "picture"), uid=STARRED if starred else self.columns.uid
         )
+        self.row_transforms.append(self._with_pictures)
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -84,14 +87,7 @@ class PairedImages(PairedText):
     def _refuse_without_default(self, more: str = "") -> NoReturn:
         super()._refuse_without_default(" '(unrelated)', which is added to the answers" if self.answers else more)
 
-    def _source(self, path: str | None) -> Local | Hub:
-        source = super()._source(path)
-        return PictureFolder(source.path, source.quoting, source.columns) if isinstance(source, Local) else source
-
-    def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
-        return super()._examples(self._whole_rows(rows, where, split), where, prefix, split)
-
-    def _whole_rows(self, rows: Rows, where: str, split: Literal["train", "validation"]) -> Rows:
+    def _with_pictures(self, rows: Rows, where: str, split: Split) -> Rows:
         """The rows with their pictures, and with the groups that are patterns."""
         patterns = [group for group in self.columns.groups if is_pattern(group)]
         for row, values in self.found.rows(rows, where):

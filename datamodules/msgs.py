@@ -1,16 +1,18 @@
 """MSGS (Warstadt et al., 2020): sentences that a linguistic and a surface feature label alike, or not."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from heedful.datamodules.base.transforms import Change
 from heedful.datamodules.mixture import Mixture
 from heedful.datamodules.paradigms import TASKS_WITH_TARGETS, targets
 from heedful.datamodules.sources.hub_and_local import Hub, Local
+from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
-from heedful.records import HeedfulError
+from heedful.records import Examples, HeedfulError
 
 LINGUISTIC, SURFACE = "linguistic_feature_label", "surface_feature_label"
 CONTROL = "control_train"  # the file of rows whose two labels differ
@@ -29,7 +31,7 @@ class Paradigms(Local):
 
     task: str = ""
 
-    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
+    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Rows]:
         """(File, rows) of a split, as :class:`Local` has them.
 
         Raises:
@@ -38,9 +40,7 @@ class Paradigms(Local):
         where, rows = super().rows(split, aliases)
         return where, self._with_targets(list(rows), where)
 
-    def _with_targets(
-        self, rows: list[tuple[int, Mapping[str, Any]]], where: str
-    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def _with_targets(self, rows: list[tuple[int, Mapping[str, Any]]], where: str) -> Rows:
         needed = ("sentence", "paradigmID", "condition", LINGUISTIC)
         for row, columns in rows:
             if missing := [name for name in needed if name not in columns]:
@@ -93,6 +93,8 @@ class Msgs(PairedText):
         super().__init__(f"{name}-{task}", label=label, **kwargs)
         self.msgs_task = task
         self.control = control
+        if task in TASKS_WITH_TARGETS:
+            self.transforms.append(Change(self._count_targets, "validation"))
 
     def _source(self, path: str | None) -> Local | Hub:
         if path is None:
@@ -104,11 +106,11 @@ class Msgs(PairedText):
             raise HeedfulError(f"§data.path {path} has no task {self.msgs_task!r}: {known}.")
         return Paradigms(tasks / self.msgs_task, task=self.msgs_task)
 
-    def setup(self, stage: str) -> None:
-        super().setup(stage)
-        if self.msgs_task in TASKS_WITH_TARGETS and self.pool is not None and TARGET in self.pool.meta:
-            empty = sum(not value for value in self.pool.column(f"meta.{TARGET}"))
+    def _count_targets(self, examples: Examples) -> Examples:
+        if TARGET in examples.meta:
+            empty = sum(not value for value in examples.column(f"meta.{TARGET}"))
             self.counts.without["validation"] = {"target word that can be told": empty}
+        return examples
 
 
 def regime_of(control: str) -> tuple[Mixture, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pytorch_lightning.utilities import rank_zero_info
 
-from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, split_form, to_examples
+from heedful.datamodules.sources.hub_and_local import Columns, Local, split_form, to_examples
 from heedful.datamodules.sources.readers import read
 from heedful.datamodules.text import PairedText
 from heedful.interventions.natural_logic import CONTEXTS, PAIRS, compose, word_pairs
@@ -82,13 +82,11 @@ class NaturalLogic(PairedText):
     pair, monotonicity, relation and operator. ``path`` names a folder with a folder for each split, or with one split.
     """
 
-    def _source(self, path: str | None) -> Local | Hub:
-        if path is None:
-            raise HeedfulError(
-                f"{self.name} is not on the hub: name its folder with §data.path, which is data/nli_xy_small of "
-                "github.com/juliarozanova/nli_xy."
-            )
-        return Composed(Path(path))
+    local = Composed
+    only_local = (
+        "is not on the hub: name its folder with §data.path, which is data/nli_xy_small of "
+        "github.com/juliarozanova/nli_xy"
+    )
 
 
 def has_split(path: str | Path, split: str) -> bool:

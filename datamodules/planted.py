@@ -6,11 +6,12 @@ the same words, so that without the cue the words of a hypothesis say nothing of
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from heedful.datamodules.base.paired_data import PairedData
+from heedful.datamodules.base.transforms import Split
 from heedful.records import Examples, ExamplesBuilder, HeedfulError, generator
 from heedful.records.word_lists import word_lists
 
@@ -177,7 +178,7 @@ class Planted(PairedData):
         self.grammar_seed = grammar_seed
         self.sizes = {"train": n_train, "validation": n_validation}
 
-    def load(self, split: Literal["train", "validation"]) -> Examples:
+    def load(self, split: Split) -> Examples:
         builder = ExamplesBuilder(self.full_task.parts)
         for i in range(self.sizes[split]):
             premise, hypothesis, label = planted_pair(self.grammar_seed, split, i, self.shortcut, self.unrelated)

@@ -3,14 +3,16 @@
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.splits import ALIASES
+from heedful.datamodules.base.transforms import Change, Split
 from heedful.datamodules.sources.question_files import STARTS, Found, to_questions
-from heedful.datamodules.text import PairedText, Rows
+from heedful.datamodules.sources.values import Rows
+from heedful.datamodules.text import PairedText
 from heedful.interventions import Swap
 from heedful.records import SPAN, Examples, ExamplesBuilder, HeedfulError, Task, generator
 from heedful.records.rows import SPLIT
@@ -72,6 +74,9 @@ class Reading(PairedText):
         self.no_answer = no_answer
         self.found: dict[str, Found] = {}
         self.counts.hopeless[ABSENT] = 0
+        self.transforms.append(Change(self._evaluated, "validation"))
+        self.inputs = [Change(self._without_part)] if self.partial else []
+        self.inputs.append(Change(self._trainable, "train"))
 
     def _keep_distractors(self, named: Sequence[str]) -> None:
         further = self.full_task.parts[2:]
@@ -90,24 +95,23 @@ class Reading(PairedText):
         """A model reads both parts; with ``partial``, one of them is another's."""
         return self.full_task
 
-    def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
-        examples, self.found[split] = to_questions(rows, where, prefix, self.columns, self.no_answer)
-        self.counts.add_no_gold(split, self.found[split].no_gold)
-        return examples
+    def made(self, rows: Rows, where: str, prefix: str, split: Split) -> tuple[Examples, int]:
+        examples, found = to_questions(rows, where, prefix, self.columns, self.no_answer)
+        hollow = "{:,} questions have answers of articles and punctuation alone, which count as none."
+        self.counts.say(split, hollow, found.hollow)
+        self.counts.say(split, "{:,} answers are not at their offset and were searched.", found.moved)
+        self.found[split] = found
+        return examples, found.no_gold
 
-    def _split(self, split: Literal["train", "validation"], most: int | None) -> Examples:
-        examples = super()._split(split, most)
-        if split == "train":
-            return examples
+    def _evaluated(self, examples: Examples) -> Examples:
         if self.partial != self.full_task.parts[1]:
-            self.counts.hopeless[ABSENT] = int((~known(examples)).sum())
+            n = self.counts.hopeless[ABSENT] = int((~known(examples)).sum())
+            self.counts.say("validation", "Of {:,} questions no answer stands in the text.", n)
         return Examples(examples.table.drop_columns([f"meta.{STARTS}"]))  # for training alone
 
-    def _partial(self, examples: Examples) -> Examples:
-        if self.partial:
-            within = SPLIT if self.splits_evaluated and SPLIT in examples.meta else None
-            examples = without_part(examples, self.partial, self.seed, within)
-        return self._trainable(examples) if STARTS in examples.meta else examples
+    def _without_part(self, examples: Examples) -> Examples:
+        within = SPLIT if self.splits_evaluated and SPLIT in examples.meta else None
+        return without_part(examples, self.partial, self.seed, within)
 
     def _trainable(self, examples: Examples) -> Examples:
         kept = np.flatnonzero(known(examples))
@@ -116,17 +120,6 @@ class Reading(PairedText):
         if missing := len(examples) - len(kept):
             rank_zero_info(f"{self.name}: {missing:,} training questions are left out: no answer stands in their text.")
         return examples.take(kept) if missing else examples
-
-    def _asides(self, split: str, processor: Any) -> str:
-        found = self.found.get(split) or self.found.get("train") or Found()
-        text = super()._asides(split, processor)
-        if found.hollow:
-            text += f" {found.hollow:,} questions have answers of articles and punctuation alone, which count as none."
-        if found.moved:
-            text += f" {found.moved:,} answers are not at their offset and were searched."
-        if split == "validation" and (absent := self.counts.hopeless[ABSENT]):
-            text += f" Of {absent:,} questions no answer stands in the text."
-        return text
 
 
 def known(examples: Examples) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Tables with hypotheses about them: folders like that of InfoTabS (Gupta et al., 2020)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -10,10 +10,12 @@ from pytorch_lightning.utilities import rank_zero_info
 
 from heedful.datamodules.base.inoculation import Challenges
 from heedful.datamodules.base.splits import by_hash, groups_of
-from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
+from heedful.datamodules.base.transforms import Change, Reader, Split
+from heedful.datamodules.sources.hub_and_local import Columns, Local, to_examples
 from heedful.datamodules.sources.readers import SUFFIXES, read
 from heedful.datamodules.sources.table_files import TableFolder
 from heedful.datamodules.sources.tabprobe import LABELS, challenge_file, load_counterfactuals
+from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
 from heedful.interventions import DIRECTIONS, KINDS, PerturbHypothesis, Source, best_analyser
 from heedful.records import Example, Examples, HeedfulError, Table, TableForm, generator
@@ -41,7 +43,7 @@ class TablePairs(Local):
     A split may be named as its file, or without ``infotabs_`` and ``test_``.
     """
 
-    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
+    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Rows]:
         """(File, rows) of a split: its columns, and ``premise`` (a table), ``table`` (its id) and ``category``.
 
         Raises:
@@ -57,9 +59,7 @@ class TablePairs(Local):
         where, rows = Local(self.path / PAIRS, self.quoting).rows(files[0], files[1:])
         return where, self.with_tables(rows, where)
 
-    def with_tables(
-        self, rows: Iterator[tuple[int, Mapping[str, Any]]], where: str
-    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def with_tables(self, rows: Rows, where: str) -> Rows:
         """Put the table that each row names beside its columns; what is unusual about the tables is said in the end.
 
         Raises:
@@ -115,6 +115,12 @@ class PairedTables(PairedText):
         **kwargs: As for :class:`PairedText`.
     """
 
+    local = TablePairs
+    only_local = (
+        "is not on the hub with its tables: name its folder with §data.path, which is data/ of "
+        "github.com/infotabs/infotabs"
+    )
+
     def __init__(
         self,
         table_style: Literal["paragraph", "structure", "cells"] = "paragraph",
@@ -127,16 +133,15 @@ class PairedTables(PairedText):
         self.form = TableForm(table_style, keep_rows)
         super().__init__(**kwargs)
         self.without_tables = without_tables
+        if without_tables is not None:
+            self.load_transforms.append(Change(self._leave_out, "train"))
+        self.inputs.append(self._count_shortened)
         self.columns = replace(
             self.columns,
             groups=tuple(dict.fromkeys((TABLE, *self.columns.groups))),
             meta=tuple(dict.fromkeys((TABLE, *self.columns.meta))),
             kinds={part: "table" for part, column in self.columns.parts.items() if column == PREMISE},
         )
-
-    def load(self, split: Literal["train", "validation"]) -> Examples:
-        examples = super().load(split)
-        return examples if split != "train" or self.without_tables is None else self._leave_out(examples)
 
     @property
     def challenges(self) -> Challenges:
@@ -199,12 +204,13 @@ class PairedTables(PairedText):
             )
         return tables[0], texts[0]
 
-    def setup(self, stage: str) -> None:
-        super().setup(stage)
-        for split, examples in (("train", self.train_examples), ("validation", self.pool)):
-            parts = [part for part in self.columns.kinds if examples is not None and part in examples.parts]
-            tables = [Table.decode(t) for part in parts for t in examples.table[f"parts.{part}"].unique().to_pylist()]
-            self.counts.shortened[split] = sum(map(self.form.shortens, tables))
+    def _count_shortened(self, read: Reader, split: Split) -> Examples:
+        examples = read(split)
+        contents = [t for part in examples.tables for t in examples.table[f"parts.{part}"].unique().to_pylist()]
+        n = sum(self.form.shortens(Table.decode(content)) for content in contents)
+        self.counts.shortened[split] = n
+        self.counts.say(split, f"Tables with more than {self.form.keep} rows, which lose the others: {{:,}}.", n)
+        return examples
 
     def _leave_out(self, examples: Examples) -> Examples:
         file = Path(self.without_tables)
@@ -233,22 +239,8 @@ class PairedTables(PairedText):
         )
         return examples.take(np.flatnonzero(kept))
 
-    def _asides(self, split: str, processor: Any) -> str:
-        text = super()._asides(split, processor)
-        if n := self.counts.shortened.get(split):
-            text += f" Tables with more than {self.form.keep} rows, which lose the others: {n:,}."
-        return text
-
-    def _called(self, split: Literal["train", "validation"], name: str) -> str:
+    def _called(self, split: Split, name: str) -> str:
         return _short(name)
-
-    def _source(self, path: str | None) -> Local | Hub:
-        if path is None:
-            raise HeedfulError(
-                f"{self.name} is not on the hub with its tables: name its folder with §data.path, which is data/ of "
-                "github.com/infotabs/infotabs."
-            )
-        return TablePairs(Path(path), self.quoting)
 
 
 def _base(uid: str) -> str:

@@ -1,22 +1,22 @@
 """Pairs of texts from files or from the hub: a new data set is a YAML file and no Python."""
 
 import filecmp
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from heedful.datamodules.base.inoculation import Challenges
 from heedful.datamodules.base.paired_data import PairedData
 from heedful.datamodules.base.splits import ALIASES, aliases_of, hold_out
+from heedful.datamodules.base.transforms import Change, Divided, RowTransform, Split, Transform, composed
 from heedful.datamodules.mixture import Mixture, mixed, require_mixture
 from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, to_examples
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter, conditions_of
+from heedful.datamodules.sources.values import Rows
 from heedful.records import SOFT, SPAN, Examples, HeedfulError
 from heedful.records.rows import SPLIT
 from heedful.records.storage.regime import regime_name
-
-Rows = Iterator[tuple[int, Mapping[str, Any]]]
 
 
 class PairedText(PairedData):
@@ -52,9 +52,15 @@ class PairedText(PairedData):
 
     Attributes:
         aliases: What files of a split may be called.
+        local: The source that ``path`` names.
+        only_local: Why there is no other, and what ``path`` should name, as the end of a sentence; "" for any.
+        row_transforms: What is done to the rows of a source before examples are made of them.
+        load_transforms: What is done to the examples of a source before :meth:`load` returns them.
     """
 
     aliases = ALIASES
+    local: type[Local] = Local
+    only_local = ""
 
     def __init__(
         self,
@@ -116,10 +122,11 @@ class PairedText(PairedData):
         self.mixture = tuple(mixture)
         for split in SPLITS:
             conditions_of(self.where, split)
-        self._check_mixture()
+        self._add_mixture()
         self.validate_on_train = validate_on_train
         self.control: str | None = None  # the short form of the mixture, where there is one
-        self._halves: tuple[Examples, Examples] | None = None
+        self.row_transforms: list[RowTransform] = [self._asked]
+        self.load_transforms: list[Transform] = [] if hold_out is None else [Divided(self._hold_out, self.counts)]
         self.splits = {"train": "train", "validation": "validation"} | (splits or {})
         for split, names in self.splits.items():
             if not isinstance(names, str):
@@ -140,7 +147,7 @@ class PairedText(PairedData):
             return "validation"
         return "+".join(self.splits_evaluated) or Path(self.splits["validation"]).stem
 
-    def _check_mixture(self) -> None:
+    def _add_mixture(self) -> None:
         if not self.mixture:
             return
         if self.kind is SPAN or self.pictures:
@@ -148,6 +155,7 @@ class PairedText(PairedData):
         if self.augment is not None:
             raise HeedfulError(f"§data.mixture and §augment {self.augment} both change the training set: use either.")
         require_mixture(self.mixture, self.full_task.parts, self.full_task.labels)
+        self.transforms.append(Change(self._mixed, "train"))
 
     @property
     def splits_evaluated(self) -> tuple[str, ...]:
@@ -184,14 +192,11 @@ class PairedText(PairedData):
                 f"the training set to validate on, and {' and '.join(named)}: use either ({off} to switch it off)."
             )
 
-    def load(self, split: Literal["train", "validation"]) -> Examples:
-        if self.hold_out is None:
-            return self._read(split)
-        if self._halves is None:
-            self._halves = hold_out(self._read("train"), self.hold_out, seed=0)  # the same in every run
-            self.counts.take_over()
-        train, validation = self._halves
-        return validation if split == "validation" else train
+    def load(self, split: Split) -> Examples:
+        return composed(self._read, self.load_transforms)(split)
+
+    def _hold_out(self, examples: Examples) -> tuple[Examples, Examples]:
+        return hold_out(examples, self.hold_out, seed=0)  # the same in every run
 
     @property
     def challenges(self) -> Challenges:
@@ -199,7 +204,7 @@ class PairedText(PairedData):
 
     def _challenge(self, path: str) -> Examples:
         where, rows = self._source(path).rows("train", self.aliases["train"])
-        return self._examples(self._asked(rows, where, "train"), where, f"{self.name}/challenge", "train")
+        return self._examples(rows, where, f"{self.name}/challenge", "train")
 
     def setup(self, stage: str) -> None:
         kept_apart = self.hold_out is not None or self.folds is not None or self.augment == "inoculation"
@@ -231,13 +236,13 @@ class PairedText(PairedData):
                     f"and {name!r} are {where}. Name another with §data.splits '{{validation: NAME}}', {remedies}."
                 )
 
-    def _place(self, source: Local | Hub, split: Literal["train", "validation"], name: str) -> str:
+    def _place(self, source: Local | Hub, split: Split, name: str) -> str:
         """The file that a split is read from, or what it is called elsewhere."""
         if isinstance(source, Hub):
             return f"{name} of {source.id}"
         return source.rows(name, self._aliases(split) if isinstance(self.splits[split], str) else ())[0]
 
-    def _aliases(self, split: Literal["train", "validation"]) -> list[str]:
+    def _aliases(self, split: Split) -> list[str]:
         """Other names of the split that is asked for; never those of another one, which is not what was asked for."""
         taken = {name for other in self.splits if other != split for name in _listed(self.splits[other])}
         return [a for a in aliases_of(self.splits[split], self.aliases) if a not in taken]
@@ -245,16 +250,18 @@ class PairedText(PairedData):
     def _source(self, path: str | None) -> Local | Hub:
         """Where rows come from: a path, or else the hub."""
         if path is not None:
-            return Local(Path(path), self.quoting, self.header)
+            return self.local(Path(path), self.quoting, self.header)
+        if self.only_local:
+            raise HeedfulError(f"{self.name} {self.only_local}.")
         if self.hub is None:
             raise HeedfulError(f"{self.name} has no hub id: name its files with §data.path.")
         return self.hub
 
-    def _called(self, split: Literal["train", "validation"], name: str) -> str:
+    def _called(self, split: Split, name: str) -> str:
         """The name of a split in uids, or of one of several, by its name in the source."""
         return split if isinstance(self.splits[split], str) else Path(name).stem
 
-    def _read(self, split: Literal["train", "validation"]) -> Examples:
+    def _read(self, split: Split) -> Examples:
         names = self.splits[split]
         source = self._source(self.path)
         self.counts.begin(split)
@@ -269,23 +276,30 @@ class PairedText(PairedData):
         ]
         return Examples.concatenate(several)
 
-    def _read_one(
-        self, source: Local | Hub, split: Literal["train", "validation"], name: str, aliases: Sequence[str]
-    ) -> Examples:
+    def _read_one(self, source: Local | Hub, split: Split, name: str, aliases: Sequence[str]) -> Examples:
         """The examples of a split, or of one of several, by its name in the source."""
         where, rows = source.rows(name, aliases)
-        return self._examples(self._asked(rows, where, split), where, f"{self.name}/{self._called(split, name)}", split)
+        return self._examples(rows, where, f"{self.name}/{self._called(split, name)}", split)
 
-    def _asked(self, rows: Rows, where: str, split: Literal["train", "validation"]) -> Rows:
+    def _examples(self, rows: Rows, where: str, prefix: str, split: Split) -> Examples:
+        """Make examples of the rows of a source, and count what is left out."""
+        for transform in self.row_transforms:
+            rows = transform(rows, where, split)
+        examples, no_gold = self.made(rows, where, prefix, split)
+        self.counts.add_no_gold(split, no_gold)
+        return examples
+
+    def made(self, rows: Rows, where: str, prefix: str, split: Split) -> tuple[Examples, int]:
+        """Examples of rows, and how many rows have no gold label: as :func:`to_examples`."""
+        return to_examples(rows, where, prefix, self.columns)
+
+    def _asked(self, rows: Rows, where: str, split: Split) -> Rows:
         """The rows that §data.where asks for; the others are counted."""
         asked = RowFilter(conditions_of(self.where, split))
         yield from asked.rows(rows, where)
         self.counts.add_filtered(split, asked.left_out, asked.seen)
 
-    def _training_examples(self) -> Examples:
-        examples = super()._training_examples()
-        if not self.mixture:
-            return examples
+    def _mixed(self, examples: Examples) -> Examples:
         places: dict[str, str] = {}
         examples, self.counts.mixed = mixed(examples, self.mixture, partial(self._ingredient, places), self.seed)
         return examples
@@ -305,12 +319,6 @@ class PairedText(PairedData):
         examples, no_gold = to_examples(rows, where, prefix, mixture.columns(self.columns))
         self.counts.add_no_gold("train", no_gold)
         return next(place for place in places.values() if _same(place, where)), examples
-
-    def _examples(self, rows: Rows, where: str, prefix: str, split: Literal["train", "validation"]) -> Examples:
-        """Make examples of rows, and count what is left out; the arguments are as for :func:`to_examples`."""
-        examples, no_gold = to_examples(rows, where, prefix, self.columns)
-        self.counts.add_no_gold(split, no_gold)
-        return examples
 
 
 def _listed(names: str | list[str]) -> list[str]:

@@ -6,17 +6,17 @@ Source: Goyal et al. (2017), VQA 2.0.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from pytorch_lightning.utilities import rank_zero_info
 
+from heedful.datamodules.base.transforms import Change, Split
 from heedful.datamodules.images import PairedImages, with_default
 from heedful.datamodules.sources.hub_and_local import Local
 from heedful.datamodules.sources.readers import brief
-from heedful.datamodules.sources.values import is_empty, text_of
+from heedful.datamodules.sources.values import Rows, is_empty, text_of
 from heedful.datamodules.sources.vqa_answers import most_frequent, normalised, spelled, worth
-from heedful.datamodules.text import Rows
 from heedful.records import SOFT, Examples, HeedfulError
 
 GOLD = "gold"  # the column that is made of what people answered
@@ -76,6 +76,8 @@ class VisualQuestions(PairedImages):
         self.counted: Counter[str] = Counter()  # the answers of the training split
         self.counts.hopeless[UNKNOWN] = 0
         self.left_out = 0  # training questions of that kind
+        self.row_transforms.append(self._with_gold)
+        self.transforms.append(Change(self._answerable, "train"))
         if not from_file and self.augment == "inoculation":
             raise HeedfulError(f"§augment inoculation reads no training split to count answers in: {FROM_A_RUN}")
 
@@ -84,7 +86,8 @@ class VisualQuestions(PairedImages):
             self._count()
         super().setup(stage)
         if self.pool is not None and len(self.pool):
-            self.counts.hopeless[UNKNOWN] = int((~answerable(self.pool, self.full_task.labels)).sum())
+            n = self.counts.hopeless[UNKNOWN] = int((~answerable(self.pool, self.full_task.labels)).sum())
+            self.counts.say("validation", "Of {:,} questions no answer is a label: none can be right.", n)
 
     def _count(self) -> None:
         """Count the answers of the training split without looking at its pictures.
@@ -112,18 +115,19 @@ class VisualQuestions(PairedImages):
             rank_zero_info(f"{self.name}: the training split has only {len(labels):,} different answers.")
         self.settle_labels(with_default(labels, self.default_label, self.name), self.default_label)
 
-    def _training_examples(self) -> Examples:
-        examples = super()._training_examples()
+    def _answerable(self, examples: Examples) -> Examples:
+        """The training questions that have an answer among the labels, which may be counted in them."""
         if not self.full_task.labels:
             self._label()
         kept = answerable(examples, self.full_task.labels)
         self.left_out = int((~kept).sum())
+        self.counts.say("train", "{:,} questions none of whose answers is a label were left out.", self.left_out)
         if not kept.any():
             raise HeedfulError(f"{self.name}: none of the answers to training questions is a label (§data.answers).")
         return examples.take(np.flatnonzero(kept)) if self.left_out else examples
 
-    def _whole_rows(self, rows: Rows, where: str, split: Literal["train", "validation"]) -> Rows:
-        for row, values in super()._whole_rows(rows, where, split):
+    def _with_gold(self, rows: Rows, where: str, split: Split) -> Rows:
+        for row, values in rows:
             if split == "train" and isinstance(self.answers, int):
                 self.counted[self._frequent(values, where, row)] += 1
             yield row, values | {GOLD: self._gold(values, where, row)}
@@ -158,14 +162,6 @@ class VisualQuestions(PairedImages):
             )
         answers = [answer["answer"] if isinstance(answer, Mapping) else answer for answer in given]
         return ["" if is_empty(answer) else text_of(answer, where, row, self.given) for answer in answers]
-
-    def _asides(self, split: str, processor: Any) -> str:
-        text = super()._asides(split, processor)
-        if split == "train" and self.left_out:
-            text += f" {self.left_out:,} questions none of whose answers is a label were left out."
-        if split == "validation" and (unanswerable := self.counts.hopeless[UNKNOWN]):
-            text += f" Of {unanswerable:,} questions no answer is a label: none can be right."
-        return text
 
 
 FROM_A_RUN = "give the answers of the model, as in §data.answers RUN/checkpoints/backbone/config.json."

@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pytorch_lightning as pl
@@ -61,6 +62,10 @@ class Classifier(pl.LightningModule):
         run_id: What its checkpoints call the run that they are of; None of no run folder.
         trained_on: The examples that it was trained on, and those of the models that it took its weights from; None
             where nobody says.
+        architectures: Regular expressions of the architectures of models, as config.json names them, that the family
+            opens where ``--model`` names a model and no family.
+        model_types: Types of models that it opens there, whatever their architecture.
+        stands_in: Name of a data module to that of the family in whose place it is taken there.
         reads_prompts: Whether it can be asked in context, with demonstrations.
         needs_prompt: Whether it cannot be asked otherwise.
         own_wording: The words in which it is asked with demonstrations, unless somebody names others; None for those of
@@ -70,6 +75,9 @@ class Classifier(pl.LightningModule):
         writes: Whether its answers are written, so that one may be another label than the most probable, or none.
     """
 
+    architectures: Sequence[str] = ()
+    model_types: Sequence[str] = ()
+    stands_in: Mapping[str, str] = MappingProxyType({})
     processor: Processor
     answers: list[str] | None = None
     meanings: tuple[int, ...] | None = None

@@ -7,7 +7,7 @@ import pytest
 from transformers import PretrainedConfig
 
 from heedful import rooms
-from heedful.cli.model_forms import FAMILY_OF, with_run
+from heedful.cli.model_forms import with_run
 from heedful.cli.short_forms import expand
 from heedful.records import HeedfulError
 
@@ -87,7 +87,6 @@ def test_the_backbone_of_a_named_model_brings_its_settings() -> None:
     assert model_of("--model", "bert") == ["--model", "bert.yaml"]
     assert model_of("--model", str(rooms.folder("configs") / "model" / "bert.yaml")) == ["--model", "bert.yaml"]
     assert model_of("--model", "heedful.lightning_modules.Encoder") == ["--model", "heedful.lightning_modules.Encoder"]
-    assert set(FAMILY_OF.values()) == {"Seq2Seq", "Vilt", "Blip"}
 
 
 def test_what_is_no_model_is_called_that(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

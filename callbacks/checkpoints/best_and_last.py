@@ -30,7 +30,6 @@ from heedful.lightning_modules.lightning_internals import (
 from heedful.records import HeedfulError, MetricName
 from heedful.records.stopping import Stopped, postpone
 
-QUALITY = {"classification": "accuracy", "soft": "accuracy", "span": "f1"}  # by kind: what the best epoch is best in
 ACCURACY = "accuracy"  # stands for that on the data set, whose name is not known yet
 
 
@@ -133,7 +132,7 @@ class BestCheckpoint(ModelCheckpoint):
             HeedfulError: No evaluation yields the metric.
         """
         if self.monitor == ACCURACY:
-            self.monitor = f"{QUALITY[data.task.kind.name]}/{data.name}"
+            self.monitor = f"{data.task.kind.quality}/{data.name}"
         engine.require_monitored(self.monitor, "§checkpoint.monitor")
         if self.monitor in (LOSS, str(MetricName("loss", data.name))) and self.mode == "max":
             raise HeedfulError(

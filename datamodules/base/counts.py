@@ -21,6 +21,8 @@ class Counts:
         of: Examples that validation ones were sampled from; 0 where all of them are evaluated.
         seen: Validation examples all of whose parts stand in one training example as well, of this run or of one that
             the model began with.
+        said: Split to sentences about its examples, with a place for a number, and the number; without one it is not
+            said.
         repeats: Split to how many of its examples have the parts of another one.
         evaluated: Training examples that are not shown to a model in context, since they are evaluated as well.
     """
@@ -38,6 +40,7 @@ class Counts:
     seen: int = 0
     repeats: dict[str, int] = field(default_factory=dict)
     evaluated: int = 0
+    said: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def begin(self, split: str) -> None:
         """Forget what was counted in the rows of a split, which are read anew."""
@@ -47,6 +50,11 @@ class Counts:
         """Say of the validation examples what was counted in the rows of the training split, which both come from."""
         for counts in (self.no_gold, self.filtered, self.of_rows):
             counts["validation"] = counts.get("train", 0)
+        self.said["validation"] = dict(self.said.get("train", {}))
+
+    def say(self, split: str, sentence: str, n: int) -> None:
+        """Keep a sentence about the examples of a split, in place of what it said before."""
+        self.said.setdefault(split, {})[sentence] = n
 
     def add_no_gold(self, split: str, rows: int) -> None:
         """Count rows of a split that have no gold label."""
@@ -57,8 +65,8 @@ class Counts:
         self.filtered[split] = self.filtered.get(split, 0) + rows
         self.of_rows[split] = self.of_rows.get(split, 0) + of
 
-    def asides(self, split: str) -> str:
-        """The text that a message about the examples of a split adds."""
+    def asides(self, split: str, how_read: str = "") -> str:
+        """The text that a message about the examples of a split adds, with what a model makes of them."""
         text = ""
         if split == "train":
             for name, (taken, there) in self.mixed.items():
@@ -73,4 +81,5 @@ class Counts:
             text += f" {repeats:,} of them are repeats of others."
         if split == "validation" and self.seen:
             text += f" {self.seen:,} of them stand among the training examples as well."
-        return text
+        text += how_read
+        return text + "".join(f" {sentence.format(n)}" for sentence, n in self.said.get(split, {}).items() if n)

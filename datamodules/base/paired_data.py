@@ -24,6 +24,7 @@ from heedful.datamodules.base.splits import (
     sample,
     with_counterfactuals,
 )
+from heedful.datamodules.base.transforms import Change, Divided, Reader, Split, Transform, composed
 from heedful.datamodules.base.wording import checked_words, require_names
 from heedful.interventions import Swap
 from heedful.records import CLASSIFICATION, Composed, Examples, HeedfulError, TableForm, Task, TaskKind, repeats
@@ -34,8 +35,9 @@ from heedful.records.storage.regime import regime_name
 class PairedData(pl.LightningDataModule):
     """Paired inputs for training and for measuring attentiveness.
 
-    A kind of data overrides :meth:`load`, and ``challenges`` if it can be inoculated. One of another kind of task names
-    the ``kind``; one with tables or pictures sets ``form`` or ``pictures`` before it calls ``super().__init__``.
+    A kind of data overrides :meth:`load`, and ``challenges`` if it can be inoculated; what else it does to its examples
+    it adds to ``transforms`` or ``inputs``. One of another kind of task names the ``kind``; one with tables or pictures
+    sets ``form`` or ``pictures`` before it calls ``super().__init__``.
 
     Args:
         name: Name of the data set, the first part of every uid and metric.
@@ -72,6 +74,8 @@ class PairedData(pl.LightningDataModule):
         form: How tables among the parts are put into words.
         pictures: Which of the parts are pictures.
         distractors: Parts that another example may lend without any effect on the answer.
+        transforms: What is done to the examples that are loaded: they keep all of their parts.
+        inputs: What is done to these for the model to read.
         full_task: The task with all parts.
         whole: The examples that are evaluated, with all of their parts.
         pool: What the model reads of them.
@@ -151,7 +155,11 @@ class PairedData(pl.LightningDataModule):
             raise HeedfulError("§data.resample_counterfactuals needs §augment counterfactual, which draws them.")
         self.swap = [] if partial else swap
         self.counts = Counts()
-        self._folded: tuple[Examples, Examples] | None = None
+        self.transforms: list[Transform] = [] if folds is None else [Divided(self._fold_out, self.counts)]
+        self.transforms.append(self._sampled)
+        if augment == "inoculation":
+            self.transforms.append(self._inoculated)
+        self.inputs: list[Transform] = [Change(self._kept_parts)] if partial else []
         self.whole: Examples | None = None
         self.pool: Examples | None = None
         self.trained: Examples | None = None
@@ -197,9 +205,17 @@ class PairedData(pl.LightningDataModule):
         """The name of the training: plain, counterfactual, partial-<part> or inoculation-<n>; -fold-<k>."""
         return regime_name(self.partial, self.augment, self.inoculation.n, self.fold)
 
-    def load(self, split: Literal["train", "validation"]) -> Examples:
+    def load(self, split: Split) -> Examples:
         """The examples of a split. Fills ``counts``."""
         raise NotImplementedError
+
+    def examples(self, split: Split) -> Examples:
+        """The examples of a split that are evaluated or trained on, with all of their parts."""
+        return composed(self.load, self.transforms)(split)
+
+    def inputs_of(self, examples: Examples, split: Split) -> Examples:
+        """What the model reads of examples of a split."""
+        return composed(lambda _: examples, self.inputs)(split)
 
     @property
     def challenges(self) -> Challenges:
@@ -210,14 +226,14 @@ class PairedData(pl.LightningDataModule):
         if self.augment == "counterfactual" and self.default_label is None:
             self._refuse_without_default()
         if self.pool is None:
-            self.whole = self._split("validation", self.max_validation)
+            self.whole = self.examples("validation")
             require_slices(self.whole, self.slices, self.name)
-            self.pool = self._partial(self.whole)
+            self.pool = self.inputs_of(self.whole, "validation")
             self._count_repeats("validation", self.whole)
         if stage == "fit" and self.train_examples is None:
-            self.trained = self._training_examples()
+            self.trained = self.examples("train")
             _, self.counts.seen = apart(self.whole, self.trained)
-            self.train_examples = self._partial(self.trained)
+            self.train_examples = self.inputs_of(self.trained, "train")
             self._count_repeats("train", self.trained)
         if self.trainer is not None and self.trainer.world_size > 1:
             for split, fingerprint in self.fingerprints().items():
@@ -238,33 +254,28 @@ class PairedData(pl.LightningDataModule):
         augmentation = drawn if self.augment == "counterfactual" else []
         return fingerprints(self.task, self.pool, self.train_examples, augmentation)
 
-    def _partial(self, examples: Examples) -> Examples:
-        """Examples with the parts that the model reads: with ``partial``, that part."""
-        return examples.keep_parts(self.task.parts) if self.partial else examples
+    def _fold_out(self, examples: Examples) -> tuple[Examples, Examples]:
+        return fold_out(examples, self.folds, self.fold)
 
-    def _training_examples(self) -> Examples:
-        if self.augment == "inoculation":
-            return self.inoculation.examples(self.challenges, self.name, self.seed)
-        return self._split("train", self.max_train)
+    def _sampled(self, read: Reader, split: Split) -> Examples:
+        examples = read(split)
+        most = self.max_train if split == "train" else self.max_validation
+        if most is None or most >= len(examples):
+            return examples
+        self.counts.of = len(examples) if split == "validation" else self.counts.of
+        return sample(examples, most, self.seed, f"max_{split}")
 
-    def _split(self, split: Literal["train", "validation"], most: int | None) -> Examples:
-        examples = self.load(split) if self.folds is None else self._fold(split)
-        if most is not None and most < len(examples):
-            self.counts.of = len(examples) if split == "validation" else self.counts.of
-            examples = sample(examples, most, self.seed, f"max_{split}")
-        return examples
+    def _inoculated(self, read: Reader, split: Split) -> Examples:
+        """A few examples of a challenge set in place of the training set, which is not read."""
+        return self.inoculation.examples(self.challenges, self.name, self.seed) if split == "train" else read(split)
 
-    def _fold(self, split: Literal["train", "validation"]) -> Examples:
-        if self._folded is None:
-            self._folded = fold_out(self.load("train"), self.folds, self.fold)
-            self.counts.take_over()
-        train, validation = self._folded
-        return validation if split == "validation" else train
+    def _kept_parts(self, examples: Examples) -> Examples:
+        return examples.keep_parts(self.task.parts)
 
     def training_pool(self) -> Examples:
         """The training examples as the model reads them, without those that are evaluated as well; it counts these."""
-        rest, self.counts.evaluated = apart(self._training_examples(), self.whole)
-        self.train_examples = self._partial(rest) if len(rest) else rest
+        rest, self.counts.evaluated = apart(self.examples("train"), self.whole)
+        self.train_examples = self.inputs_of(rest, "train") if len(rest) else rest
         return self.train_examples
 
     def training_set(self, draw: int = 0) -> Composed:
@@ -339,7 +350,7 @@ class PairedData(pl.LightningDataModule):
             self.changed = compare(state_dict, self.state_dict(), self.name, self.allow_changed)
 
     def _asides(self, split: str, processor: Any) -> str:
-        return self.counts.asides(split) + how_read(processor)
+        return self.counts.asides(split, how_read(processor))
 
 
 def _require_regime(

@@ -1,6 +1,6 @@
 """Rows of parquet files and of Arrow tables, in pieces that fit into the memory whatever a file unpacks to."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from heedful.datamodules.sources.values import LONGEST_LINE, brief, most_unpacked, reason, require_text, too_large
+from heedful.datamodules.sources.values import LONGEST_LINE, Rows, brief, most_unpacked, reason, require_text, too_large
 from heedful.records import HeedfulError
 
 BATCH_BYTES = 2**26  # that are unpacked at a time
@@ -52,7 +52,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise HeedfulError(f"{path} is damaged in {where}, after row {row}: {reason(error)}.") from None
 
 
-def dataset_rows(saved: Any, where: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def dataset_rows(saved: Any, where: str) -> Rows:
     """Rows of a ``datasets.Dataset`` as Arrow has them: columns of pictures or sounds, whose files may lie anywhere,
     are not decoded, and the format that the data set was saved with does not matter.
 

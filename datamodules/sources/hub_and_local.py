@@ -3,7 +3,7 @@
 import json
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from heedful.datamodules.sources.arrow_files import dataset_rows
 from heedful.datamodules.sources.gold import Gold
 from heedful.datamodules.sources.readers import SUFFIXES, TEXT, brief, inside, read, reason
-from heedful.datamodules.sources.values import column_name, is_empty, text_of
+from heedful.datamodules.sources.values import Rows, column_name, is_empty, text_of
 from heedful.records import Examples, ExamplesBuilder, HeedfulError, listing, require_file, without_hub
 from heedful.records.errors import nearest
 
@@ -125,9 +125,7 @@ def require_columns(
         )
 
 
-def to_examples(
-    rows: Iterator[tuple[int, Mapping[str, Any]]], where: str, prefix: str, columns: Columns
-) -> tuple[Examples, int]:
+def to_examples(rows: Rows, where: str, prefix: str, columns: Columns) -> tuple[Examples, int]:
     """Turn rows into examples.
 
     Args:
@@ -230,7 +228,7 @@ class Local:
     quoting: bool = True
     columns: Sequence[str] = ()
 
-    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
+    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Rows]:
         """(Name for errors, rows) of a split.
 
         Args:
@@ -269,7 +267,7 @@ class Local:
         """Whether training and validation can be told apart: one file, or one saved data set, has no splits."""
         return self.path.is_dir() and not (self.path / "dataset_info.json").exists()
 
-    def _saved(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
+    def _saved(self, split: str, aliases: Sequence[str]) -> tuple[str, Rows]:
         import datasets
 
         folder = self.path
@@ -330,7 +328,7 @@ class Hub:
     revision: str | None = None
     train: str | None = None
 
-    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Iterator[tuple[int, Mapping[str, Any]]]]:
+    def rows(self, split: str, aliases: Sequence[str]) -> tuple[str, Rows]:
         """(Name for errors, rows) of a split.
 
         Raises:

@@ -19,7 +19,7 @@ from PIL import Image
 
 from heedful.datamodules.sources.hub_and_local import Local, inside
 from heedful.datamodules.sources.readers import SUFFIXES, Row, brief, read, reason
-from heedful.datamodules.sources.values import is_empty
+from heedful.datamodules.sources.values import Rows, is_empty
 from heedful.records import FORMATS, HeedfulError, Picture, open_file, spooling
 from heedful.records.parts.pixels import pixels
 
@@ -27,7 +27,6 @@ MOST_PIXELS = 2**26  # of one picture; a small file can claim to hold more than 
 STARRED = "*"  # the column of uids, where a pattern makes several examples of a row
 FIELD = re.compile(r"{(\w+)(\?|-\d+)?(?::(\w+))?}")  # of a pattern
 ROWS = 64  # whose pictures are read side by side
-Rows = Iterator[tuple[int, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)

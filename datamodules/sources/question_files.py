@@ -9,7 +9,7 @@ from typing import Any
 
 from heedful.datamodules.sources.hub_and_local import Columns, in_order, require_columns, uid_of
 from heedful.datamodules.sources.readers import Row, brief
-from heedful.datamodules.sources.values import text_of
+from heedful.datamodules.sources.values import Rows, text_of
 from heedful.records import SPAN, Examples, ExamplesBuilder, HeedfulError
 from heedful.records.answers import normalised
 
@@ -100,7 +100,7 @@ def _objects(columns: Row, name: str, where: str, row: int | str) -> list[Row]:
 
 
 def to_questions(
-    rows: Iterator[tuple[int, Mapping[str, Any]]],
+    rows: Rows,
     where: str,
     prefix: str,
     columns: Columns,

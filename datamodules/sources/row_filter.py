@@ -1,10 +1,10 @@
 """A choice among the rows of a source by what stands in their columns."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from heedful.datamodules.sources.values import brief, column_name, is_empty, plain
+from heedful.datamodules.sources.values import Rows, brief, column_name, is_empty, plain
 from heedful.records import HeedfulError
 
 MOST_NAMED = 10  # values of a column that a message lists
@@ -58,9 +58,7 @@ class RowFilter:
         self.conditions = conditions
         self.seen = self.left_out = 0
 
-    def rows(
-        self, rows: Iterator[tuple[int, Mapping[str, Any]]], where: str
-    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def rows(self, rows: Rows, where: str) -> Rows:
         """Yield those of the rows that are kept, with their numbers.
 
         Args:

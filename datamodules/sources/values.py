@@ -3,7 +3,7 @@
 import math
 import re
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ RATIO = 200  # of what a file unpacks to and its size; text becomes a tenth, a f
 UNPACKED = 2**30  # bytes that any file may unpack to, row by row
 UNPACKED_WHOLE = 2**24  # bytes that any file may unpack to in one piece: parsed, they take many times as much
 NUL = "\0"
+Rows = Iterator[tuple[int, Mapping[str, Any]]]  # of a file: their numbers, and their values by column
 
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 80

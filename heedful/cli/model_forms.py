@@ -11,6 +11,7 @@ from transformers import PretrainedConfig
 from heedful.callbacks.checkpoints.files import best_of, require_whole
 from heedful.callbacks.outputs.run_folder import is_finished
 from heedful.cli.runs import classes_in_configs, config_of, settings_in_configs, take
+from heedful.lightning_modules.families import family_of, import_path
 from heedful.lightning_modules.pretrained.backbones import has_weights, is_hub_id, quiet
 from heedful.records import HeedfulError
 from heedful.records.storage.named_configs import backbones
@@ -18,16 +19,6 @@ from heedful.records.storage.results import RUN
 from heedful.records.storage.run_files import require_exported, require_files
 from heedful.records.storage.yaml_files import read_yaml
 from heedful.reports.runs import short_name
-
-FAMILY_OF = {  # type of a model to its family, where that is not the encoder
-    "t5": "Seq2Seq",
-    "mt5": "Seq2Seq",
-    "umt5": "Seq2Seq",
-    "longt5": "Seq2Seq",
-    "switch_transformers": "Seq2Seq",
-    "vilt": "Vilt",
-    "blip": "Blip",
-}
 
 
 def backbone_form(name: str) -> list[str] | None:
@@ -54,7 +45,7 @@ def backbone_form(name: str) -> list[str] | None:
     for known, (backbone, _) in backbones().items():
         if backbone == name:
             return ["--model", known]
-    return ["--model", f"heedful.lightning_modules.{_family(name)}", "--model.backbone", name]
+    return ["--model", import_path(family_of(_config(name))), "--model.backbone", name]
 
 
 def folder_name(backbone: str, class_path: str) -> str:
@@ -69,20 +60,12 @@ def folder_name(backbone: str, class_path: str) -> str:
     return name or class_path.rpartition(".")[2].lower()
 
 
-def _family(name: str) -> str:
+def _config(name: str) -> dict[str, Any]:
     try:
         with quiet():
-            config: dict[str, Any] = PretrainedConfig.get_config_dict(name)[0]
+            return PretrainedConfig.get_config_dict(name)[0]
     except Exception:  # which is said when the model is loaded
-        return "Encoder"
-    architectures = config.get("architectures") or []
-    if any("ForSequenceClassification" in str(one) for one in architectures):
-        return "Encoder"
-    if "BlipForQuestionAnswering" in architectures:
-        return "BlipAnswers"
-    if any(str(one).endswith(("ForCausalLM", "LMHeadModel")) for one in architectures):
-        return "CausalLM"
-    return FAMILY_OF.get(str(config.get("model_type")), "Encoder")
+        return {}
 
 
 def with_run(argv: Sequence[str]) -> list[str]:

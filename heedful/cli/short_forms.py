@@ -9,6 +9,7 @@ from pathlib import Path
 
 from heedful.cli.model_forms import backbone_form
 from heedful.cli.runs import classes_in_configs, split_configs
+from heedful.lightning_modules.families import stand_ins
 from heedful.records import HeedfulError, require_file
 from heedful.records.errors import guess
 from heedful.records.storage.named_configs import named_configs
@@ -20,15 +21,6 @@ SETTINGS = ("partial", "slices")  # of the data
 ENDPOINT = "--endpoint"  # of --endpoint NAME, and --endpoint.max_requests N
 HELP = ("--data.help", "--model.help")
 DEFAULTS = {"data": "planted", "model": "minilm"}
-FAMILIES = {  # (data, model that a short form names): the model that is meant for such data
-    (whole("data", data), whole("model", named)): whole("model", meant)
-    for data, named, meant in (
-        ("PairedImages", "Encoder", "LateFusion"),
-        ("VisualQuestions", "Encoder", "LateFusion"),
-        ("Reading", "Encoder", "Reader"),
-        ("Reading", "Seq2Seq", "Writer"),
-    )
-}
 
 
 def names(kind: str) -> list[str]:
@@ -175,7 +167,7 @@ def expand(argv: Sequence[str]) -> list[str]:
         for kind in DEFAULTS
     }
     named |= {kind: [class_named(config_path(kind, short[kind]), kind)] for kind in DEFAULTS if kind in short}
-    if meant := FAMILIES.get(tuple(found[-1] for found in named.values())):
+    if meant := stand_ins().get(tuple(found[-1] for found in named.values())):
         first += ["--model", meant]  # which keeps the settings
         named["model"] = [meant]
     first += backbone

@@ -27,6 +27,7 @@ class TaskKind(ABC):
         name: The name in checkpoints and messages.
         has_labels: Whether the answers are the labels of the task.
         exclusive: Whether exactly one label is right.
+        quality: The metric that the best epoch is best in.
         gold_type: Of a gold label as an object.
     """
 
@@ -34,6 +35,7 @@ class TaskKind(ABC):
     gold_type: type
     has_labels = True
     exclusive = False
+    quality = "accuracy"
 
     def __repr__(self) -> str:
         return self.name
@@ -181,6 +183,7 @@ class Span(TaskKind):
     name = "span"
     gold_type = list
     has_labels = False
+    quality = "f1"
 
     def score(self, answer: str, gold: Sequence[str]) -> float:
         return exact_match(answer, gold) if answer != NO_LABEL else 0.0

@@ -33,6 +33,7 @@ class Reader(PretrainedClassifier):
 
     kinds = (SPAN,)
     auto = AutoModelForQuestionAnswering
+    stands_in = {"Reading": "Encoder"}
 
     def __init__(
         self,

@@ -56,6 +56,7 @@ class Writer(Seq2Seq):
     """
 
     kinds = (SPAN,)
+    stands_in = {"Reading": "Seq2Seq"}
     refusal = "A Writer answers questions about a text: for labels, take §model Seq2Seq."
 
     def __init__(

@@ -114,6 +114,7 @@ class LateFusion(PictureClassifier):
     """
 
     auto = AutoModel
+    stands_in = {"PairedImages": "Encoder", "VisualQuestions": "Encoder"}
 
     def __init__(
         self,

@@ -1,0 +1,47 @@
+"""The families of models by what each declares of itself: which models it opens, and on which data it stands in."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from heedful.lightning_modules.classifier import Classifier
+from heedful.lightning_modules.text.encoder import Encoder
+from heedful.records.storage.schema import ROOMS, whole
+
+
+def families(of: type[Classifier] = Classifier) -> Iterator[type[Classifier]]:
+    """All families that are imported, each after the one that it is made of."""
+    for family in of.__subclasses__():
+        yield family
+        yield from families(family)
+
+
+def declared(family: type[Classifier], name: str) -> Any:
+    """What a family itself declares, and not the one that it is made of; empty where it declares nothing."""
+    return vars(family).get(name, ())
+
+
+def import_path(family: type[Classifier]) -> str:
+    """How a configuration names a family."""
+    own = family.__module__.startswith(f"{ROOMS['model']}.")
+    return whole("model", family.__name__) if own else f"{family.__module__}.{family.__qualname__}"
+
+
+def family_of(config: Mapping[str, Any]) -> type[Classifier]:
+    """The family that opens a model, by its config.json: by its architectures, else by its type, else the encoder."""
+    known = list(families())
+    for architecture in map(str, config.get("architectures") or []):
+        for family in known:
+            if any(re.fullmatch(pattern, architecture) for pattern in declared(family, "architectures")):
+                return family
+    kind = str(config.get("model_type"))
+    return next((family for family in known if kind in declared(family, "model_types")), Encoder)
+
+
+def stand_ins() -> dict[tuple[str, str], str]:
+    """(Data module, family that a short form names) to the family that is meant for such data; as import paths."""
+    return {
+        (whole("data", data), whole("model", named)): import_path(family)
+        for family in families()
+        for data, named in dict(declared(family, "stands_in")).items()
+    }
