@@ -267,7 +267,7 @@ def load_tables(path: str | Path, split: str) -> Examples:
 
     Args:
         path: A folder with maindata/ and tables/json/.
-        split: "train", "dev", "alpha1", ...; the uids are ``infotabs/<split>/<row>``.
+        split: "train", "dev", "alpha1", ...; the uids are ``infotabs/<split>/<hash>``.
 
     Returns:
         Examples with the parts premise (a table) and hypothesis, the labels "entailment", "neutral" and
