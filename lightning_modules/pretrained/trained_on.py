@@ -99,6 +99,6 @@ class TrainedOn:
         if weights is not None and hash_of_files(path.parent) not in (None, weights):
             raise HeedfulError(
                 f"{folder} holds other weights than those that its {FILE} was written with: take all files from one "
-                f"export. If you changed the weights yourself, remove {FILE}: what they were trained on is unknown then."
+                f"export. If you changed the weights yourself, remove {FILE}: nobody knows then what they learned from."
             )
         return cls(parts, np.unique(keys))
