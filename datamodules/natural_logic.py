@@ -88,6 +88,9 @@ class NaturalLogic(PairedText):
                 f"{self.name} is not on the hub: name its folder with §data.path, which is data/nli_xy_small of "
                 "github.com/juliarozanova/nli_xy."
             )
+        if not self.quoting or self.header:
+            flag = "columns" if self.header else "quoting"
+            raise HeedfulError(f"§data.{flag}: the files of {self.name} have one form: leave it out.")
         return Composed(Path(path))
 
 

@@ -54,7 +54,7 @@ class TablePairs(Local):
                     "is data/ of github.com/infotabs/infotabs."
                 )
         files = [prefix + name for name in (split, *aliases) for prefix in PREFIXES]
-        where, rows = Local(self.path / PAIRS, self.quoting).rows(files[0], files[1:])
+        where, rows = Local(self.path / PAIRS, self.quoting, self.columns).rows(files[0], files[1:])
         return where, self.with_tables(rows, where)
 
     def with_tables(
@@ -248,7 +248,7 @@ class PairedTables(PairedText):
                 f"{self.name} is not on the hub with its tables: name its folder with §data.path, which is data/ of "
                 "github.com/infotabs/infotabs."
             )
-        return TablePairs(Path(path), self.quoting)
+        return TablePairs(Path(path), self.quoting, self.header)
 
 
 def _base(uid: str) -> str:
