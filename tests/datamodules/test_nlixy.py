@@ -97,19 +97,18 @@ def shuffled(folder: Path, of: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("split", ["train", "test"])
 def test_files_whose_rows_are_shuffled_and_a_folder_of_another_name_change_nothing(
-    shared_data: Path, tmp_path: Path, split: str
+    shared_data: Path, tmp_path: Path
 ) -> None:
-    whole = load_natural_logic(shared_data / "nlixy", split)
-    again = load_natural_logic(shuffled(tmp_path / "other", shared_data / "nlixy" / split), split)
+    whole = load_natural_logic(shared_data / "nlixy", "train")  # with pairs that stand both ways
+    again = load_natural_logic(shuffled(tmp_path / "other", shared_data / "nlixy" / "train"), "train")
     assert again.table.equals(whole.table)
     seeds = [[(s.name, s.seeds) for s in counterparts(Design(pool), 50, seed=0)] for pool in (whole, again)]
     assert seeds[0] == seeds[1]
 
 
 def test_what_is_held_out_and_drawn_does_not_depend_on_the_order_of_rows(shared_data: Path, tmp_path: Path) -> None:
-    folders = [shared_data / "nlixy" / "test", shuffled(tmp_path / "test", shared_data / "nlixy" / "test")]
+    folders = [shared_data / "nlixy" / "dev", shuffled(tmp_path / "dev", shared_data / "nlixy" / "dev")]
     one, other = (module(folder, hold_out=500, max_train=300) for folder in folders)
     for data in (one, other):
         data.setup("fit")
