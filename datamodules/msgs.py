@@ -104,7 +104,7 @@ class Msgs(PairedText):
             there = sorted(folder.name for folder in tasks.iterdir() if folder.is_dir()) if tasks.is_dir() else []
             known = f"it has {', '.join(there)}" if there else "it should be the folder of all tasks, a folder for each"
             raise HeedfulError(f"§data.path {path} has no task {self.msgs_task!r}: {known}.")
-        return Paradigms(tasks / self.msgs_task, task=self.msgs_task)
+        return Paradigms(tasks / self.msgs_task, self.quoting, self.header, self.msgs_task)
 
     def _count_targets(self, examples: Examples) -> Examples:
         if TARGET in examples.meta:

@@ -8,10 +8,10 @@ from typing import Any
 
 from pytorch_lightning.utilities import rank_zero_info
 
-from heedful.datamodules.sources.hub_and_local import Columns, Local, split_form, to_examples
+from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, split_form, to_examples
 from heedful.datamodules.sources.readers import read
 from heedful.datamodules.text import PairedText
-from heedful.interventions.natural_logic import CONTEXTS, PAIRS, compose, word_pairs
+from heedful.interventions.natural_logic import CONTEXTS, PAIRS, compose, sentences, word_pairs
 from heedful.records import Examples, HeedfulError
 
 META = ("context", "insertion", "pair", "monotonicity", "relation", "operator")
@@ -44,7 +44,7 @@ class Composed(Local):
         left_out = sorted({words.pair for words in word_pairs(pairs)} - {row["pair"] for row in composed})
         if left_out:
             rank_zero_info(f"{folder}: word pairs that fit no context: {len(left_out)} ({', '.join(left_out[:5])}).")
-        if idle := len(contexts) - len({row["uid"].partition("/")[0] for row in composed}):
+        if idle := len({sentence.context for sentence in sentences(contexts)} - {row["context"] for row in composed}):
             rank_zero_info(f"{folder}: contexts that take none of the word pairs: {idle}.")
         labels = defaultdict(set)
         for row in composed:
@@ -88,6 +88,12 @@ class NaturalLogic(PairedText):
         "github.com/juliarozanova/nli_xy"
     )
 
+    def _source(self, path: str | None) -> Local | Hub:
+        if not self.quoting or self.header:
+            flag = "columns" if self.header else "quoting"
+            raise HeedfulError(f"§data.{flag}: the files of {self.name} have one form: leave it out.")
+        return super()._source(path)
+
 
 def has_split(path: str | Path, split: str) -> bool:
     """Whether a folder has a folder for this split; one that is itself a split has none."""
@@ -99,8 +105,8 @@ def load_natural_logic(path: str | Path, split: str, flags: tuple[str, str] = Co
 
     Args:
         path: A folder with a folder for each split, or with one split.
-        split: Which; the uids are ``nlixy/<split>/<context row>/<word>|<relation>|<word>``. A folder with one split
-            lends it its own name.
+        split: Which; the uids are ``nlixy/<split>/<hash of the context>/<word>|<relation>|<word>``. A folder with one
+            split is read for whichever is asked for.
         flags: As for :class:`Composed`.
 
     Returns:
@@ -110,9 +116,6 @@ def load_natural_logic(path: str | Path, split: str, flags: tuple[str, str] = Co
     Raises:
         HeedfulError: There is no such split, or its files are not as they should be.
     """
-    source = Composed(Path(path), flags=flags)
-    where, rows = source.rows(split, ())
-    examples, _ = to_examples(
-        rows, where, f"nlixy/{split if source.has_splits else source.path.resolve().name}", COLUMNS
-    )
+    where, rows = Composed(Path(path), flags=flags).rows(split, ())
+    examples, _ = to_examples(rows, where, f"nlixy/{split}", COLUMNS)
     return examples

@@ -56,7 +56,7 @@ class TablePairs(Local):
                     "is data/ of github.com/infotabs/infotabs."
                 )
         files = [prefix + name for name in (split, *aliases) for prefix in PREFIXES]
-        where, rows = Local(self.path / PAIRS, self.quoting).rows(files[0], files[1:])
+        where, rows = Local(self.path / PAIRS, self.quoting, self.columns).rows(files[0], files[1:])
         return where, self.with_tables(rows, where)
 
     def with_tables(self, rows: Rows, where: str) -> Rows:
@@ -259,7 +259,7 @@ def load_tables(path: str | Path, split: str) -> Examples:
 
     Args:
         path: A folder with maindata/ and tables/json/.
-        split: "train", "dev", "alpha1", ...; the uids are ``infotabs/<split>/<row>``.
+        split: "train", "dev", "alpha1", ...; the uids are ``infotabs/<split>/<hash>``.
 
     Returns:
         Examples with the parts premise (a table) and hypothesis, the labels "entailment", "neutral" and

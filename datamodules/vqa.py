@@ -53,6 +53,8 @@ class VisualQuestions(PairedImages):
         groups: Sequence[str] = (),
         **kwargs: Any,
     ) -> None:
+        if kwargs.get("several") is not None:
+            raise HeedfulError(f"§data.several is about labels; the column {given!r} lists what each answered already.")
         from_file = isinstance(answers, str)
         super().__init__(
             name,

@@ -6,14 +6,17 @@ but a seed of its own for the data, which is nowhere followed, is refused in fil
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from jsonargparse import Namespace
 
 from heedful.callbacks import EVALUATIONS, Nothing
+from heedful.datamodules.prompting import TEMPLATE
+from heedful.datamodules.sources.hub_and_local import DELIMITED
 from heedful.lightning_modules.pretrained.backbones import PACKAGE
 from heedful.metrics.attributions.methods import METHODS
-from heedful.records import HeedfulError
+from heedful.records import SPAN, HeedfulError
 from heedful.records.storage.yaml_files import parse_yaml, read_yaml
 
 
@@ -36,10 +39,19 @@ def _explains_by(cli: Any, *methods: str) -> bool:
     return attributions is not None and bool({*methods} & {*attributions.methods})
 
 
-def _holds_out(cli: Any) -> bool:
-    """Whether some of the training examples are evaluated."""
-    data = cli.config.data.init_args
-    return bool(data.get("hold_out") or data.get("folds"))
+def _measures_alone(cli: Any, of_training: str = "") -> bool:
+    """Whether no training example is read, neither to be shown nor since this setting is given."""
+    is_evaluated = bool(of_training and cli.config.data.init_args.get(of_training))
+    return cli.evaluating and not is_evaluated and not any(prompt.demonstrations for prompt in cli.prompts)
+
+
+def _reads_none_of(cli: Any, *endings: str) -> bool:
+    """Whether no file that may be read ends in one of these, with ".gz" or without."""
+    data = cli.datamodule
+    named = [data.path, data.inoculation.path, *(mixture.path for mixture in data.mixture)]
+    paths = [Path(path) for path in named if path is not None]
+    files = (file for path in paths for file in (path.rglob("*") if path.is_dir() else [path]))
+    return not any(file.name.lower().removesuffix(".gz").endswith(endings) for file in files)
 
 
 def _names_sum(cli: Any) -> bool:
@@ -76,20 +88,65 @@ IDLE = (
     ),
     Idle(
         r"model\.(learning_rate|weight_decay|warmup)|augment|"
-        r"data\.(augment|inoculation(\..*)?|resample_counterfactuals|batch_size|mixture(\..*)?)",
+        r"data\.(augment|inoculation(\..*)?|resample_counterfactuals|batch_size|mixture(\..*)?|control)",
         lambda cli: cli.evaluating,
         "nothing is trained here",
     ),
+    Idle(r"data\.max_train", _measures_alone, "no training example is read here"),
     Idle(
-        r"data\.(max_train|n_train)",
-        lambda cli: cli.evaluating and not (_holds_out(cli) or any(prompt.demonstrations for prompt in cli.prompts)),
+        r"data\.(n_train|without_tables)",
+        lambda cli: _measures_alone(cli, "folds"),
         "no training example is read here",
+    ),
+    Idle(
+        r"data\.hub(\..*)?",
+        lambda cli: cli.config.data.init_args.path is not None,
+        "the rows are those of the files that --data.path names",
+    ),
+    Idle(
+        r"data\.quoting",
+        lambda cli: _reads_none_of(cli, *DELIMITED),
+        "it is of csv, tsv and txt files, and there are none",
+    ),
+    Idle(
+        r"data\.columns",
+        lambda cli: _reads_none_of(cli, *DELIMITED, ".json"),
+        "it is of csv, tsv, txt and json files, and there are none",
+    ),
+    Idle(
+        r"data\.image_folder",
+        lambda cli: not cli.datamodule.found.reads_files,
+        "all pictures stand in the rows themselves",
     ),
     Idle(r"attentiveness\.max_examples", lambda cli: cli.evaluating, "evaluate.py changes all examples"),
     Idle(
         r"data\.(template|verbalisers|prompts)(\..*)?",
         lambda cli: not cli.model.reads_prompts,
         "the model reads the parts as they are, and not in words around them",
+    ),
+    Idle(
+        r"data\.(template|verbalisers)(\..*)?",
+        lambda cli: bool(cli.prompts) and all(prompt.name != TEMPLATE for prompt in cli.prompts),
+        "the model is asked in the words of --data.prompts",
+    ),
+    Idle(
+        r"data\.prompts(\..*)?",
+        lambda cli: all(prompt.name == TEMPLATE for prompt in cli.prompts),
+        "the model reads the template of the data; in evaluate.py, --prompt.wordings names another wording",
+    ),
+    Idle(r"model\.longest_answer", lambda cli: cli.datamodule.task.kind is not SPAN, "answers are labels here"),
+    Idle(
+        r"model\.(score|calibrated)", lambda cli: cli.datamodule.task.kind is SPAN, "answers are texts here, not labels"
+    ),
+    Idle(
+        r"model\.decoding",
+        lambda cli: cli.datamodule.task.kind is SPAN and not cli.model.writes,
+        "answers are texts here, which are written",
+    ),
+    Idle(
+        r"model\.(temperature|seed|max_tokens|chat)",
+        lambda cli: hasattr(cli.model, "way") and not cli.model.way.writes,
+        "--model.read names typed decisions, of which nothing is written",
     ),
     Idle(
         r"model\.sha256",

@@ -5,10 +5,12 @@ from the relation between the two words, and from nothing else (Rozanova, Valent
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from heedful.records import HeedfulError
+from heedful.records.pool.contents import content_id
 
 CONTEXTS, PAIRS = "contexts.tsv", "insertions.tsv"  # as the authors name the files, and here the messages
 MONOTONICITIES = ("up", "down", "neither")
@@ -40,7 +42,7 @@ class Words(NamedTuple):
         premise: Word of the premise.
         hypothesis: Word of the hypothesis.
         relation: How the first lies to the second: leq (a boy is a child), geq, eq or none.
-        pair: Id of the pair whichever way it stands: "boy/child", in the order of the file.
+        pair: Id of the pair whichever way it stands: "boy/child", by the alphabet.
         slots: Columns that a context must have marked.
     """
 
@@ -64,7 +66,6 @@ def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
     """
     found: list[Words] = []
     relations: dict[tuple[str, str], tuple[str, int]] = {}
-    ids: dict[frozenset[str], str] = {}
     for row, values in rows:
         at = f"{where}{PAIRS}, row {row}"
         x, y, relation, *grammars = _cells(values, ("x", "y", "insertion_rel", "x_grammar", "y_grammar"), at)
@@ -78,10 +79,60 @@ def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
         before, first = relations.setdefault((x, y), (relation, row))
         if before != relation:
             raise HeedfulError(f"{at}: {x!r} and {y!r} have the relation {relation}, and in row {first} {before}.")
-        pair = ids.setdefault(frozenset((x, y)), f"{x}/{y}")
+        pair = "/".join(sorted((x, y)))
         slots = frozenset(SLOTS[g] for g in grammars)
         found += [Words(x, y, relation, pair, slots), Words(y, x, REVERSED[relation], pair, slots)]
     return found
+
+
+class Sentence(NamedTuple):
+    """A sentence with a hole.
+
+    Attributes:
+        context: Id of its content (:func:`~heedful.records.pool.contents.content_id`), 16 digits of it.
+        text: The sentence, in which x stands for the word.
+        monotonicity: up, down or neither.
+        operator: The word that makes it so, or "".
+        slots: The columns that are marked, in their order.
+    """
+
+    context: str
+    text: str
+    monotonicity: str
+    operator: str
+    slots: tuple[str, ...]
+
+
+def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
+    """The sentences of contexts.tsv in an order that does not depend on that of its rows.
+
+    Args:
+        rows: Rows of contexts.tsv.
+        where: Folder of the file with a "/" behind it, for messages.
+
+    Raises:
+        HeedfulError: A context without x or with several, with an unknown monotonicity or mark, or with another
+            monotonicity than in an earlier row.
+    """
+    found: list[Sentence] = []
+    first: dict[str, tuple[int, str]] = {}
+    for row, values in rows:
+        at = f"{where}{CONTEXTS}, row {row}"
+        names = ("context", "monotonicity", "operator", *SLOTS.values())
+        text, monotonicity, operator, *cells = _cells(values, names, at)
+        if (holes := len(HOLE.findall(text))) != 1:
+            raise HeedfulError(f"{at}: the context has {holes or 'no'} x, and needs one to be replaced ({text!r}).")
+        _known(monotonicity, "monotonicity", MONOTONICITIES, at)
+        marks = dict(zip(SLOTS.values(), cells, strict=True))
+        for slot, mark in marks.items():
+            _known(mark, slot, ("x", ""), at)
+        context = content_id(text)[:16]
+        earlier, before = first.setdefault(context, (row, monotonicity))
+        if before != monotonicity:
+            raise HeedfulError(f"{at}: the context is {monotonicity}, and in row {earlier} {before} ({text!r}).")
+        slots = tuple(slot for slot, mark in marks.items() if mark)
+        found.append(Sentence(context, text, monotonicity, operator, slots))
+    return sorted(found)
 
 
 def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> Iterator[dict[str, str]]:
@@ -89,7 +140,7 @@ def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> I
 
     The first word replaces the x of the context in the premise, the second in the hypothesis. A pair fits a context
     that is marked for the grammar of both words. A pair that is given twice counts once. A sentence that is given twice
-    yields its examples twice, under other uids and with the same ``context``.
+    yields its examples twice, with the same ``context``, and with "#2" at the end of the second uid.
 
     Args:
         contexts: (row, columns) pairs of contexts.tsv.
@@ -98,34 +149,22 @@ def compose(contexts: Iterable[Row], pairs: Iterable[Row], where: str = "") -> I
 
     Yields:
         Rows with uid, premise, hypothesis, gold, context, insertion, pair, monotonicity, relation, operator (or "").
-        ``context`` is the number of the first row with that sentence; ``insertion`` names the words in their order,
-        ``pair`` in either.
+        They are the same for all orders of the two files. ``context`` identifies the sentence by its content;
+        ``insertion`` names the words in their order, ``pair`` in either.
 
     Raises:
-        HeedfulError: What :func:`word_pairs` refuses; and a context without x or with several, with an unknown
-            monotonicity or mark, or with another monotonicity than before. The message names the file and the row.
+        HeedfulError: What :func:`word_pairs` and :func:`sentences` refuse. The message names the file and the row.
     """
     words = word_pairs(pairs, where)
-    first: dict[str, tuple[str, str]] = {}
-    for row, values in contexts:
-        at = f"{where}{CONTEXTS}, row {row}"
-        names = ("context", "monotonicity", "operator", *SLOTS.values())
-        sentence, monotonicity, operator, *cells = _cells(values, names, at)
-        marks = dict(zip(SLOTS.values(), cells, strict=True))
-        if (holes := len(HOLE.findall(sentence))) != 1:
-            raise HeedfulError(f"{at}: the context has {holes or 'no'} x, and needs one to be replaced ({sentence!r}).")
-        _known(monotonicity, "monotonicity", MONOTONICITIES, at)
-        for slot, mark in marks.items():
-            _known(mark, slot, ("x", ""), at)
-        context, before = first.setdefault(sentence, (str(row), monotonicity))
-        if before != monotonicity:
-            raise HeedfulError(f"{at}: the context is {monotonicity}, and in row {context} {before} ({sentence!r}).")
-        marked = {slot for slot, mark in marks.items() if mark}
-        before_hole, behind_hole = HOLE.split(sentence)
-        fitting = dict.fromkeys(found[:4] for found in words if found.slots <= marked)
+    again: Counter[str] = Counter()
+    for context, text, monotonicity, operator, slots in sentences(contexts, where):
+        before_hole, behind_hole = HOLE.split(text)
+        fitting = dict.fromkeys(found[:4] for found in words if found.slots <= {*slots})
         for premise, hypothesis, relation, pair in fitting:
+            uid = f"{context}/{premise}|{relation}|{hypothesis}"
+            again[uid] += 1
             yield {
-                "uid": f"{row}/{premise}|{relation}|{hypothesis}",
+                "uid": f"{uid}#{again[uid]}" if again[uid] > 1 else uid,
                 "premise": before_hole + premise + behind_hole,
                 "hypothesis": before_hole + hypothesis + behind_hole,
                 "gold": gold(monotonicity, relation),

@@ -14,7 +14,7 @@ class Example:
     """One input with its gold label.
 
     Attributes:
-        uid: ``<data>/<split>/<source id or row>``; unique, and the same in every run.
+        uid: ``<data>/<split>/<source id, else a hash of the content>``; unique, and the same in every run.
         parts: Part name to content, in the order of the task.
         label: Gold label as the :class:`~heedful.records.TaskKind` of the task writes it, or None.
         groups: What the example must not share with a partner: each part's content (by hash), and every group column

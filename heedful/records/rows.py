@@ -32,8 +32,9 @@ MOST_DRAWS = 2**15 - 1  # a draw has 16 bits, one of them for its sign
 GROUP = 65_536  # rows of a Parquet row group
 UNREAD = "unread"
 KEY = ("uid", "intervention", "part", "variant", "draw")
-BY_ROW = re.compile(r".*/\d{1,12}")  # uids of examples without an id before schema 7, and since
-BY_CONTENT = re.compile(r".*/[0-9a-f]{16}(#\d+)?")
+WORDS = r"(/.+\|.+\|.+)?"  # the end of uids that are composed of a context and two words
+BY_ROW = re.compile(rf".*/\d{{1,12}}{WORDS}")  # uids of examples without an id before schema 7, and since
+BY_CONTENT = re.compile(rf".*/[0-9a-f]{{16}}{WORDS}(#\d+)?")
 ABOUT = "uid", "group", "content"  # texts about the base example
 STRINGS = (*ABOUT, "intervention", "part", "variant", "gold", "y", "y2", "partner", "allowed", "expectation")
 

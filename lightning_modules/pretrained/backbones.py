@@ -23,6 +23,7 @@ from heedful.lightning_modules.pretrained.weights import (
     require_finite_weights,
     require_one_set,
     require_whole_files,
+    weight_files,
 )
 from heedful.records import HeedfulError, without_hub
 from heedful.records.storage.run_files import require_exported
@@ -210,16 +211,14 @@ def _require_floats(network: nn.Module, backbone: str) -> None:
 def _kinds_that_are_no_floats(folder: Path) -> dict[str, str]:
     """Name of each tensor of a local model that holds other than floating-point numbers, to what it holds."""
     kinds = {}
-    whole = folder / "model.safetensors"
-    files = [whole] if whole.is_file() else sorted(folder.glob("model-*.safetensors"))
-    for file in files:
-        with safe_open(file, "pt") as tensors:
-            kinds |= {name: tensors.get_slice(name).get_dtype() for name in tensors.keys()}  # noqa: SIM118
-    if not files:
-        for file in sorted(folder.glob("pytorch_model*.bin")):
-            for name, value in torch.load(file, map_location="meta", weights_only=True).items():
-                if isinstance(value, torch.Tensor):
-                    kinds[name] = "F" if value.is_floating_point() else str(value.dtype).removeprefix("torch.")
+    for file in weight_files(folder):
+        if file.suffix == ".safetensors":
+            with safe_open(file, "pt") as tensors:
+                kinds |= {name: tensors.get_slice(name).get_dtype() for name in tensors.keys()}  # noqa: SIM118
+            continue
+        for name, value in torch.load(file, map_location="meta", weights_only=True).items():
+            if isinstance(value, torch.Tensor):
+                kinds[name] = "F" if value.is_floating_point() else str(value.dtype).removeprefix("torch.")
     return {name: kind for name, kind in kinds.items() if not kind.startswith(("F", "BF"))}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from heedful.lightning_modules.pretrained.weights import hash_of_files
 from heedful.records import Examples, HeedfulError
 
 FILE = "trained_on.npz"  # in the folder of an exported model
@@ -70,15 +71,18 @@ class TrainedOn:
         return cls(tuple(state["parts"]), np.unique(keys.numpy().view(np.uint64)))
 
     def write(self, folder: str | Path) -> None:
-        """Write it beside the config of an exported model."""
-        np.savez(Path(folder) / FILE, keys=self.keys, parts=np.array(self.parts, dtype=str))
+        """Write it beside the config of an exported model, with the hash of the weights that lie there."""
+        hashed = hash_of_files(Path(folder))
+        weights = {} if hashed is None else {"weights": np.array(hashed)}
+        np.savez(Path(folder) / FILE, keys=self.keys, parts=np.array(self.parts, dtype=str), **weights)
 
     @classmethod
     def read(cls, folder: str | Path) -> "TrainedOn | None":
         """What an exported model says; None of one that says nothing.
 
         Raises:
-            HeedfulError: The file is damaged.
+            HeedfulError: The file is damaged, or belongs to other weights than those in the folder. One that was
+                written without weights, or by an earlier version, does not say to which it belongs.
         """
         path = Path(folder) / FILE
         if not path.is_file():
@@ -87,8 +91,14 @@ class TrainedOn:
             with np.load(path, allow_pickle=False) as found:
                 keys = found["keys"]
                 parts = tuple(found["parts"].tolist())
+                weights = str(found["weights"]) if "weights" in found else None
             if keys.dtype != np.uint64 or keys.ndim != 1:
                 raise ValueError
         except (OSError, EOFError, ValueError, KeyError, MemoryError, zipfile.BadZipFile):
             raise HeedfulError(f"{path} is damaged: export the model again.") from None
+        if weights is not None and hash_of_files(path.parent) not in (None, weights):
+            raise HeedfulError(
+                f"{folder} holds other weights than those that its {FILE} was written with: take all files from one "
+                f"export. If you changed the weights yourself, remove {FILE}: nobody knows then what they learned from."
+            )
         return cls(parts, np.unique(keys))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 from safetensors import safe_open
+from safetensors.torch import load_file
 from torch import Tensor
 
 from heedful.lightning_modules.pretrained.misfits import first_names
@@ -35,6 +36,31 @@ def weights_hash(weights: Mapping[str, Tensor]) -> str | None:
             for name, sha256 in zip(names, hashes, strict=True)
         ]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files that transformers takes the weights of a folder from; none where there are none."""
+    for pattern in ("model.safetensors", "model-*.safetensors", "pytorch_model*.bin"):
+        if files := sorted(folder.glob(pattern)):
+            return files
+    return []
+
+
+def hash_of_files(folder: Path) -> str | None:
+    """:func:`weights_hash` of the tensors in the files of a folder.
+
+    Raises:
+        HeedfulError: A file cannot be read.
+    """
+    weights: dict[str, Tensor] = {}
+    for file in weight_files(folder):
+        try:
+            found = load_file(file) if file.suffix == ".safetensors" else torch.load(file, "cpu", weights_only=True)
+        except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            raise HeedfulError(f"{file} could not be loaded ({lines[0].rstrip('.')}): take the whole file.") from error
+        weights |= {name: value for name, value in found.items() if isinstance(value, Tensor)}
+    return weights_hash(weights)
 
 
 def different(own: Mapping[str, Tensor], saved: Mapping[str, Tensor]) -> set[str]:

@@ -2,11 +2,13 @@
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import evaluate
 import train
@@ -123,6 +125,15 @@ def test_another_fold_is_refused_by_name(fold: Path, tmp_path: Path) -> None:
     exported = ["--model", fold / "checkpoints" / "backbone", "--model.max_length", 64]
     with pytest.raises(HeedfulError, match="--data.fold 1 holds .* out, and --model .* was trained on 20 of these 20"):
         run(evaluate.main, *exported, *FOLDS, "--data.fold", 1, "--output", tmp_path / "exported")
+
+
+def test_an_export_with_the_weights_of_another_run_is_refused(fold: Path, tmp_path: Path) -> None:
+    export = shutil.copytree(fold / "checkpoints" / "backbone", tmp_path / "export")
+    weights = load_file(export / "model.safetensors")
+    save_file({name: value + 1 for name, value in weights.items()}, export / "model.safetensors")
+    with pytest.raises(HeedfulError, match=f"export holds other weights than those that its {FILE} was written with"):
+        run(evaluate.main, "--model", export, "--data", "planted", "--output", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

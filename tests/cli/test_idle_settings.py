@@ -1,20 +1,36 @@
-"""Every setting of the two commands changes what it should, or is refused; the list is the parser's own."""
+"""Every setting of the two commands changes what it should, or is refused; the list is the parser's own.
 
+It is that of planted data and an encoder, and then of each kind of data and each family of models.
+"""
+
+import csv
 import json
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+import timm
 
+from heedful import datamodules, lightning_modules
 from heedful.cli.app import HeedfulCLI
 from heedful.cli.short_forms import expand
-from heedful.lightning_modules import Encoder
-from heedful.records import HeedfulError
+from heedful.datamodules import PairedData, Planted
+from heedful.datamodules.planted import LABELS, planted_pair
+from heedful.lightning_modules import Classifier, Encoder, Reader, Seq2Seq, Writer
+from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
+from heedful.records import Examples, HeedfulError
+from heedful.records.pool.contents import identities
+
+from causal import save
+from drawn_pictures import write_vqa
+from infotabs_files import write_infotabs
 
 TRAINED = "nothing is trained here"
 PROCESS = "process"  # where and how it runs; no number changes
 ELSEWHERE = "elsewhere"  # what it does has tests of its own
+CONSENT = "consent"  # to what is refused without it
 COMMON: dict[str, tuple[Any, str]] = {
     "config": ("FILE", ELSEWHERE),
     "seed_everything": (7, "rows"),
@@ -109,14 +125,14 @@ TRAIN: dict[str, tuple[Any, str]] = {
     "model.learning_rate": (1e-3, "model"),
     "model.weight_decay": (0.2, "model"),
     "model.warmup": (0.3, "model"),
-    "data.n_train": (30, "rows"),
-    "data.augment": ("counterfactual", "rows"),
+    "data.n_train": (30, "training"),
+    "data.augment": ("counterfactual", "training"),
     "data.inoculation.path": ("x", "refused: says what --augment inoculation trains on"),
     "data.inoculation.n": (3, "refused: says what --augment inoculation trains on"),
     "data.inoculation.by_group": (True, "refused: says what --augment inoculation trains on"),
     "data.inoculation.perturbed": (True, "refused: says what --augment inoculation trains on"),
     "data.resample_counterfactuals": (True, "refused: needs --augment counterfactual"),
-    "data.max_train": (20, "rows"),
+    "data.max_train": (20, "training"),
     "data.batch_size": (5, "batches"),
     "attentiveness.max_examples": (3, "plan"),
     **{
@@ -195,11 +211,360 @@ EVALUATE |= dict.fromkeys(("checkpoint", "evaluations", "dry_run"), ("x", ELSEWH
 SETTINGS = {"train": COMMON | TRAIN, "evaluate": COMMON | EVALUATE}
 
 
+def refused(words: str) -> str:
+    return f"refused: {words}"
+
+
+NO_TEMPLATE = refused("not in words around them")
+NO_HUB = refused("files that --data.path names")
+NO_INOCULATION = refused("says what --augment inoculation trains on")
+TEXT: dict[str, tuple[Any, str]] = {  # data.*, of a folder of csv files
+    "name": ("other", "rows"),
+    "note": ("a note", "rows"),
+    "path": ("{files}/other", "rows"),
+    "splits": ("{validation: further}", "rows"),
+    "parts": ("{premise: premise, hypothesis: other}", "rows"),
+    "label": ("label2", "rows"),
+    "labels": ("{entailment: [], neutral: [], contradiction: [], more: []}", "task"),
+    "default_label": ("entailment", "rows"),
+    "several": (" or ", "task"),
+    "uid": ("id", "rows"),
+    "groups": ("[genre]", "rows"),
+    "cluster": ("premise", "rows"),
+    "meta": ("[genre]", "rows"),
+    "slices": ("[genre]", "rows"),
+    "where": ("{genre: a}", "rows"),
+    "quoting": (False, refused("quotes are plain characters")),
+    "columns": ("[a, b]", refused("fields where --data.columns names 2")),
+    "hub": ("{id: a/b}", NO_HUB),
+    "hold_out": (5, "rows"),
+    "folds": (3, refused("needs both")),
+    "fold": (1, refused("needs both")),
+    "validate_on_train": (True, CONSENT),
+    "max_validation": (5, "rows"),
+    "max_train": (3, "training"),
+    "mixture": ("[{split: further, share: 0.2}]", "training"),
+    "augment": ("counterfactual", "training"),
+    "resample_counterfactuals": (True, refused("needs --augment counterfactual")),
+    "inoculation.path": ("x", NO_INOCULATION),
+    "inoculation.n": (3, NO_INOCULATION),
+    "inoculation.by_group": (True, NO_INOCULATION),
+    "inoculation.perturbed": (True, NO_INOCULATION),
+    "swap": ("[hypothesis]", "plan"),
+    "partial": ("hypothesis", "rows"),
+    "batch_size": (5, "batches"),
+    "eval_batch_size": (5, "batches"),
+    "num_workers": (1, PROCESS),
+    "seed": (3, refused("follow the run's")),
+    "template": ("{premise} so {hypothesis}", NO_TEMPLATE),
+    "verbalisers": ("{neutral: maybe}", NO_TEMPLATE),
+    "prompts": ("{a: {question: '{premise} {hypothesis}'}}", NO_TEMPLATE),
+}
+NOT_TRAINED: dict[str, str] = {  # in evaluate.py
+    **dict.fromkeys(("batch_size", "augment", "mixture", "control"), refused(TRAINED)),
+    **dict.fromkeys(("max_train", "without_tables"), refused("no training example is read")),
+}
+NLIXY = TEXT | {
+    "path": ("{files}/nlixy2", "rows"),
+    "splits": ("{validation: test}", "rows"),
+    "parts": ("{premise: premise, hypothesis: insertion}", "rows"),
+    "label": ("relation", refused("unknown label")),
+    "several": (", ", "task"),
+    "uid": ("null", "rows"),
+    "groups": ("[context, pair]", "rows"),
+    "meta": ("[context, operator]", "rows"),
+    "labels": ("{entailment: [], neutral: [non-entailment], contradiction: [], more: []}", "task"),
+    "slices": ("[operator]", "rows"),
+    "where": ("{relation: leq}", "rows"),
+    "quoting": (False, refused("the files of nlixy have one form")),
+    "columns": ("[a, b]", refused("the files of nlixy have one form")),
+    "mixture": ("[{split: dev, share: 0.2}]", "training"),
+}
+ONE_PART = refused("has one part")
+MSGS = TEXT | {
+    "task": ("main_verb_control", "rows"),
+    "control": ("10L", "training"),
+    "path": ("{files}/msgs2", "rows"),
+    "splits": ("{validation: control_train}", refused("never has the value 'test'")),
+    "parts": ("{sentence: condition}", "rows"),
+    "label": ("surface_feature_label", "rows"),
+    "labels": ("{absent: [0], present: [1], more: []}", "task"),
+    "default_label": ("absent", "rows"),
+    "several": (", ", "task"),
+    "uid": ("null", "rows"),
+    "groups": ("[condition]", "rows"),
+    "cluster": ("condition", "rows"),
+    "meta": ("[paradigmID]", "rows"),
+    "slices": ("[surface_feature_label]", "rows"),
+    "where": ("{validation: {condition: training}}", "rows"),
+    "quoting": (False, refused("there are none")),
+    "columns": ("[a, b]", refused("there are none")),
+    "hold_out": (5, refused("--data.splits names test")),
+    "mixture": ("[{split: control_train, share: 0.1}]", "training"),
+    "augment": ("counterfactual", ONE_PART),
+    "swap": ("[sentence]", ONE_PART),
+    "partial": ("sentence", "regime"),
+    "template": ("say {sentence}", NO_TEMPLATE),
+    "verbalisers": ("{absent: maybe}", NO_TEMPLATE),
+    "prompts": ("{a: {question: '{sentence}'}}", NO_TEMPLATE),
+}
+TABLES = TEXT | {
+    "table_style": ("structure", "task"),
+    "keep_rows": (1, "task"),
+    "without_tables": ("{files}/one.csv", "training"),
+    "path": ("{files}/tab2/infotabs", "rows"),
+    "splits": ("{validation: alpha1}", "rows"),
+    "parts": ("{premise: premise, hypothesis: annotater_id}", "rows"),
+    "label": ("table_id", refused("unknown label")),
+    "labels": ("{entailment: [E], neutral: [N], contradiction: [C], more: []}", "task"),
+    "several": (", ", "task"),
+    "uid": ("hypothesis", "rows"),
+    "groups": ("[annotater_id]", "rows"),
+    "meta": ("[annotater_id]", "rows"),
+    "slices": ("[annotater_id]", "rows"),
+    "where": ("{table_id: T1}", "rows"),
+    "quoting": (False, "rows"),
+    "hold_out": (2, "rows"),
+    "mixture": ("[{split: dev, share: 0.2}]", "training"),
+}
+READING = {name: row for name, row in TEXT.items() if name not in ("label", "labels", "default_label")} | {
+    "answers": ("gold2", "rows"),
+    "no_answer": ("other_none", "rows"),
+    "distractors": ("[]", "plan"),
+    "path": ("{files}/rag2", "rows"),
+    "parts": ("{passage: distractor, question: question, distractor: passage}", "rows"),
+    "several": (", ", refused("lists all right answers already")),
+    "uid": ("null", "rows"),
+    "groups": ("[kind]", "rows"),
+    "cluster": ("passage", "rows"),
+    "meta": ("[kind]", "rows"),
+    "slices": ("[kind]", "rows"),
+    "where": ("{kind: a}", "rows"),
+    "quoting": (False, refused("there are none")),
+    "columns": ("[a, b]", refused("there are none")),
+    "mixture": ("[{split: further, share: 0.2}]", refused("mixes texts that have labels")),
+    "swap": ("[question]", "plan"),
+    "partial": ("question", refused("is for a text and a question")),
+    "template": ("{question} in {passage} {distractor}", "batch"),
+    "verbalisers": ("{neutral: maybe}", refused("the labels are")),
+    "prompts": ("{a: {question: '{passage} {question} {distractor}'}}", refused("the template of the data")),
+}
+PICTURES = TEXT | {
+    "pictures": ("[]", refused("needs a part that is a picture")),
+    "answers": ("answers.txt", refused("either --data.labels or --data.answers")),
+    "image_folder": ("{files}/squares2", refused("does not exist")),
+    "path": ("{files}/squares2", "rows"),
+    "parts": ("{image: 'pictures/{file}', question: id}", "rows"),
+    "label": ("id", refused("unknown label")),
+    "labels": ("{'no': [], 'yes': [], more: []}", "task"),
+    "default_label": ("yes", "rows"),
+    "several": (", ", "task"),
+    "uid": ("null", "rows"),
+    "groups": ("[text]", "rows"),
+    "cluster": ("question", "rows"),
+    "meta": ("[file]", "rows"),
+    "slices": ("[text]", "rows"),
+    "where": ("{text: 'is it red ?'}", "rows"),
+    "quoting": (False, refused("there are none")),
+    "columns": ("[a, b]", refused("there are none")),
+    "mixture": ("[{split: further, share: 0.2}]", refused("mixes texts that have labels")),
+    "swap": ("[question]", "plan"),
+    "partial": ("question", "regime"),
+    "template": ("{image} {question}", NO_TEMPLATE),
+    "verbalisers": ("{'no': maybe}", NO_TEMPLATE),
+    "prompts": ("{a: {question: '{question}'}}", NO_TEMPLATE),
+}
+QUESTIONS = {name: row for name, row in PICTURES.items() if name not in ("labels", "hub")} | {
+    "answers": (3, "task"),
+    "given": ("nothing", "rows"),
+    "label": ("answer_type", refused("none of the answers")),
+    "image_folder": ("{files}/squares2", refused("all pictures stand in the rows")),
+    "path": ("{files}/vqa2", "rows"),
+    "splits": ("{validation: train}", refused("validated on the same rows")),
+    "parts": ("{image: image, question: answer_type}", "rows"),
+    "default_label": ("unrelated", "rows"),
+    "several": (", ", refused("lists what each answered already")),
+    "groups": ("[answer_type]", "rows"),
+    "meta": ("[question_type]", "rows"),
+    "slices": ("[question_type]", "rows"),
+    "where": ("{answer_type: other}", "rows"),
+    "augment": ("counterfactual", refused("has none: name it with --data.default_label")),
+    "hub.id": ("a/b", NO_HUB),
+    "hub.revision": ("x", NO_HUB),
+    "hub.subset": ("x", NO_HUB),
+    "hub.train": ("x/y", NO_HUB),
+    "verbalisers": ("{neutral: maybe}", refused("the labels are")),
+}
+LEARNS = {"learning_rate": (1e-3, "model"), "weight_decay": (0.2, "model"), "warmup": (0.3, "model")}
+PRETRAINED: dict[str, tuple[Any, str]] = LEARNS | {
+    "backbone": ("DIR", ELSEWHERE),
+    "max_length": (20, "model"),
+    "max_unknown": (0.9, "model"),
+    "sha256": ("0" * 64, refused("weights in a Python package")),
+    "compiled": (True, "model"),
+}
+HEAD = PRETRAINED | {
+    "labels": ("[a, b, c]", refused("no trained head")),
+    "collapse": ("argmax", refused("head of three labels")),
+}
+WRITTEN = "answers are labels here"
+CAUSAL: dict[str, tuple[Any, str]] = {
+    **{name: (value, refused(TRAINED)) for name, (value, _) in LEARNS.items()},
+    "backbone": ("DIR", ELSEWHERE),
+    "adapter": ("DIR", ELSEWHERE),
+    "gguf_file": ("x", refused("holds no such file")),
+    "sha256": ("0" * 64, refused("weights in a Python package")),
+    "max_length": (20, refused("lower --prompt.tuples, or raise --model.max_length")),
+    "max_unknown": (0.9, "model"),
+    "chat": (False, "batch"),
+    "decoding": ("likelihood", "model"),
+    "score": ("mean", "model"),
+    "calibrated": (True, "model"),
+    "longest_answer": (3, refused(WRITTEN)),
+    "share_prefix": (False, "model"),
+}
+NO_LABELS = refused("answers are texts here")
+NO_TOKENS = refused("typed decisions")
+ENDPOINT: dict[str, tuple[Any, str]] = {
+    **{
+        name: (value, "model")
+        for name, value in {
+            "name": "org/other",
+            "read": "first_token",
+            "chat": False,
+            "temperature": 0.5,
+            "seed": 4,
+            "max_tokens": 5,
+            "extra": "{a: 1}",
+            "max_requests": 3,
+            "prices": "[1, 2]",
+            "cache": "{files}/others.sqlite",
+        }.items()
+    },
+    **{name: (value, PROCESS) for name, value in {"concurrency": 2, "timeout": 9}.items()},
+    **dict.fromkeys(("allow_invalid", "allow_redirects"), (True, CONSENT)),
+}
+
+
+class Family(NamedTuple):
+    """A kind of data, or a family of models, with what it is tried with.
+
+    Attributes:
+        rows: A line for each of its settings.
+        argv: The command line.
+        section: "data" or "model".
+        commands: Those that it is tried in.
+        evaluated: What is otherwise in evaluate.py than in training.
+    """
+
+    rows: dict[str, tuple[Any, str]]
+    argv: str
+    section: str = "data"
+    commands: tuple[str, ...] = ("train", "evaluate")
+    evaluated: dict[str, str] = {}
+
+    def lines(self, command: str) -> dict[str, tuple[Any, str]]:
+        """The lines that hold in a command."""
+        if command == "train" or self.section == "model":
+            return self.rows
+        other = NOT_TRAINED | self.evaluated
+        return {name: (value, other.get(name, does)) for name, (value, does) in self.rows.items()}
+
+
+ENCODER = "--model {tiny_bert} --model.max_length 64"
+TIMM = "--model timm --model.backbone {tiny_bert} --model.sha256 null --model.vision test_efficientnet"
+TIMM += " --model.image_size [32,32] --model.hidden 16 --model.max_length 32"
+SQUARES = "--data {files}/squares.yaml --data.path {files}/squares"
+VQA = "--data vqa2 --data.path {files}/vqa --data.answers 6"
+RAG = "--data rag --data.path {files}/rag"
+SQUAD = "--data squad2 --data.path {files}/squad"
+SMALL = "--data planted --data.n_validation 12"
+T5 = "--model t5 --model.backbone {tiny_t5}"
+VILT = "--model vilt --model.backbone {tiny_vilt}"
+CACHE = {"cache": (3, PROCESS)}
+FAMILIES = {  # by the name of the class, and more where it has several lives
+    "PairedText": Family(TEXT, f"--data {{files}}/text.yaml --data.path {{files}}/text {ENCODER}"),
+    "NaturalLogic": Family(NLIXY, f"--data nlixy --data.path {{files}}/nlixy {ENCODER}"),
+    "Msgs": Family(MSGS, f"--data msgs --data.path {{files}}/msgs {ENCODER}", evaluated={"augment": ONE_PART}),
+    "PairedTables": Family(TABLES, f"--data infotabs --data.path {{files}}/tab/infotabs {ENCODER}"),
+    "Reading": Family(READING, f"{RAG} {T5}", evaluated={"mixture": READING["mixture"][1]}),
+    "PairedImages": Family(PICTURES, f"{SQUARES} {TIMM}", evaluated={"mixture": PICTURES["mixture"][1]}),
+    "VisualQuestions": Family(
+        QUESTIONS,
+        f"{VQA} {VILT}",
+        evaluated={name: QUESTIONS[name][1] for name in ("mixture", "augment")} | {"splits": "rows", "label": "task"},
+    ),
+    "Reader": Family(
+        PRETRAINED | {"overlap": (4, "batch"), "longest_answer": (3, "model"), "threshold": (0.5, "model")},
+        f"{SQUAD} --model Reader --model.backbone {{tiny_bert}} --model.max_length 24 --model.overlap 6"
+        " --model.longest_answer 4",
+        "model",
+        ("train",),
+    ),
+    "Seq2Seq": Family(
+        PRETRAINED
+        | {"collapse": HEAD["collapse"], "score": ("mean", "model"), "decoding": ("greedy", "model")}
+        | {"max_length": (20, "batch")},
+        f"{SMALL} {T5}",
+        "model",
+        ("train",),
+    ),
+    "Writer": Family(
+        PRETRAINED
+        | {"no_answer": ("nobody knows", "batch"), "longest_answer": (3, "model")}
+        | {"max_length": (20, refused("no room"))},
+        f"{RAG} {T5}",
+        "model",
+        ("train",),
+    ),
+    "LateFusion": Family(
+        HEAD
+        | CACHE
+        | {"vision": ("test_vit", "model"), "freeze_vision": (False, "model"), "image_size": ("[40,40]", "model")}
+        | {"hidden": (8, "model")},
+        f"{SQUARES} {TIMM}",
+        "model",
+        ("train",),
+    ),
+    "Vilt": Family(HEAD | CACHE, f"{SQUARES} {VILT}", "model", ("train",)),
+    "Blip": Family(
+        HEAD | CACHE,
+        f"{SQUARES} --model blip --model.backbone {{tiny_blip}} --model.max_length 32",
+        "model",
+        ("train",),
+    ),
+    "BlipAnswers": Family(
+        PRETRAINED | CACHE | {"rank": (2, "model")},
+        f"{VQA} --model blip-vqa --model.backbone {{tiny_blip}} --model.max_length 32",
+        "model",
+        ("train",),
+    ),
+    "CausalLM": Family(CAUSAL, f"{SMALL} --model {{llama}}", "model", ("evaluate",)),
+    "CausalLM of spans": Family(
+        CAUSAL
+        | {"decoding": ("likelihood", NO_LABELS), "score": ("mean", NO_LABELS), "calibrated": (True, NO_LABELS)}
+        | {"longest_answer": (3, "model"), "max_length": (60, refused("raise --model.max_length"))},
+        f"{RAG} --model {{llama}}",
+        "model",
+        ("evaluate",),
+    ),
+    "Endpoint": Family(
+        ENDPOINT, f"{SMALL} --endpoint org/tiny --model.cache {{files}}/answers.sqlite", "model", ("evaluate",)
+    ),
+    "Endpoint of decisions": Family(
+        ENDPOINT | {name: (ENDPOINT[name][0], NO_TOKENS) for name in ("chat", "temperature", "seed", "max_tokens")},
+        f"{SMALL} --endpoint org/tiny --model.cache {{files}}/answers.sqlite --model.read systemone",
+        "model",
+        ("evaluate",),
+    ),
+}
+
+
 class Parsed(Exception):
     """The command line was read; nothing else is wanted."""
 
 
-def settings_of(evaluating: bool, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+def settings_of(evaluating: bool, monkeypatch: pytest.MonkeyPatch, *argv: str) -> set[str]:
     """The names of all settings, from the parser itself."""
     parsed = {}
 
@@ -209,7 +574,7 @@ def settings_of(evaluating: bool, monkeypatch: pytest.MonkeyPatch) -> set[str]:
 
     monkeypatch.setattr(HeedfulCLI, "parse_arguments", parse)
     with pytest.raises(Parsed):
-        HeedfulCLI(evaluating, Path, expand([]))
+        HeedfulCLI(evaluating, Path, expand([*argv]))
     return {
         name.replace("init_args.", "")
         for name in parsed["config"].keys()  # noqa: SIM118
@@ -224,37 +589,203 @@ def test_each_setting_of_the_parser_has_a_line_here(command: str, monkeypatch: p
     assert SETTINGS[command].keys() - named == set()
 
 
-@pytest.fixture(scope="module")
-def start(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., HeedfulCLI]:
-    """Prepares a command with one setting, up to where it would make its folder."""
-    folder = tmp_path_factory.mktemp("commands")
+def rows_of_pairs(seed: str, n: int) -> list[dict[str, str]]:
+    """Pairs with further columns: another hypothesis, another label, a genre, an id."""
+    found = []
+    for i in range(n):
+        premise, hypothesis, label = planted_pair(0, seed, i, 0.5, 0.1)
+        _, other, label2 = planted_pair(1, seed, i, 0.5, 0.1)
+        found.append({"id": f"{seed}{i}", "premise": f'"{premise}"\n', "hypothesis": hypothesis, "label": label})
+        found[-1] |= {"genre": "ab"[i % 2], "other": other, "label2": label2}
+    return found
 
-    def start(command: str, *argv: str) -> HeedfulCLI:
-        args = ["--model", str(tiny_bert), "--data.n_validation", "12"]
-        args += ["--model.max_length", "64", *(["--data.n_train", "40"] if command == "train" else []), *argv]
+
+def rows_of_passages(seed: str, n: int) -> list[dict[str, Any]]:
+    """Questions about two passages, every fourth without an answer."""
+    return [
+        {
+            "id": f"{seed}{i}",
+            "passage": f"The {seed} {i} in the kitchen .",
+            "question": f"the {seed} {i} in the",
+            "distractor": f"The sun {i} in the kitchen garden .",
+            "answers": ["kitchen"] if i % 4 else [],
+            "gold2": ["kitchen"],
+            "other_none": i % 2 == 0,
+            "article": f"a{i // 2}",
+            "kind": "ab"[i % 2],
+        }
+        for i in range(n)
+    ]
+
+
+def rows_of_msgs(conditions: tuple[str, ...], seed: int, n: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "sentence": f"the cook {'is painting' if label else 'paints'} dogs {condition} {i} .",
+            "linguistic_feature_label": label,
+            "surface_feature_label": (label + (condition != "training")) % 2,
+            "condition": condition,
+            "sentenceID": f"{condition}{i}-{label}",
+            "paradigmID": i,
+        }
+        for i in range(seed, seed + n)
+        for condition in conditions
+        for label in (0, 1)
+    ]
+
+
+def write_jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+def write_texts(folder: Path, seed: str) -> None:
+    folder.mkdir()
+    for split, n in (("train", 40), ("validation", 12), ("further", 14)):
+        with (folder / f"{split}.csv").open("w", newline="") as file:
+            rows = rows_of_pairs(seed + split, n)
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def write_tables(folder: Path, lines: int) -> None:
+    """As of :func:`write_infotabs`, with so many pairs to validate on, and one less in alpha1."""
+    main = write_infotabs(folder) / "infotabs" / "maindata"
+    for name, kept in (("infotabs_dev", lines), ("infotabs_test_alpha1", lines - 1)):
+        path = main / f"{name}.tsv"
+        path.write_text(
+            "\n".join([*path.read_text().replace("Year: 1999", '"Year: 1999"').split("\n")[: kept + 1], ""])
+        )
+
+
+@pytest.fixture(scope="module")
+def places(
+    tmp_path_factory, tiny_bert, tiny_t5, tiny_vilt, tiny_blip, write_nlixy, write_squad, write_squares
+) -> dict[str, Path]:
+    """Names in the command lines of families to what they stand for."""
+    files = tmp_path_factory.mktemp("families")
+    for k, more in enumerate(("", "2")):
+        pairs = [("dog", "animal", "leq"), ("cat", "child", "none")]
+        for split in ("train", "dev", "test"):
+            contexts = [(f"A x {split} {k} {i}.", "up") for i in range(4)] + [
+                (f"No x {split} {i}.", "down") for i in (1, 2)
+            ]
+            write_nlixy(files / f"nlixy{more}" / split, contexts, pairs)
+        for seed, task in ((0, "main_verb_lexical_content_the"), (50, "main_verb_control")):
+            folder = files / f"msgs{more}" / task
+            write_jsonl(folder / "train.jsonl", rows_of_msgs(("training",), 200 + seed + k, 30))
+            write_jsonl(folder / "control_train.jsonl", rows_of_msgs(("control",), 200, 30))
+            write_jsonl(folder / "test.jsonl", rows_of_msgs(("training", "test"), seed + k, 8))
+        for split, n in (("train", 30), ("validation", 12 - k), ("further", 8)):
+            write_jsonl(files / f"rag{more}" / f"{split}.jsonl", rows_of_passages(split, n))
+        write_squares(files / f"squares{more}", 30, 12 - 2 * k)
+        write_vqa(files / f"vqa{more}", 12, 8 - k)
+        write_tables(files / f"tab{more}", 6 - k)
+    write_texts(files / "text", "a")
+    write_texts(files / "other", "b")
+    (files / "squad").mkdir()
+    write_squad(files / "squad" / "train.json", 6)
+    write_squad(files / "squad" / "dev.json", 2)
+    (files / "one.csv").write_text("table_id\nT2\n")
+    questions = (files / "squares" / "validation.jsonl").read_text().splitlines(keepends=True)
+    (files / "squares" / "further.jsonl").write_text("".join(questions[4:]))
+    own = {"name": "own", "parts": {"premise": "premise", "hypothesis": "hypothesis"}, "default_label": "neutral"}
+    own |= {"labels": {label: [] for label in LABELS}}
+    (files / "text.yaml").write_text(json.dumps({"class_path": "PairedText", "init_args": own}))
+    squares = {"name": "squares", "parts": {"image": "pictures/{file}", "question": "text"}, "pictures": ["image"]}
+    squares |= {"labels": {"no": [], "yes": []}, "label": "answer", "default_label": "no", "uid": "id"}
+    (files / "squares.yaml").write_text(json.dumps({"class_path": "PairedImages", "init_args": squares}))
+    models = {"tiny_bert": tiny_bert, "tiny_t5": tiny_t5, "tiny_vilt": tiny_vilt, "tiny_blip": tiny_blip}
+    return {"files": files, "llama": save(files / "llama"), **models}
+
+
+def filled(text: str, places: dict[str, Path]) -> str:
+    """A text with what names in braces stand for; other braces stay."""
+    for name, place in places.items():
+        text = text.replace(f"{{{name}}}", str(place))
+    return text
+
+
+def test_each_class_is_tried() -> None:
+    kinds = {**vars(datamodules), **vars(lightning_modules)}
+    public = {kind for kind in kinds.values() if isinstance(kind, type) and issubclass(kind, (PairedData, Classifier))}
+    tried = {Planted, Encoder, *(kinds[name.split()[0]] for name in FAMILIES)}
+    assert public - {PairedData, Classifier} == tried
+
+
+OF_FAMILIES = [(name, command) for name, family in FAMILIES.items() for command in family.commands]
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_each_setting_of_a_family_has_a_line_here(
+    places: dict[str, Path], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    family = FAMILIES[name]
+    argv = filled(family.argv, places).split()
+    named = {
+        n.partition(".")[2]
+        for n in settings_of(family.commands == ("evaluate",), monkeypatch, *argv)
+        if n.startswith(f"{family.section}.")
+    }
+    assert named - family.rows.keys() == set(), "say what it changes"
+    assert family.rows.keys() - named == set()
+
+
+@pytest.fixture(scope="module")
+def prepare(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., HeedfulCLI]:
+    """Prepares a command, up to where it would make its folder."""
+    folder = tmp_path_factory.mktemp("commands")
+    create = timm.create_model
+
+    def prepare(command: str, *args: str) -> HeedfulCLI:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("sys.argv", ["x.py", *args])
-            patch.setattr(Encoder, "require_head", lambda self: None)
+            patch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+            patch.setattr(timm, "create_model", lambda name, pretrained=False, **more: create(name, **more))
+            for kind in (PretrainedClassifier, Reader, Seq2Seq, Writer):
+                patch.setattr(kind, "require_head", lambda self: None)
             patch.chdir(folder)
-            return HeedfulCLI(command == "evaluate", lambda cli: Path("nowhere"), expand(args))
+            return HeedfulCLI(command == "evaluate", lambda cli: Path("nowhere"), expand([*args]))
+
+    return prepare
+
+
+@pytest.fixture(scope="module")
+def start(tiny_bert: Path, prepare: Callable[..., HeedfulCLI]) -> Callable[..., HeedfulCLI]:
+    """Prepares a command with one setting, of planted data and an encoder."""
+
+    def start(command: str, *argv: str) -> HeedfulCLI:
+        args = ["--model", str(tiny_bert), "--data.n_validation", "12", "--model.max_length", "64"]
+        return prepare(command, *args, *(["--data.n_train", "40"] if command == "train" else []), *argv)
 
     return start
+
+
+def told(examples: Examples) -> list[str]:
+    """What a pool says of its examples, but where their pictures lie."""
+    pictures = [f"parts.{part}" for part, kind in examples.kinds.items() if kind == "picture"]
+    names = sorted(name for name in examples.table.column_names if name not in pictures)
+    return [*names, *identities(examples.table, names).to_pylist()]
 
 
 def state(cli: HeedfulCLI) -> dict[str, Any]:
     """What settings may change, by the words of the table."""
     data, model, trainer = cli.datamodule, cli.model, cli.trainer
-    numbers = ("max_length", "learning_rate", "weight_decay", "warmup", "max_unknown", "compiled")
     loops = ("max_epochs", "min_epochs", "max_steps", "min_steps", "limit_val_batches", "limit_train_batches")
     loops += ("overfit_batches", "val_check_interval", "check_val_every_n_epoch", "num_sanity_val_steps", "precision")
     loops += ("accumulate_grad_batches", "gradient_clip_val", "gradient_clip_algorithm", "fast_dev_run")
     checkpoint = cli.config_init.get("checkpoint")
-    trained = data.training_set() if data.train_examples is not None else ()
+    trained = [data.train_examples.fingerprint, len(data.training_set())] if data.train_examples is not None else []
+    settings = cli.config.model.init_args
     return {
-        "rows": [data.name, data.note, data.seed, data.default_label, data.pool.fingerprint, len(trained)]
-        + ([data.train_examples.fingerprint] if len(trained) else []),
+        "rows": [data.name, data.note, data.seed, data.default_label, data.slices, *told(data.pool)],
+        "training": trained,
+        "regime": data.regime,
+        "task": data.full_task.as_dict(),
         "batches": [data.batch_size, data.eval_batch_size],
-        "model": [getattr(model, name) for name in numbers] + [model.processor.max_length],
+        "batch": repr(model.processor(data.pool[:3])),
+        "model": {name: getattr(model, name) for name in vars(settings) if hasattr(model, name)},
         "plan": [
             [(i.name, i.parts, i.draws, i.limit) for i in planned.plan.interventions]
             for planned in cli.planned.values()
@@ -275,16 +806,62 @@ def plain(start: Callable[..., HeedfulCLI]) -> dict[str, dict[str, Any]]:
     return {command: state(start(command)) for command in SETTINGS}
 
 
+def check(does: str, command: Callable[[], HeedfulCLI], plain: dict[str, Any]) -> None:
+    """A command with a setting is refused in these words, or is otherwise in what the setting changes."""
+    if does.startswith("refused: "):
+        with pytest.raises(HeedfulError) as caught:
+            command()
+        assert does.removeprefix("refused: ") in str(caught.value).replace("§", "--")
+        return
+    assert state(command())[does] != plain[does]
+
+
+def flag_of(name: str, value: Any) -> str:
+    return f"--{name}={value if isinstance(value, str) else json.dumps(value)}"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "name"), MOST)
 def test_a_setting_changes_something_or_is_refused(
     start: Callable[..., HeedfulCLI], plain: dict[str, dict[str, Any]], command: str, name: str
 ) -> None:
     value, does = SETTINGS[command][name]
-    flag = f"--{name}={value if isinstance(value, str) else json.dumps(value)}"
-    if does.startswith("refused: "):
-        with pytest.raises(HeedfulError) as caught:
-            start(command, flag)
-        assert does.removeprefix("refused: ") in str(caught.value).replace("§", "--")
-        return
-    assert state(start(command, flag))[does] != plain[command][does]
+    check(does, lambda: start(command, flag_of(name, value)), plain[command])
+
+
+CASES_OF_FAMILIES = [
+    (name, command, setting)
+    for name, command in OF_FAMILIES
+    for setting, (_, does) in FAMILIES[name].lines(command).items()
+    if does not in (PROCESS, ELSEWHERE, CONSENT)
+]
+
+
+@pytest.fixture(scope="module")
+def plain_of(
+    prepare: Callable[..., HeedfulCLI], places: dict[str, Path]
+) -> Callable[[str, str], tuple[list[str], dict[str, Any]]]:
+    """The command line of a family, and its state without a further setting."""
+
+    @cache
+    def plain_of(name: str, command: str) -> tuple[list[str], dict[str, Any]]:
+        argv = filled(FAMILIES[name].argv, places).split()
+        return argv, state(prepare(command, *argv))
+
+    return plain_of
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "command", "setting"), CASES_OF_FAMILIES)
+def test_a_setting_of_a_family_changes_something_or_is_refused(
+    prepare: Callable[..., HeedfulCLI],
+    places: dict[str, Path],
+    plain_of: Callable[[str, str], tuple[list[str], dict[str, Any]]],
+    name: str,
+    command: str,
+    setting: str,
+) -> None:
+    argv, plain = plain_of(name, command)
+    value, does = FAMILIES[name].lines(command)[setting]
+    flag = filled(flag_of(f"{FAMILIES[name].section}.{setting}", value), places)
+    check(does, lambda: prepare(command, *argv, flag), plain)

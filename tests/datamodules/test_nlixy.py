@@ -1,16 +1,20 @@
 """NLI-XY from its files: the numbers of the real data, the splits, and what is said of what does not fit."""
 
 import logging
+import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
 from heedful.datamodules import NaturalLogic, load_natural_logic
+from heedful.interventions import Design, Swap, counterparts
 from heedful.records import Examples, HeedfulError
 
 from changed_examples import sharing
+from content_uids import context_id
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = yaml.safe_load((ROOT / "configs" / "data" / "nlixy.yaml").read_text())["init_args"]
@@ -75,12 +79,44 @@ def test_the_real_files_make_so_many_examples(shared_data: Path, split: str, exp
 
 def test_the_real_contexts_that_are_repeated_are_one(shared_data: Path) -> None:
     examples = load_natural_logic(shared_data / "nlixy" / "all", "all")  # the folder of one split will do
-    contexts = set(examples.column("meta.context"))
-    assert {"181", "10"} <= contexts
-    assert not {"195", "13"} & contexts
-    example = examples["nlixy/all/195/girl|leq|person"]
-    assert list(example.meta.values()) == ["181", "girl|person", "girl/person", "up", "leq", ""]
-    assert example.parts == {"premise": "I bought a girl.", "hypothesis": "I bought a person."}
+    context = context_id("I bought a x.")
+    uids = [uid for uid in examples.column("uid") if uid.startswith(f"nlixy/all/{context}/girl|leq|person")]
+    assert uids == [f"nlixy/all/{context}/girl|leq|person{again}" for again in ("", "#2")]
+    for uid in uids:
+        assert list(examples[uid].meta.values()) == [context, "girl|person", "girl/person", "up", "leq", ""]
+        assert examples[uid].parts == {"premise": "I bought a girl.", "hypothesis": "I bought a person."}
+
+
+def shuffled(folder: Path, of: Path) -> Path:
+    """A copy of a folder whose files have their rows in another order."""
+    folder.mkdir()
+    for name in ("contexts.tsv", "insertions.tsv"):
+        header, *rows = (of / name).read_text().splitlines()
+        random.Random(name).shuffle(rows)
+        (folder / name).write_text("\n".join([header, *rows]))
+    return folder
+
+
+def test_files_whose_rows_are_shuffled_and_a_folder_of_another_name_change_nothing(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    whole = load_natural_logic(shared_data / "nlixy", "train")  # with pairs that stand both ways
+    again = load_natural_logic(shuffled(tmp_path / "other", shared_data / "nlixy" / "train"), "train")
+    assert again.table.equals(whole.table)
+    seeds = [[(s.name, s.seeds) for s in counterparts(Design(pool), 50, seed=0)] for pool in (whole, again)]
+    assert seeds[0] == seeds[1]
+
+
+def test_what_is_held_out_and_drawn_does_not_depend_on_the_order_of_rows(shared_data: Path, tmp_path: Path) -> None:
+    folders = [shared_data / "nlixy" / "dev", shuffled(tmp_path / "dev", shared_data / "nlixy" / "dev")]
+    one, other = (module(folder, hold_out=500, max_train=300) for folder in folders)
+    for data in (one, other):
+        data.setup("fit")
+    assert one.train_examples.table.equals(other.train_examples.table)
+    assert one.pool.table.equals(other.pool.table)
+    of = np.arange(len(one.pool))
+    partners = [Swap("premise", None).partners(data.pool, of, 0, seed=0).tolist() for data in (one, other)]
+    assert partners[0] == partners[1]
 
 
 def test_the_data_module_reads_the_same_examples(shared_data: Path) -> None:
@@ -101,14 +137,16 @@ def test_the_data_module_reads_the_same_examples(shared_data: Path) -> None:
 def test_a_split_is_a_folder(folder: Path) -> None:
     data = module(folder)
     data.setup("fit")
+    up, down = map(context_id, ("A x ran.", 'No "x" ran.'))
     assert [(e.uid, e.label) for e in data.train_examples] == [
-        ("nlixy/train/1/boy|leq|child", "entailment"),
-        ("nlixy/train/1/child|geq|boy", "neutral"),
-        ("nlixy/train/2/boy|leq|child", "neutral"),
-        ("nlixy/train/2/child|geq|boy", "entailment"),
+        (f"nlixy/train/{down}/boy|leq|child", "neutral"),
+        (f"nlixy/train/{down}/child|geq|boy", "entailment"),
+        (f"nlixy/train/{up}/boy|leq|child", "entailment"),
+        (f"nlixy/train/{up}/child|geq|boy", "neutral"),
     ]
-    assert data.train_examples[3].parts["premise"] == 'No "child" ran.'
-    assert [e.uid for e in data.pool] == ["nlixy/validation/1/food|none|rap", "nlixy/validation/1/rap|none|food"]
+    assert data.train_examples[1].parts["premise"] == 'No "child" ran.'
+    likes = f"nlixy/validation/{context_id('He likes x.')}"
+    assert [e.uid for e in data.pool] == [f"{likes}/food|none|rap", f"{likes}/rap|none|food"]
     assert data.task.labels == ("entailment", "neutral", "contradiction")
     assert sharing(data.train_examples, 0).tolist() == [0, 1]  # a context is a group
     assert "head of three classes" in data.note
@@ -119,7 +157,7 @@ def test_two_classes(folder: Path) -> None:
     data = module(folder, labels=labels, default_label="non-entailment")
     data.setup("fit")
     assert data.task.labels == ("entailment", "non-entailment")
-    assert list(data.train_examples.column("label")) == ["entailment", *["non-entailment"] * 2, "entailment"]
+    assert list(data.train_examples.column("label")) == ["non-entailment", *["entailment"] * 2, "non-entailment"]
 
 
 def test_one_split_is_for_evaluation_unless_some_is_held_out(folder: Path) -> None:
@@ -183,7 +221,7 @@ def test_what_does_not_fit_is_counted_and_said(folder: Path, caplog: pytest.LogC
     assert len(examples) == 4
     said = [record.getMessage().removeprefix(f"{folder}/dev: ") for record in caplog.records]
     assert said == [
-        "word pairs that fit no context: 1 (rap/food).",
+        "word pairs that fit no context: 1 (food/rap).",
         "contexts that take none of the word pairs: 1.",
         "4 examples have texts with both labels (from dog/hound).",
     ]

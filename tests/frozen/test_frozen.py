@@ -185,21 +185,25 @@ def test_a_checkpoint_is_evaluated_as_before_and_in_the_same_folder(frozen):
     assert content(folder)["counts"].items() >= content(kept)["counts"].items()
 
 
-def test_an_evaluation_is_repeated_by_its_configuration(frozen):
-    run(evaluation.main, "--config", "runs/natural_logic/config.yaml", "--output", "again")
-    assert_same_predictions(Path("runs/natural_logic"), Path("again"), "natural_logic")
-
-
-def test_examples_without_an_id_have_other_names_and_the_same_predictions(frozen):
-    """Schema 7 names them by their content, so that what is drawn for them is drawn anew."""
-    run(evaluation.main, "--config", "runs/tables/config.yaml", "--output", "again")
-    files = [Path(folder) / "rows" / "accuracy.parquet" for folder in ("runs/tables", "again")]
+@pytest.mark.parametrize(("name", "evaluation_"), [("tables", "accuracy"), ("natural_logic", "natural_logic")])
+def test_an_evaluation_is_repeated_by_its_configuration(frozen, name, evaluation_):
+    """Schema 7 names examples without an id by their content, so that what is drawn for them is drawn anew."""
+    run(evaluation.main, "--config", f"runs/{name}/config.yaml", "--output", "again")
+    files = [Path(folder) / "rows" / f"{evaluation_}.parquet" for folder in (f"runs/{name}", "again")]
     before, now = (select(read_rows(file)[0], intervention="base").sort_by("content") for file in files)
-    for name in ("content", "gold", "y", "group"):
-        assert before[name].to_pylist() == now[name].to_pylist(), name
+    for column_ in ("content", "gold", "y", "group"):
+        assert before[column_].to_pylist() == now[column_].to_pylist(), column_
     np.testing.assert_allclose(column(before, "p"), column(now, "p"), atol=NEAR)
     with pytest.raises(HeedfulError, match="named by their content since schema 7, and in an earlier run by their row"):
-        paired_differences("runs/tables", "again")
+        paired_differences(f"runs/{name}", "again")
+
+
+def test_effects_whose_seeds_are_all_examples_are_the_same_again(frozen):
+    run(evaluation.main, "--config", "runs/natural_logic/config.yaml", "--output", "again")
+    before, now = (content(folder)["metrics"] for folder in ("runs/natural_logic", "again"))
+    for metric in before.keys() & now.keys():
+        assert before[metric]["n"] == now[metric]["n"], metric
+        assert before[metric]["value"] == pytest.approx(now[metric]["value"], abs=NEAR), metric
 
 
 def test_a_training_run_is_repeated_by_its_configuration(frozen):

@@ -11,3 +11,9 @@ def content_uid(prefix: str, label: str | None, parts: Mapping[str, str], repeat
     told = repr((label, *(hashlib.sha256(text.encode()).hexdigest() for text in plain)))
     number = int.from_bytes(hashlib.blake2b(told.encode(), digest_size=8).digest(), "little")
     return f"{prefix}/{number:016x}" + (f"#{repeat}" if repeat > 1 else "")
+
+
+def context_id(sentence: str) -> str:
+    """The id of a sentence with a hole (NLI-XY)."""
+    plain = " ".join(unicodedata.normalize("NFC", sentence).split())
+    return hashlib.sha256(plain.encode()).hexdigest()[:16]

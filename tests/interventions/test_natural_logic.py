@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from heedful.interventions.natural_logic import compose, gold, word_pairs
 from heedful.records import HeedfulError
 
+from content_uids import context_id
+
 
 def context(sentence="He saw a x.", monotonicity="up", slots="s", operator=""):
     marks = {"singular": "s" in slots, "mass": "m" in slots, "plural": "p" in slots}
@@ -35,12 +37,13 @@ def test_gold_is_table_1(monotonicity, relation):
 
 def test_a_pair_stands_both_ways():
     found = composed([context("No x, he said.", "down", operator="no")], [words()])
-    shared = {"context": "1", "pair": "boy/child", "monotonicity": "down", "operator": "no"}
+    number = context_id("No x, he said.")
+    shared = {"context": number, "pair": "boy/child", "monotonicity": "down", "operator": "no"}
     assert found == [
-        {"uid": "1/boy|leq|child", "premise": "No boy, he said.", "hypothesis": "No child, he said."}
+        {"uid": f"{number}/boy|leq|child", "premise": "No boy, he said.", "hypothesis": "No child, he said."}
         | {"gold": "non-entailment", "relation": "leq", "insertion": "boy|child"}
         | shared,
-        {"uid": "1/child|geq|boy", "premise": "No child, he said.", "hypothesis": "No boy, he said."}
+        {"uid": f"{number}/child|geq|boy", "premise": "No child, he said.", "hypothesis": "No boy, he said."}
         | {"gold": "entailment", "relation": "geq", "insertion": "child|boy"}
         | shared,
     ]
@@ -52,7 +55,7 @@ def test_both_words_must_fit():
         words("hats", "food", grammar="pm"),
         words("rice", "food", "leq", "mm"),
     ]
-    for slots, expected in [("p", "socks/clothes"), ("m", "rice/food"), ("s", "")]:
+    for slots, expected in [("p", "clothes/socks"), ("m", "food/rice"), ("s", "")]:
         assert {row["pair"] for row in composed([context(slots=slots)], pairs)} == set(filter(None, [expected]))
     assert len(composed([context(slots="mp")], pairs)) == 6
 
@@ -73,20 +76,35 @@ def test_a_word_is_no_other_than_itself():
 
 
 def test_a_repeated_context_is_one_context():
-    found = composed([context("No x."), context(), context("No x.")], [words()])
-    assert [(row["uid"], row["context"]) for row in found[::2]] == [
-        ("1/boy|leq|child", "1"),
-        ("2/boy|leq|child", "2"),
-        ("3/boy|leq|child", "1"),
+    found = composed([context("No x."), context(), context(" No  x.")], [words()])
+    of_first = [row for row in found if row["context"] == context_id("No x.")]
+    number = context_id("No x.")
+    assert sorted(row["uid"] for row in of_first if row["relation"] == "leq") == [
+        f"{number}/boy|leq|child",
+        f"{number}/boy|leq|child#2",
     ]
-    assert {k: v for k, v in found[0].items() if k != "uid"} == {k: v for k, v in found[4].items() if k != "uid"}
+    assert {row["context"] for row in found} == {number, context_id("He saw a x.")}
+    assert {row["premise"] for row in of_first} == {"No boy.", "No child.", "No  boy.", "No  child."}
+
+
+def test_the_order_of_the_rows_changes_nothing():
+    """Repeated contexts that differ in operator and marks, and pairs that stand both ways, among them."""
+    contexts = [context(), context(operator="a", slots="sm"), context(operator="b"), context("No x.", "down")]
+    pairs = [words("hound", "dog"), words("dog", "hound"), words(), words("rap", "food", "none", "mm")]
+    expected = sorted(composed(contexts, pairs), key=lambda row: row["uid"])
+    assert len(expected) == 26
+    assert len({row["uid"] for row in expected}) == 26
+    assert {row["operator"] for row in expected} == {"", "a", "b"}
+    for shuffled in itertools.permutations(contexts):
+        for others in (pairs[::-1], pairs[2:] + pairs[:2]):
+            assert sorted(composed(shuffled, others), key=lambda row: row["uid"]) == expected
 
 
 def test_pairs_that_exclude_each_other_both_stand():
     """The published training pairs have a hound below a dog and a dog below a hound."""
     found = composed([context()], [words("hound", "dog"), words("dog", "hound")])
     assert len({row["uid"] for row in found}) == 4
-    assert {row["pair"] for row in found} == {"hound/dog"}
+    assert {row["pair"] for row in found} == {"dog/hound"}
     assert [row["gold"] for row in found if row["premise"] == "He saw a dog."] == ["non-entailment", "entailment"]
 
 
@@ -144,19 +162,19 @@ PAIRS = st.lists(TWO, max_size=6)
 
 
 def reference(contexts, pairs, monotonicity_of, relation_of):
-    """How often each (row, premise, hypothesis, label, relation) must come, by trial of all words in all contexts."""
+    """How often each (premise, hypothesis, label, relation) must come, by trial of all words in all contexts."""
     found = Counter()
     both_ways = {(x, y, relation_of[x, y], g) for x, y, g in pairs}
     both_ways |= {(y, x, {"leq": "geq", "geq": "leq"}.get(r, r), g) for x, y, r, g in both_ways}
     vocabulary = {word for x, y, _ in pairs for word in (x, y)}
-    for row, (sentence, slots) in enumerate(contexts, 1):
+    for sentence, slots in contexts:
         before, after = re.fullmatch(r"(|.*\W)x(|\W.*)", sentence).groups()
         for first, second, relation in itertools.product(vocabulary, vocabulary, ["leq", "geq", "eq", "none"]):
             if any((first, second, relation, g) in both_ways and set(g) <= slots for g in map("".join, GRAMMARS)):
                 m = monotonicity_of[sentence]
                 entails = relation == "eq" or (relation == "leq" and m == "up") or (relation == "geq" and m == "down")
                 label = "entailment" if entails else "non-entailment"
-                found[row, before + first + after, before + second + after, label, relation] += 1
+                found[before + first + after, before + second + after, label, relation] += 1
     return found
 
 
@@ -171,21 +189,20 @@ def test_composition_is_that_of_the_reference(contexts, pairs, data):
         [context(sentence, monotonicity_of[sentence], slots) for sentence, slots in contexts],
         [words(x, y, relation_of[x, y], grammar) for x, y, grammar in pairs],
     )
-    seen = Counter((int(r["uid"].split("/")[0]), r["premise"], r["hypothesis"], r["gold"], r["relation"]) for r in rows)
+    seen = Counter((r["premise"], r["hypothesis"], r["gold"], r["relation"]) for r in rows)
     assert seen == reference(contexts, pairs, monotonicity_of, relation_of)
     assert len({row["uid"] for row in rows}) == len(rows)
+    sentences = {context_id(sentence): sentence for sentence, _ in contexts}
     for row in rows:
-        first = next(i for i, (sentence, _) in enumerate(contexts, 1) if sentence == sentence_of(row, contexts))
-        assert row["context"] == str(first)
-        assert row["pair"] == next(f"{x}/{y}" for x, y, _ in pairs if {x, y} == set(words_of(row)))
-
-
-def sentence_of(row, contexts):
-    return contexts[int(row["uid"].split("/")[0]) - 1][0]
+        first, second = words_of(row)
+        before, after = re.fullmatch(r"(|.*\W)x(|\W.*)", sentences[row["context"]]).groups()
+        assert (row["premise"], row["hypothesis"]) == (before + first + after, before + second + after)
+        assert row["uid"].partition("/")[0] == row["context"]
+        assert row["pair"] == "/".join(sorted((first, second)))
 
 
 def words_of(row):
-    first, _, second = row["uid"].split("/", 1)[1].split("|")
+    first, _, second = row["uid"].split("/", 1)[1].split("#")[0].split("|")
     return first, second
 
 
@@ -194,6 +211,6 @@ def test_word_pairs_are_listed_both_ways():
     assert [(w.premise, w.hypothesis, w.relation, w.pair) for w in found] == [
         ("boy", "child", "leq", "boy/child"),
         ("child", "boy", "geq", "boy/child"),
-        ("rap", "food", "none", "rap/food"),
-        ("food", "rap", "none", "rap/food"),
+        ("rap", "food", "none", "food/rap"),
+        ("food", "rap", "none", "food/rap"),
     ]
