@@ -336,4 +336,4 @@ def charts(context: Context) -> tuple[Chart, ...]:
 
 
 STATISTICS = "to_default", "with_invalid", "eligible", "changed", "kept"
-METRIC = Metric("attentiveness", score, show, charts, STATISTICS, counted, of_answers=True)
+METRIC = Metric("attentiveness", score, show, charts, STATISTICS, counted)
