@@ -9,7 +9,7 @@ from heedful.records import NO_LABEL, SPAN, Context, HeedfulError, Measurement
 from heedful.records.answers import NO_ANSWER
 from heedful.records.rows import same, strings, where
 from heedful.reports.annotation.choice import DRAW
-from heedful.reports.annotation.files import ANSWER, LABEL, PART, UID
+from heedful.reports.annotation.files import ANSWER, LABEL, PART, PARTNER, UID
 
 Line = Mapping[str, str]
 
@@ -80,19 +80,25 @@ def attentive_among(
         named: What to call the rows in an error.
 
     Raises:
-        HeedfulError: A case is not among the rows, or its label is not what was predicted.
+        HeedfulError: A case is not among the rows, its label is not what was predicted, or the part is another's there.
     """
     swapped = where(rows, intervention="swap", draw=DRAW)
     changed = where(rows, y2=NO_ANSWER) if context.kind is SPAN else ~same(rows, "y", "y2")
-    mine = rows.select(["uid", "part", "y"]).filter(pa.array(swapped))
+    mine = rows.select(["uid", "part", "y", "partner"]).filter(pa.array(swapped))
     keys = zip(strings(mine, "uid"), strings(mine, "part"), strict=True)
     answered = ~where(rows, y2=NO_LABEL)
-    columns = strings(mine, "y"), changed[swapped].tolist(), answered[swapped].tolist()
+    columns = strings(mine, "y"), strings(mine, "partner"), changed[swapped].tolist(), answered[swapped].tolist()
     found = dict(zip(keys, zip(*columns, strict=True), strict=True))
     for line in lines:
-        if found.get((line[UID], line[PART]), ("",))[0] != line[LABEL]:
+        label, partner, *_ = found.get((line[UID], line[PART]), ("", ""))
+        if label != line[LABEL]:
             raise HeedfulError(
                 f"The sheet was not made of {named}: {line[UID]} is not predicted as {line[LABEL]!r} there."
             )
-    hits = [changed for _, changed, is_answered in map(found.get, wrong) if is_answered]
+        if partner != line.get(PARTNER, partner):  # which earlier versions did not write
+            raise HeedfulError(
+                f"The sheet was not made of {named}: {line[UID]} has the {line[PART]} of {partner} there, and of "
+                f"{line[PARTNER]} in the sheet."
+            )
+    hits = [changed for *_, changed, is_answered in map(found.get, wrong) if is_answered]
     return wilson(sum(hits), len(hits), "in no case is the label now wrong")
