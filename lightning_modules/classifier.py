@@ -71,6 +71,7 @@ class Classifier(pl.LightningModule):
         own_wording: The words in which it is asked with demonstrations, unless somebody names others; None for those of
             the data.
         repeated: Of how many base inputs the null control asks again, where a server is asked; None for all others.
+        has_probabilities: Whether it gives the probabilities of the labels.
         prompt: By which it is asked; None for a model that is not.
         writes: Whether its answers are written, so that one may be another label than the most probable, or none.
     """
@@ -89,6 +90,7 @@ class Classifier(pl.LightningModule):
     writes = False
     prompt: Prompt | None = None
     repeated: int | None = None
+    has_probabilities: bool = True
     learned_parts: Sequence[str] | None = None
     run_id: str | None = None
     trained_on: TrainedOn | None = None

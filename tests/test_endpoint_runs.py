@@ -130,13 +130,25 @@ def test_a_dry_run_sends_nothing_and_leaves_nothing(monkeypatch, here, capsys):
 
 
 @pytest.mark.parametrize("dry", [[], ["--dry_run"]])
-def test_what_an_endpoint_cannot_be_asked_is_refused_before_it_is_asked_anything(monkeypatch, here, dry):
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (
+            ["--evaluations", "attentiveness,attributions"],
+            "Words can be hidden from models that read one or two texts and nothing",
+        ),
+        (["--natural_logic.path", "."], "--natural_logic.path . needs probabilities of the labels, which written"),
+        (["--two_class.benchmarks", "{rte: x}"], r"--two_class.benchmarks needs .* take --endpoint.read first_token\."),
+    ],
+)
+def test_what_an_endpoint_cannot_be_asked_is_refused_before_it_is_asked_anything(monkeypatch, here, dry, argv, message):
     with FakeServer(answer) as fake:
-        with pytest.raises(
-            HeedfulError, match="Words can be hidden from models that read one or two texts and nothing"
-        ):
-            ask(monkeypatch, fake, "--evaluations", "attentiveness,attributions", *dry)
+        with pytest.raises(HeedfulError) as raised:
+            ask(monkeypatch, fake, *argv, *dry)
         assert not fake.requests
+    monkeypatch.setattr(sys, "argv", ["evaluate.py", "--endpoint", "m"])
+    raised.value.name_settings(as_flag)
+    assert re.search(message, str(raised.value))
 
 
 def test_a_dry_run_is_of_an_endpoint(here, tiny_t5):

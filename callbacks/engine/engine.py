@@ -134,7 +134,8 @@ class Engine(Runner):
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         super().setup(trainer, pl_module, stage)
-        self.prepare(trainer.callbacks, Setting(trainer.datamodule, not self.exhaustive, repeated=pl_module.repeated))
+        of_model = {"repeated": pl_module.repeated, "has_probabilities": pl_module.has_probabilities}
+        self.prepare(trainer.callbacks, Setting(trainer.datamodule, not self.exhaustive, **of_model))
         for callback in trainer.callbacks:
             if isinstance(callback, EarlyStopping) and self.is_known(callback.monitor):
                 callback.strict = False  # an undefined score is not a missing one

@@ -19,6 +19,9 @@ def _no_other_data(name: str, path: str | None) -> PairedData:
     raise HeedfulError(f"{name}: other data sets are read by their names on the command line only.")
 
 
+PROBABILITIES = "needs probabilities of the labels, which written answers do not have: take §model.read first_token"
+
+
 @dataclass(frozen=True)
 class Setting:
     """The data that an evaluation makes its plan for.
@@ -28,12 +31,23 @@ class Setting:
         monitoring: Whether it runs within training, where it may bound its cost.
         read: Makes a data module, set up, from the name of another data set and its path (None for the hub).
         repeated: How many inputs the null control asks a server again; None where none is asked.
+        has_probabilities: Whether the model gives the probabilities of the labels.
     """
 
     data: PairedData
     monitoring: bool = False
     read: Callable[[str, str | None], PairedData] = _no_other_data
     repeated: int | None = None
+    has_probabilities: bool = True
+
+    def require_probabilities(self, named: str) -> None:
+        """Refuse a model that only writes its answers.
+
+        Raises:
+            HeedfulError: It does; the message begins with ``named``.
+        """
+        if not self.has_probabilities:
+            raise HeedfulError(f"{named} {PROBABILITIES}.")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,15 @@ from typing import Any
 import pyarrow as pa
 from pytorch_lightning.utilities import rank_zero_info
 
-from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, fitted, require_entailment
+from heedful.callbacks.engine.evaluation import (
+    PROBABILITIES,
+    Evaluation,
+    Nothing,
+    Plan,
+    Setting,
+    fitted,
+    require_entailment,
+)
 from heedful.datamodules import NaturalLogic as NaturalLogicData
 from heedful.datamodules import load_natural_logic
 from heedful.datamodules.natural_logic import has_split
@@ -61,6 +69,10 @@ class NaturalLogic(Evaluation):
         if inherited and not has_split(path, self.split):
             rank_zero_info(f"{path} has no split {self.split!r}: causal effects are not measured ({flags[1]}).")
             return needed
+        if inherited and not setting.has_probabilities:
+            rank_zero_info(f"Causal effects are not measured: natural_logic {PROBABILITIES}.")
+            return Nothing(PROBABILITIES)
+        setting.require_probabilities(f"{flags[0]} {path}")
         require_entailment(data.task.labels, f"{flags[0]} {path}")
         examples = load_natural_logic(path, self.split, flags)
         design = Design(examples)

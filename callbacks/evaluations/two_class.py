@@ -24,6 +24,7 @@ class TwoClass(Evaluation):
     def plan(self, setting: Setting) -> Plan | Nothing:
         if not self.benchmarks:
             return Nothing("needs §two_class.benchmarks, data sets with their paths")
+        setting.require_probabilities("§two_class.benchmarks")
         modules: dict[str, PairedData] = {}
         for benchmark, path in self.benchmarks.items():
             flag = f"§two_class.benchmarks {benchmark}"

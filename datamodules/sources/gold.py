@@ -64,7 +64,10 @@ class Gold:
         if label is None and plain(value).lower() not in NO_GOLD:
             label = self.in_any_case.get(plain(value).lower())
             if label is None:
-                raise ValueError(f"unknown label {brief(value)}; known are {listing(list(self.spellings))}")
+                known = f"known are {listing(list(self.spellings))}"
+                raise ValueError(
+                    f"unknown label {brief(value)}; {known}; §data.labels '{{LABEL: [SPELLING]}}' names all"
+                )
         if label is None and self.like_missing and (nothing or plain(value).lower() in MISSING):
             raise ValueError(
                 f"the label is {'missing' if nothing else brief(value)}, and {self.like_missing[0]} is the name of a "

@@ -20,6 +20,7 @@ from heedful.records import Examples, ExamplesBuilder, HeedfulError, listing, re
 from heedful.records.errors import nearest
 
 DELIMITED = (".csv", ".tsv", ".txt")
+OTHER_MARKS = "\t;|,"  # in the name of the only column
 OF_A_SPLIT = re.compile(r"(training|train|validation|valid|dev)(_|-|$)")  # how the name of a file begins
 
 
@@ -108,6 +109,11 @@ def require_columns(
         HeedfulError: One is missing.
     """
     if missing := [name for name in wanted if name not in values]:
+        if len(values) == 1 and any(mark in str(*values) for mark in OTHER_MARKS):
+            raise HeedfulError(
+                f"{where} has one column, {brief(*values)}: columns are separated by commas in csv files, by tabs in "
+                "tsv files."
+            )
         headless = (
             " If the file has no header, name all of its columns in their order, §data.columns '[NAME, NAME, ...]', "
             f"among them {', '.join(wanted)}."

@@ -239,6 +239,8 @@ def _delimited(
 
 def _require_names(names: Sequence[str], header: Sequence[str], path: Path) -> None:
     """Check that the columns of a header have names of their own."""
+    if not header:
+        raise HeedfulError(f"{path}: the first line is empty, and should be the header.")
     if len(set(names)) < len(names) or not names or not all(names):
         raise HeedfulError(
             f"{path}: the header {brief(header)} has an empty or a repeated column; if it is a row and no "

@@ -283,7 +283,8 @@ class HeedfulCLI(LightningCLI):
         """Have the evaluations make their plans, for which they read the examples that they bring."""
         callbacks = [*self.plain, *map(self.config_init.get, self.parser.callback_keys)]
         self.engine = Engine(self.evaluating, self.only)
-        self.engine.prepare(callbacks, Setting(self.datamodule, not self.evaluating, self._read, self.model.repeated))
+        of_model = self.model.repeated, self.model.has_probabilities
+        self.engine.prepare(callbacks, Setting(self.datamodule, not self.evaluating, self._read, *of_model))
         self.planned = self.engine.planned
         for name, nothing in self.engine.idle.items() if self.only else ():
             raise HeedfulError(f"--evaluations {name} {nothing.reason}.")

@@ -215,4 +215,4 @@ def charts(context: Context) -> tuple[Chart, ...]:
 
 
 STATISTICS = "to_default", "with_invalid", "eligible", "changed", KEPT
-METRIC = Metric("attentiveness", score, show, charts, STATISTICS, counted, of_answers=True)
+METRIC = Metric("attentiveness", score, show, charts, STATISTICS, counted)

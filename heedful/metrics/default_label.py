@@ -105,4 +105,4 @@ def _swaps(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     return {MetricName(FAMILY, context.data, part): swaps & where(rows, part=part) for part in context.own["swap"]}
 
 
-METRIC = Metric(FAMILY, default_label, rests_on=_swaps, of_answers=True)
+METRIC = Metric(FAMILY, default_label, rests_on=_swaps)

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from heedful.metrics.slices import slice_of_label
 from heedful.records import NO_LABEL, Chart, Context, Line, Measurement, MetricName, Shown
+from heedful.records.numbers.display import Unit
 from heedful.records.rows import BASE, UNREAD, require_canonical, where
 
 Numbers = dict[MetricName, Measurement]
@@ -20,6 +21,12 @@ NO_ANSWERS = "no_answers"  # flags a number of which more answers are none than
 MOST_WITHOUT = 0.05
 TOO_MANY_WITHOUT = 0.5  # of more there is no number
 WITHOUT_BASE, WITHOUT_CHANGED = "no_answer/base", "no_answer/changed"
+UNITS: dict[str, Unit | None] = {  # of what stands beside a headline; None where it is that of the headline
+    UNREAD: "percent",
+    READ: None,
+    WITHOUT_BASE: "percent",
+    WITHOUT_CHANGED: "percent",
+}
 
 
 def beside(name: MetricName, statistic: str) -> MetricName:
@@ -82,7 +89,6 @@ class Metric:
             where nobody says.
         rests_on: The changed examples that each headline counts, bool [rows] each, from the rows and the context.
         whole: Whether an example counts with all of its changes, and is left out where one of them is unread.
-        of_answers: Whether a change counts only where both answers are answers. What is none is counted beside.
         rows: The evaluation whose rows it is made of, ``rows/<rows>.parquet``; that of its name if not given.
     """
 
@@ -93,7 +99,6 @@ class Metric:
     statistics: tuple[str, ...] | None = None
     rests_on: Callable[[pa.Table, Context], dict[MetricName, np.ndarray]] = no_changes
     whole: bool = False
-    of_answers: bool = False
     rows: str = ""
 
     @property
@@ -117,7 +122,7 @@ class Metric:
 
     def score(self, rows: pa.Table, context: Context) -> Numbers:
         """The numbers of rows; beside each headline, how much of it rests on changes that the model never reads, and
-        how many answers are none.
+        how many of the answers that it is made of are none: a change counts where both of its answers are answers.
 
         Raises:
             HeedfulError: The rows are not in their canonical order, in which those of an example stand together.
@@ -127,11 +132,30 @@ class Metric:
         if self.rests_on is no_changes:
             return numbers
         changes = self.rests_on(rows, context)
-        if self.of_answers:
-            numbers = _with_no_answer(numbers, rows, changes)
-            has_answer = ~where(rows, y2=NO_LABEL)
-            changes = {name: here & has_answer for name, here in changes.items()}
-        return self._with_unread(numbers, rows, context, changes)
+        numbers = self._with_no_answer(numbers, rows, changes)
+        has_answer = ~where(rows, y2=NO_LABEL)
+        return self._with_unread(numbers, rows, context, {name: here & has_answer for name, here in changes.items()})
+
+    def _with_no_answer(self, numbers: Numbers, rows: pa.Table, changes: Mapping[MetricName, np.ndarray]) -> Numbers:
+        """Numbers, with the shares of base and of changed inputs without an answer beside each headline, if any are.
+
+        All numbers about the part, or where examples count as a whole all numbers, are flagged where one of both is
+        more than :data:`MOST_WITHOUT`, and undefined where it is more than :data:`TOO_MANY_WITHOUT`: a failure is not
+        behaviour. Accuracy is not: there a failure is wrong.
+        """
+        every = {name: shares_without(rows, here) for name, here in changes.items()}
+        shares = {name: both for name, both in every.items() if any(m.value for m in both.values())}
+        most: dict[tuple[str, str], float] = {}
+        for name, both in shares.items():
+            worst = max(m.value or 0.0 for m in both.values())
+            most[name.data, name.part] = max(worst, most.get((name.data, name.part), 0.0))
+        of_all = max(most.values(), default=0.0) if self.whole else 0.0
+        result: Numbers = {}
+        for name, measured in numbers.items():
+            without = 0.0 if name.statistic in ("eligible", "accuracy") else most.get((name.data, name.part), of_all)
+            result[name] = _judged(measured, without)
+            result |= {beside(name, statistic): m for statistic, m in shares.get(name, {}).items()}
+        return result
 
     def _with_unread(
         self, numbers: Numbers, rows: pa.Table, context: Context, changes: Mapping[MetricName, np.ndarray]
@@ -172,36 +196,19 @@ class Metric:
         return rows.filter(pa.array(is_base | ~pc.is_in(rows["uid"], value_set=uids).to_numpy()))
 
     def shown(self, numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:
-        """How the numbers are shown: as :attr:`show` says, and below a headline what is unread, if anything is."""
-        headlines = {str(name): name for name in numbers if beside(name, UNREAD) in numbers}
-        aside = {beside(name, statistic) for name in headlines.values() for statistic in (UNREAD, READ)}
+        """How the numbers are shown: as :attr:`show` says, and below a headline what is no answer, or unread."""
+        named = {str(name): name for name in numbers}
+        aside = {beside(name, statistic) for name in numbers for statistic in UNITS}
         shown = self.show({name: m for name, m in numbers.items() if name not in aside}, context, counts)
         lines = []
         for line in shown.lines:
             lines.append(line)
-            name = headlines.get(line.metric)
-            if name is not None and numbers[beside(name, UNREAD)].value:
-                below = replace(line, label=UNREAD, level=line.level + 1, beside=False, text="")
-                lines.append(replace(below, metric=str(beside(name, UNREAD)), unit="percent"))
-                lines.append(replace(below, metric=str(beside(name, READ)), label=READ))
+            for statistic, unit in UNITS.items() if line.metric in named else ():
+                of = beside(named[line.metric], statistic)
+                if of in numbers and (statistic != UNREAD or numbers[of].value):
+                    below = replace(line, label=statistic, level=line.level + 1, beside=False, text="")
+                    lines.append(replace(below, metric=str(of), unit=unit or line.unit))
         return replace(shown, lines=lines)
-
-
-def _with_no_answer(numbers: Numbers, rows: pa.Table, changes: Mapping[MetricName, np.ndarray]) -> Numbers:
-    """Numbers, with the shares of base and of changed inputs without an answer beside each headline, if there are any.
-
-    All numbers about the part are flagged where one of both is more than :data:`MOST_WITHOUT`, and undefined where it
-    is more than :data:`TOO_MANY_WITHOUT`: a failure is not behaviour. Accuracy is not: there a failure is wrong.
-    """
-    every = {name: shares_without(rows, here) for name, here in changes.items()}
-    shares = {name: both for name, both in every.items() if any(m.value for m in both.values())}
-    most = {name.part: max(m.value or 0.0 for m in both.values()) for name, both in shares.items()}
-    result: Numbers = {}
-    for name, measured in numbers.items():
-        counts_all = name.statistic in ("eligible", "accuracy")
-        result[name] = measured if counts_all else _judged(measured, most.get(name.part, 0.0))
-        result |= {beside(name, statistic): m for statistic, m in shares.get(name, {}).items()}
-    return result
 
 
 def shares_without(rows: pa.Table, changed: np.ndarray) -> dict[str, Measurement]:

@@ -68,4 +68,4 @@ def _kept(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     return {name._replace(part=side): is_answer(rows) & here for side, here in kept.items()}
 
 
-METRIC = Metric("naive_partial", score, charts=charts, rests_on=_kept, of_answers=True)
+METRIC = Metric("naive_partial", score, charts=charts, rests_on=_kept)

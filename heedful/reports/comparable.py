@@ -224,7 +224,10 @@ def main(arguments: list[str]) -> None:
             heading = f"{context.data}, {together[0].split}: {part} swapped"
             numbers = [names[run.folder] for run in included]
             if len(included) < 2:
-                console.print(f"\n{heading}: fewer than two models to compare.", markup=False)
+                told = (
+                    "fewer than two models have an accuracy above the majority share; --all compares the others, too."
+                )
+                console.print(f"\n{heading}: {told}", markup=False)
                 continue
             found = comparison([run.rows for run in included], context, part)
             if options.format:

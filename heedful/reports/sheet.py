@@ -113,6 +113,8 @@ def main(arguments: list[str]) -> None:
     if options.score:
         if len(options.score) > 2 or len(options.runs) > 1:
             raise HeedfulError("--score takes the sheets of one annotator or of two, of one run")
+        if len({Path(file).resolve() for file in options.score}) < len(options.score):
+            raise HeedfulError(f"--score names {options.score[0]} twice: two annotators have a sheet each")
         print_scores(options.score, next(iter(options.runs), None))
         return
     if not options.runs:

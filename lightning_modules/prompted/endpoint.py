@@ -145,6 +145,7 @@ class Endpoint(Classifier):
             )
         self.name = name
         self.read = read
+        self.has_probabilities = WAYS[read].has_probabilities
         self.chat = chat
         self.concurrency = concurrency
         self.max_requests = max_requests

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from heedful.metrics import METRICS
 from heedful.metrics.attentiveness import OneText
+from heedful.metrics.natural_logic.entailment import disagreements
 from heedful.metrics.reading_comprehension import reading_scores
 from heedful.metrics.statistics.paired import recording
 from heedful.records import NO_LABEL, SPAN, Context
 from heedful.reports.comparable import Swaps
 
 from made_rows import by_text, make
+from natural_logic_rows import THREE, base_row, pair_row, table
 
 LABELS = ("entailment", "neutral", "contradiction")
 CONTEXT = Context("d", labels=LABELS, default_label="neutral", own={"swap": ["premise"]})
@@ -149,3 +151,120 @@ def test_one_text_for_many_questions_is_named():
         assert ("one_text" in score(rows, TEXTS)[NAME].flags) == (text is not None)
     alike = make(base, [{"uid": u, "y2": ""} for u in base], labels=1)
     assert OneText.of_rows(alike, "premise") is None  # what is wanted there
+
+
+EQUAL = [1 / 3] * 3  # what a refusal has in place of probabilities
+
+
+def logical(failing_bases=(), failing_changes=()):
+    """20 examples of natural logic, right ones, with a change of each set, of which some get no answer."""
+    says = {"entailment": [0.1, 0.8, 0.1], "neutral": [0.1, 0.1, 0.8]}
+    entries = []
+    for i in range(20):
+        gold, other = ("entailment", "neutral") if i % 2 else ("neutral", "entailment")
+        p = EQUAL if i in failing_bases else says[gold]
+        made = [base_row(f"nlixy/u{i:02}", p, THREE, gold)]
+        for which, after in (("I0", other), ("I1", other), ("I2", gold), ("I3", gold)):
+            p2 = EQUAL if i in failing_changes else says[after]
+            made.append(pair_row(f"nlixy/u{i:02}", which, f"p{i % 5}", p, p2, THREE, after, held=f"h{i % 4}"))
+            made[-1]["y2"] = NO_LABEL if i in failing_changes else after
+        entries += [row | {"y": NO_LABEL} if i in failing_bases else row for row in made]
+    return table(entries)
+
+
+@pytest.mark.parametrize(("bases", "changes"), [((), range(4)), (range(4), ()), ((0, 1), (1, 2, 3))])
+def test_a_failure_is_neither_a_causal_effect_nor_a_right_answer(bases, changes):
+    """The perfect model has a TCE of 1 and a DCE of 0, whatever fails; a refusal is not "no entailment"."""
+    context = Context("d", labels=THREE, own={"data": "nlixy"})
+    rows = logical(bases, changes)
+    found = by_text(METRICS["natural_logic"].score)(rows, context)
+    for kind in ("context", "insertion"):
+        name = f"natural_logic/nlixy/{kind}"
+        assert (found[f"{name}/tce"].value, found[f"{name}/tce"].n) == (1, 20 - len({*bases, *changes}))
+        assert found[f"{name}/dce"].value == found[f"{name}/dce/naive"].value == 0
+        assert found[f"{name}/tce/signed"].value == pytest.approx(0.7)
+        assert "no_answers" in found[f"{name}/tce"].flags
+        assert found[f"{name}/tce/no_answer/base"].value == len(bases) / 20
+        answered = [i for i in range(20) if i not in bases]
+        assert found[f"{name}/tce/no_answer/changed"].value == np.mean([i in changes for i in answered])
+    assert found["natural_logic/nlixy/accuracy"].value == 1 - len(bases) / 20
+    assert disagreements(rows, THREE) == 0
+    two = by_text(METRICS["two_class"].score)(rows, context)
+    assert two["two_class/nlixy"].value == two["two_class/nlixy/argmax"].value == 1 - len(bases) / 20
+    assert {name: two[name].value for name in two if "no_answer" in name} == (
+        {"two_class/nlixy/no_answer": len(bases) / 20} if bases else {}
+    )
+
+
+def test_of_more_than_half_there_is_no_causal_effect():
+    found = by_text(METRICS["natural_logic"].score)(
+        logical(failing_changes=range(11)), Context("d", labels=THREE, own={"data": "nlixy"})
+    )
+    undefined = {name for name, m in found.items() if m.value is None}
+    assert {name for name in found if "no_answer" not in name and "accuracy" not in name} == undefined
+    assert found["natural_logic/nlixy/accuracy"].value == 1
+
+
+def tables(failures, intervention, **about):
+    """20 pairs about tables, all answered with entailment, of which a row is changed; the first changes fail."""
+    base = {f"u{i:02}": ("entailment", "entailment") for i in range(20)}
+    of = {"intervention": intervention, "part": "table", "variant": "Born", "draw": -1} | about
+    changes = [
+        of | {"uid": uid, "y2": NO_LABEL if i < failures else "entailment", "clusters": [uid, f"table {i}"]}
+        for i, uid in enumerate(base)
+    ]
+    return make(base, changes)
+
+
+@pytest.mark.parametrize(("failures", "defined"), [(4, True), (11, False)])
+def test_a_failure_is_not_a_row_that_the_model_uses(failures, defined):
+    rows = tables(failures, "delete", allowed="delete/relevant")
+    own = {"of": "d", "table": "table", "relevant": {f"u{i:02}": ["Born"] for i in range(20)}}
+    found = by_text(METRICS["evidence"].score)(rows, Context("d", labels=LABELS, own=own))
+    of = found["evidence/d/ignored"]
+    assert (of.value, "no_answers" in of.flags) == (1 if defined else None, True)
+    assert not defined or of.n == 20 - failures
+    assert found["evidence/d/recall"].value == (0 if defined else None)
+    assert found["evidence/d/recall/no_answer/changed"].value == failures / 20
+    moved = found["transitions/d-evidence/delete_relevant/from_entailment/to_entailment"]
+    assert (moved.value, "no_answers" in moved.flags) == (1 if defined else None, True)
+
+
+@pytest.mark.parametrize(("failures", "defined"), [(4, True), (11, False)])
+def test_transitions_without_answers_are_counted_beside_the_others(failures, defined):
+    rows = tables(failures, "delete", allowed="delete/unknown")
+    found = by_text(METRICS["table_rows"].score)(rows, Context("d", labels=LABELS, own={"operations": ["delete"]}))
+    of = found["transitions/d/delete/invalid/from_entailment"]
+    assert (of.value, "no_answers" in of.flags) == (0 if defined else None, True)
+    assert found["transitions/d/delete/invalid/no_answer/changed"].value == failures / 20
+
+
+def test_a_failure_on_a_challenge_is_wrong_and_no_drop():
+    rows = tables(4, "title", gold="entailment")
+    context = Context("d", labels=LABELS, own={"kinds": [], "title": True})
+    found = by_text(METRICS["challenge"].score)(rows, context)
+    name = "challenge/d/titles/preserved"
+    assert (found[name].value, found[f"{name}/drop"].value, found[f"{name}/drop"].n) == (0.8, 0, 16)
+    assert found[f"{name}/no_answer/changed"].value == 0.2
+    assert all("no_answers" in found[full].flags for full in (name, f"{name}/drop"))
+    shown = METRICS["challenge"].shown(METRICS["challenge"].score(rows, context), context, {}).lines
+    at = [line.metric for line in shown].index(name)
+    assert [(line.label, line.level) for line in shown[at + 1 : at + 3]] == [
+        ("no_answer/base", 1),
+        ("no_answer/changed", 1),
+    ]
+
+
+def test_a_failure_is_in_none_of_the_eight_cells():
+    base = {f"counterfactuals-s/{i:02}": ("entailment", "entailment") for i in range(20)}
+    about = {"intervention": "annotated/flipped", "part": "table", "draw": -1, "gold": "contradiction"}
+    changed = [
+        about | {"uid": uid, "y2": NO_LABEL if i < 4 else "contradiction", "clusters": [uid, f"table {i}"]}
+        for i, uid in enumerate(base)
+    ]
+    own = {"sets": ["s"], "hypothesis_only": dict.fromkeys(base, False)}
+    found = by_text(METRICS["counterfactual_tables"].score)(make(base, changed), Context("d", labels=LABELS, own=own))
+    name = "challenge/counterfactuals-s/flipped"
+    assert found[f"{name}/cells/right_right_wrong"].value == 1
+    assert found[f"{name}/cells/right_right_wrong"].n == 16
+    assert found[name].value == 0.8

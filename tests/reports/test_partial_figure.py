@@ -150,3 +150,11 @@ def test_mistakes_are_one_sentence(runs, tmp_path):
         report.main([runs[1]])
     with pytest.raises(SystemExit):
         report.main(["--help"])
+
+
+def test_names_of_points_that_are_close_do_not_meet():
+    """The lower one stands below its point; and so does one that is alone, but near the top."""
+    named = [point("a", 0.2, 0.6), point("a", 0.22, 0.62), point("a", 0.1, 0.3), point("a", 0.1, 0.95)]
+    drawn = figure([p._replace(model=str(i)) for i, p in enumerate(named)], {})
+    below = {text.get_text(): text.xyann[1] < 0 for text in drawn.axes[0].texts}
+    assert below == {"0": True, "1": False, "2": False, "3": True}

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from heedful.cli.suite.plan import EVALUATE, FIGURES, RANK, TRAIN, Step
 from heedful.records import HeedfulError, MetricName, read_json, stopping, write_json
+from heedful.records.storage.claim import claim
 from heedful.records.storage.results import RESULTS, file_hash, read_results, read_run
 
 COMMANDS = {  # what Python is to run, by the kind of a step
@@ -209,6 +210,7 @@ def _run(step: Step, all_steps: Sequence[Step]) -> None:
         _wait([*_settings(step), "--output", str(step.folder), "--ckpt_path", "last"], step, log)
     elif step.kind == EVALUATE:
         begun = step.folder.parent / f".{step.folder.name}"  # what is complete alone has its name
+        claim(begun, f"evaluate {step.name}")  # what an earlier suite began outlives it where that was killed
         shutil.rmtree(begun, ignore_errors=True)
         _wait([*_settings(step), "--output", str(begun)], step, log)
         begun.replace(step.folder)

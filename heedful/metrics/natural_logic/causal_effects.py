@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.metrics.metric import Metric, Numbers
-from heedful.metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of
+from heedful.metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of, right
 from heedful.metrics.statistics.intervals import interval, less, over, shares
 from heedful.metrics.statistics.majority import majority_flag
 from heedful.metrics.statistics.shares import difference, share
-from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Section, Shown
+from heedful.records import NO_LABEL, Chart, Context, HeedfulError, Line, Measurement, MetricName, Section, Shown
 from heedful.records.numbers.display import Unit
 from heedful.records.rows import BASE, select, sliced, where
 
@@ -168,8 +168,9 @@ def _compared(pairs: _Pairs, is_tce: np.ndarray, n: int) -> dict[str, Measuremen
 
 
 def _changes(rows: pa.Table, of: MetricName, labels: Sequence[str]) -> Numbers:
-    """All measurements of one kind of change, the part of the name."""
+    """All measurements of one kind of change, the part of the name, over pairs of answers."""
     rows = select(rows, part=of.part)
+    rows = rows.filter(pa.array(~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)))
     pairs = _Pairs(_numbers(rows["uid"]), _shared(rows), _values(rows, labels), _groups(rows))
     found: Numbers = {}
     for effect, expectation in EXPECTED.items():
@@ -195,14 +196,14 @@ def _accuracy(rows: pa.Table, labels: Sequence[str], name: MetricName, seed: int
     gold = gold_entailed(rows)
     if not n:
         return {name: Measurement(None, 0, reason="no example was predicted")}
-    right = (entailed(rows, labels) == gold).astype(np.float64)
+    hits = right(rows, labels).astype(np.float64)
     most = gold == (gold.mean() >= 0.5)
     if all(_has_slice(rows, by) for by in ("context", "pair")):
         context = _numbers(pa.chunked_array([_slice_texts(rows, "context")]))
         pair = _numbers(pa.chunked_array([_slice_texts(rows, "pair")]))
-        found = share(right, context, majority_flag(right, most, context, (seed,)), also=pair)
+        found = share(hits, context, majority_flag(hits, most, context, (seed,)), also=pair)
     else:
-        found = share(right, flags=majority_flag(right, most, np.arange(n), (seed,)))
+        found = share(hits, flags=majority_flag(hits, most, np.arange(n), (seed,)))
     return {name: found, name._replace(statistic=MAJORITY): Measurement(float(most.mean()), n)}
 
 
@@ -210,7 +211,8 @@ def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int =
     """TCE and DCE of the context and of the inserted word pair (section 3.1), with two-way clustered intervals.
 
     Each pair is a row: base example n, changed example n', the partner; ``gold`` is the label of n'. Labels become two
-    classes by the rule "sum" of :func:`~heedful.metrics.natural_logic.entailment.entailed`. Base examples share what
+    classes by the rule "sum" of :func:`~heedful.metrics.natural_logic.entailment.entailed`. A pair counts where both of
+    its answers are answers; a base example without one is wrong, for accuracy. Base examples share what
     their pairs keep, a context or a word pair, and pairs share what they lead to, a word pair or a context: intervals
     add the variance between the one to that between the other, so that what is due to a pair of both counts twice.
     Left out is that base examples also share what their pairs replace (in I1, their own word pair), which leaves
@@ -298,11 +300,13 @@ def _charts(context: Context) -> tuple[Chart, ...]:
 def _pairs(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     """The pairs of each effect, and those of both effects for what compares them: bool [rows] each."""
     found: dict[MetricName, np.ndarray] = {}
+    is_answer = ~where(rows, y=NO_LABEL)
     for kind in SETS:
         name = MetricName(NATURAL_LOGIC, context.own["data"], kind)
-        found |= {name._replace(statistic=statistic): where(rows, part=kind) for statistic in ("delta", "ratio")}
+        pairs = is_answer & where(rows, part=kind)
+        found |= {name._replace(statistic=statistic): pairs for statistic in ("delta", "ratio")}
         for effect, expectation in EXPECTED.items():
-            found[name._replace(statistic=effect)] = where(rows, part=kind, expectation=expectation)
+            found[name._replace(statistic=effect)] = pairs & where(rows, expectation=expectation)
     return found
 
 

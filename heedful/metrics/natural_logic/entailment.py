@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.records import HeedfulError, is_entailment
+from heedful.records import NO_LABEL, HeedfulError, is_entailment
 from heedful.records.rows import BASE, probabilities, select, where
 
 
@@ -64,9 +64,15 @@ def entailed(rows: pa.Table, labels: Sequence[str], which: str = "y", rule: str 
     return p[:, entail] > np.delete(p, entail, axis=1).sum(axis=1)
 
 
+def right(rows: pa.Table, labels: Sequence[str], rule: str = "sum") -> np.ndarray:
+    """Which base predictions are right as to entailment, bool [rows]; what is no answer is wrong."""
+    return (entailed(rows, labels, rule=rule) == gold_entailed(rows)) & ~where(rows, y=NO_LABEL)
+
+
 def disagreements(rows: pa.Table, labels: Sequence[str]) -> int:
     """How many base rows the two rules of :func:`entailed` see differently."""
     base = select(rows, intervention=BASE)
+    base = base.filter(pa.array(~where(base, y=NO_LABEL)))
     return int((entailed(base, labels) != entailed(base, labels, rule="argmax")).sum())
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from heedful.metrics.metric import Metric, Numbers, lines
-from heedful.metrics.natural_logic.entailment import entailed, gold_entailed
+from heedful.metrics.natural_logic.entailment import gold_entailed, right
 from heedful.metrics.statistics.majority import majority_flag
 from heedful.metrics.statistics.shares import share
-from heedful.records import Context, Measurement, MetricName, Shown
-from heedful.records.rows import BASE, cluster_of, select, strings
+from heedful.records import NO_LABEL, Context, Measurement, MetricName, Shown
+from heedful.records.rows import BASE, cluster_of, select, strings, where
 
 
 def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> Numbers:
@@ -26,12 +26,14 @@ def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> 
     Returns:
         For each data set ``two_class/<data>``, by the rule "sum" of
         :func:`~heedful.metrics.natural_logic.entailment.entailed`; ``two_class/<data>/argmax``, by the other;
-        ``two_class/<data>/majority``, the share of the larger class. An accuracy that is not above it is flagged.
-        Clusters of intervals are what examples share (``group``), or else examples.
+        ``two_class/<data>/majority``, the share of the larger class; ``two_class/<data>/no_answer``, that of what gets
+        no answer, if there is any, which is wrong. An accuracy that is not above the larger class is flagged. Clusters
+        of intervals are what examples share (``group``), or else examples.
     """
     base = select(rows, intervention=BASE)
     gold = gold_entailed(base)
-    right = {rule: entailed(base, labels, rule=rule) == gold for rule in ("sum", "argmax")}
+    is_right = {rule: right(base, labels, rule) for rule in ("sum", "argmax")}
+    without = where(base, y=NO_LABEL)
     cluster = cluster_of(base)
     of_data = np.array([uid.split("/")[0] for uid in strings(base, "uid")], dtype=object)
     result: Numbers = {}
@@ -43,9 +45,11 @@ def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> 
         most = gold[here] == (positive >= 0.5)  # where the larger class is right
         of = cluster[here]
         for rule, full in (("sum", name), ("argmax", name._replace(statistic="argmax"))):
-            hits = right[rule][here]
+            hits = is_right[rule][here]
             result[full] = share(hits, of, majority_flag(hits, most, of, (seed, data)))
         result[name._replace(statistic="majority")] = Measurement(float(most.mean()), n)
+        if without[here].any():
+            result[name._replace(statistic="no_answer")] = share(without[here], of)
     return result
 
 

@@ -18,7 +18,7 @@ from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.statistics.shares import difference, share
 from heedful.metrics.tables.which_table import tables_of
-from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown, generator
+from heedful.records import NO_LABEL, Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown, generator
 from heedful.records.rows import BASE, codes, of_split, runs, same, select, strings, where
 
 CHALLENGE, ORIGINAL = "challenge", "original"
@@ -29,6 +29,7 @@ FLIPPED = KINDS[1]
 FROM = {f"from_{label}": label for label in LABELS if label != NEUTRAL}  # statistics of what flips, by original label
 BOTH_WAYS = "both_ways"  # the unweighted mean of these
 ONE_SIDED = "one_sided"  # all flips end in one label
+UNANSWERED = "no example got an answer before and after"
 SUBSAMPLES = 100
 HALF_ERROR = "std_is_half_a_standard_error"
 Which = tuple[str, str, str, int]  # intervention, part, variant, draw
@@ -54,6 +55,7 @@ class Pair:
         changed: Whether the prediction on each changed example is the gold label of that.
         scored: The position of the one that is scored.
         which: Which change that is.
+        answered: Whether the original and that change both got an answer. What did not is wrong.
     """
 
     uid: str
@@ -63,15 +65,17 @@ class Pair:
     changed: tuple[bool, ...]
     scored: int
     which: Which
+    answered: bool
 
 
-def _right(rows: pa.Table) -> Iterator[tuple[str, Which, str | None, bool]]:
-    """For each changed example: uid, which change it is, gold label, and whether the prediction on it is that."""
-    columns = [rows[name].to_pylist() for name in ("uid", "intervention", "part", "variant", "draw", "gold")]
-    for uid, intervention, part, variant, draw, gold, right in zip(
-        *columns, same(rows, "gold", "y2").tolist(), strict=True
-    ):
-        yield uid, (intervention, part, variant, draw), gold, right
+def _right(rows: pa.Table) -> Iterator[tuple[str, str | None, tuple[Which, bool, bool]]]:
+    """For each changed example: uid, gold label; which change it is, whether the prediction on it is that label, and
+    whether it and the original got an answer."""
+    columns = [rows[name].to_pylist() for name in ("uid", "gold", "intervention", "part", "variant", "draw")]
+    right = same(rows, "gold", "y2").tolist()
+    answered = (~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)).tolist()
+    for uid, gold, *which, is_right, has_answers in zip(*columns, right, answered, strict=True):
+        yield uid, gold, (tuple(which), is_right, has_answers)
 
 
 def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0) -> dict[str, list[Pair]]:
@@ -95,14 +99,14 @@ def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0)
     rows = rows.filter(pa.array(np.any([where(rows, intervention=name) for name in interventions], axis=0)))
     label = dict(zip(strings(base, "uid"), strings(base, "gold"), strict=True))
     original = dict(zip(strings(base, "uid"), same(base, "gold", "y").tolist(), strict=True))
-    found: dict[str, dict[str, list[tuple[Which, bool]]]] = {kind: defaultdict(list) for kind in KINDS}
-    for uid, which, gold, right in _right(rows):
+    found: dict[str, dict[str, list[tuple[Which, bool, bool]]]] = {kind: defaultdict(list) for kind in KINDS}
+    for uid, gold, change in _right(rows):
         if gold is None or label[uid] is None:
             raise HeedfulError(
                 f"{uid} or an example changed from it has no gold label: it cannot be a challenge example."
             )
         if NEUTRAL not in (gold, label[uid]):
-            found["preserved" if gold == label[uid] else "flipped"][uid].append((which, right))
+            found["preserved" if gold == label[uid] else "flipped"][uid].append(change)
     uids = sorted(set().union(*found.values()))
     table = dict(zip(uids, tables_of(pa.concat_tables([base, rows]), uids), strict=True))
     pairs: dict[str, list[Pair]] = {}
@@ -111,9 +115,9 @@ def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0)
         for uid, changes in sorted(of_uid.items()):
             changes.sort()
             scored = int(generator(seed, "challenge", kind, uid).integers(len(changes)))
-            rights = tuple(right for _, right in changes)
-            which = changes[scored][0]
-            pairs[kind].append(Pair(uid, table[uid], label[uid], original[uid], rights, scored, which))
+            rights = tuple(right for _, right, _ in changes)
+            which, _, answered = changes[scored]
+            pairs[kind].append(Pair(uid, table[uid], label[uid], original[uid], rights, scored, which, answered))
     return pairs
 
 
@@ -168,6 +172,8 @@ def challenge(
 ) -> Numbers:
     """Accuracy of one model on original, label-preserved and label-flipped examples (tables 4 and 7).
 
+    What is no answer is wrong.
+
     Args:
         rows: Base rows and rows of the interventions, of a full or of a hypothesis-only model.
         of: The names of the metrics but for the statistic.
@@ -180,10 +186,10 @@ def challenge(
         each original that has one; ``<...>/subsamples``, for each of the three the paper's mean and standard deviation
         over samples of 80 %, but of no slice; ``<preserved or flipped>/every``, the mean over originals of their
         accuracy on all of their changed examples; ``<...>/drop``, accuracy on the originals of this kind less that on
-        the changed ones; ``flipped/from_entailment`` and ``flipped/from_contradiction``, that on the changed examples
-        of originals with this label, and ``flipped/both_ways``, their unweighted mean: whoever always answers the same
-        has no more than a half there. It is undefined where one of them is. A flag is for flips that all end in one
-        label, so that whoever always answers it is right. Tables are the clusters of intervals.
+        the changed ones, where both got an answer; ``flipped/from_entailment`` and ``flipped/from_contradiction``, that
+        on the changed examples of originals with this label, and ``flipped/both_ways``, their unweighted mean: whoever
+        always answers the same has no more than a half there. It is undefined where one of them is. A flag is for flips
+        that all end in one label, so that whoever always answers it is right. Tables are the clusters of intervals.
 
     Raises:
         HeedfulError: As :func:`challenge_pairs`.
@@ -208,11 +214,12 @@ def challenge(
     for kind in kinds:
         chosen = pairs[kind]
         reason = f"no example was changed with its label {kind}"
-        right = _numbers(p.original for p in chosen)
         scored = _numbers(p.changed[p.scored] for p in chosen)
         measure(kind, Values(scored), chosen, reason)
         measure(f"{kind}/every", Values(_numbers(float(np.mean(p.changed)) for p in chosen)), chosen, reason)
-        measure(f"{kind}/drop", Values(right, scored), chosen, reason)
+        answered = [pair for pair in chosen if pair.answered]
+        both = Values(_numbers(p.original for p in answered), _numbers(p.changed[p.scored] for p in answered))
+        measure(f"{kind}/drop", both, answered, UNANSWERED if chosen else reason)
         if kind == FLIPPED:
             found |= by_way(of._replace(statistic=kind), Values(scored), chosen)
     return found

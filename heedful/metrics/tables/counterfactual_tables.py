@@ -16,6 +16,7 @@ from heedful.metrics.statistics.shares import share
 from heedful.metrics.tables.challenge import (
     CHALLENGE,
     TITLE,
+    UNANSWERED,
     challenge,
     challenge_lines,
     challenge_pairs,
@@ -69,21 +70,23 @@ def eight_cells(
 
     Returns:
         ``<kind>/cells/<a>_<b>_<c>``, each "right" or "wrong": a is the full model on the original, b the full model on
-        the changed example, c the hypothesis-only model on the original. All eight shares of pairs, which sum to 1.
+        the changed example, c the hypothesis-only model on the original. All eight shares of pairs, which sum to 1;
+        pairs count in which the full model answers twice.
         Tables are the clusters of intervals.
 
     Raises:
         HeedfulError: As :func:`~heedful.metrics.tables.challenge.challenge_pairs`, or the hypothesis-only model did
             not predict an original.
     """
-    pairs = challenge_pairs(rows, interventions, seed)[kind]
+    every = challenge_pairs(rows, interventions, seed)[kind]
+    pairs = [pair for pair in every if pair.answered]
     found = {}
     if missing := next((pair.uid for pair in pairs if pair.uid not in right_alone), None):
         raise HeedfulError(f"The hypothesis-only model did not predict {missing}: evaluate both on the same examples.")
     sides = [(pair.original, pair.changed[pair.scored], right_alone[pair.uid]) for pair in pairs]
     cells = [tuple("right" if side else "wrong" for side in of_pair) for of_pair in sides]
     table = [pair.table for pair in pairs]
-    reason = f"no example was changed with its label {kind}"
+    reason = UNANSWERED if every else f"no example was changed with its label {kind}"
     for cell in CELLS:
         found[_cell(of, kind, cell)] = share([other == cell for other in cells], table, reason=reason)
     return found

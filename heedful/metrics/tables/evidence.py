@@ -19,7 +19,7 @@ from heedful.metrics.statistics.shares import share
 from heedful.metrics.tables.challenge import CHALLENGE, KINDS, NEUTRAL, challenge, challenge_lines, challenge_rows
 from heedful.metrics.tables.transitions import invalid_transitions, transition_lines
 from heedful.metrics.tables.which_table import tables_of
-from heedful.records import Chart, Context, HeedfulError, Line, MetricName, Shown
+from heedful.records import NO_LABEL, Chart, Context, HeedfulError, Line, MetricName, Shown
 from heedful.records.rows import BASE, same, select, strings, where
 
 EVIDENCE, DELETE, VALUES = "evidence", "delete", "values"
@@ -54,11 +54,13 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pair
     deleted = defaultdict[str, set[str]](set)
     used = defaultdict[str, set[str]](set)
     flips = ~same(deletions, "y", "y2")
+    without = where(deletions, y=NO_LABEL) | where(deletions, y2=NO_LABEL)
+    unanswered = set(strings(deletions.filter(pa.array(without)), "uid"))
     for uid, key, flip in zip(strings(deletions, "uid"), strings(deletions, "variant"), flips, strict=True):
         deleted[uid].add(key)
         if flip:
             used[uid].add(key)
-    left_out = dict.fromkeys(("neutral", "without_evidence", "without_deletions"), 0)
+    left_out = dict.fromkeys(("neutral", "without_evidence", "without_deletions", "without_answers"), 0)
     kept, found = [], []
     for uid, gold, right in zip(strings(base, "uid"), strings(base, "gold"), same(base, "gold", "y"), strict=True):
         marked = relevant.get(uid, frozenset())
@@ -73,6 +75,8 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pair
                 f"The relevant row {min(marked - deleted[uid])!r} of {uid} was never deleted: evidence needs every row "
                 "of a table to be deleted once, and keys as they stand in the table."
             )
+        elif uid in unanswered:
+            left_out["without_answers"] += 1
         else:
             kept.append(uid)
             found.append((len(marked & used[uid]), len(used[uid] - marked), len(marked - used[uid]), right))
@@ -86,7 +90,8 @@ def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]])
 
     Returns:
         "pairs" and "tables" that count; then "neutral" (gold), "without_evidence" (no row is marked),
-        "without_deletions" (no row was deleted), and "not_predicted" (marked pairs that have no base row).
+        "without_deletions" (no row was deleted), "without_answers" (the model gives none to the pair, or to one of its
+        deletions), and "not_predicted" (marked pairs that have no base row).
     """
     pairs = _pairs(rows, part, relevant)
     base = set(strings(select(rows, intervention=BASE), "uid"))
@@ -97,6 +102,8 @@ def evidence_counts(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]])
 
 def evidence(rows: pa.Table, data: str, part: str, relevant: Mapping[str, Set[str]]) -> Numbers:
     """Rows that are relevant to the model against those that are relevant to people; tables are clusters.
+
+    A pair counts if it gets an answer, and another with each of its rows deleted.
 
     Of a pair, hit is the number of rows relevant to both, extra to the model only, missed to people only. Precision is
     hit / (hit + extra), recall hit / (hit + missed). The paper says "average", and not which; nor what the precision of
@@ -191,7 +198,7 @@ def _charts(context: Context) -> tuple[Chart, ...]:
 
 def _changed(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     """The deletions in pairs that count, and the tables with another's values: bool [rows] each."""
-    deletions = where(rows, intervention=DELETE, part=context.own["table"])
+    deletions = where(rows, intervention=DELETE, part=context.own["table"]) & ~where(rows, y=NO_LABEL)
     deletions &= pc.is_in(rows["uid"], value_set=pa.array(sorted(context.own["relevant"]), pa.string())).to_numpy()
     of = MetricName(EVIDENCE, context.own["of"])
     found = {of._replace(statistic=name): deletions for name in HEADLINES if name != "correct"}

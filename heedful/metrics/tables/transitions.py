@@ -227,8 +227,8 @@ def _charts(context: Context) -> tuple[Chart, ...]:
 
 
 def _edited(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
-    """The edited tables of each operation where the model gave labels: bool [rows] each."""
-    is_label = ~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)
+    """The edited tables of each operation, of examples whose prediction is a label: bool [rows] each."""
+    is_label = ~where(rows, y=NO_LABEL)
     name = MetricName(TRANSITIONS, context.data, statistic=INVALID)
     return {name._replace(part=part): is_label & where(rows, intervention=part) for part in context.own["operations"]}
 

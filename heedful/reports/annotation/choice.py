@@ -22,12 +22,14 @@ class Case:
 
     Attributes:
         uid: Of the base example.
+        partner: Of the other example.
         part: The part that comes from another example.
         contents: Name to content of all parts, after the swap.
         label: What the model had predicted before.
     """
 
     uid: str
+    partner: str
     part: str
     contents: dict[str, Content]
     label: str
@@ -61,5 +63,5 @@ def cases(rows: pa.Table, places: Sequence[int], data: PairedData) -> list[Case]
         lender = np.array([data.pool.position(row["partner"])])
         (example,) = Composed(data.pool, position, dict.fromkeys(row["part"].split("+"), lender))
         contents = seen(example, data.task.parts, TableForm("structure"))  # all rows of a table
-        made.append(Case(row["uid"], row["part"], contents, row["y"]))
+        made.append(Case(row["uid"], row["partner"], row["part"], contents, row["y"]))
     return made

@@ -19,6 +19,7 @@ UID = "uid"
 PART = "swapped"
 LABEL = "label"
 ANSWER = "now_wrong"
+PARTNER = "lent_by"
 RUN = "run"
 YES = {"yes", "y", "1", "true"}
 NO = {"no", "n", "0", "false"}
@@ -39,10 +40,10 @@ def tsv(cases: Sequence[Case], run: str) -> str:
     parts = list(cases[0].contents)
     text = io.StringIO()
     writer = csv.writer(text, delimiter="\t", lineterminator="\n")
-    writer.writerow([NUMBER, UID, PART, *parts, LABEL, ANSWER, RUN])
+    writer.writerow([NUMBER, UID, PART, *parts, LABEL, ANSWER, PARTNER, RUN])
     for k, case in enumerate(cases, 1):
         contents = [c if isinstance(c, str) else "(picture, in the HTML)" for c in case.contents.values()]
-        writer.writerow([k, case.uid, case.part, *contents, case.label, "", run])
+        writer.writerow([k, case.uid, case.part, *contents, case.label, "", case.partner, run])
     return text.getvalue()
 
 
@@ -83,7 +84,7 @@ def read_tsv(path: str | Path) -> list[dict[str, str]]:
     """The lines of a sheet that was filled in, by column.
 
     Raises:
-        HeedfulError: It is not one, or an answer is neither yes nor no, nor empty.
+        HeedfulError: It is not one, an answer is neither yes nor no, nor empty, or a case stands there twice.
     """
     with open_file(path) as file:
         content = file.read(LARGEST)
@@ -97,7 +98,10 @@ def read_tsv(path: str | Path) -> list[dict[str, str]]:
         raise HeedfulError(
             f"{path} has no column {missing[0]!r}: it should be a sheet that heedful.reports.sheet wrote, with tabs."
         )
+    cases: dict[tuple[str, str], int] = {}
     for k, line in enumerate(lines, 2):
+        if (first := cases.setdefault((line[UID], line[PART]), k)) < k:
+            raise HeedfulError(f"{path}, row {k}: the case {line[UID]} stands in row {first} already.")
         said = (line[ANSWER] or "").strip().lower()
         if said and said not in YES | NO:
             raise HeedfulError(f"{path}, row {k}: {ANSWER} is {said!r}, and should be yes or no.")

@@ -9,7 +9,7 @@ from heedful.metrics.hits import hits
 from heedful.records import Context, HeedfulError, Measurement
 from heedful.records.rows import strings, where
 from heedful.reports.annotation.choice import DRAW
-from heedful.reports.annotation.files import ANSWER, LABEL, PART, UID
+from heedful.reports.annotation.files import ANSWER, LABEL, PART, PARTNER, UID
 
 Line = Mapping[str, str]
 
@@ -80,19 +80,26 @@ def attentive_among(
         named: What to call the rows in an error.
 
     Raises:
-        HeedfulError: A case is not among the rows, or its label is not what was predicted.
+        HeedfulError: A case is not among the rows, its label is not what was predicted, or the part is another's there.
     """
     found = {}
     for part in context.own["swap"]:
         swaps = hits(rows, part, context)
         here = swaps.asked & where(rows, draw=DRAW)
-        mine = rows.select(["uid", "y"]).filter(pa.array(here))
-        columns = strings(mine, "y"), swaps.hit[here].tolist(), swaps.counted[here].tolist()
+        mine = rows.select(["uid", "y", "partner"]).filter(pa.array(here))
+        about = strings(mine, "y"), strings(mine, "partner")
+        columns = *about, swaps.hit[here].tolist(), swaps.counted[here].tolist()
         found |= {(uid, part): case for uid, *case in zip(strings(mine, "uid"), *columns, strict=True)}
     for line in lines:
-        if found.get((line[UID], line[PART]), ("",))[0] != line[LABEL]:
+        label, partner, *_ = found.get((line[UID], line[PART]), ("", ""))
+        if label != line[LABEL]:
             raise HeedfulError(
                 f"The sheet was not made of {named}: {line[UID]} is not predicted as {line[LABEL]!r} there."
             )
-    changed = [is_hit for _, is_hit, is_answered in map(found.__getitem__, wrong) if is_answered]
+        if partner != line.get(PARTNER, partner):  # which earlier versions did not write
+            raise HeedfulError(
+                f"The sheet was not made of {named}: {line[UID]} has the {line[PART]} of {partner} there, and of "
+                f"{line[PARTNER]} in the sheet."
+            )
+    changed = [is_hit for *_, is_hit, is_answered in map(found.__getitem__, wrong) if is_answered]
     return wilson(sum(changed), len(changed), "in no case is the label now wrong")

@@ -32,6 +32,7 @@ WORDS, CHARACTERS = 80, 30  # of a part, and of a word
 SMALL, SIZE, LARGE = 7.0, 8.5, 11.0  # of letters: points
 COLUMN, LINE, HEIGHT, PAD, SPACE = 6.0, 0.2, 0.16, 0.025, 0.08  # of words: inches
 SYMBOLS = "underlined: lowers it; dashed frame: what stands between parts"
+NUMBERS = "f(x): probability of y; f(nothing): with all words hidden; delta: what the words (phi) do not add up to"
 LETTER = 0.085  # of the heading: inches
 POINTS = 72  # of an inch
 
@@ -173,10 +174,12 @@ def figure(explained: Explanations, most: int = SHOWN) -> "Figure":
     heading = explained.title + (f" Drawn: the first {most}." if len(explained.shown) > most else "")
     lines = textwrap.wrap(printable(heading), int((width - 2 * MARGIN) / LETTER))
     heights = [[max(cell.height for cell in row if cell) + GAP / 2 for row in table] for table in tables]
-    top = MARGIN + 1.2 * LINE * len(lines) + GAP
+    top = MARGIN + 1.2 * LINE * len(lines) + (LINE if several else 0.0) + GAP
     canvas = Canvas(width, top + sum(sum(of) + 2 * LINE + GAP for of in heights))
     for k, text in enumerate(lines):
         canvas.text(MARGIN, MARGIN + LINE * (0.8 + 1.2 * k), text, LARGE)
+    if several:
+        canvas.text(MARGIN, top - GAP, NUMBERS, SMALL, color=GREY)
     y = top
     for explanation, table, of_rows in zip(several, tables, heights, strict=True):
         canvas.line(y - GAP / 2)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAMED = 8  # of more points, none has its name beside it
+CLOSE = 6  # points of attentiveness between two names that would meet
 ALL, WITHIN = "over all", "within data sets"  # of rank correlations
 
 
@@ -86,7 +87,9 @@ def figure(points: Sequence[Point], told: Mapping[str, str]) -> "Figure":
         )
         for point in points:
             if point.data == name:
-                _draw(axes, point, color, marker, len(points) <= NAMED)
+                _draw(axes, point, color, marker)
+                if len(points) <= NAMED:
+                    _name(axes, point, points)
     if not all(point.is_above for point in points):
         axes.plot([], [], "o", color="0.4", markersize=7, markerfacecolor="white", label="not above majority")
     axes.plot([], [], "|", color="0.4", markersize=9, label="bars: 95 % intervals")
@@ -103,7 +106,7 @@ def figure(points: Sequence[Point], told: Mapping[str, str]) -> "Figure":
     return drawn
 
 
-def _draw(axes: "Axes", point: Point, color: str, marker: str, named: bool) -> None:
+def _draw(axes: "Axes", point: Point, color: str, marker: str) -> None:
     x = 100 * point.gain.value
     y = 100 * point.attentiveness.value
     face, order = (color, 2) if point.is_above else ("white", 3)
@@ -121,8 +124,12 @@ def _draw(axes: "Axes", point: Point, color: str, marker: str, named: bool) -> N
         markeredgewidth=1.4,
         zorder=order,
     )
-    if named:
-        up = 6 if y < 90 else -12
-        axes.annotate(
-            point.model, (x, y), (7, up), textcoords="offset points", fontsize=8, color="0.3", parse_math=False
-        )
+
+
+def _name(axes: "Axes", point: Point, points: Sequence[Point]) -> None:
+    """The name of the model beside its point: below it where another one stands close above."""
+    x = 100 * point.gain.value
+    y = 100 * point.attentiveness.value
+    above = [100 * other.attentiveness.value - y for other in points if other is not point]
+    up = -12 if y >= 90 or any(0 <= distance < CLOSE for distance in above) else 6
+    axes.annotate(point.model, (x, y), (7, up), textcoords="offset points", fontsize=8, color="0.3", parse_math=False)

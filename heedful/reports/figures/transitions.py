@@ -183,9 +183,14 @@ def figure(runs: Mapping[str, Edges], operation: str) -> "Figure":
     several = "; a number for each run, as below" if len(runs) > 1 else ""
     title = f"{named}: % of what was predicted as the label where the arrow starts{several}; wider: more"
     axes.set_title(title, fontsize=11)
-    for i, (name, run) in enumerate(runs.items()):
+    notes = []
+    for name, run in runs.items():
         counts = ", ".join(f"{label[0].upper()} {run[label, label]['n']:,}" for label in LABELS)
-        text = f"{name}: edited examples {counts}"
+        notes.append(f"{name}: edited examples {counts}")
+    notes.append(", ".join(f"{label[0].upper()} {label}" for label in LABELS))
+    if any(share["value"] is None for run in runs.values() for share in run.values()):
+        notes[-1] += "; –: nothing was predicted as it"
+    for i, text in enumerate(notes):
         axes.annotate(
             text, (0.5, 0), (0, -14 * i), "axes fraction", "offset points", ha="center", va="top", fontsize=10
         )

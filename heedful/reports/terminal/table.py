@@ -208,6 +208,8 @@ def _answers(run: Results) -> Iterator[str]:
     for evaluation in METRICS:
         for part, (text, n, of) in counts.get(f"{evaluation}/one_text", {}).items():
             yield f"With another {part}, {n:,} of {of:,} questions get the answer {text!r}."
+    if len(systems := counts.get("fingerprints", {})) > 1:
+        yield f"The answers are of {len(systems)} systems behind the server, as their fingerprints say: results.json."
     if known := counts.get("from_cache"):
         first, last = min(known), max(known)
         when = first if first == last else f"{first} to {last}"

@@ -122,14 +122,16 @@ def about(answer: Any) -> dict[str, Any]:
 
 
 def choice(answer: Any) -> Mapping[str, Any]:
-    """The first of the answer's choices.
+    """The one choice of the answer.
 
     Raises:
-        Unusable: There is none.
+        Unusable: There is none, or more than one.
     """
     found = at(answer, "choices", 0)
     if not isinstance(found, Mapping):
         raise Unusable(f"an answer without choices{_told(answer)}")
+    if len(answer["choices"]) > 1:
+        raise Unusable(f"{len(answer['choices'])} choices in place of one answer, see §model.extra")
     return found
 
 

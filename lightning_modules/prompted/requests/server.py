@@ -137,7 +137,7 @@ class Server:
             response = self._client.post(path, body=dict(body), cast_to=httpx2.Response)
             return self.secrets.hide_inside(json.loads(response.text))
         except ValueError:
-            raise Unusable(f"{self.url}{path} sent something else than JSON") from None
+            raise Unusable("something else than JSON") from None
         except OutOfBounds as error:
             raise HeedfulError(f"{self.url}{path} {self.secrets.hide(str(error))}. {KEPT}") from None
         except self._openai.APIStatusError as error:

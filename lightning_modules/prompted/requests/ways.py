@@ -231,7 +231,7 @@ def require_known_pair(reply: Reply, way: Way, prompt: Prompt) -> None:
         HeedfulError: It says nothing, or gives each label the same probability.
     """
     if reply.refusal:
-        raise HeedfulError(f"{reply.refusal}.")
+        raise HeedfulError(f"{reply.refusal}. See §prompt.tuples where it is too long, and §model.extra.")
     if reply.is_empty:
         more = "" if way.has_probabilities else ", or raise §model.max_tokens for a model that reasons first"
         raise HeedfulError(f"The server answers a first question with nothing: look at its log{more}.")

@@ -3,6 +3,7 @@
 train.py, evaluate.py and the ranking are stand-ins that write what the real ones leave, so that a step takes no time.
 """
 
+import fcntl
 import json
 import os
 import shutil
@@ -102,6 +103,18 @@ def test_what_is_not_finished_goes_on(lab, tmp_path):
     for name in ("one", "two"):
         (out / name / "more").rename(out / name / ".more")  # as a killed evaluation leaves it
     assert lab() == ["train more", "evaluate .more", "evaluate .more"]
+
+
+def test_an_evaluation_that_outlived_its_suite_is_left_alone(lab, tmp_path):
+    lab()
+    begun = tmp_path / "out" / "one" / ".more"
+    (tmp_path / "out" / "one" / "more").rename(begun)
+    with open(begun / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(HeedfulError, match="^evaluate one/more: .* writes there; wait until it has ended"):
+            lab()
+        assert (begun / "run.json").exists()
+    assert lab() == ["evaluate .more"]
 
 
 @pytest.mark.parametrize(

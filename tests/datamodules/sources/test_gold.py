@@ -40,7 +40,7 @@ def test_several_labels_are_right_each_worth_one(several: str, value: object, go
     ("several", "value", "told"),
     [
         (None, ["neutral"], "the label is a list .* several right labels are read with §data.several list"),
-        (None, "maybe", "unknown label 'maybe'; known are"),
+        (None, "maybe", "unknown label 'maybe'; known are .*; §data.labels '{LABEL: .SPELLING.}' names all"),
         ("list", ["neutral", "maybe"], "unknown label 'maybe'; known are"),
         (", ", "neutral,entailment", "unknown label 'neutral,entailment'"),
     ],

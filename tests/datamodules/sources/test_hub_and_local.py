@@ -289,6 +289,15 @@ def test_a_column_that_is_like_the_missing_one_is_named(column: str, meant: str)
     assert re.search(f"no column 'premise'{meant}; the columns are {column}, hypothesis, gold", message)
 
 
+@pytest.mark.parametrize(
+    ("name", "mark"), [("train.csv", "\t"), ("train.csv", ";"), ("train.tsv", ","), ("train.csv", "|")]
+)
+def test_another_mark_between_columns_is_named(tmp_path: Path, name: str, mark: str) -> None:
+    (tmp_path / name).write_text(f"premise{mark}hypothesis{mark}gold\np{mark}h{mark}0\n")
+    with pytest.raises(HeedfulError, match=r"has one column, 'premise.*': columns are separated by commas in csv"):
+        to_examples(Local(tmp_path).rows("train", [])[1], name, "d/train", NLI)
+
+
 def test_quoting_reaches_the_reader(tmp_path: Path) -> None:
     (tmp_path / "train.tsv").write_text('premise\n"Yes," he said.\n')
     assert texts(Local(tmp_path, quoting=False), "train") == ['"Yes," he said.']

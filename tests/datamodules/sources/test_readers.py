@@ -172,6 +172,7 @@ def test_a_file_is_read_row_by_row(tmp_path: Path) -> None:
         ("a.csv", "a,b,a\n1,2,3\n", "repeated column"),
         ("a.csv", "a,,b\n1,2,3\n", "empty or a repeated column"),
         ("a.csv", ",,\n1,2,3\n", "empty or a repeated column"),
+        ("a.csv", "\n\n", "a.csv: the first line is empty, and should be the header"),
         ("a.csv", "a,b\n", "no rows"),
         ("a.tsv", "a\tb", "no rows"),
         ("a.json", "[]", "no rows"),

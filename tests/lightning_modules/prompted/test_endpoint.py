@@ -329,7 +329,9 @@ def test_requests_that_are_refused_count_as_wrong_unless_they_are_many(at):
     with FakeServer(rule(9)) as fake, refusal:
         measured(at(fake), Questions(25), Answers())
     with FakeServer(lambda body, n: Fault(400, "no")) as fake:
-        with pytest.raises(HeedfulError, match=r"refuses the request: HTTP 400 \(no\)\.$"):
+        with pytest.raises(
+            HeedfulError, match=r"refuses the request: HTTP 400 \(no\)\. See tuples where it is too long, and extra\.$"
+        ):
             measured(at(fake), Questions(25), Answers())
         assert len(fake.requests) == 1
 

@@ -119,7 +119,8 @@ def test_what_does_not_count_is_counted(rows_of, cases):
     neutral = sum(one[1] == N for one in cases.values())
     assert counts == {
         "pairs": len(kept), "tables": len({one[0] for one in kept}), "neutral": neutral,
-        "without_evidence": len(cases) - len(kept) - neutral, "without_deletions": 0, "not_predicted": 1,
+        "without_evidence": len(cases) - len(kept) - neutral, "without_deletions": 0, "without_answers": 0,
+        "not_predicted": 1,
     }  # fmt: skip
 
 

@@ -109,9 +109,9 @@ def test_a_sheet_shows_the_swapped_input_and_the_first_prediction_alone(run):
         assert line["premise"] == data.pool[row["partner"]].parts["premise"]
         assert line["hypothesis"] == data.pool[row["uid"]].parts["hypothesis"]
         assert line["label"] == row["y"] != "neutral"
-        assert line[ANSWER] == ""
+        assert (line[ANSWER], line["lent_by"]) == ("", row["partner"])
         assert line["premise"] in text
-        assert list(line) == ["number", "uid", "swapped", "premise", "hypothesis", "label", ANSWER, "run"]
+        assert list(line) == ["number", "uid", "swapped", "premise", "hypothesis", "label", ANSWER, "lent_by", "run"]
     assert "neutral" not in text
 
 
@@ -172,7 +172,7 @@ def test_kappa_is_that_of_the_textbook():
 
 def test_pictures_stand_in_the_html():
     picture = np.zeros((4, 6, 3), dtype=np.uint8)
-    cases = [Case("d/v/<1>", "image", {"question": "<b>?\n2", "image": picture}, "yes")]
+    cases = [Case("d/v/<1>", "d/v/2", "image", {"question": "<b>?\n2", "image": picture}, "yes")]
     text = page(cases, "d")
     encoded = text.partition("base64,")[2].partition('"')[0]
     assert Image.open(io.BytesIO(base64.b64decode(encoded))).size == (6, 4)
@@ -196,8 +196,19 @@ def test_mistakes_are_one_sentence(run, tmp_path):
     with pytest.raises(HeedfulError, match="one annotator or of two"):
         report.main(["--score", *[str(sheet)] * 3])
     file = fill(sheet, ["yes", "no"])
+    with pytest.raises(HeedfulError, match=r"filled.tsv twice: two annotators have a sheet each"):
+        report.main(["--score", file, str(tmp_path / "." / "filled.tsv")])
     lines = (tmp_path / "filled.tsv").read_text()
-    label = read_tsv(file)[0]["label"]
+    label, uid, lender = (read_tsv(file)[0][name] for name in ("label", "uid", "lent_by"))
+    (tmp_path / "other.tsv").write_text(lines + lines.splitlines(keepends=True)[1])
+    with pytest.raises(HeedfulError, match=f"other.tsv, row 4: the case {uid} stands in row 2 already"):
+        report.main(["--score", str(other)])
+    (tmp_path / "other.tsv").write_text(lines.replace(f"\t{lender}\t", "\td/v/other\t"))
+    with pytest.raises(HeedfulError, match=f"was not made of .*: {uid} has the premise of {lender} there, and of d/v/"):
+        report.main(["--score", str(other)])
+    without = "\n".join("\t".join(line.split("\t")[:-2] + line.split("\t")[-1:]) for line in lines.splitlines())
+    (tmp_path / "other.tsv").write_text(without)  # as earlier versions wrote it
+    report.main(["--score", str(other)])
     (tmp_path / "filled.tsv").write_text(lines.replace(f"\t{label}\t", "\tneutral\t"))
     with pytest.raises(HeedfulError, match="was not made of"):
         report.main(["--score", file])

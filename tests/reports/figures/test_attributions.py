@@ -34,10 +34,11 @@ def test_every_case_is_drawn_without_warnings(case):
 def test_words_have_the_colours_of_their_phi_and_stand_in_their_columns():
     sheet = figure(CASES["pair"])
     texts = drawn(sheet)
-    assert texts[1] == "d/00, gold yes, y yes"
-    assert texts[2:9] == ["-0.40", "-0.27", "-0.13", "0", "+0.13", "+0.27", "+0.40"]
-    assert texts[9].startswith("underlined: lowers it")
-    assert texts[10:12] == ["lime, as it is", "lime, swap a"]
+    assert texts[1].startswith("f(x): probability of y; f(nothing): with all words hidden; delta: ")
+    assert texts[2] == "d/00, gold yes, y yes"
+    assert texts[3:10] == ["-0.40", "-0.27", "-0.13", "0", "+0.13", "+0.27", "+0.40"]
+    assert texts[10].startswith("underlined: lowers it")
+    assert texts[11:13] == ["lime, as it is", "lime, swap a"]
     assert texts.index("shap, as it is") > texts.index("a, swapped in (-0.400)")
     faces = [to_hex(box.get_facecolor()) for box in sheet.artists[1:] if hasattr(box, "get_facecolor")]
     words = faces[0::2]  # then their lines

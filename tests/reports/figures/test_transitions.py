@@ -52,6 +52,7 @@ def test_each_edge_has_the_percentages_of_all_runs(tmp_path):
     assert [t for t in texts if "alpha" in t] == [
         f"alpha{i}: edited examples E 1,000, N 1,001, C 1,002" for i in (1, 2, 3)
     ]
+    assert texts[-1] == "E entailment, N neutral, C contradiction; –: nothing was predicted as it"
 
 
 def test_the_splits_of_a_run_stand_side_by_side_and_of_several_runs_the_means(tmp_path):

@@ -61,6 +61,8 @@ def test_a_written_answer_behind_one_text():
 def test_no_choices_are_no_answer(answer, read):
     with pytest.raises(Unusable, match="an answer without choices"):
         WAYS[read](MODEL, True).reply(answer, PROMPT)
+    with pytest.raises(Unusable, match="^2 choices in place of one answer, see §model.extra"):
+        WAYS[read](MODEL, True).reply({"choices": chat("yes")["choices"] * 2}, PROMPT)
     with pytest.raises(Unusable, match="not a text"):
         WAYS[read](MODEL, True).reply(chat(["x"]), PROMPT)
 
