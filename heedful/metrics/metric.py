@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from heedful.metrics.hits import is_answer
 from heedful.metrics.slices import slice_of_label
 from heedful.records import NO_LABEL, Chart, Context, Line, Measurement, MetricName, Shown
 from heedful.records.numbers.display import Unit
@@ -133,7 +134,7 @@ class Metric:
             return numbers
         changes = self.rests_on(rows, context)
         numbers = self._with_no_answer(numbers, rows, changes)
-        has_answer = ~where(rows, y2=NO_LABEL)
+        has_answer = is_answer(rows, "y2")
         return self._with_unread(numbers, rows, context, {name: here & has_answer for name, here in changes.items()})
 
     def _with_no_answer(self, numbers: Numbers, rows: pa.Table, changes: Mapping[MetricName, np.ndarray]) -> Numbers:

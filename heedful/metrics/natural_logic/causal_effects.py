@@ -13,12 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of, right
 from heedful.metrics.statistics.intervals import interval, less, over, shares
 from heedful.metrics.statistics.majority import majority_flag
 from heedful.metrics.statistics.shares import difference, share
-from heedful.records import NO_LABEL, Chart, Context, HeedfulError, Line, Measurement, MetricName, Section, Shown
+from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Section, Shown
 from heedful.records.numbers.display import Unit
 from heedful.records.rows import BASE, select, sliced, where
 
@@ -170,7 +171,7 @@ def _compared(pairs: _Pairs, is_tce: np.ndarray, n: int) -> dict[str, Measuremen
 def _changes(rows: pa.Table, of: MetricName, labels: Sequence[str]) -> Numbers:
     """All measurements of one kind of change, the part of the name, over pairs of answers."""
     rows = select(rows, part=of.part)
-    rows = rows.filter(pa.array(~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)))
+    rows = rows.filter(pa.array(is_answer(rows) & is_answer(rows, "y2")))
     pairs = _Pairs(_numbers(rows["uid"]), _shared(rows), _values(rows, labels), _groups(rows))
     found: Numbers = {}
     for effect, expectation in EXPECTED.items():
@@ -300,10 +301,10 @@ def _charts(context: Context) -> tuple[Chart, ...]:
 def _pairs(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     """The pairs of each effect, and those of both effects for what compares them: bool [rows] each."""
     found: dict[MetricName, np.ndarray] = {}
-    is_answer = ~where(rows, y=NO_LABEL)
+    answered = is_answer(rows)
     for kind in SETS:
         name = MetricName(NATURAL_LOGIC, context.own["data"], kind)
-        pairs = is_answer & where(rows, part=kind)
+        pairs = answered & where(rows, part=kind)
         found |= {name._replace(statistic=statistic): pairs for statistic in ("delta", "ratio")}
         for effect, expectation in EXPECTED.items():
             found[name._replace(statistic=effect)] = pairs & where(rows, expectation=expectation)

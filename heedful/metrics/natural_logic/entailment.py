@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.records import NO_LABEL, HeedfulError, is_entailment
+from heedful.metrics.hits import is_answer
+from heedful.records import HeedfulError, is_entailment
 from heedful.records.rows import BASE, probabilities, select, where
 
 
@@ -66,13 +67,13 @@ def entailed(rows: pa.Table, labels: Sequence[str], which: str = "y", rule: str 
 
 def right(rows: pa.Table, labels: Sequence[str], rule: str = "sum") -> np.ndarray:
     """Which base predictions are right as to entailment, bool [rows]; what is no answer is wrong."""
-    return (entailed(rows, labels, rule=rule) == gold_entailed(rows)) & ~where(rows, y=NO_LABEL)
+    return (entailed(rows, labels, rule=rule) == gold_entailed(rows)) & is_answer(rows)
 
 
 def disagreements(rows: pa.Table, labels: Sequence[str]) -> int:
     """How many base rows the two rules of :func:`entailed` see differently."""
     base = select(rows, intervention=BASE)
-    base = base.filter(pa.array(~where(base, y=NO_LABEL)))
+    base = base.filter(pa.array(is_answer(base)))
     return int((entailed(base, labels) != entailed(base, labels, rule="argmax")).sum())
 
 

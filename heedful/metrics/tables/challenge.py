@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from heedful.interventions import DIRECTIONS
 from heedful.interventions.tables.allowed_transitions import LABELS
+from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.statistics.shares import difference, share
 from heedful.metrics.tables.which_table import tables_of
-from heedful.records import NO_LABEL, Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown, generator
+from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown, generator
 from heedful.records.rows import BASE, codes, of_split, runs, same, select, strings, where
 
 CHALLENGE, ORIGINAL = "challenge", "original"
@@ -73,7 +74,7 @@ def _right(rows: pa.Table) -> Iterator[tuple[str, str | None, tuple[Which, bool,
     whether it and the original got an answer."""
     columns = [rows[name].to_pylist() for name in ("uid", "gold", "intervention", "part", "variant", "draw")]
     right = same(rows, "gold", "y2").tolist()
-    answered = (~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)).tolist()
+    answered = (is_answer(rows) & is_answer(rows, "y2")).tolist()
     for uid, gold, *which, is_right, has_answers in zip(*columns, right, answered, strict=True):
         yield uid, gold, (tuple(which), is_right, has_answers)
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.statistics.shares import share
 from heedful.metrics.tables.challenge import CHALLENGE, KINDS, NEUTRAL, challenge, challenge_lines, challenge_rows
@@ -198,7 +199,7 @@ def _charts(context: Context) -> tuple[Chart, ...]:
 
 def _changed(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     """The deletions in pairs that count, and the tables with another's values: bool [rows] each."""
-    deletions = where(rows, intervention=DELETE, part=context.own["table"]) & ~where(rows, y=NO_LABEL)
+    deletions = where(rows, intervention=DELETE, part=context.own["table"]) & is_answer(rows)
     deletions &= pc.is_in(rows["uid"], value_set=pa.array(sorted(context.own["relevant"]), pa.string())).to_numpy()
     of = MetricName(EVIDENCE, context.own["of"])
     found = {of._replace(statistic=name): deletions for name in HEADLINES if name != "correct"}

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.interventions.tables.allowed_transitions import LABELS, RELEVANCE, Rule, allowed, key_of, transitions
+from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.statistics.shares import share as share_of
-from heedful.records import NO_LABEL, Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown
+from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Shown
 from heedful.records.rows import SPLIT, codes, sliced, where
 
 TRANSITIONS = "transitions"
@@ -52,7 +53,7 @@ class Changes:
         rows = rows.select(columns).filter(pa.array(where(rows, intervention=operation)))
         self.hypotheses = pc.count_distinct(rows["uid"]).as_py()
         tables = pa.table({"table": pa.chunked_array([pc.list_element(rows["clusters"].combine_chunks(), 1)])})
-        has_labels = ~where(rows, y=NO_LABEL) & ~where(rows, y2=NO_LABEL)
+        has_labels = is_answer(rows) & is_answer(rows, "y2")
         self.table = (codes(tables, "table")[0] if rows.num_rows else np.zeros(0, dtype=np.int32))[has_labels]
         rows = rows.filter(pa.array(has_labels))
         self.before = _places(rows, "y")
@@ -228,7 +229,7 @@ def _charts(context: Context) -> tuple[Chart, ...]:
 
 def _edited(rows: pa.Table, context: Context) -> dict[MetricName, np.ndarray]:
     """The edited tables of each operation, of examples whose prediction is a label: bool [rows] each."""
-    is_label = ~where(rows, y=NO_LABEL)
+    is_label = is_answer(rows)
     name = MetricName(TRANSITIONS, context.data, statistic=INVALID)
     return {name._replace(part=part): is_label & where(rows, intervention=part) for part in context.own["operations"]}
 
