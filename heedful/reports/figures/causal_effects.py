@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANELS = {"context": "changed contexts", "insertion": "changed word pairs"}
+NOT_MEASURED = "evaluate the run on natural logic first"
 Point = tuple[Mapping[str, Any], Mapping[str, Any]]  # DCE and TCE, as they stand in results.json
 
 
@@ -40,11 +41,12 @@ def collect(folders: Sequence[str]) -> dict[str, dict[str, Point]]:
     """
     found: dict[str, dict[str, Point]] = {}
     for folder, name in zip(folders, short_names(folders), strict=True):
-        of_run = points(read_results(folder))
+        results = read_results(folder)
+        of_run = points(results)
         if not any(of_run.values()):
-            raise HeedfulError(
-                f"{folder}/results.json holds no causal effects: evaluate the run on natural logic first."
-            )
+            family = f"{NATURAL_LOGIC}/"
+            reasons = [m["reason"] for name, m in results["metrics"].items() if name.startswith(family) and m["reason"]]
+            raise HeedfulError(f"{folder}/results.json holds no causal effects: {[*reasons, NOT_MEASURED][0]}.")
         for data, by_kind in of_run.items():
             found[f"{name} ({data})" if len(of_run) > 1 else name] = by_kind
     return found

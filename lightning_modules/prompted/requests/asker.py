@@ -31,9 +31,6 @@ class Asker:
         concurrency: Most requests on their way at once.
         most: Most requests that the run sends; None for any number.
         meter: Shows what it costs.
-
-    Attributes:
-        reused: How many answers of this process came from the file, where an earlier run had left them.
     """
 
     def __init__(
@@ -44,7 +41,12 @@ class Asker:
         self.concurrency = concurrency
         self.most = most
         self.meter = meter
-        self.reused = 0
+        self._reused: set[str] = set()
+
+    @property
+    def reused(self) -> int:
+        """How many answers of this process came from the file, where an earlier run had left them."""
+        return len(self._reused)
 
     def replies(self, requests: Sequence[Request]) -> list[Reply | None]:
         """The answers to some requests; None where SIGTERM came before there was one.
@@ -61,7 +63,7 @@ class Asker:
             claimed = self.answers.claim(wanted, self.most)
             saved = self._saved(claimed.answers)
             replies |= saved
-            self.reused += sum(reply.run != self.answers.run for reply in saved.values())
+            self._reused |= {key for key, reply in saved.items() if reply.run != self.answers.run}
             if claimed.mine:
                 replies |= self._asked({key: by_key[key] for key in claimed.mine})
             elif claimed.over:

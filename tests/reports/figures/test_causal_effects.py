@@ -118,7 +118,7 @@ def test_a_folder_without_results_is_named(tmp_path):
         causal_figure.main([str(tmp_path)])
 
 
-@pytest.mark.parametrize("nothing", [{"kinds": ()}, {"dce": None}])
-def test_results_without_causal_effects_are_refused(tmp_path, nothing):
-    with pytest.raises(HeedfulError, match="a/results.json holds no causal effects"):
+@pytest.mark.parametrize(("nothing", "why"), [({"kinds": ()}, "evaluate the run on"), ({"dce": None}, "none")])
+def test_results_without_causal_effects_are_refused(tmp_path, nothing, why):
+    with pytest.raises(HeedfulError, match=f"a/results.json holds no causal effects: {why}"):
         causal_figure.main([save(tmp_path / "a", **nothing), save(tmp_path / "b")])
