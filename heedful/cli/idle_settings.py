@@ -100,7 +100,7 @@ IDLE = (
     ),
     Idle(
         r"data\.hub(\..*)?",
-        lambda cli: cli.config.data.init_args.path is not None,
+        lambda cli: cli.config.data.init_args.get("path") is not None,
         "the rows are those of the files that --data.path names",
     ),
     Idle(
