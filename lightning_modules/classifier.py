@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import pytorch_lightning as pl
@@ -67,6 +67,7 @@ class Classifier(pl.LightningModule):
             the data.
         repeated: Of how many base inputs the null control asks again, where a server is asked; None for all others.
         prompt: By which it is asked; None for a model that is not.
+        at_work: Called now and then while a prediction takes long, for processes that wait for this one.
         writes: Whether its answers are written, so that one may be another label than the most probable, or none.
     """
 
@@ -81,6 +82,7 @@ class Classifier(pl.LightningModule):
     writes = False
     prompt: Prompt | None = None
     repeated: int | None = None
+    at_work: Callable[[], None] = staticmethod(lambda: None)
     learned_parts: Sequence[str] | None = None
     run_id: str | None = None
     trained_on: TrainedOn | None = None
@@ -110,6 +112,11 @@ class Classifier(pl.LightningModule):
         self._schedule: dict[str, float] = {}  # as configured, before callbacks can change it
         self.has_learned = False
         self.counted: Counter[tuple[str, str]] = Counter()  # (kind, text) to how many answers; of one evaluation
+
+    @property
+    def predicting(self) -> int:
+        """How many processes predict, beginning with the first; the others get no example."""
+        return self.trainer.world_size
 
     def prepare(self, task: Task) -> None:
         """Make the processor for a task; the network follows in ``configure_model``."""

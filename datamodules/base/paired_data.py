@@ -320,7 +320,8 @@ class PairedData(pl.LightningDataModule):
             rank_zero_info(f"{self.name}: evaluating on {len(self.predicted):,}{of} examples.{asides}")
         if self.note:
             rank_zero_info(f"{self.name}: {self.note}")
-        batches = share(batches, trainer.global_rank, trainer.world_size)
+        batches = share(batches, trainer.global_rank, trainer.lightning_module.predicting)
+        batches = batches or [np.zeros(0, dtype=np.int64)]  # Lightning wants one
         return EvaluationLoader(self.pool, batches, processor, self.task, trainer.strategy.root_device)
 
     def state_dict(self) -> dict[str, Any]:
