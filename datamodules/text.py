@@ -14,7 +14,7 @@ from heedful.datamodules.sources.hub_and_local import Columns, Hub, Local, to_ex
 from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter, conditions_of
 from heedful.records import SOFT, SPAN, Examples, HeedfulError
 from heedful.records.rows import SPLIT
-from heedful.records.storage.regime import regime_name
+from heedful.records.storage.folder_names import regime_name
 
 Rows = Iterator[tuple[int, Mapping[str, Any]]]
 

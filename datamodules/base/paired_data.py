@@ -1,6 +1,5 @@
 """The data module that all kinds of data share: splits, augmentation, batches."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, NoReturn
@@ -28,7 +27,7 @@ from heedful.datamodules.base.wording import checked_words, require_names
 from heedful.interventions import Swap
 from heedful.records import CLASSIFICATION, Composed, Examples, HeedfulError, TableForm, Task, TaskKind, repeats
 from heedful.records.prompts.wording import Wording
-from heedful.records.storage.regime import regime_name
+from heedful.records.storage.folder_names import FIT, is_folder_name, regime_name
 
 
 class PairedData(pl.LightningDataModule):
@@ -112,11 +111,8 @@ class PairedData(pl.LightningDataModule):
         prompts: dict[str, Wording] | None = None,
     ) -> None:
         super().__init__()
-        if not re.fullmatch(r"\w[\w.-]*", name):
-            raise HeedfulError(
-                f"§data.name {name!r}: letters, digits, '.', '_' and '-' only, and neither '.' nor '-' first, for it "
-                "names folders."
-            )
+        if not is_folder_name(name):
+            raise HeedfulError(f"§data.name {name!r}: {FIT}, for it names folders.")
         sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size, "num_workers": num_workers}
         for flag, n in (sizes | {"max_train": max_train, "max_validation": max_validation}).items():
             least = 0 if flag == "num_workers" else 1
