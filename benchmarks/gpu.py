@@ -222,7 +222,7 @@ def report(found: dict[int, dict[str, Any]], s: Setting, rate: float, draws: int
     """Print a table of 80 columns, and a verdict for each size of batches."""
     name = torch.cuda.get_device_name() if s.device == "cuda" else "CPU (tiny: no measurement)"
     print(f"{name}; bf16 products at {rate / 1e12:,.3g} TFLOP/s\n{machine_line()}")
-    rows = [["", "batches of", "us an example", "computes", "of it products", "of the rate"]]
+    rows = [["", "batch", "us an example", "computes", "products", "of rate"]]
     for size, one in found.items():
         for what in "adt":
             shares = [f"{100 * one[what][key]:.0f} %" for key in ("computes", "products", "of_rate")]

@@ -14,6 +14,8 @@ from benchmarks import engine, gpu, harness, memory, monitoring
 from heedful.datamodules import Planted
 from heedful.records import CLASSIFICATION, Example, Examples, Task, read_json
 
+import causal
+
 TRAIN, VALIDATION = 96, 48
 
 
@@ -157,6 +159,17 @@ def test_the_cost_model_of_monitoring() -> None:
     assert found["test"] == 40
     assert found["overhead"] == pytest.approx(100 * 40 / (3927.02 + 9815 / 500 + 512 / 250))
     assert monitoring.model(rates, draws=5, most=None)["forwards"] == pytest.approx(5 * 0.6 * 9815)
+
+
+@pytest.mark.slow
+def test_a_shared_beginning_changes_no_score(folder: Path, tmp_path: Path) -> None:
+    from benchmarks import prefix
+
+    sizes = ["--examples", "3", "--repeats", "1", "--tuples", "1", "--threads", str(torch.get_num_threads())]
+    found = prefix.main(["--data", str(folder), "--model", str(causal.save(tmp_path / "model")), *sizes])
+    assert found["n"] == 3
+    assert found["shared"] > found["own"] > 0
+    assert max(found["apart"].values()) < 1e-4
 
 
 def test_memory_looks_at_both_sizes(common: list[str]) -> None:
