@@ -10,13 +10,15 @@ the shap package                shap.Explainer(pipeline), that is Owen values by
 captum                          LayerIntegratedGradients, at the internal batch size that is best of several.
 captum, Heedful's layers           the same on Heedful's network.
 
-The packages are handed texts (captum: tokens) that lie ready, and their explanations are thrown away.
+A pair is one text to shap and lime, its parts joined with the separator token, which the tokenizer reads back as that
+token; all tokens then have the type of the first part. The packages are handed texts (captum: tokens) that lie ready,
+and their explanations are thrown away.
 """
 
 import argparse
 import copy
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -24,9 +26,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from transformers import PreTrainedTokenizerBase, pipeline
 
-from benchmarks import explainers, ours, plain
-from benchmarks.measure import (
+from benchmarks import harness
+from benchmarks.harness import (
     Count,
     Spread,
     arguments,
@@ -40,8 +43,9 @@ from benchmarks.measure import (
     table,
     verdict,
 )
-from benchmarks.unique_inputs import batches_of, inputs_of
 from heedful.callbacks import Attributions
+from heedful.callbacks.engine.experiment import PADDING
+from heedful.datamodules.base.sampler import snug_batches
 from heedful.records import Composed
 from heedful.records.rows import strings
 
@@ -53,6 +57,120 @@ TARGETS = [
     *(("captum", "gradients", 1.0), (SAME_LAYERS, "gradients", 1.0)),
 ]  # of two variants, how many times as long the first takes, at least
 ABOVE = 1.10  # how many times as long as its floor a method takes, at most
+
+
+PACKAGES = ("shap", "captum", "lime")  # imported where they are called, so that --help needs none of them
+Explain = Callable[[Sequence[str]], None]
+Inputs = Mapping[str, Tensor]
+
+
+def joined(tokenizer: PreTrainedTokenizerBase, parts: Sequence[str]) -> str:
+    """The parts of an example as one text, with the separator token between them."""
+    return f" {tokenizer.sep_token or tokenizer.eos_token} ".join(parts)
+
+
+def batched_function(
+    network: nn.Module, tokenizer: PreTrainedTokenizerBase, batch_size: int, max_length: int
+) -> Callable[[Sequence[str]], np.ndarray]:
+    """Texts to probabilities, float32 [texts, labels], as one writes it for lime: each batch padded to its longest."""
+
+    @torch.inference_mode()
+    def predict(texts: Sequence[str]) -> np.ndarray:
+        probs = []
+        for begin in range(0, len(texts), batch_size):
+            some = list(texts[begin : begin + batch_size])
+            given = tokenizer(some, padding=True, truncation=True, max_length=max_length, return_tensors="pt")
+            probs.append(network(**given).logits.softmax(dim=-1))
+        return torch.cat(probs).numpy()
+
+    return predict
+
+
+def with_shap(network: nn.Module, tokenizer: PreTrainedTokenizerBase, samples: int) -> Explain:
+    """``shap.Explainer(pipeline)``: Owen values by the Partition explainer, of all labels."""
+    import shap
+
+    classify = pipeline("text-classification", model=network, tokenizer=tokenizer, top_k=None, device="cpu")
+    explainer = shap.Explainer(classify)
+
+    def explain(texts: Sequence[str]) -> None:
+        explainer(list(texts), max_evals=samples, silent=True)
+
+    return explain
+
+
+def with_lime(predict: Callable[[Sequence[str]], np.ndarray], labels: Sequence[str], samples: int) -> Explain:
+    """``LimeTextExplainer().explain_instance`` for the most probable label."""
+    from lime.lime_text import LimeTextExplainer
+
+    explainer = LimeTextExplainer(class_names=list(labels), random_state=0)
+
+    def explain(texts: Sequence[str]) -> None:
+        for text in texts:
+            explainer.explain_instance(text, predict, top_labels=1, num_samples=samples)
+
+    return explain
+
+
+def with_captum(
+    network: nn.Module, steps: int, internal_batch_size: int
+) -> Callable[[Sequence[Inputs], Sequence[Tensor], Sequence[int]], list[Tensor]]:
+    """``LayerIntegratedGradients`` over the word embeddings, one example after the other: float [1, tokens] each.
+
+    Its arguments are the inputs of each example, the ids that the way begins at, int64 [1, tokens], and the output
+    that is explained.
+    """
+
+    from captum.attr import LayerIntegratedGradients
+
+    def probabilities(input_ids: Tensor, *beside: Tensor) -> Tensor:
+        names = ("attention_mask", "token_type_ids")[: len(beside)]
+        given = dict(zip(names, beside, strict=True))
+        return network(input_ids=input_ids, **given).logits.softmax(dim=-1)
+
+    explainer = LayerIntegratedGradients(probabilities, network.get_input_embeddings())
+
+    def explain(inputs: Sequence[Inputs], baselines: Sequence[Tensor], outputs: Sequence[int]) -> list[Tensor]:
+        attributed = []
+        for given, baseline, output in zip(inputs, baselines, outputs, strict=True):
+            beside = tuple(given[name] for name in ("attention_mask", "token_type_ids") if name in given)
+            of = explainer.attribute(
+                given["input_ids"],
+                baseline,
+                target=output,
+                additional_forward_args=beside,
+                n_steps=steps,
+                internal_batch_size=internal_batch_size,
+            )
+            attributed.append(of.sum(dim=-1).detach())
+        return attributed
+
+    return explain
+
+
+def inputs_of(batches: Sequence[Mapping[str, Tensor]]) -> list[dict[str, Tensor]]:
+    """The different inputs among batches, without padding, in the order in which they come: int64 [tokens] each."""
+    different: dict[bytes, dict[str, Tensor]] = {}
+    for batch in batches:
+        names = [name for name in ("input_ids", "token_type_ids") if name in batch]
+        for row, mask in enumerate(batch["attention_mask"].bool()):
+            one = {name: batch[name][row][mask] for name in names}
+            different.setdefault(b"".join(values.numpy().tobytes() for values in one.values()), one)
+    return list(different.values())
+
+
+def batches_of(inputs: Sequence[Mapping[str, Tensor]], batch_size: int, pad_id: int) -> Iterator[dict[str, Tensor]]:
+    """Inputs by descending length, in batches."""
+    lengths = np.array([len(one["input_ids"]) for one in inputs])
+    for batch in snug_batches(lengths, batch_size, PADDING):
+        several = {
+            name: nn.utils.rnn.pad_sequence(
+                [inputs[i][name] for i in batch], True, pad_id if name == "input_ids" else 0
+            )
+            for name in inputs[0]
+        }
+        ends = torch.from_numpy(lengths[batch])[:, None]
+        yield several | {"attention_mask": (torch.arange(several["input_ids"].shape[1]) < ends).long()}
 
 
 @dataclass
@@ -83,13 +201,13 @@ class Comparison:
     """
 
     def __init__(
-        self, module: ours.Encoder, data: ours.PairedText, methods: Sequence[str], options: argparse.Namespace
+        self, module: harness.Encoder, data: harness.PairedText, methods: Sequence[str], options: argparse.Namespace
     ) -> None:
         self.module, self.data, self.methods, self.options = module, data, methods, options
         self.tokenizer, self.network = module.processor.tokenizer, module.network.eval()
-        self.stock = plain.stock(copy.deepcopy(self.network)).eval()
+        self.stock = harness.stock(copy.deepcopy(self.network)).eval()
         parts = zip(*(data.pool.column(f"parts.{part}") for part in data.task.parts), strict=True)
-        self.texts = [explainers.joined(self.tokenizer, own) for own in parts]
+        self.texts = [joined(self.tokenizer, own) for own in parts]
         self.floors: dict[str, list[dict[str, Tensor]]] = {}
         self.rows: dict[str, Any] = {}
         self.phi: list[list[Tensor]] = []  # of captum
@@ -109,7 +227,7 @@ class Comparison:
         return Run(*seconds, count.forwards, unique)
 
     def keep_rows(self, method: str, evaluation: Attributions) -> None:
-        engine, _ = ours.evaluate(self.module, self.data, [evaluation], only=[evaluation.name])
+        engine, _ = harness.evaluate(self.module, self.data, [evaluation], only=[evaluation.name])
         self.rows[method] = engine.rows[evaluation.name][0]
 
     def floor(self, method: str, stock: bool = False) -> Run:
@@ -118,7 +236,7 @@ class Comparison:
             seconds = timed(lambda: [network(**batch) for batch in self.floors[method]])
         return Run(*seconds, count.forwards, count.forwards)
 
-    def of_texts(self, explain: explainers.Explain) -> Run:
+    def of_texts(self, explain: Explain) -> Run:
         """A package that is given texts."""
         with Count(self.stock, keep=True) as count:
             seconds = timed(lambda: explain(self.texts))
@@ -127,7 +245,7 @@ class Comparison:
     def captum(self, network: nn.Module, internal_batch_size: int, examples: int | None = None) -> Run:
         """captum, with the inputs and the ends of the way that Heedful has."""
         inputs, baselines, outputs = self.ends
-        explain = explainers.with_captum(network, self.options.steps, internal_batch_size)
+        explain = with_captum(network, self.options.steps, internal_batch_size)
         with Count(network) as count:
             seconds = timed(
                 lambda: self.phi.append(explain(inputs[:examples], baselines[:examples], outputs[:examples]))
@@ -168,9 +286,7 @@ class Comparison:
 
     def joined(self) -> dict[str, float]:
         """What joining the parts to one text does to the predictions: how many change, and by how much P(y) does."""
-        predict = explainers.batched_function(
-            self.stock, self.tokenizer, self.data.eval_batch_size, self.module.max_length
-        )
+        predict = batched_function(self.stock, self.tokenizer, self.data.eval_batch_size, self.module.max_length)
         pairs = list(zip(*(self.data.pool.column(f"parts.{part}") for part in self.data.task.parts), strict=True))
         given = self.tokenizer(
             *map(list, zip(*pairs, strict=True)),
@@ -198,13 +314,13 @@ def variants_of(comparison: Comparison) -> dict[str, Callable[[], Run]]:
             functions[f"floor of {method}"] = lambda method=method: comparison.floor(method)
             functions[f"floor of {method}, stock layers"] = lambda method=method: comparison.floor(method, True)
     if "lime" in comparison.methods:
-        batched = explainers.batched_function(
+        batched = batched_function(
             comparison.stock, comparison.tokenizer, comparison.data.eval_batch_size, comparison.module.max_length
         )
-        lime = explainers.with_lime(batched, comparison.data.task.labels, options.samples)
+        lime = with_lime(batched, comparison.data.task.labels, options.samples)
         functions["lime package"] = lambda: comparison.of_texts(lime)
     if {"shap", "owen"} & set(comparison.methods):
-        shap = explainers.with_shap(comparison.stock, comparison.tokenizer, options.samples)
+        shap = with_shap(comparison.stock, comparison.tokenizer, options.samples)
         functions["shap package"] = lambda: comparison.of_texts(shap)
     if "gradients" in comparison.methods:
         for name, network in (("captum", comparison.stock), (SAME_LAYERS, comparison.network)):
@@ -270,11 +386,11 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
         "--internal-batch-sizes", type=int, nargs="+", default=[4, 8, 16, 32, 64], help="of captum, which has the best"
     )
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS, help="of Heedful")
-    options = parse(parser, argv, explainers.PACKAGES)
+    options = parse(parser, argv, PACKAGES)
     with quiet():
-        data = ours.mnli(options.data, max_validation=options.examples, eval_batch_size=options.batch_size)
+        data = harness.mnli(options.data, max_validation=options.examples, eval_batch_size=options.batch_size)
         data.setup("validate")
-        module = ours.ready(ours.encoder(ours.exported(options.checkpoint)), data)
+        module = harness.ready(harness.encoder(harness.exported(options.checkpoint)), data)
         module.require_head()
         comparison = Comparison(module, data, options.methods, options)
         runs = interleave(variants_of(comparison), options.repeats)

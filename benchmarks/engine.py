@@ -1,132 +1,244 @@
 """What the engine costs beside the model: a whole evaluation with a network that costs nothing, by stage.
 
-python -m benchmarks.engine --data DIR/mnli --sizes 20000 200000 --before cea0841
+python -m benchmarks.engine --data DIR/mnli --sizes 20000 200000
 
 The evaluation is the exhaustive one of evaluate.py: base predictions, null control of all pairs, five draws, rows,
-metrics with intervals, files. Every run is a group of new processes, each with one thread. "before" is the code of an
-earlier commit, exported from git, in the same run. The numbers are microseconds for each predicted example of the whole
-evaluation: with two processes, each is to need half. Reading and tokenising are done before the clock starts.
+metrics with intervals, files. Every run is a group of new processes, each with one thread. The numbers are microseconds
+for each predicted example of the whole evaluation: with two processes, each is to need half. Reading and tokenising are
+done before the clock starts.
 """
 
 import argparse
 import contextlib
+import functools
+import hashlib
+import importlib
+import io
+import json
 import os
-import socket
-import subprocess
 import sys
-import tarfile
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from benchmarks import engine_worker, memory
-from benchmarks.measure import Spread, arguments, machine_line, parse, progress, quiet, save, table, verdict
+import torch
+
+from benchmarks import harness, memory
+from benchmarks.harness import Spread, arguments, machine_line, parse, progress, quiet, save, table, verdict
+from heedful.callbacks import Accuracy, Attentiveness, Engine, RunFolder
 from heedful.records import read_json
 
-ROOT = Path(__file__).parents[1]
-BEFORE = "cea0841"  # the first commit that has the names that engine_worker.py takes
-SAME = ("accuracy/", "null/")  # metrics that depend on no draw begin so
 Ranks = list[dict[str, Any]]  # what the processes of one run found
+STAGES = {  # stage: what belongs to it, as module:name
+    "draw": ("heedful.callbacks.engine.experiment:blocks", "heedful.callbacks.engine.experiment:Experiment._chosen"),
+    "assemble": (
+        "heedful.lightning_modules.processors.texts:TextProcessor.lengths",
+        "heedful.lightning_modules.processors.texts:TextProcessor.batches",
+        "heedful.datamodules.base.sampler:evaluation_batches",
+        "heedful.datamodules.base.collate:EvaluationLoader.__iter__",
+    ),
+    "predict": (
+        "heedful.lightning_modules.classifier:Classifier.predict",
+        "heedful.callbacks.engine.predictions:Collector.add",
+        "heedful.callbacks.engine.predictions:Collector.predictions",
+    ),
+    "rows": (
+        "heedful.callbacks.engine.row_maker:RowMaker.rows",
+        "heedful.callbacks.engine.blocks:Block.apart",
+        "heedful.records:Spool.write",
+        "heedful.records:Spool.finish",
+    ),
+    "gather": (
+        "heedful.datamodules.base.processes:gather",
+        "heedful.datamodules.base.processes:to_first",
+        "heedful.callbacks.engine.predictions:joined",
+    ),
+    "metrics": ("heedful.reports.results:score",),
+    "files": ("heedful.records.storage.results:write_results",),
+    "engine, else": (
+        "heedful.callbacks:Engine.on_validation_epoch_end",
+        "heedful.callbacks:Engine.on_validation_batch_end",
+    ),
+    "base loop": ("pytorch_lightning:Trainer.validate",),
+}
+
+
+class Costless(torch.nn.Module):
+    """Looks its scores up in a fixed table, by the sum of the token ids: each label is predicted for about a third.
+
+    Attributes:
+        predicted: How many examples it has seen.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.zeros(1))  # DDP wants one
+        self.scores = torch.randn(997, 3, generator=torch.Generator().manual_seed(0))
+        self.predicted = 0
+
+    def forward(self, input_ids: torch.Tensor, **inputs: Any) -> SimpleNamespace:
+        """Scores float32 [examples, 3] of token ids int64 [examples, tokens]; padding has the id 0."""
+        self.predicted += len(input_ids)
+        return SimpleNamespace(logits=self.scores[input_ids.sum(dim=1) % len(self.scores)])
+
+
+def passed() -> tuple[float, float]:
+    """Seconds of wall and of this thread's CPU time, from some moment on."""
+    return time.perf_counter(), time.thread_time()
+
+
+class Stages:
+    """Attributes the time of this process to stages, from outside: each moment belongs to the innermost stage.
+
+    While the context lasts, what is named is wrapped, wherever it has been imported. The time within an iterator that
+    a function returns belongs to the stage of the function. Each thread has stages of its own, whose times are added.
+
+    Args:
+        named: Stage to what belongs to it, as module:name.
+        clock: Says how much wall and CPU time has passed.
+
+    Attributes:
+        seconds: Stage to seconds: [wall, CPU].
+    """
+
+    def __init__(self, named: dict[str, tuple[str, ...]], clock: Callable[[], tuple[float, float]] = passed) -> None:
+        self.named, self.clock = named, clock
+        self.seconds = {stage: [0.0, 0.0] for stage in named}
+        self._of_thread = threading.local()
+        self._undo = contextlib.ExitStack()
+
+    def __enter__(self) -> "Stages":
+        for stage, names in self.named.items():
+            for name in names:
+                self._wrap(stage, name)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._undo.close()
+
+    def _wrap(self, stage: str, name: str) -> None:
+        module, _, path = name.partition(":")
+        *owners, attribute = path.split(".")
+        owner = functools.reduce(getattr, owners, importlib.import_module(module))
+        function = getattr(owner, attribute)
+        timed = self._timed(stage, function)
+        holders = [owner]
+        if not owners:
+            holders = [m for m in list(sys.modules.values()) if vars(m).get(attribute) is function]
+        for holder in holders:
+            setattr(holder, attribute, timed)
+            self._undo.callback(setattr, holder, attribute, function)
+
+    def _timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            with self._in(stage):
+                value = function(*args, **kwargs)
+            return self._each(stage, value) if isinstance(value, Iterator) else value
+
+        return timed
+
+    def _each(self, stage: str, values: Iterator[Any]) -> Iterator[Any]:
+        end = object()
+        while True:
+            with self._in(stage):
+                value = next(values, end)
+            if value is end:
+                return
+            yield value
+
+    @contextlib.contextmanager
+    def _in(self, stage: str) -> Iterator[None]:
+        thread = self._of_thread
+        if not hasattr(thread, "inside"):
+            thread.inside, thread.last = [], self.clock()
+        self._attribute()
+        thread.inside.append(stage)
+        try:
+            yield
+        finally:
+            self._attribute()
+            thread.inside.pop()
+
+    def _attribute(self) -> None:
+        thread, now = self._of_thread, self.clock()
+        if thread.inside:
+            spent = self.seconds[thread.inside[-1]]
+            spent[0] += now[0] - thread.last[0]
+            spent[1] += now[1] - thread.last[1]
+        thread.last = now
+
+
+def evaluate(folder: str, draws: int, processes: int = 1) -> dict[str, Any]:
+    """Evaluate the pairs of a folder as evaluate.py does, as one of some processes.
+
+    Args:
+        folder: Holds ``pairs/validation.jsonl`` and a ``model/``, whose tokenizer is used.
+        draws: Counterfactuals of an example (k).
+        processes: How many do the same; where they are several, the environment says which one this is.
+
+    Returns:
+        Seconds of reading, of tokenising, and of the evaluation: wall, CPU, and by stage; how many examples this
+        process has predicted; from process 0, results.json and its sha256.
+    """
+    start = time.perf_counter()
+    data = harness.mnli(f"{folder}/pairs", splits={})
+    data.setup("validate")
+    module = harness.ready(harness.encoder(f"{folder}/model", max_length=128), data)
+    module.network, module.has_learned = Costless(), True
+    read = time.perf_counter()
+    module.processor.lengths(data.pool)
+    found = {"pairs": len(data.pool), "reading": read - start, "tokenising": time.perf_counter() - read}
+    settings = {"devices": processes, "strategy": "ddp"} if processes > 1 else {}
+    with tempfile.TemporaryDirectory() as runs, Stages(STAGES) as stages:
+        run = Path(runs, "run")
+        if processes > 1:
+            meet(processes)  # whoever is ready first does not wait within the time
+        wall, cpu = time.perf_counter(), time.process_time()
+        callbacks = [Accuracy(), Attentiveness(draws), Engine(), RunFolder(run, lambda path: path.touch())]
+        harness.trainer(callbacks, **settings).validate(module, data, verbose=False)
+        found |= {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+        if (run / "results.json").exists():
+            found |= {"results": read_json(run / "results.json")}
+            found |= {"sha256": hashlib.sha256((run / "results.json").read_bytes()).hexdigest()}
+    return found | {"predicted": module.network.predicted, "stages": stages.seconds}
+
+
+def meet(processes: int) -> None:
+    """Connect with the other processes, and wait until all are there; Lightning takes the connection over."""
+    where = f"tcp://{os.environ['MASTER_ADDR']}:{os.environ['MASTER_PORT']}"
+    torch.distributed.init_process_group("gloo", where, rank=int(os.environ["LOCAL_RANK"]), world_size=processes)
+    torch.distributed.barrier()
 
 
 class Case(NamedTuple):
-    """What is run: so many pairs, by the code of a tree, on some processes."""
+    """What is run: so many pairs, on some processes."""
 
     pairs: int
-    tree: str
     processes: int
 
 
-Launch = Callable[[Path, str, int, int], Ranks]
+def here(name: str, folder: str, draws: int, processes: int) -> Ranks:
+    """The same as :func:`harness.in_processes`, in this process; for tests."""
+    return [evaluate(folder, draws)]
 
 
-def exported(commit: str, folder: Path) -> str | None:
-    """Unpack the files of a commit into a folder; returns why not."""
-    try:
-        packed = subprocess.run(["git", "-C", ROOT, "archive", commit], capture_output=True, check=False)
-    except FileNotFoundError:
-        return "there is no git here"
-    if packed.returncode:
-        return f"git says: {packed.stderr.decode(errors='replace').strip().splitlines()[-1]}"
-    archive = folder.with_suffix(".tar")
-    archive.write_bytes(packed.stdout)
-    with tarfile.open(archive) as files:
-        files.extractall(folder, filter="data")
-    archive.unlink()
-    return None
-
-
-def in_processes(tree: Path, folder: str, draws: int, processes: int) -> Ranks:
-    """Evaluate the pairs of a folder with the code of a tree, in a group of new processes.
-
-    Raises:
-        RuntimeError: One fails. The others are ended.
-    """
-    worker = [sys.executable, "-P", engine_worker.__file__]
-    common = {**os.environ, "PYTHONPATH": str(tree), "OMP_NUM_THREADS": "1"}
-    if processes > 1:
-        common |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "NODE_RANK": "0"}
-    with contextlib.ExitStack() as stack:
-        results = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        started = []
-        for rank in range(processes):
-            command = [*worker, folder, str(results / f"{rank}.json")]
-            command += ["--draws", str(draws), "--processes", str(processes)]
-            environment = common | ({"LOCAL_RANK": str(rank)} if processes > 1 else {})
-            errors = stack.enter_context(open(results / f"{rank}.err", "w+", encoding="utf-8"))
-            process = subprocess.Popen(command, cwd=tree, env=environment, stdout=subprocess.DEVNULL, stderr=errors)
-            stack.callback(process.wait)
-            stack.callback(process.kill)  # does nothing to one that has ended
-            started.append(process)
-        while any(process.poll() is None for process in started):
-            if any(process.returncode for process in started):
-                break
-            time.sleep(0.1)
-        for rank, process in enumerate(started):
-            if process.poll():
-                raise RuntimeError(f"process {rank} of {tree}:\n{(results / f'{rank}.err').read_text()}")
-        return [read_json(results / f"{rank}.json") for rank in range(processes)]
-
-
-def free_port() -> int:
-    """A port that nobody listens to."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
-def here(tree: Path, folder: str, draws: int, processes: int) -> Ranks:
-    """The same with the code of this process, in it; for tests."""
-    return [engine_worker.evaluate(folder, draws)]
-
-
-def order(options: argparse.Namespace, trees: dict[str, Path]) -> Iterator[Case]:
-    """The runs, interleaved: what is compared lies close together."""
+def measure(options: argparse.Namespace, launch: Callable[..., Ranks]) -> dict[Case, list[Ranks]]:
+    """All runs of every case, interleaved: what is compared lies close together."""
+    rows = memory.sources(options.data)
+    runs: dict[Case, list[Ranks]] = {}
     for pairs in options.sizes:
-        for repeat in range(options.repeats):
-            for tree in trees:
-                if tree == "now" or repeat < options.before_repeats:
-                    yield from (Case(pairs, tree, processes) for processes in options.processes)
-
-
-def measure(options: argparse.Namespace, launch: Launch) -> tuple[dict[Case, list[Ranks]], str | None]:
-    """All runs of every case, and why "before" is left out, if it is."""
-    rows, runs = memory.sources(options.data), {}
-    with tempfile.TemporaryDirectory() as scratch:
-        trees, why = {"before": Path(scratch, "before"), "now": ROOT}, "--before none"
-        if options.before == "none" or (why := exported(options.before, trees["before"])):
-            del trees["before"]
-        for pairs in options.sizes:
-            Path(scratch, str(pairs)).mkdir()
-            memory.write(f"{scratch}/{pairs}", memory.backbone(options.model), rows, pairs)
-        for case in order(options, trees):
-            progress(f"{case.pairs:,} pairs, {case.tree}, {case.processes} processes")
-            ranks = launch(trees[case.tree], f"{scratch}/{case.pairs}", options.draws, case.processes)
-            runs.setdefault(case, []).append(ranks)
+        with tempfile.TemporaryDirectory() as folder:
+            memory.write(folder, memory.backbone(options.model), rows, pairs)
+            for case in [Case(pairs, processes) for processes in options.processes] * options.repeats:
+                progress(f"{case.pairs:,} pairs, {case.processes} processes")
+                runs.setdefault(case, []).append(launch("engine", folder, options.draws, case.processes))
     progress("")
-    return runs, why
+    return runs
 
 
 def summary(runs: Sequence[Ranks]) -> dict[str, Any]:
@@ -163,7 +275,7 @@ def most(case: dict[str, Any], key: str) -> float:
 def columns(found: dict[Case, dict[str, Any]], pairs: int) -> dict[str, dict[str, Any]]:
     """What was measured for a size, process by process, by the head of its column."""
     return {
-        f"{case.tree} {case.processes}" + (f":{rank}" if case.processes > 1 else ""): process
+        f"{case.processes} processes, {rank + 1}" if case.processes > 1 else "1 process": process
         for case, one in found.items()
         if case.pairs == pairs
         for rank, process in enumerate(one["ranks"])
@@ -180,9 +292,9 @@ def report(found: dict[Case, dict[str, Any]]) -> None:
             before = [f"{one[key].median:.1f}" for key in ("reading", "tokenising")]
             rows.append([name, one["wall"].text(1), one["cpu"].text(1), *before])
         title = f"{pairs:,} pairs, {predicted[0]:,} predictions: us a predicted example"
-        print(table(f"{title}; process n of k as k:n", rows))
+        print(table(f"{title}", rows))
         rows = [["", *each]]
-        for stage in engine_worker.STAGES:
+        for stage in STAGES:
             rows.append([stage, *(f"{one['stages'][stage]['cpu'].median:.2f}" for one in each.values())])
         print(table("CPU time by stage", rows))
 
@@ -190,51 +302,43 @@ def report(found: dict[Case, dict[str, Any]]) -> None:
 def verdicts(found: dict[Case, dict[str, Any]]) -> list[str]:
     """One line for each target that the cases allow to judge; at the largest size."""
     pairs, lines = max(case.pairs for case in found), []
-    one, two, before = (found.get(Case(pairs, *rest)) for rest in (("now", 1), ("now", 2), ("before", 1)))
+    one, two = (found.get(Case(pairs, processes)) for processes in (1, 2))
     if one:
         lines.append(verdict("Microseconds a predicted example, one process", most(one, "wall"), 10, at_least=False))
-    if one and before:
-        lines.append(verdict("Before, in times of it", most(before, "wall") / most(one, "wall"), 10))
-        lines.append(f"Metrics without draws are those of before: {answer(alike(one, before, SAME))}")
     if one and two:
         for key, name in (("cpu", "CPU"), ("wall", "wall")):
             share = most(two, key) / most(one, key)
             lines.append(verdict(f"Each of two processes, {name}, in times of one", share, 0.6, at_least=False))
     for size in dict.fromkeys(case.pairs for case in found):
-        cases = [one for case, one in found.items() if (case.pairs, case.tree) == (size, "now")]
+        cases = [one for case, one in found.items() if case.pairs == size]
         if sum(one["runs"] for one in cases) > 1:
             same = len({text for one in cases for text in one["sha256"]}) == 1
-            lines.append(f"{size:,} pairs: results.json and rows are the same in all runs: {answer(same)}")
+            lines.append(f"{size:,} pairs: results.json and rows are the same in all runs: {'yes' if same else 'NO'}")
     return lines
 
 
-def alike(one: dict[str, Any], other: dict[str, Any], names: tuple[str, ...]) -> bool:
-    """Whether two cases have the same values of the metrics that begin so; the earlier code has fewer of them."""
-    both = [name for name in one["metrics"].keys() & other["metrics"].keys() if name.startswith(names)]
-    same = (one["metrics"][name][key] == other["metrics"][name][key] for name in both for key in ("value", "n"))
-    return bool(both) and all(same)
+def worker(folder: str, draws: int) -> dict[str, Any]:
+    """Be one process of a run, of which the environment says which one it is."""
+    with quiet(), contextlib.redirect_stdout(io.StringIO()):
+        found = evaluate(folder, draws, int(os.environ.get("WORLD_SIZE", "1")))
+    print(json.dumps(found))
+    return found
 
 
-def answer(yes: bool) -> str:
-    """In a word."""
-    return "yes" if yes else "NO"
-
-
-def main(argv: Sequence[str] | None = None, launch: Launch = in_processes) -> dict[str, Any]:
+def main(argv: Sequence[str] | None = None, launch: Callable[..., Ranks] = harness.in_processes) -> dict[str, Any]:
     parser = arguments(__doc__.splitlines()[0], examples=None)
     parser.add_argument("--sizes", type=int, nargs="+", default=[20_000, 200_000], help="pairs")
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2], help="in a group")
     parser.add_argument("--draws", type=int, default=5, help="counterfactuals of an example (k)")
-    parser.add_argument("--repeats", type=int, default=3, help="of the code of this checkout")
-    parser.add_argument("--before", default=BEFORE, metavar="COMMIT", help='compared with this code; "none": with none')
-    parser.add_argument("--before-repeats", type=int, default=1, help="of that code, which may be slow")
+    parser.add_argument("--repeats", type=int, default=3, help="of each")
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parse(parser, argv)
+    if options.worker:
+        return worker(options.worker, options.draws)
     with quiet():
-        runs, why = measure(options, launch)
+        runs = measure(options, launch)
     found = {case: summary(each) for case, each in runs.items()}
     print(machine_line())
-    if why:
-        print(f"Before is left out: {why}.\n")
     report(found)
     print("\n".join(verdicts(found)))
     return save(options, {"cases": [{**case._asdict(), **one} for case, one in found.items()]})

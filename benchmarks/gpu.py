@@ -1,32 +1,40 @@
-"""How much of a card's arithmetic training and evaluation of a random BERT-base reach, and what bounds them.
+"""How much of the time Heedful keeps a GPU computing, how far it is from the forwards alone, and what bounds it.
 
 python -m benchmarks.gpu            on a GPU, minutes
 python -m benchmarks.gpu --tiny     on a CPU, seconds: shows that the script runs, and measures nothing
 
-One file that needs torch, transformers and numpy alone. Batches are made as Heedful makes them: for evaluation sorted
-by length, for training sorted within windows of shuffled examples. Lengths are drawn from the quantiles of MNLI; a
-token is what remains after padding. The fraction is (arithmetic of the real tokens) / (time x the measured bf16 matmul
-rate).
+(a) is the evaluation of evaluate.py through the Trainer, in bf16: base predictions, null control of all pairs, five
+draws, rows, metrics, files. (d) are its forwards alone: its batches lie on the card, and nothing is kept. (t) is an
+epoch of training. The model is a BERT-base of random weights, the pairs are random words, as many as MNLI's pairs have
+tokens; nothing is downloaded. "Of the rate" is (arithmetic of the real tokens) / (time x the rate of bf16 products that
+is measured here).
 """
 
 import argparse
-import contextlib
-import json
-import statistics
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
 import torch
+from pytorch_lightning import LightningModule, Trainer
 from torch.profiler import ProfilerActivity, profile
-from transformers import BertConfig, BertForSequenceClassification
+from transformers import BertTokenizer
 
+from benchmarks import harness, memory
+from benchmarks.harness import Count, Spread, interleave, machine_line, quiet, ratio, save, table, verdict
+from heedful.callbacks import Accuracy, Attentiveness
+
+LABELS = ("entailment", "neutral", "contradiction")
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+PRODUCTS = ("gemm", "mm", "nvjet", "cutlass")  # in the names of kernels
+SAMPLE = 64  # pairs over which the outputs of the random model are scaled
 # of the matched validation set, in MiniLM's (that is BERT's) tokens, in steps of 5 %
 QUANTILES = (6, 15, 18, 21, 23, 26, 28, 30, 32, 34, 36, 38, 41, 43, 46, 49, 53, 57, 63, 72, 237)
-WINDOW = 32  # batches that are sorted together in training
 
 
 @dataclass(frozen=True)
@@ -36,23 +44,28 @@ class Setting:
     device: str
     examples: int
     batches: tuple[int, ...]
+    vocabulary: int
+    sizes: dict[str, int]
     matmul: int
-    repeats: int
-    config: BertConfig
+
+    @property
+    def trainer(self) -> dict[str, Any]:
+        """Settings of the Trainer."""
+        accelerator = "gpu" if self.device == "cuda" else "cpu"
+        return {"accelerator": accelerator, "devices": 1, "precision": "bf16-mixed"}
 
 
-def setting(tiny: bool, repeats: int) -> Setting:
+def setting(tiny: bool) -> Setting:
     """BERT-base on the GPU, or next to nothing on a CPU.
 
     Raises:
         SystemExit: There is no GPU, and ``--tiny`` was not given.
     """
     if tiny:
-        small = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
-        return Setting("cpu", 96, (16,), 64, repeats, BertConfig(**small, vocab_size=1000, num_labels=3))
+        return Setting("cpu", 48, (16,), 300, memory.SMALL, 64)
     if not torch.cuda.is_available():
-        raise SystemExit("benchmarks.gpu: no GPU here; --tiny runs the script on the CPU without measuring anything.")
-    return Setting("cuda", 9_815, (32, 64, 128, 256, 512), 8192, repeats, BertConfig(num_labels=3))
+        raise SystemExit("benchmarks.gpu: no GPU here; --tiny runs it on the CPU without measuring anything.")
+    return Setting("cuda", 9_815, (64, 128, 256), 30_522, {}, 8192)
 
 
 def sync(device: str) -> None:
@@ -61,116 +74,39 @@ def sync(device: str) -> None:
         torch.cuda.synchronize()
 
 
-def seconds(run: Callable[[], Any], device: str, repeats: int) -> float:
-    """Median time of a call, after one that is not counted."""
-    found = []
-    for _ in range(repeats + 1):
-        sync(device)
-        start = time.perf_counter()
-        run()
-        sync(device)
-        found.append(time.perf_counter() - start)
-    return statistics.median(found[1:])
-
-
-def matmul_rate(s: Setting) -> float:
-    """Floating point operations a second of a bf16 product of square matrices of random numbers."""
-    a, b = (torch.randn(s.matmul, s.matmul, device=s.device, dtype=torch.bfloat16) for _ in range(2))
-    times = 10 if s.device == "cuda" else 1
-    return times * 2 * s.matmul**3 / seconds(lambda: [a @ b for _ in range(times)], s.device, s.repeats)
-
-
 def lengths(n: int) -> np.ndarray:
     """Tokens of ``n`` pairs, as in MNLI."""
     at = np.random.default_rng(0).random(n) * (len(QUANTILES) - 1)
     return np.interp(at, np.arange(len(QUANTILES)), QUANTILES).astype(np.int64)
 
 
-def sorted_batches(tokens: np.ndarray, size: int) -> list[np.ndarray]:
-    """For evaluation: the longest first, as in heedful.datamodules.base.sampler.evaluation_batches."""
-    order = np.argsort(-tokens, kind="stable")
-    return [order[start : start + size] for start in range(0, len(order), size)]
+def matmul_rate(s: Setting) -> float:
+    """Floating point operations a second of a bf16 product of square matrices of random numbers."""
+    a, b = (torch.randn(s.matmul, s.matmul, device=s.device, dtype=torch.bfloat16) for _ in range(2))
+    times = 10 if s.device == "cuda" else 1
+    seconds = []
+    for _ in range(6):
+        sync(s.device)
+        start = time.perf_counter()
+        for _ in range(times):
+            a @ b
+        sync(s.device)
+        seconds.append(time.perf_counter() - start)
+    return times * 2 * s.matmul**3 / Spread.of(seconds[1:]).median
 
 
-def bucketed_batches(tokens: np.ndarray, size: int) -> list[np.ndarray]:
-    """For training: sorted within windows of shuffled examples, as the sampler of datamodules/ does."""
-    rng = np.random.default_rng(0)
-    order, span = rng.permutation(len(tokens)), size * WINDOW
-    windows = [order[start : start + span] for start in range(0, len(order), span)]
-    order = np.concatenate([w[np.argsort(tokens[w], kind="stable")] for w in windows])
-    batches = [order[start : start + size] for start in range(0, len(order), size)]
-    return [batches[j] for j in rng.permutation(len(batches)) if len(batches[j]) == size]
-
-
-def tensors(tokens: np.ndarray, batches: Sequence[np.ndarray], s: Setting, multiple: int = 1) -> list[dict[str, Any]]:
-    """Input of the network for every batch, on the host; lengths are rounded up to a multiple."""
-    rng, made = np.random.default_rng(0), []
-    for batch in batches:
-        width = -(-int(tokens[batch].max()) // multiple) * multiple
-        mask = (np.arange(width)[None, :] < tokens[batch][:, None]).astype(np.int64)
-        ids = rng.integers(5, s.config.vocab_size, mask.shape) * mask
-        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        found = {name: torch.from_numpy(value) for name, value in inputs.items()}
-        found["labels"] = torch.from_numpy(rng.integers(0, 3, len(batch)))
-        made.append({k: v.pin_memory() for k, v in found.items()} if s.device == "cuda" else found)
-    return made
-
-
-def arithmetic(tokens: np.ndarray, network: torch.nn.Module, config: BertConfig, training: bool) -> float:
-    """Operations of the real tokens: 2 P a token forwards, 4 P more backwards, and attention's two products."""
+def arithmetic(network: torch.nn.Module, batches: Sequence[Mapping[str, torch.Tensor]]) -> float:
+    """Operations of the real tokens in a forward pass: 2 P a token, and attention's two products."""
+    tokens = torch.cat([batch["attention_mask"].sum(dim=1) for batch in batches]).double()
     weights = sum(p.numel() for name, p in network.named_parameters() if "embeddings" not in name)
-    attention = 4 * config.num_hidden_layers * config.hidden_size * float((tokens.astype(np.float64) ** 2).sum())
-    return (3 if training else 1) * (2.0 * weights * float(tokens.sum()) + attention)
-
-
-def network_of(s: Setting) -> BertForSequenceClassification:
-    """The model, with the same random weights every time."""
-    torch.manual_seed(0)
-    return BertForSequenceClassification(s.config).to(s.device)
-
-
-def to_device(batch: dict[str, Any], s: Setting) -> dict[str, Any]:
-    """A batch on the card."""
-    return {name: value.to(s.device, non_blocking=True) for name, value in batch.items()}
-
-
-def evaluator(network: torch.nn.Module, batches: Sequence[dict[str, Any]], s: Setting) -> Callable[[], None]:
-    """Predict all batches in bf16, and bring the probabilities back at the end."""
-
-    def run() -> None:
-        found = []
-        with torch.inference_mode(), torch.autocast(s.device, torch.bfloat16):
-            for batch in batches:
-                inputs = {k: v for k, v in to_device(batch, s).items() if k != "labels"}
-                found.append(network(**inputs).logits.float().softmax(dim=-1))
-        torch.cat(found).cpu()
-
-    network.eval()
-    return run
-
-
-def learner(network: torch.nn.Module, batches: Sequence[dict[str, Any]], s: Setting) -> Callable[[], None]:
-    """One epoch as Heedful trains it in bf16-mixed: dropout on, fused AdamW, gradients clipped at 1."""
-    optimizer = torch.optim.AdamW(network.parameters(), lr=1e-6, weight_decay=0.01, fused=True)
-
-    def run() -> None:
-        for batch in batches:
-            moved = to_device(batch, s)
-            labels = moved.pop("labels")
-            with torch.autocast(s.device, torch.bfloat16):
-                scores = network(**moved).logits
-            torch.nn.functional.cross_entropy(scores.float(), labels).backward()
-            torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-
-    network.train()
-    return run
+    attention = 4 * network.config.num_hidden_layers * network.config.hidden_size
+    return float(2.0 * weights * tokens.sum() + attention * (tokens**2).sum())
 
 
 def kernels(run: Callable[[], Any], device: str) -> dict[str, float]:
     """Seconds that the card spends in each kernel, copies included; on a CPU, in each operator."""
-    on_card, spent = device == "cuda", {}
+    on_card = device == "cuda"
+    spent: dict[str, float] = {}
     with profile(activities=[ProfilerActivity.CUDA if on_card else ProfilerActivity.CPU]) as profiler:
         run()
         sync(device)
@@ -181,110 +117,137 @@ def kernels(run: Callable[[], Any], device: str) -> dict[str, float]:
     return spent
 
 
-def busy(run: Callable[[], Any], s: Setting) -> dict[str, Any]:
-    """Share of the time that the card computes, and of that time the share of matrix products.
+def pairs(n: int, words: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Pairs of random words, of as many tokens as MNLI's; two thirds of them are the premise's."""
+    rng = np.random.default_rng(0)
+    for tokens in lengths(n).tolist():
+        chosen = [words[i] for i in rng.integers(len(words), size=tokens - 3)]  # [CLS], and [SEP] twice
+        cut = -(-2 * len(chosen) // 3)
+        yield {
+            "premise": " ".join(chosen[:cut]),
+            "hypothesis": " ".join(chosen[cut:]),
+            "label": LABELS[rng.integers(3)],
+        }
 
-    The profiler slows the CPU down but not the kernels: their time is compared with that of a run without it.
+
+def write(folder: Path, s: Setting) -> None:
+    """Write the pairs and the model."""
+    letters = [*ascii_lowercase, *(f"##{letter}" for letter in ascii_lowercase)]  # spell the words of other texts
+    words = [f"w{i}" for i in range(s.vocabulary - len(SPECIAL) - len(letters))]
+    vocabulary = {token: i for i, token in enumerate((*SPECIAL, *letters, *words))}
+    BertTokenizer(vocab=vocabulary).save_pretrained(folder / "tokenizer")
+    rows = list(pairs(s.examples, words))
+    memory.write_model(folder / "model", str(folder / "tokenizer"), rows[:SAMPLE], s.sizes)
+    memory.write_pairs(folder / "pairs", rows)
+
+
+class Watch(harness.Clock):
+    """When validation began: the weights are on the card."""
+
+    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.started = time.perf_counter()
+
+
+class Comparison:
+    """(a), (d) and (t) with batches of one size.
+
+    Args:
+        folder: Of the pairs and the model.
+        s: The setting.
+        size: Examples in a batch.
+        draws: Counterfactuals of an example (k).
     """
-    wall, spent = seconds(run, s.device, s.repeats), kernels(run, s.device)
-    total = sum(spent.values())
-    product = sum(v for name, v in spent.items() if any(w in name.lower() for w in ("gemm", "mm", "nvjet", "cutlass")))
-    top = sorted(spent, key=spent.get, reverse=True)[:5]
-    return {
-        "busy": min(1.0, total / wall),
-        "products": product / max(total, 1e-12),
-        "top": {name[:60]: spent[name] / max(total, 1e-12) for name in top},
-    }
+
+    def __init__(self, folder: Path, s: Setting, size: int, draws: int) -> None:
+        self.s, self.draws = s, draws
+        sizes = {"batch_size": size, "eval_batch_size": size}
+        same = {"splits": {"train": "validation"}, "validate_on_train": True}
+        self.data = harness.mnli(str(folder / "pairs"), **same, **sizes)
+        self.data.setup("fit")
+        self.module = harness.ready(harness.encoder(str(folder / "model"), max_length=256), self.data)
+        with Count(self.module.network, keep=True) as count:  # also warms up, and tokenises
+            self.a()
+        self.count, self.batches = count, count.batches
+        with Count(self.module.network, keep=True) as trained:
+            self.t()
+        network = self.module.network
+        self.work = {name: arithmetic(network, self.batches) for name in "ad"}
+        self.work["t"] = 3 * arithmetic(network, trained.batches)
+        self.examples = {"a": count.forwards, "d": count.forwards, "t": trained.forwards}
+
+    def a(self) -> float:
+        """Seconds from the first batch to the last file."""
+        watch = Watch()
+        evaluations = [Accuracy(), Attentiveness(self.draws), watch]
+        _, seconds = harness.evaluate(self.module, self.data, evaluations, **self.s.trainer)
+        return watch.passed - watch.started + seconds["after"]
+
+    def d(self) -> float:
+        """Seconds of the forwards of all batches; weights are cast to bf16 once."""
+        device = self.s.device
+        network = self.module.network.to(device).eval()
+        batches = [{name: value.to(device) for name, value in batch.items()} for batch in self.batches]
+        sync(device)
+        start = time.perf_counter()
+        with torch.inference_mode(), torch.autocast(device, torch.bfloat16):
+            for batch in batches:
+                network(**batch)
+        sync(device)
+        return time.perf_counter() - start
+
+    def t(self) -> float:
+        """Seconds of an epoch of training, at a rate that leaves the weights as they are."""
+        self.module.learning_rate = 1e-12
+        return harness.train(self.module, self.data, **self.s.trainer)
+
+    def measure(self, repeats: int, rate: float) -> dict[str, Any]:
+        """All, interleaved; then what the card computes, from a run that is not timed, copies and fills apart."""
+        runs = {"a": self.a, "d": self.d, "t": self.t}
+        seconds = interleave(runs, repeats)
+        found: dict[str, Any] = {"forwards": self.count.forwards, "padding": self.count.padding}
+        for name, run in runs.items():
+            spent = {key: each for key, each in kernels(run, self.s.device).items() if not key.startswith("Mem")}
+            products = sum(each for key, each in spent.items() if any(word in key.lower() for word in PRODUCTS))
+            median = Spread.of(seconds[name]).median
+            found[name] = {
+                "micro": Spread.of([1e6 * t / self.examples[name] for t in seconds[name]]),
+                "computes": sum(spent.values()) / median,
+                "products": products / max(sum(spent.values()), 1e-12),
+                "of_rate": self.work[name] / median / rate,
+            }
+        return found | {"over_floor": ratio(seconds["a"], seconds["d"])}
 
 
-def bound(found: dict[str, Any]) -> str:
-    """What bounds it, in words."""
-    if found["busy"] < 0.8:
-        return f"launching from the CPU: the card idles {100 * (1 - found['busy']):.0f} % of the time"
-    if found["products"] < 0.6:
-        return f"memory-bound kernels: products are {100 * found['products']:.0f} % of the card's time"
-    return f"matrix products: {100 * found['products']:.0f} % of the card's time"
-
-
-def variants(s: Setting, compiled: bool) -> Iterator[tuple[str, int, int, bool, str | None]]:
-    """(kind, batch size, lengths rounded up to, whether compiled, mode)."""
-    for kind in ("evaluation", "training"):
-        for size in s.batches:
-            yield kind, size, 1, False, None
-        if compiled:
-            for size in {s.batches[0], s.batches[-1]}:
-                yield kind, size, 1, True, None
-                yield kind, size, 16, True, "static"
-
-
-def measure(s: Setting, compiled: bool) -> list[dict[str, Any]]:
-    """Every variant: examples a second, fraction of the matmul rate, what bounds it."""
-    tokens, rate, found = lengths(s.examples), matmul_rate(s), []
-    for kind, size, multiple, compile_, mode in variants(s, compiled):
-        training, network = kind == "training", network_of(s)
-        work = arithmetic(tokens, network, s.config, training)
-        positions = bucketed_batches(tokens, size) if training else sorted_batches(tokens, size)
-        kept = float(sum(tokens[p].sum() for p in positions) / tokens.sum())
-        batches = tensors(tokens, positions, s, multiple)
-        with reset() if compile_ else contextlib.nullcontext():
-            model = torch.compile(network, dynamic=mode is None) if compile_ else network
-            run = (learner if training else evaluator)(model, batches, s)
-            began = time.perf_counter()
-            run()
-            sync(s.device)
-            first = time.perf_counter() - began
-            took = seconds(run, s.device, s.repeats)
-            few = batches[:: -(-len(batches) // 16)]
-            why = busy((learner if training else evaluator)(model, few, s), s)
-        entry = {"kind": kind, "batch": size, "compiled": (mode or "dynamic") if compile_ else "", "first": first}
-        entry["padding"] = sum(b["attention_mask"].numel() for b in batches) / float(kept * tokens.sum())
-        entry["per_second"] = sum(len(p) for p in positions) / took
-        entry["fraction"] = work * kept / took / rate
-        found.append(entry | why | {"bound": bound(why), "matmul": rate})
-    return found
-
-
-@contextlib.contextmanager
-def reset() -> Iterator[None]:
-    """Forget what was compiled before and after; static shapes need room for all lengths."""
-    torch._dynamo.reset()
-    with torch._dynamo.config.patch(recompile_limit=64):
-        yield
-    torch._dynamo.reset()
-
-
-def report(found: Sequence[dict[str, Any]], s: Setting) -> None:
-    """Print a table of 80 columns."""
+def report(found: dict[int, dict[str, Any]], s: Setting, rate: float, draws: int) -> None:
+    """Print a table of 80 columns, and a verdict for each size of batches."""
     name = torch.cuda.get_device_name() if s.device == "cuda" else "CPU (tiny: no measurement)"
-    print(f"{name}, torch {torch.__version__}; bf16 products at {found[0]['matmul'] / 1e12:,.3g} TFLOP/s\n")
-    print(
-        f"{'':<11}{'batch':>5}  {'compiled':<8}{'padding':>8}{'pairs/s':>11}{'of rate':>9}{'busy':>7}{'products':>10}"
-    )
-    for e in found:
-        print(
-            f"{e['kind']:<11}{e['batch']:>5}  {e['compiled']:<8}{e['padding']:>8.2f}{e['per_second']:>11,.0f}"
-            f"{100 * e['fraction']:>7.1f} %{100 * e['busy']:>5.0f} %{100 * e['products']:>8.0f} %"
-        )
-    for kind in ("evaluation", "training"):
-        best = max((e for e in found if e["kind"] == kind), key=lambda e: e["per_second"])
-        how = best["compiled"] or "not compiled"
-        print(f"\n{kind}: fastest with batches of {best['batch']}, {how}; it is bound by\n  {best['bound']}.")
+    print(f"{name}; bf16 products at {rate / 1e12:,.3g} TFLOP/s\n{machine_line()}")
+    rows = [["", "batch", "us an example", "computes", "products", "of rate"]]
+    for size, one in found.items():
+        for what in "adt":
+            shares = [f"{100 * one[what][key]:.0f} %" for key in ("computes", "products", "of_rate")]
+            rows.append([f"({what})", str(size), one[what]["micro"].text(1), *shares])
+    forwards = next(iter(found.values()))["forwards"]
+    print(table(f"{s.examples:,} pairs, k = {draws}, {forwards:,} forwards: time, and shares of it", rows))
+    for size, one in found.items():
+        print(verdict(f"(a) over the floor, batches of {size}", one["over_floor"].median, 1.1, at_least=False))
 
 
 def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tiny", action="store_true", help="a tiny model on the CPU")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+    parser.add_argument("--repeats", type=int, default=5, help="of (a), (d) and (t), interleaved")
+    parser.add_argument("--draws", type=int, default=5, help="counterfactuals of an example (k)")
     parser.add_argument("--output", help="write what was measured to this JSON file")
     options = parser.parse_args(argv)
-    s = setting(options.tiny, options.repeats)
-    found = measure(s, not options.no_compile)
-    report(found, s)
-    result = {"tiny": options.tiny, "variants": found, "torch": torch.__version__}
-    if options.output:
-        Path(options.output).write_text(json.dumps(result, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    return result
+    s, found = setting(options.tiny), {}
+    rate = matmul_rate(s)
+    with quiet(), tempfile.TemporaryDirectory() as folder:
+        write(Path(folder), s)
+        for size in s.batches:
+            found[size] = Comparison(Path(folder), s, size, options.draws).measure(options.repeats, rate)
+    report(found, s, rate, options.draws)
+    return save(options, {"rate": rate, "batches": [{"size": size, **one} for size, one in found.items()]})
 
 
 if __name__ == "__main__":

@@ -15,8 +15,6 @@ import argparse
 import contextlib
 import io
 import json
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -28,8 +26,8 @@ import numpy as np
 import torch
 from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 
-from benchmarks import ours
-from benchmarks.measure import arguments, machine_line, parse, progress, quiet, save, table, verdict
+from benchmarks import harness
+from benchmarks.harness import arguments, machine_line, parse, progress, quiet, save, table, verdict
 from heedful.callbacks import Accuracy, Attentiveness
 from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.records.rows import BASE, select, strings
@@ -73,7 +71,7 @@ class Sampler(threading.Thread):
 
 def sources(path: str) -> list[dict[str, str]]:
     """The rows of MNLI's training set."""
-    data = ours.mnli(path)
+    data = harness.mnli(path)
     data.setup("fit")
     names = [f"parts.{part}" for part in data.task.parts]
     columns = [list(data.train_examples.column(name)) for name in (*names, "label")]
@@ -124,7 +122,7 @@ def write_model(
 
 def backbone(model: str | None) -> str:
     """The folder of the model that the command line names, or of MiniLM: its tokenizer is used."""
-    config = ours.from_config("model", "minilm")
+    config = harness.from_config("model", "minilm")
     return model or resolve(config["backbone"], config["sha256"])
 
 
@@ -145,10 +143,10 @@ def evaluate(folder: str, draws: int) -> dict[str, Any]:
     """Evaluate the pairs and the model of a folder in this process."""
     with Sampler() as sampler:
         start = dict(sampler.peaks)
-        data = ours.mnli(f"{folder}/pairs", splits={})
+        data = harness.mnli(f"{folder}/pairs", splits={})
         data.setup("validate")
-        module = ours.ready(ours.encoder(f"{folder}/model", max_length=128), data)
-        engine, seconds = ours.evaluate(module, data, [Accuracy(), Attentiveness(draws)])
+        module = harness.ready(harness.encoder(f"{folder}/model", max_length=128), data)
+        engine, seconds = harness.evaluate(module, data, [Accuracy(), Attentiveness(draws)])
         base = select(engine.rows["accuracy"][0], intervention=BASE)
         q = float(np.mean(strings(base, "y") != data.default_label))
     found = {"pairs": len(data.pool), "q": q, "seconds": seconds["whole"]}
@@ -156,13 +154,8 @@ def evaluate(folder: str, draws: int) -> dict[str, Any]:
 
 
 def in_a_process(folder: str, draws: int, threads: int | None) -> dict[str, Any]:
-    """The same in a new process, which shares no memory with this one."""
-    command = [sys.executable, "-m", "benchmarks.memory", "--worker", folder, "--draws", str(draws)]
-    command += ["--data", folder] + (["--threads", str(threads)] if threads else [])
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1], check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return json.loads(done.stdout.splitlines()[-1])
+    """The same in a new process."""
+    return harness.in_processes("memory", folder, draws, threads=threads or torch.get_num_threads())[0]
 
 
 def here(folder: str, draws: int, threads: int | None) -> dict[str, Any]:

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from pytorch_lightning import LightningModule, Trainer
 
-from benchmarks import ours
-from benchmarks.measure import (
+from benchmarks import harness
+from benchmarks.harness import (
     Count,
     Spread,
     arguments,
@@ -38,7 +38,7 @@ TRAIN, VALIDATION, MOST, NULL = 392_702, 9_815, 2000, 512  # pairs of full MNLI;
 TARGETS = {"as train.py": 0.4, "all eligible": 1.5}  # % of an epoch, at most
 
 
-class Watch(ours.Clock):
+class Watch(harness.Clock):
     """Times the parts of an epoch; stands before the engine. The whole includes validation."""
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -68,15 +68,15 @@ class Subset:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.draws, self.most = options.draws, options.max_examples
-        self.data = ours.mnli(
+        self.data = harness.mnli(
             options.data,
             max_train=options.examples,
             max_validation=options.validation_examples,
             batch_size=options.batch_size,
         )
         self.data.setup("fit")
-        folder = ours.exported(options.checkpoint) if options.checkpoint else options.model
-        self.module = ours.ready(ours.encoder(folder), self.data)
+        folder = harness.exported(options.checkpoint) if options.checkpoint else options.model
+        self.module = harness.ready(harness.encoder(folder), self.data)
         self.weights = {name: value.clone() for name, value in self.module.state_dict().items()}
         for examples in (self.data.train_examples, self.data.pool):
             self.module.processor.lengths(examples)
@@ -87,9 +87,9 @@ class Subset:
         evaluations: list[Evaluation] = [Accuracy(NULL)]
         if watched:
             evaluations.append(Attentiveness(self.draws, self.most))
-        engine, watch, behind = Engine(exhaustive=False), Watch(), ours.Clock()
+        engine, watch, behind = Engine(exhaustive=False), Watch(), harness.Clock()
         with Count(self.module.network) as count:
-            whole = ours.train(self.module, self.data, [*evaluations, watch, engine, behind], limit_val_batches=1.0)
+            whole = harness.train(self.module, self.data, [*evaluations, watch, engine, behind], limit_val_batches=1.0)
         rows = engine.rows["accuracy"][0]
         q = float(np.mean(strings(select(rows, intervention=BASE), "y") != self.data.default_label))
         predicted = count.forwards - len(self.data.train_examples) - len(self.data.pool)

@@ -22,8 +22,8 @@ import torch
 from torch import Tensor, nn
 from transformers import pipeline
 
-from benchmarks import ours, plain
-from benchmarks.measure import Spread, arguments, interleave, machine_line, parse, quiet, ratio, save, table, verdict
+from benchmarks import harness
+from benchmarks.harness import Spread, arguments, interleave, machine_line, parse, quiet, ratio, save, table, verdict
 from heedful.datamodules.base.sampler import evaluation_batches
 from heedful.datamodules.prompting import Prompting
 from heedful.lightning_modules import CausalLM
@@ -48,9 +48,9 @@ class Comparison:
         batch_size: Prompts in a batch, of all variants.
     """
 
-    def __init__(self, module: CausalLM, data: ours.PairedText, batch_size: int) -> None:
+    def __init__(self, module: CausalLM, data: harness.PairedText, batch_size: int) -> None:
         self.module, self.data, self.batch_size = module, data, batch_size
-        self.stock = plain.stock(copy.deepcopy(module.network)).eval()
+        self.stock = harness.stock(copy.deepcopy(module.network)).eval()
         self.examples = Composed.whole(data.pool)
         tokens, parts = module.processor.tokens, data.task.parts
         columns = zip(*(data.pool.column(f"parts.{part}") for part in parts), strict=True)
@@ -136,7 +136,7 @@ def report(measured: Mapping[str, Any]) -> None:
 
 def causal(options: argparse.Namespace) -> CausalLM:
     """The model of ``--model smollm2``, or of a folder."""
-    chosen = {"backbone": options.model} if options.model else ours.from_config("model", "smollm2")
+    chosen = {"backbone": options.model} if options.model else harness.from_config("model", "smollm2")
     return CausalLM(**chosen, decoding="likelihood")
 
 
@@ -146,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--batch-size", type=int, default=8, help="of prompts")
     options = parse(parser, argv)
     with quiet():
-        data = ours.mnli(options.data, max_validation=options.examples)
+        data = harness.mnli(options.data, max_validation=options.examples)
         data.setup("validate")
         module = causal(options)
         module.prepare(data.task)

@@ -13,14 +13,18 @@ training loop is timed; the Trainer's data are tokenised beforehand, and so are 
 
 import argparse
 import statistics
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import datasets
 import pytorch_lightning as pl
+import transformers
+from torch import nn
 
-from benchmarks import ours, plain
-from benchmarks.measure import (
+from benchmarks import harness
+from benchmarks.harness import (
     Count,
     Spread,
     arguments,
@@ -36,6 +40,57 @@ from benchmarks.measure import (
 from heedful.callbacks import Accuracy
 
 NAMES = {"heedful": "Heedful", "random": "Trainer, random order", "grouped": "Trainer, grouped by length"}
+
+
+class LoopClock(transformers.TrainerCallback):
+    """The seconds of the training loop."""
+
+    def on_train_begin(self, *args: Any, **kwargs: Any) -> None:
+        self.began = time.perf_counter()
+
+    def on_train_end(self, *args: Any, **kwargs: Any) -> None:
+        self.seconds = time.perf_counter() - self.began
+
+
+def by_trainer(
+    network: nn.Module,
+    tokenizer: transformers.PreTrainedTokenizerBase,
+    data: datasets.Dataset,
+    batch_size: int,
+    learning_rate: float,
+    seed: int = 0,
+    grouped: bool = False,
+) -> float:
+    """One epoch with the settings of Heedful's training; returns the seconds of the loop.
+
+    Args:
+        network: What is trained.
+        tokenizer: Its tokenizer, for padding.
+        data: Token ids and ``labels``.
+        batch_size: Examples in a batch.
+        learning_rate: The peak.
+        seed: Of the order and of dropout.
+        grouped: Whether batches hold examples of like length, in the Trainer's own way.
+    """
+    order = "group_by_length" if grouped else "random"
+    clock = LoopClock()
+    with harness.hf_trainer(
+        network,
+        tokenizer,
+        data,
+        num_train_epochs=1,
+        per_device_train_batch_size=batch_size,
+        learning_rate=learning_rate,
+        weight_decay=0.01,
+        warmup_steps=0.1,
+        max_grad_norm=1.0,
+        lr_scheduler_type="linear",
+        train_sampling_strategy=order,
+        seed=seed,
+    ) as trainer:
+        trainer.add_callback(clock)
+        trainer.train()
+    return clock.seconds
 
 
 @dataclass
@@ -58,31 +113,31 @@ class Comparison:
         self.options = options
         self.data = self.data_module(0)
         examples = self.data.train_examples
-        module = ours.encoder(options.model)
+        module = harness.encoder(options.model)
         module.prepare(self.data.task)
         self.processor = module.processor
         self.processor.lengths(examples)  # tokenises, once for all runs
-        columns: dict[str, list[Any]] = dict(plain.pairs(examples, self.data.task))
+        columns: dict[str, list[Any]] = dict(harness.pairs(examples, self.data.task))
         outputs = {self.data.task.labels[label]: output for output, label in enumerate(module.meanings)}
         columns["labels"] = [outputs[label] for label in examples.column("label")]
         tokenizer = self.processor.tokenizer
-        self.dataset = plain.tokenised(columns, self.data.task, tokenizer, module.max_length)
+        self.dataset = harness.tokenised(columns, self.data.task, tokenizer, module.max_length)
 
-    def data_module(self, seed: int) -> ours.PairedText:
+    def data_module(self, seed: int) -> harness.PairedText:
         """The data: the same examples whatever the seed, in another order."""
         o = self.options
-        data = ours.mnli(
+        data = harness.mnli(
             o.data, max_train=o.examples, max_validation=o.validation_examples, batch_size=o.batch_size, seed=0
         )
         data.setup("fit")
         data.seed = seed
         return data
 
-    def model(self, seed: int) -> ours.Encoder:
+    def model(self, seed: int) -> harness.Encoder:
         """The model before training: the same weights, and the same new head for one seed."""
         pl.seed_everything(seed, verbose=False)
-        module = ours.encoder(self.options.model)
-        ours.ready(module, self.data)
+        module = harness.encoder(self.options.model)
+        harness.ready(module, self.data)
         module.processor = self.processor
         return module
 
@@ -90,17 +145,17 @@ class Comparison:
         """Train one epoch by one variant, and measure accuracy if asked."""
         module, data = self.model(seed), self.data_module(seed)
         if name != "heedful":
-            plain.stock(module.network)
+            harness.stock(module.network)
         with Count(module.network) as count:
             if name == "heedful":
-                seconds = ours.train(module, data)
+                seconds = harness.train(module, data)
             else:
                 o, tokenizer, grouped = self.options, self.processor.tokenizer, name == "grouped"
                 rate = module.learning_rate
-                seconds = plain.train(module.network, tokenizer, self.dataset, o.batch_size, rate, seed, grouped)
+                seconds = by_trainer(module.network, tokenizer, self.dataset, o.batch_size, rate, seed, grouped)
         if not judge:
             return Run(seconds, count)
-        engine, _ = ours.evaluate(module, data, [Accuracy(max_null=1)], exhaustive=False)
+        engine, _ = harness.evaluate(module, data, [Accuracy(max_null=1)], exhaustive=False)
         return Run(seconds, count, 100 * engine.measurements[f"accuracy/{data.name}"].value)
 
 
@@ -153,7 +208,7 @@ def main(argv: Sequence[str] | None = None) -> dict[str, Any]:
     parser.add_argument("--seeds", type=int, default=3, help="how many, for --accuracy")
     parser.add_argument("--accuracy-examples", type=int, help="to train on for --accuracy; as --examples if not given")
     parser.add_argument("--validation-examples", type=int, help="for --accuracy; all if not given")
-    options = parse(parser, argv)
+    options = parse(parser, argv, ["accelerate"])
     with quiet():
         comparison = Comparison(options)
         runs = interleave({name: lambda name=name: comparison.run(name) for name in NAMES}, options.repeats)

@@ -16,7 +16,7 @@ from heedful.datamodules.sources.row_filter import ANY_SPLIT, SPLITS, RowFilter,
 from heedful.datamodules.sources.values import Rows
 from heedful.records import SOFT, SPAN, Examples, HeedfulError
 from heedful.records.rows import SPLIT
-from heedful.records.storage.regime import regime_name
+from heedful.records.storage.folder_names import regime_name
 
 
 class PairedText(PairedData):

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -73,6 +73,7 @@ class Classifier(pl.LightningModule):
         repeated: Of how many base inputs the null control asks again, where a server is asked; None for all others.
         has_probabilities: Whether it gives the probabilities of the labels.
         prompt: By which it is asked; None for a model that is not.
+        at_work: Called now and then while a prediction takes long, for processes that wait for this one.
         writes: Whether its answers are written, so that one may be another label than the most probable, or none.
     """
 
@@ -91,6 +92,7 @@ class Classifier(pl.LightningModule):
     prompt: Prompt | None = None
     repeated: int | None = None
     has_probabilities: bool = True
+    at_work: Callable[[], None] = staticmethod(lambda: None)
     learned_parts: Sequence[str] | None = None
     run_id: str | None = None
     trained_on: TrainedOn | None = None
@@ -120,6 +122,11 @@ class Classifier(pl.LightningModule):
         self._schedule: dict[str, float] = {}  # as configured, before callbacks can change it
         self.has_learned = False
         self.counted: Counter[tuple[str, str]] = Counter()  # (kind, text) to how many answers; of one evaluation
+
+    @property
+    def predicting(self) -> int:
+        """How many processes predict, beginning with the first; the others get no example."""
+        return self.trainer.world_size
 
     def prepare(self, task: Task) -> None:
         """Make the processor for a task; the network follows in ``configure_model``."""

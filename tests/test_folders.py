@@ -14,7 +14,7 @@ import evaluate
 import train
 from heedful.cli.app import HeedfulCLI
 from heedful.cli.folders import is_free
-from heedful.cli.model_forms import folder_name
+from heedful.cli.model_forms import model_folder
 from heedful.datamodules import Planted
 from heedful.records import HeedfulError, read_json, write_json
 from heedful.records.storage.claim import LOCK, claim, release
@@ -365,4 +365,4 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(tmp_path, monkeypatch, n
     [("..", "encoder"), ("../..", "encoder"), ("./a/b", "a-b"), ("../x", "x"), ("Org/X.1", "org-x.1")],
 )
 def test_no_model_has_a_name_that_leads_out_of_the_folder(backbone, name):
-    assert folder_name(backbone, "heedful.lightning_modules.Encoder") == name
+    assert model_folder(backbone, "heedful.lightning_modules.Encoder") == name

@@ -19,7 +19,7 @@ from heedful.callbacks.engine.pace import Pace
 from heedful.callbacks.engine.predictions import Collector, Predictions
 from heedful.callbacks.engine.stop import stop_if_asked
 from heedful.datamodules import PairedData
-from heedful.datamodules.base.processes import by_first, gather, require_alike
+from heedful.datamodules.base.processes import busy, by_first, gather, require_alike, tell
 from heedful.interventions import manifest_hash
 from heedful.lightning_modules.lightning_internals import kept_metrics
 from heedful.lightning_modules.outputs import Outputs
@@ -143,9 +143,10 @@ class Engine(Runner):
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         stop_if_asked(trainer)
         data = trainer.datamodule
+        pl_module.at_work = busy
         self._predicted = Collector(data.task)
         pl_module.counted.clear()
-        self._pace = Pace(f"{data.name}: predictions of this process", -(-len(data.predicted) // trainer.world_size))
+        self._pace = Pace(f"{data.name}: predictions of this process", -(-len(data.predicted) // pl_module.predicting))
 
     def on_validation_batch_end(
         self,
@@ -162,6 +163,11 @@ class Engine(Runner):
         self._pace.advance(batch["size"])
         if stopping.requested():
             raise StopIteration  # ends the batches of this process, not the evaluation: the processes meet below
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        is_predicting = self._predicted is not None and isinstance(exception, HeedfulError)
+        if is_predicting and pl_module.predicting < trainer.world_size:  # else the others may be anywhere
+            tell(exception)
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if trainer.sanity_checking:
@@ -307,8 +313,9 @@ class Engine(Runner):
 
     def _base(self, data: PairedData) -> Predictions:
         """The base predictions of all processes."""
-        base = gather_predictions(self._predicted.predictions())
+        mine = self._predicted.predictions()
         self._predicted = None
+        base = gather_predictions(mine)
         if missing := len(np.setxor1d(base.positions, data.predicted)):
             raise HeedfulError(f"{missing} validation examples were not predicted, or should not have been.")
         return base

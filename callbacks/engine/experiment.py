@@ -18,8 +18,8 @@ from heedful.callbacks.engine.predictions import Collector, Predictions, joined
 from heedful.callbacks.engine.row_maker import RowMaker
 from heedful.datamodules import PairedData
 from heedful.datamodules.base.ahead import ahead
-from heedful.datamodules.base.processes import by_first, gather, is_first, to_first
-from heedful.datamodules.base.sampler import evaluation_batches, snug_batches
+from heedful.datamodules.base.processes import by_first, is_first, meet, tell, to_first
+from heedful.datamodules.base.sampler import evaluation_batches, share, snug_batches
 from heedful.interventions import Intervention, within_limit
 from heedful.lightning_modules.outputs import Outputs
 from heedful.records import Composed, Examples, HeedfulError, Spool, stopping
@@ -41,10 +41,7 @@ def gather_predictions(predicted: Predictions, what: str = "the examples themsel
         Stopped: SIGTERM came to one of them, which may lack predictions; all raise it together.
         HeedfulError: One was made twice, or the model's outputs are not finite.
     """
-    several = gather(None if stopping.requested() else predicted)
-    if any(one is None for one in several):
-        raise stopping.Stopped
-    base = joined(several)
+    base = joined(meet(predicted))
     repeated = int((np.diff(base.positions) == 0).sum())
     if repeated:
         raise HeedfulError(f"{repeated} examples were predicted twice.")
@@ -101,8 +98,6 @@ class Experiment:
         self.trainer = trainer
         self.module = module
         self.pool = pool
-        self.rank = trainer.global_rank
-        self.world = trainer.world_size
         self.task = data.task
         self.parts = data.full_task.parts
         self.seed = data.seed
@@ -118,7 +113,7 @@ class Experiment:
             self.module.require_known(f"{self.pool[0].uid} and the other examples with it")
         near = self.module.processor.nearness(examples, lengths)
         batches = evaluation_batches(near, np.argsort(self.pool.uid_order), self.batch_size)
-        pace = Pace("Base examples", -(-len(self.pool) // self.trainer.world_size))
+        pace = Pace("Base examples", -(-len(self.pool) // self.module.predicting))
         make = partial(self.module.processor.batches, examples)
         return gather_predictions(self._predict(make, batches, "Base examples", pace))
 
@@ -133,11 +128,15 @@ class Experiment:
         """The predictions for this process's share of the batches; positions are those within the batches."""
         collector = Collector(self.task)
         predict = predict or self.module.predict
-        with self.trainer.precision_plugin.val_step_context():  # once: autocast keeps the weights that it has cast
-            for positions, inputs in self.shared(make, batches, what):
-                collector.add(positions, predict({"inputs": inputs, "size": len(positions)}))
-                if pace is not None:
-                    pace.advance(len(positions))
+        try:
+            with self.trainer.precision_plugin.val_step_context():  # once: autocast keeps the weights that it has cast
+                for positions, inputs in self.shared(make, batches, what):
+                    collector.add(positions, predict({"inputs": inputs, "size": len(positions)}))
+                    if pace is not None:
+                        pace.advance(len(positions))
+        except HeedfulError as error:
+            tell(error)
+            raise
         return collector.predictions()
 
     def shared(
@@ -151,7 +150,7 @@ class Experiment:
             what: What is shown beside the progress bar.
         """
         shown = self.trainer.progress_bar_callback is not None and self.trainer.is_global_zero
-        mine = batches[self.rank :: self.world]
+        mine = share(batches, self.trainer.global_rank, self.module.predicting)
         pairs = zip(mine, self._inputs(make, mine), strict=True)
         for positions, inputs in track(pairs, what, len(mine), transient=True, disable=not shown):
             if stopping.requested():
@@ -302,9 +301,7 @@ class Experiment:
         batches = [own[batch] for batch in evaluation_batches(near, np.arange(len(own)), self.batch_size, first)]
         mine = self._predict(partial(self.module.processor.batches, examples), batches, "Changed examples")
         broken = np.bincount(block.interventions[mine.positions[mine.broken]], minlength=len(plan))
-        told = gather(None if stopping.requested() else broken)
-        if any(counts is None for counts in told):
-            raise stopping.Stopped
+        told = meet(broken)
         for k, intervention in enumerate(plan):
             n = int((block.interventions == k).sum())
             require_finite(int(sum(counts[k] for counts in told)), n, f"the intervention {intervention.name}")

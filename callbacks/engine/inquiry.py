@@ -11,11 +11,12 @@ import torch
 
 from heedful.callbacks.engine.experiment import Experiment, require_finite
 from heedful.callbacks.engine.predictions import Predictions
-from heedful.datamodules.base.processes import gather, is_first
+from heedful.datamodules.base.processes import is_first, meet
+from heedful.datamodules.base.sampler import share
 from heedful.lightning_modules.gradients import Scale, integrated_gradients
 from heedful.lightning_modules.processors.hiding import HiddenWords
 from heedful.lightning_modules.processors.processor import Processor
-from heedful.records import Composed, Examples, Spool, stopping
+from heedful.records import Composed, Examples, Spool
 
 AT_ONCE = 32  # inputs of a pass forward and backward on a CPU, whose caches hold no more
 Subwords = Literal["sum", "mean", "first"]
@@ -90,7 +91,8 @@ class Ask:
                 yield {"inputs": inputs, "from": baseline["input_ids"], "labels": torch.from_numpy(labels[batch])}
 
         sums = np.zeros((len(examples), width))
-        of_tokens = words.features_of_tokens(examples, batches[experiment.rank :: experiment.world])
+        mine = share(batches, experiment.trainer.global_rank, experiment.module.predicting)
+        of_tokens = words.features_of_tokens(examples, mine)
         shares = zip(experiment.shared(make, batches, "integrated gradients"), of_tokens, strict=False)
         with experiment.trainer.precision_plugin.val_step_context():  # as predictions are made
             for (batch, given), features in shares:
@@ -98,10 +100,7 @@ class Ask:
                 tokens = integrated_gradients(experiment.module, *ends, given["labels"], steps, most, scale)
                 sums[batch] = of_words(tokens.cpu().numpy(), features, width, subwords)
         self.counts["gradients"] += len(examples) * steps
-        several = gather(None if stopping.requested() else sums)
-        if any(one is None for one in several):
-            raise stopping.Stopped
-        phi = sum(several)  # each example is one process's, and 0 for the others
+        phi = sum(meet(sums))  # each example is one process's, and 0 for the others
         require_finite(int((~np.isfinite(phi)).any(axis=1).sum()), len(phi), "integrated gradients")
         return phi
 

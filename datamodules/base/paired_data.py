@@ -1,6 +1,5 @@
 """The data module that all kinds of data share: splits, augmentation, batches."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, NoReturn
@@ -29,7 +28,7 @@ from heedful.datamodules.base.wording import checked_words, require_names
 from heedful.interventions import Swap
 from heedful.records import CLASSIFICATION, Composed, Examples, HeedfulError, TableForm, Task, TaskKind, repeats
 from heedful.records.prompts.wording import Wording
-from heedful.records.storage.regime import regime_name
+from heedful.records.storage.folder_names import FIT, is_folder_name, regime_name
 
 
 class PairedData(pl.LightningDataModule):
@@ -116,11 +115,8 @@ class PairedData(pl.LightningDataModule):
         prompts: dict[str, Wording] | None = None,
     ) -> None:
         super().__init__()
-        if not re.fullmatch(r"\w[\w.-]*", name):
-            raise HeedfulError(
-                f"§data.name {name!r}: letters, digits, '.', '_' and '-' only, and neither '.' nor '-' first, for it "
-                "names folders."
-            )
+        if not is_folder_name(name):
+            raise HeedfulError(f"§data.name {name!r}: {FIT}, for it names folders.")
         sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size, "num_workers": num_workers}
         for flag, n in (sizes | {"max_train": max_train, "max_validation": max_validation}).items():
             least = 0 if flag == "num_workers" else 1
@@ -331,7 +327,8 @@ class PairedData(pl.LightningDataModule):
             rank_zero_info(f"{self.name}: evaluating on {len(self.predicted):,}{of} examples.{asides}")
         if self.note:
             rank_zero_info(f"{self.name}: {self.note}")
-        batches = share(batches, trainer.global_rank, trainer.world_size)
+        batches = share(batches, trainer.global_rank, trainer.lightning_module.predicting)
+        batches = batches or [np.zeros(0, dtype=np.int64)]  # Lightning wants one
         return EvaluationLoader(self.pool, batches, processor, self.task, trainer.strategy.root_device)
 
     def state_dict(self) -> dict[str, Any]:

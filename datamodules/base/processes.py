@@ -5,9 +5,10 @@ from typing import Any, TypeVar
 
 import torch
 
-from heedful.records import HeedfulError
+from heedful.records import HeedfulError, stopping
 
 T = TypeVar("T")
+HERE, BUSY, STOPPED = "here", "busy", "stopped"  # how a process comes to a meeting; or with why it failed
 
 
 def is_alone() -> bool:
@@ -27,6 +28,42 @@ def gather(value: Any) -> list[Any]:
     values = [None] * torch.distributed.get_world_size()
     torch.distributed.all_gather_object(values, value)
     return values
+
+
+def meet(value: Any) -> list[Any]:
+    """As :func:`gather`, after work that SIGTERM ends early, and that may take one process hours: see :func:`busy`.
+
+    Raises:
+        Stopped: SIGTERM came to one of them, which may lack something; all raise it together.
+        HeedfulError: One of them failed, and said so with :func:`tell`. Every process raises it.
+    """
+    states = [BUSY]
+    while BUSY in states:
+        states, values = _met(HERE, value)
+    return values
+
+
+def busy() -> None:
+    """Let others, who wait in :func:`meet`, know that this process is still at work: torch has them wait half an hour.
+
+    Raises:
+        Stopped: SIGTERM came to one of them.
+    """
+    _met(BUSY)
+
+
+def tell(error: HeedfulError) -> None:
+    """Let others, who wait in :func:`meet`, know why this process does not come."""
+    gather((error.args[0], None))
+
+
+def _met(state: str, value: Any = None) -> tuple[list[str], list[Any]]:
+    states, values = zip(*gather((STOPPED, None) if stopping.requested() else (state, value)), strict=True)
+    if STOPPED in states:
+        raise stopping.Stopped
+    if failed := [state for state in states if state not in (HERE, BUSY)]:
+        raise HeedfulError(failed[0])
+    return list(states), list(values)
 
 
 def to_first(value: Any) -> list[Any]:

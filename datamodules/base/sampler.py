@@ -59,8 +59,8 @@ def snug_batches(lengths: np.ndarray, batch_size: int, padding: int) -> list[np.
 
 
 def share(batches: Sequence[np.ndarray], rank: int, world: int) -> list[np.ndarray]:
-    """The batches of one process: batch j goes whole to rank j mod world. One without any gets one of no example."""
-    return list(batches[rank::world]) or [np.zeros(0, dtype=np.int64)]
+    """The batches of one process: batch j goes whole to rank j mod world, and none to a rank beyond."""
+    return list(batches[rank::world]) if rank < world else []
 
 
 class TrainingSampler(Sampler[list[int]]):

@@ -38,7 +38,7 @@ from heedful.cli.allowed_classes import require_kinds
 from heedful.cli.held_out import require_held_out
 from heedful.cli.idle_settings import require_effect, require_one_seed
 from heedful.cli.messages import Parser, Refusal, as_flag, of_trainer, one_sentence, user_mistake
-from heedful.cli.model_forms import folder_name
+from heedful.cli.model_forms import model_folder
 from heedful.cli.named_folder import claim_named, require_inside
 from heedful.cli.prompting import prompts_of, show_requests
 from heedful.cli.remedies import require_head
@@ -166,7 +166,7 @@ class HeedfulCLI(LightningCLI):
         """The short name of the backbone, or its id as a folder name."""
         settings = self.config.model.init_args
         backbone = str(settings.get("backbone") or settings.get("name") or type(self.model).__name__)
-        return folder_name(backbone, self.config.model.class_path)
+        return model_folder(backbone, self.config.model.class_path)
 
     def before_instantiate_classes(self) -> None:
         if not self.evaluating and show_if_finished(self.config, self.parser):

@@ -18,6 +18,7 @@ from heedful.cli.runs import differences, tidy
 from heedful.cli.short_forms import expand
 from heedful.records import HeedfulError, writing
 from heedful.records.storage.claim import claim, missing
+from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.results import RUN, read_run
 
 LONGEST = 24  # of a value in a name
@@ -59,7 +60,7 @@ def evaluation_folder(cli: HeedfulCLI) -> Path:
     parts = [] if cli.without_data else [cli.datamodule.name, cli.datamodule.evaluated]
     parts += [checkpoint.stem, *(e.title for e in _evaluations(cli) if e.own or cli.only or e.title != e.name)]
     parts += ["unfinished"] if unfinished else []
-    name = re.sub(r"[^\w.+-]+", "-", "-".join(part for part in parts if part != "best"))  # a split may be a path
+    name = folder_name(*(part for part in parts if part != "best"))
     hashed = "-".join([name, *_words(settings, cli), sha256[:8]])
     elsewhere = checkpoint.parent.name != "checkpoints"
     for folder in [run / "evaluations" / n for n in ([] if settings or elsewhere or unfinished else [name]) + [hashed]]:

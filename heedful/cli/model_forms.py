@@ -14,6 +14,7 @@ from heedful.cli.runs import classes_in_configs, config_of, settings_in_configs,
 from heedful.lightning_modules.families import family_of, import_path
 from heedful.lightning_modules.pretrained.backbones import has_weights, is_hub_id, quiet
 from heedful.records import HeedfulError
+from heedful.records.storage.folder_names import folder_name
 from heedful.records.storage.named_configs import backbones
 from heedful.records.storage.results import RUN
 from heedful.records.storage.run_files import require_exported, require_files
@@ -48,7 +49,7 @@ def backbone_form(name: str) -> list[str] | None:
     return ["--model", import_path(family_of(_config(name))), "--model.backbone", name]
 
 
-def folder_name(backbone: str, class_path: str) -> str:
+def model_folder(backbone: str, class_path: str) -> str:
     """What the folder of a model's results is called: its short name, that of the run that it is from, or its id."""
     if name := short_name(backbone, class_path):
         return name
@@ -56,8 +57,7 @@ def folder_name(backbone: str, class_path: str) -> str:
     if run.parts[-2:] == ("checkpoints", "backbone"):  # exported by a run: named as that run
         of_run = run.parents[1].name
         return run.parents[3].name if re.fullmatch(r"version_\d+", of_run) else of_run
-    name = re.sub(r"[^\w.-]+", "-", backbone).strip("-.").lower()
-    return name or class_path.rpartition(".")[2].lower()
+    return (folder_name(backbone) or class_path.rpartition(".")[2]).lower()
 
 
 def _config(name: str) -> dict[str, Any]:

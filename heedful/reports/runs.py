@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import Any
 
 from heedful.metrics.statistics.majority import NOT_ABOVE_MAJORITY
 from heedful.records import HeedfulError, MetricName
+from heedful.records.storage.folder_names import folder_name, regime_name
 from heedful.records.storage.named_configs import backbones
-from heedful.records.storage.regime import regime_name
 from heedful.records.storage.results import ACCEPTED, distinct, named, read_results, read_run
 from heedful.records.storage.run_files import require_config
 from heedful.records.storage.schema import whole
@@ -272,4 +271,4 @@ def _name(began: Mapping[str, Any]) -> str:
     if Path(backbone).parts[-2:] == EXPORTED:
         return Path(backbone).parents[1].name
     name = short_name(backbone, began["model"]["class_path"])
-    return name or re.sub(r"[^\w.-]+", "-", backbone).strip("-").lower()
+    return name or folder_name(backbone).lower()

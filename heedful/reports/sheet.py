@@ -6,7 +6,6 @@ whether it is now wrong; what the model says of the swapped input is not in it. 
 annotator or of two.
 """
 
-import re
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from heedful.records import HeedfulError, Measurement, atomic_path, percent, printable, run_command
+from heedful.records.storage.folder_names import folder_name
 from heedful.reports.annotation.scoring import answers_of, attentive_among, kappa, require_same_sheet, share_wrong
 from heedful.reports.comparable import read_run
 from heedful.reports.tables import number
@@ -45,7 +45,7 @@ def write_sheet(folder: str, n: int, output: str | None) -> tuple[Path, Path]:
     data = data_of(folder, run.context.seed)
     require_examples(data, run.rows, folder)
     made = cases(run.rows, np.concatenate(places), data)
-    name = Path(output or re.sub(r"[^\w.+-]+", "-", f"sheet-{run.context.data}-{run.split}"))  # a split may be a path
+    name = Path(output or folder_name("sheet", run.context.data, run.split))
     heading = f"{run.context.data}, {run.split}: {len(made)} inputs"
     texts = {".tsv": tsv(made, str(Path(folder).resolve())), ".html": page(made, heading)}
     paths = [name.with_name(name.name + end) for end in texts]

@@ -87,14 +87,15 @@ class Endpoint(Classifier):
         read: How an answer is read: "written" is the text; "first_token" compares the log-probabilities of the first
             token; "systemone" and "decisions" are typed decisions, with a probability for each label.
         chat: Whether the prompt is sent as the turns of a chat; otherwise as one text.
-        concurrency: Most requests on their way at once, of each process. Batches are asked one after the other, so
-            that more than §data.eval_batch_size have no effect.
+        concurrency: Most requests on their way at once. Batches are asked one after the other, so that more than
+            §data.eval_batch_size have no effect.
         max_requests: Most requests that the command sends; null for any number. What a server refuses is not counted.
         temperature: Of drawing tokens; 0 takes the most probable.
         seed: Of drawing tokens, which not every server heeds; null sends none.
         max_tokens: Most tokens of an answer; by default 8, and 32 where answers are texts.
         prices: US dollars for a million tokens that are read, and for a million that are written: [0.15, 0.6].
-        cache: SQLite file that keeps the answers; on a disk of this machine, since others have no reliable locks.
+        cache: SQLite file that keeps the answers; on a disk of this machine, since others have no reliable locks. Two
+            commands may share it.
         timeout: Seconds for which the server may be silent before a request is sent again.
         extra: Further entries of each request, such as {chat_template_kwargs: {enable_thinking: false}}; null takes one
             of Heedful's away. The model and what it is asked are not further entries.
@@ -158,12 +159,13 @@ class Endpoint(Classifier):
         self.extra = dict(extra or {})
         self.allow_invalid = allow_invalid
         self.allow_redirects = allow_redirects
-        self.run = secrets.token_hex(8)  # the same for all processes once they are connected
+        self.run = secrets.token_hex(8)
         self.counts: Counter[str] = Counter()
         self._server: Server | None = None
         self._asker: Asker | None = None
         self._is_probed = False
         self._has_begun = False
+        self._first: Sequence[str] = ()
         self._models: set[str] = set()
 
     def prepare(self, task: Task) -> None:
@@ -216,19 +218,20 @@ class Endpoint(Classifier):
         limits = [sent[name] for name in ("max_tokens", "max_completion_tokens") if isinstance(sent.get(name), int)]
         return min(limits, default=None) if way.writes else 0
 
-    def setup(self, stage: str) -> None:
-        super().setup(stage)
-        self.run = self.trainer.strategy.broadcast(self.run)
+    @property
+    def predicting(self) -> int:
+        """The first process alone asks."""
+        return 1
 
     def _ask(self) -> Asker:
         """Whom to ask; made in the process that asks, when it first does."""
         if self._asker is None:
             self.require_weights()
-            answers = Answers(self.cache, self.run)
             trainer = self._trainer
-            shown = trainer is not None and trainer.progress_bar_callback is not None and trainer.is_global_zero
-            meter = Meter(self.description, self.prices, answers.totals, shown)
-            self._asker = Asker(self._send, answers, self.concurrency, self.max_requests, meter)
+            shown = trainer is not None and trainer.progress_bar_callback is not None
+            meter = Meter(self.description, self.prices, shown)
+            answers = Answers(self.cache)
+            self._asker = Asker(self._send, answers, self.concurrency, meter, self.run, self.max_requests, self.at_work)
         return self._asker
 
     def _send(self, request: Request) -> Reply:
@@ -251,12 +254,11 @@ class Endpoint(Classifier):
         return {name for name, value in self.extra.items() if value is None}
 
     def on_validation_start(self) -> None:
-        """Ask some questions first, drawn by the hash of their uids: a server that fails is found out by few."""
+        """Choose what is asked first, by the hash of uids: a server that fails is found out by few."""
         super().on_validation_start()
         data = self.trainer.datamodule
         chosen = data.predicted[np.argsort(data.pool.uid_keys[data.predicted], kind="stable")[:FIRST]]
-        if len(chosen):
-            self._begin(self.processor(data.pool.take(np.sort(chosen)))["questions"])
+        self._first = self.processor(data.pool.take(np.sort(chosen)))["questions"]
 
     def _begin(self, questions: Sequence[str]) -> None:
         """Ask the first questions; where answers of an earlier run are there, the first of them is asked again.
@@ -340,8 +342,8 @@ class Endpoint(Classifier):
             HeedfulError: The server fails or ignores what it is asked for, refuses too much, leaves too many texts
                 empty, or is more than one model.
         """
-        if not self._has_begun:  # of examples that are not those of the data module
-            self._begin(inputs["questions"][:FIRST])
+        if not self._has_begun:
+            self._begin(self._first or inputs["questions"][:FIRST])
         asker = self._ask()
         way = self.way
         task = self.task

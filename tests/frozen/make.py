@@ -13,7 +13,6 @@ import re
 import shutil
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
@@ -117,14 +116,11 @@ def killed(checkout: Path, *argv: str) -> None:
 
 
 def anonymous(folder: Path) -> None:
-    """Take the name of this machine out of run.json, the cache of answers, and the names of TensorBoard's files."""
+    """Take the name of this machine out of run.json and the names of TensorBoard's files."""
     for path in folder.rglob("run.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"host": "host"}, indent=2, sort_keys=True) + "\n")
     for path in [*folder.rglob("events.out.tfevents.*")]:
         path.rename(path.with_name(path.name.replace(socket.gethostname(), "host")))
-    with sqlite3.connect(folder / "answers.sqlite") as cache:
-        cache.execute("UPDATE answers SET holder = 'host'")
-    cache.close()
     unread = [path for path in folder.rglob("events.out.tfevents.*") if "killed" not in path.parts]
     for path in [*folder.rglob("figures"), *folder.rglob(".lock*"), *unread]:  # which no later version reads
         shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -1,6 +1,6 @@
 """Models that see masks alone, references for their attributions, and the methods played on them."""
 
-from itertools import permutations, product
+from itertools import product
 from math import factorial
 from typing import NamedTuple
 
@@ -118,7 +118,3 @@ def orders_of_tree(tree):
     return [
         first + second for swapped in (tree, tree[::-1]) for first, second in product(*map(orders_of_tree, swapped))
     ]
-
-
-def all_orders(n):
-    return list(permutations(range(n)))

@@ -24,7 +24,7 @@ class Attributions(Evaluation):
     less than twice the words and separators ("shap_scarce"), where SHAP draws phi towards equal shares.
 
     Args:
-        methods: Of lime, shap, owen, permutation and gradients.
+        methods: Of lime, shap, owen and gradients.
         samples: Masks for each example and method, at most.
         examples: Explain so many; null for all.
         steps: Points of the integral for gradients, each a pass forward and backward.

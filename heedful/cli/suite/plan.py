@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from heedful.records import HeedfulError
+from heedful.records.storage.folder_names import FIT, is_folder_name
 from heedful.records.storage.yaml_files import read_yaml
 
 KEYS = ("train", "evaluate", "attributions", "ranking", "models", "sets")
@@ -110,8 +111,8 @@ class Suite:
         return given
 
     def _name(self, name: Any) -> str:
-        if not re.fullmatch(r"\w[\w.-]*", str(name)):
-            raise HeedfulError(f"{self.path}: {name!r} names a folder: letters, digits, '.', '_' and '-' only.")
+        if not is_folder_name(str(name)):
+            raise HeedfulError(f"{self.path}: {name!r} names a folder: {FIT}.")
         return str(name)
 
     def _settings(self, given: Any, where: str) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from heedful.interventions.masks.coalitions import Coalitions, coalitions
 from heedful.interventions.masks.partitions import Node, partition
-from heedful.interventions.masks.permutations import antithetic_orders, prefixes
 from heedful.interventions.masks.subsets import neighbours, subsets
 
-__all__ = ["Coalitions", "Node", "antithetic_orders", "coalitions", "neighbours", "partition", "prefixes", "subsets"]
+__all__ = ["Coalitions", "Node", "coalitions", "neighbours", "partition", "subsets"]

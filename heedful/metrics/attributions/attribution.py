@@ -30,7 +30,7 @@ class Attribution:
 
     Attributes:
         uid: Of the example.
-        method: "lime", "shap", "owen", "permutation" or "gradients".
+        method: "lime", "shap", "owen" or "gradients".
         variant: "" for the example itself, else how it was changed: "swap premise".
         y: The label whose probability is explained: by default the prediction.
         gold: The gold label.

@@ -1,12 +1,12 @@
 """The words of a prompt, which belong to the data."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from heedful.records.answers import NO_ANSWER, normalised
 from heedful.records.errors import HeedfulError
 from heedful.records.parts.template import keep_parts, parts_of
+from heedful.records.storage.folder_names import FIT, is_folder_name
 
 NO_ANSWER_TEXT = "I don't know"
 STRAIGHT = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")  # curly quotes, which models write for straight ones
@@ -94,10 +94,10 @@ class Wording:
             HeedfulError: The name is not fit for a folder; the question does not name each part once, or ends with a
                 space; an answer belongs to no label, has no letters, or is like another but for case and marks.
         """
-        if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
+        if not is_folder_name(name):
             raise HeedfulError(
-                f"§data.prompts: {name!r} should be a text of letters, digits, '.', '_' and '-' only, for it names "
-                "folders; YAML reads numbers, yes and no as something else than text: put such a name in quotes."
+                f"§data.prompts: {name!r} should be a text of {FIT}, for it names folders; YAML "
+                "reads numbers, yes and no as something else than text: put such a name in quotes."
             )
         if sorted(parts_of(self.question)) != sorted(parts):
             raise HeedfulError(

@@ -1,60 +1,27 @@
-"""The answers of servers, kept in an SQLite file that several processes and several runs share."""
+"""The answers of servers, kept in an SQLite file that several commands may share."""
 
 import hashlib
-import os
-import platform
 import re
-import secrets
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 from heedful.records import HeedfulError
 
-OURS, VERSION = 0x48656564, 2  # marks the file: four letters of the first name
-UNSEALED = 1  # the version whose answers had no checksum
+OURS, VERSION = 0x48656564, 3  # marks the file: four letters of the first name
+UNSEALED, CLAIMED = 1, 2  # earlier versions: without checksums, and with claims of several processes
 SEAL = re.compile(r"([0-9a-f]{16}) (.*)", re.DOTALL)  # a checksum and an answer
-LEASE = 30.0  # seconds after which another process takes a claim over that nobody has renewed
 PATIENCE = 60.0  # seconds that a process waits for another one that writes
 AT_ONCE = 500  # keys of one statement
 TABLE = """
-CREATE TABLE IF NOT EXISTS answers (
+CREATE TABLE answers (
     key TEXT PRIMARY KEY,  -- sha256 of the request
     request TEXT NOT NULL,  -- JSON: all that decides the answer
-    answer TEXT,  -- a checksum and JSON; NULL while somebody asks
-    run TEXT NOT NULL,  -- who asked last: all processes of a command together
-    holder TEXT NOT NULL,  -- the process of it
-    until REAL NOT NULL,  -- when its claim ends, in seconds since 1970
-    sent INTEGER NOT NULL,  -- how often the run sent the request
-    read INTEGER NOT NULL DEFAULT 0,  -- tokens, as the server says
-    wrote INTEGER NOT NULL DEFAULT 0
+    answer TEXT NOT NULL  -- a checksum and JSON
 )
 """
-
-
-class Claimed(NamedTuple):
-    """What a process gets that wants some answers.
-
-    Attributes:
-        answers: Key to answer of those that are there.
-        mine: Keys that this process is to ask for.
-        over: Whether there are more to ask for than the run may send.
-    """
-
-    answers: dict[str, str]
-    mine: list[str]
-    over: bool
-
-
-class Totals(NamedTuple):
-    """What all processes of a run have sent so far and got an answer to, and the tokens of these answers."""
-
-    requests: int
-    read: int
-    wrote: int
 
 
 def sealed(key: str, answer: str) -> str:
@@ -67,25 +34,24 @@ def key_of(request: str) -> str:
     return hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class Answers:
-    """The file. A request is asked by whoever claims it first; others wait for the answer, or for the claim to end.
+def _resealed(key: str, answer: str) -> str:
+    """An answer of a file that took them without checksums, with one."""
+    found = SEAL.fullmatch(answer)
+    return answer if found and sealed(key, found[2]) == answer else sealed(key, answer)
 
-    A claim ends after :data:`LEASE` seconds without :meth:`renew`, or with its process where that runs on this machine.
+
+class Answers:
+    """The file. Of two commands that ask the same at once each sends it, and the answer that came first is kept.
 
     Args:
         path: The file; made where there is none.
-        run: The name of the run, the same for all of its processes.
-        clock: The time in seconds since 1970.
 
     Raises:
         HeedfulError: The file is damaged, is another one, or cannot be written.
     """
 
-    def __init__(self, path: str | Path, run: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.run = run
-        self._clock = clock
-        self.holder = f"{platform.node()} {os.getpid()} {secrets.token_hex(4)}"
         with self._said():
             self._look()
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -114,7 +80,7 @@ class Answers:
         (mark,) = file.execute("PRAGMA application_id").fetchone()
         (version,) = file.execute("PRAGMA user_version").fetchone()
         (tables,) = file.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-        if (tables or mark) and (mark != OURS or version not in (UNSEALED, VERSION)):
+        if (tables or mark) and (mark != OURS or version not in (UNSEALED, CLAIMED, VERSION)):
             raise HeedfulError(
                 f"§model.cache {self.path} is not a file of answers of this version of Heedful: name another file."
             )
@@ -131,13 +97,23 @@ class Answers:
                     raise
                 time.sleep(0.1)
         with self._writing():
-            self._version = self._require_ours(self._file)
-            if not self._version:
-                self._version = VERSION
+            version = self._require_ours(self._file)
+            if not version:
                 self._file.execute(TABLE)
-                self._file.execute("CREATE INDEX of_run ON answers (run)")
                 self._file.execute(f"PRAGMA application_id = {OURS}")
-                self._file.execute(f"PRAGMA user_version = {VERSION}")
+            elif version != VERSION:
+                self._take_over(version)
+            self._file.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _take_over(self, version: int) -> None:
+        """Make a file of an earlier version one of this: what has no answer goes."""
+        self._file.create_function("resealed", 2, _resealed)
+        answer = "resealed(key, answer)" if version == UNSEALED else "answer"
+        self._file.execute("ALTER TABLE answers RENAME TO earlier")
+        self._file.execute(TABLE)
+        kept = f"SELECT key, request, {answer} FROM earlier WHERE answer IS NOT NULL"
+        self._file.execute(f"INSERT INTO answers {kept}")
+        self._file.execute("DROP TABLE earlier")
 
     @contextmanager
     def _said(self) -> Iterator[None]:
@@ -173,8 +149,7 @@ class Answers:
             for start in range(0, len(keys), AT_ONCE):
                 some = keys[start : start + AT_ONCE]
                 marks = ",".join("?" * len(some))
-                query = f"SELECT key, answer FROM answers WHERE answer IS NOT NULL AND key IN ({marks})"
-                found |= dict(self._file.execute(query, some))
+                found |= dict(self._file.execute(f"SELECT key, answer FROM answers WHERE key IN ({marks})", some))
         return {key: self._opened(key, stored) for key, stored in found.items()}
 
     def _opened(self, key: str, stored: str) -> str:
@@ -184,8 +159,6 @@ class Answers:
             HeedfulError: It is not the answer that was kept.
         """
         found = SEAL.fullmatch(stored)
-        if found is None and self._version == UNSEALED:
-            return stored
         if found is None or sealed(key, found[2]) != stored:
             raise HeedfulError(
                 f"§model.cache {self.path} is damaged: the answer to the request {key[:12]} is not the one that was "
@@ -193,112 +166,19 @@ class Answers:
             )
         return found[2]
 
-    def claim(self, requests: Mapping[str, str], most: int | None = None) -> Claimed:
-        """Get the answers that are there, and claim those that nobody asks for.
-
-        Args:
-            requests: Key to request.
-            most: How many requests the run may send in all; None for any number.
-        """
-        answers = self.get(requests)
-        wanted = [key for key in requests if key not in answers]
-        if not wanted:
-            return Claimed(answers, [], False)
-        mine, over = [], False
-        with self._writing():
-            left = self._left(most)
-            for key in wanted:
-                row = self._file.execute("SELECT answer, holder, until FROM answers WHERE key = ?", (key,)).fetchone()
-                if row is not None and row[0] is not None:
-                    answers[key] = self._opened(key, row[0])
-                elif row is not None and self._is_held(*row[1:]):
-                    continue
-                elif left is not None and len(mine) >= left:
-                    over = True
-                else:
-                    self._take(key, requests[key])
-                    mine.append(key)
-        return Claimed(answers, mine, over)
-
-    def _left(self, most: int | None) -> int | None:
-        """How many more requests the run may send; what is claimed counts as sent."""
-        if most is None:
-            return None
-        (sent,) = self._file.execute("SELECT TOTAL(sent) FROM answers WHERE run = ?", (self.run,)).fetchone()
-        return most - int(sent)
-
-    def _is_held(self, holder: str, until: float) -> bool:
-        """Whether somebody asks for it: a process that renews its claim, and that is not known to have ended."""
-        if until <= self._clock():
-            return False
-        node, _, rest = holder.rpartition(" ")[0].rpartition(" ")
-        if holder == self.holder or node != platform.node():
-            return True
-        try:
-            os.kill(int(rest), 0)
-        except ProcessLookupError:
-            return False
-        except (OSError, ValueError):  # of another user
-            return True
-        return True
-
-    def _take(self, key: str, request: str) -> None:
-        self._file.execute(
-            "INSERT INTO answers (key, request, run, holder, until, sent) VALUES (?, ?, ?, ?, ?, 1) "
-            "ON CONFLICT (key) DO UPDATE SET run = excluded.run, holder = excluded.holder, until = excluded.until, "
-            "sent = CASE WHEN run = excluded.run THEN sent + 1 ELSE 1 END",
-            (key, request, self.run, self.holder, self._clock() + LEASE),
-        )
-
-    def again(self, key: str, most: int | None = None) -> bool:
-        """Count that a request of mine is sent once more; False, and nothing is counted, where that is too many."""
-        with self._writing():
-            left = self._left(most)
-            if left is not None and left < 1:
-                return False
-            self._file.execute("UPDATE answers SET sent = sent + 1 WHERE key = ?", (key,))
-        return True
-
-    def put(self, key: str, answer: str, read: int = 0, wrote: int = 0) -> None:
-        """Keep the answer to a request of mine."""
+    def put(self, key: str, request: str, answer: str) -> str:
+        """Keep the answer to a request; gives the one that is kept, which another command may have brought first."""
         with self._said():
-            self._file.execute(
-                "UPDATE answers SET answer = ?, read = ?, wrote = ? WHERE key = ?",
-                (sealed(key, answer), read, wrote, key),
-            )
+            self._file.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (key, request, sealed(key, answer)))
+        return self.get([key])[key]
 
-    def forget(self, keys: Sequence[str]) -> set[str]:
-        """Drop answers that another run got, so that this one asks anew; returns those that are not there now."""
-        if not keys:
-            return set()
+    def forget(self, answers: Mapping[str, str]) -> None:
+        """Drop these answers, by key, so that they are asked for anew; what another command has put there stays."""
         with self._writing():
             self._file.executemany(
-                "UPDATE answers SET answer = NULL, until = 0 WHERE key = ? AND run != ? AND answer IS NOT NULL",
-                [(key, self.run) for key in keys],
+                "DELETE FROM answers WHERE key = ? AND answer = ?",
+                [(key, sealed(key, answer)) for key, answer in answers.items()],
             )
-            kept = "SELECT 1 FROM answers WHERE key = ? AND answer IS NOT NULL"
-            return {key for key in keys if self._file.execute(kept, (key,)).fetchone() is None}
-
-    def renew(self, keys: Sequence[str]) -> None:
-        """Keep claims of mine for some time more."""
-        self._set_until(keys, self._clock() + LEASE)
-
-    def release(self, keys: Sequence[str]) -> None:
-        """Give claims of mine up, so that others ask."""
-        self._set_until(keys, 0.0)
-
-    def _set_until(self, keys: Sequence[str], until: float) -> None:
-        with self._writing():
-            self._file.executemany(
-                "UPDATE answers SET until = ? WHERE key = ? AND holder = ? AND answer IS NULL",
-                [(until, key, self.holder) for key in keys],
-            )
-
-    def totals(self) -> Totals:
-        """What the run has sent so far."""
-        with self._said():
-            query = "SELECT TOTAL(sent), TOTAL(read), TOTAL(wrote) FROM answers WHERE run = ? AND answer IS NOT NULL"
-            return Totals(*map(int, self._file.execute(query, (self.run,)).fetchone()))
 
     def close(self) -> None:
         """Close the file."""

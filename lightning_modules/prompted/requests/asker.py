@@ -2,14 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from heedful.lightning_modules.prompted.requests.answers import LEASE, Answers, key_of
+from heedful.lightning_modules.prompted.requests.answers import Answers, key_of
 from heedful.lightning_modules.prompted.requests.meter import Meter
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
 from heedful.lightning_modules.prompted.requests.server import KEPT, Refused, Unusable
@@ -18,6 +18,7 @@ from heedful.records import HeedfulError, stopping
 MOST_UNUSABLE = 4  # times that a request is sent whose answers cannot be read
 MOST_EMPTY = 2  # times that a request is sent whose answers are empty
 TICK = 0.1  # seconds between two looks at what else happens
+BEAT = 60.0  # seconds between two signs of life
 GRACE = 5.0  # seconds that requests on their way are waited for at the end: their answers are paid for
 Send = Callable[[Request], Reply]
 
@@ -29,123 +30,124 @@ class Asker:
         send: Sends a request; called in several threads. It raises Unusable, Refused or HeedfulError.
         answers: The file.
         concurrency: Most requests on their way at once.
-        most: Most requests that the run sends; None for any number.
-        meter: Shows what it costs.
+        meter: Counts what it costs.
+        run: The name of the command.
+        most: Most requests that the command sends; None for any number.
+        beat: Called once a minute while requests are on their way.
     """
 
     def __init__(
-        self, send: Send, answers: Answers, concurrency: int, most: int | None = None, meter: Meter | None = None
+        self,
+        send: Send,
+        answers: Answers,
+        concurrency: int,
+        meter: Meter,
+        run: str,
+        most: int | None = None,
+        beat: Callable[[], None] = lambda: None,
     ) -> None:
         self.send = send
         self.answers = answers
         self.concurrency = concurrency
-        self.most = most
         self.meter = meter
+        self.run = run
+        self.most = most
+        self.beat = beat
+        self._sent = 0
         self._reused: set[str] = set()
 
     @property
     def reused(self) -> int:
-        """How many answers of this process came from the file, where an earlier run had left them."""
+        """How many answers came from the file, where another command had left them."""
         return len(self._reused)
 
     def replies(self, requests: Sequence[Request]) -> list[Reply | None]:
         """The answers to some requests; None where SIGTERM came before there was one.
 
         Raises:
-            HeedfulError: The server fails, or the run may send no more requests.
+            HeedfulError: The server fails, or the command may send no more requests.
         """
-        texts = [request.text for request in requests]
-        keys = [key_of(text) for text in texts]
-        by_key = dict(zip(keys, requests, strict=True))
-        wanted = dict(zip(keys, texts, strict=True))
-        replies = {}
-        while wanted:
-            claimed = self.answers.claim(wanted, self.most)
-            saved = self._saved(claimed.answers)
-            replies |= saved
-            self._reused |= {key for key, reply in saved.items() if reply.run != self.answers.run}
-            if claimed.mine:
-                replies |= self._asked({key: by_key[key] for key in claimed.mine})
-            elif claimed.over:
-                self._refuse()
-            wanted = {key: text for key, text in wanted.items() if key not in replies}
-            if stopping.requested():
-                break
-            if wanted and not claimed.mine:
-                time.sleep(TICK)  # another process asks
-        return [replies.get(key) for key in keys]
+        saved = self.saved(requests)
+        self._reused |= {text for text, reply in saved.items() if reply.run != self.run}
+        wanted = {request.text: request for request in requests if request.text not in saved}
+        left = len(wanted) if self.most is None else self.most - self._sent
+        replies = saved | self._asked(list(wanted.values())[:left])
+        if len(wanted) > left and not stopping.requested():
+            self._refuse()
+        return [replies.get(request.text) for request in requests]
 
     def saved(self, requests: Sequence[Request]) -> dict[str, Reply]:
-        """The answers that are in the file, by the texts of their requests."""
-        texts = {key_of(request.text): request.text for request in requests}
-        return {texts[key]: reply for key, reply in self._saved(self.answers.get(texts)).items()}
+        """The answers that are in the file, by the texts of their requests, but for empty ones of other commands.
 
-    def _saved(self, answers: Mapping[str, str]) -> dict[str, Reply]:
-        """Answers from the file, but for empty ones of other runs: what was wrong with the server may be mended."""
+        What was wrong with the server then may be mended.
+        """
+        texts = {key_of(request.text): request.text for request in requests}
+        answers = self.answers.get(texts)
         saved = {key: _read(answer, self.answers) for key, answer in answers.items()}
-        forgotten = self.answers.forget([key for key, reply in saved.items() if reply.is_empty])
-        return {key: reply for key, reply in saved.items() if key not in forgotten}
+        empty = {key for key, reply in saved.items() if reply.is_empty and reply.run != self.run}
+        self.answers.forget({key: answers[key] for key in empty})
+        return {texts[key]: reply for key, reply in saved.items() if key not in empty}
 
     def _refuse(self) -> None:
         raise HeedfulError(f"§model.max_requests {self.most}: so many requests were sent, and more are needed. {KEPT}")
 
-    def _asked(self, requests: Mapping[str, Request]) -> dict[str, Reply]:
-        """The answers to requests that this process has claimed."""
+    def _asked(self, requests: Sequence[Request]) -> dict[str, Reply]:
+        """The answers to requests of which the file has none."""
         replies: dict[str, Reply] = {}
+        if not requests:
+            return replies
         with _crew(self.send, min(self.concurrency, len(requests))) as (jobs, results):
             failed = 0
             try:
-                with self.meter.running() if self.meter else _nothing() as tick:
+                with self.meter.running() as tick:
                     self._collect(requests, replies, jobs, results, tick)
             except HeedfulError:
                 failed = 1
                 raise
             finally:
-                try:
-                    self._collect_late(jobs, results, len(requests) - len(replies) - failed, replies)
-                finally:
-                    if left := [key for key in requests if key not in replies]:
-                        self.answers.release(left)
+                self._collect_late(jobs, results, len(requests) - len(replies) - failed, replies)
         return replies
 
     def _collect(
         self,
-        requests: Mapping[str, Request],
+        requests: Sequence[Request],
         replies: dict[str, Reply],
         jobs: SimpleQueue,
         results: SimpleQueue,
         tick: Callable[[], None],
     ) -> None:
-        tries = dict.fromkeys(requests, 1)
+        tries = dict.fromkeys((request.text for request in requests), 1)
         before = dict[str, Reply]()
-        for key, request in requests.items():
-            jobs.put((key, request))
-        renewed = time.monotonic()
+        self._sent += len(requests)
+        for request in requests:
+            jobs.put(request)
+        began = time.monotonic()
         while len(replies) < len(requests) and not stopping.requested():
-            if time.monotonic() - renewed > LEASE / 3:
-                self.answers.renew([key for key in requests if key not in replies])
-                renewed = time.monotonic()
+            if time.monotonic() - began > BEAT:
+                self.beat()
+                began = time.monotonic()
             tick()
             try:
-                key, result = results.get(timeout=TICK)
+                request, result = results.get(timeout=TICK)
             except Empty:
                 continue
-            if isinstance(result, Reply):
-                result = result.behind(before.get(key))  # the tokens of each try are paid for
-                before[key] = result
-            if isinstance(result, Reply) and (result.refusal or not result.is_empty or tries[key] >= MOST_EMPTY):
-                self._keep(key, result, replies)
-            elif isinstance(result, HeedfulError):
+            text = request.text
+            if isinstance(result, HeedfulError):
                 raise result
-            elif isinstance(result, Unusable) and tries[key] >= MOST_UNUSABLE:
-                raise HeedfulError(
-                    f"{requests[key].url}{requests[key].path} sent, {tries[key]} times: {result}. {KEPT}"
-                )
-            elif not self.answers.again(key, self.most):
+            self.meter.add(result)
+            if isinstance(result, Reply):
+                result = result.behind(before.get(text))  # the tokens of each try are paid for
+                before[text] = result
+            if isinstance(result, Reply) and (result.refusal or not result.is_empty or tries[text] >= MOST_EMPTY):
+                self._keep(request, result, replies)
+            elif isinstance(result, Unusable) and tries[text] >= MOST_UNUSABLE:
+                raise HeedfulError(f"{request.url}{request.path} sent, {tries[text]} times: {result}. {KEPT}")
+            elif self._sent == self.most:
                 self._refuse()
             else:
-                tries[key] += 1
-                jobs.put((key, requests[key]))
+                self._sent += 1
+                tries[text] += 1
+                jobs.put(request)
 
     def _collect_late(self, jobs: SimpleQueue, results: SimpleQueue, left: int, replies: dict[str, Reply]) -> None:
         """Keep the answers that come in a moment after the end of a run that failed or was stopped."""
@@ -153,17 +155,18 @@ class Asker:
         end = time.monotonic() + GRACE
         while on_their_way > 0 and (rest := end - time.monotonic()) > 0:
             try:
-                key, result = results.get(timeout=rest)
+                request, result = results.get(timeout=rest)
             except Empty:
                 return
             on_their_way -= 1
             if isinstance(result, Reply) and not result.is_empty:
-                self._keep(key, result, replies)
+                self.meter.add(result)
+                self._keep(request, result, replies)
 
-    def _keep(self, key: str, reply: Reply, replies: dict[str, Reply]) -> None:
-        reply = replace(reply, at=datetime.now(UTC).isoformat(timespec="seconds"), run=self.answers.run)
-        self.answers.put(key, reply.as_text(), reply.read, reply.wrote)
-        replies[key] = reply
+    def _keep(self, request: Request, reply: Reply, replies: dict[str, Reply]) -> None:
+        reply = replace(reply, at=datetime.now(UTC).isoformat(timespec="seconds"), run=self.run)
+        kept = self.answers.put(key_of(request.text), request.text, reply.as_text())
+        replies[request.text] = _read(kept, self.answers)
 
 
 @contextmanager
@@ -192,22 +195,16 @@ def _emptied(jobs: SimpleQueue) -> list[Any]:
     return taken
 
 
-@contextmanager
-def _nothing() -> Iterator[Callable[[], None]]:
-    yield lambda: None
-
-
 def _work(send: Send, jobs: SimpleQueue, results: SimpleQueue) -> None:
-    while (job := jobs.get()) is not None:
-        key, request = job
+    while (request := jobs.get()) is not None:
         try:
-            results.put((key, send(request)))
+            results.put((request, send(request)))
         except Refused as refused:
-            results.put((key, Reply(refusal=str(refused))))
+            results.put((request, Reply(refusal=str(refused))))
         except (Unusable, HeedfulError) as error:
-            results.put((key, error))
+            results.put((request, error))
         except BaseException as error:  # a thread that ends silently would be waited for
-            results.put((key, HeedfulError(f"{request.url}{request.path}: {type(error).__name__}. {KEPT}")))
+            results.put((request, HeedfulError(f"{request.url}{request.path}: {type(error).__name__}. {KEPT}")))
 
 
 def _read(answer: str, answers: Answers) -> Reply:

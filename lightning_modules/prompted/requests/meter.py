@@ -9,35 +9,48 @@ from rich import get_console
 from rich.live import Live
 from rich.text import Text
 
-from heedful.lightning_modules.prompted.requests.answers import Totals
+from heedful.lightning_modules.prompted.requests.reply import Reply
 
 EVERY = 60.0  # seconds between two lines, where no bar can be seen
-OFTEN = 0.25  # seconds between two looks at the totals, where one can: they are a sum over a file
+OFTEN = 0.25  # seconds between two changes of the line, where one can
 
 
 class Meter:
-    """Shows requests, tokens and costs of all processes: below the progress bar, or now and then in a line.
+    """Counts requests that got an answer, tokens and costs; shows them below the progress bar, or in a line a minute.
 
     Args:
         name: Of the model.
         prices: US dollars for a million tokens that are read, and for a million that are written; None where unknown.
-        totals: What was sent so far.
-        shown: Whether this process shows anything in the terminal.
+        shown: Whether anything is shown in the terminal.
     """
 
-    def __init__(
-        self, name: str, prices: Sequence[float] | None, totals: Callable[[], Totals], shown: bool = True
-    ) -> None:
+    def __init__(self, name: str, prices: Sequence[float] | None = None, shown: bool = True) -> None:
         self.name = name
         self.prices = prices
-        self.totals = totals
         self.shown = shown and get_console().is_terminal
+        self.requests = 0
+        self.read = 0
+        self.wrote = 0
         self._last = time.monotonic()
+
+    def add(self, result: Reply | Exception) -> None:
+        """Count an answer, whether or not it can be read."""
+        self.requests += 1
+        if isinstance(result, Reply):
+            self.read += result.read
+            self.wrote += result.wrote
 
     @property
     def text(self) -> str:
-        """One line."""
-        return f"{self.name}: {spent(self.totals(), self.prices)}"
+        """One line.
+
+        Example:
+            >>> Meter("m", [0.5, 2.0]).text
+            'm: 0 requests sent, 0 tokens read and 0 written, 0.00 USD'
+        """
+        paid = f", {cost(self.read, self.wrote, self.prices):,.2f} USD" if self.prices else ""
+        sent = f"{self.requests:,} requests sent, {self.read:,} tokens read and {self.wrote:,} written"
+        return f"{self.name}: {sent}{paid}"
 
     @contextmanager
     def running(self) -> Iterator[Callable[[], None]]:
@@ -74,14 +87,3 @@ def cost(read: float, wrote: float, prices: Sequence[float]) -> float:
         2.0
     """
     return (read * prices[0] + wrote * prices[1]) / 1e6
-
-
-def spent(totals: Totals, prices: Sequence[float] | None) -> str:
-    """Totals in words.
-
-    Example:
-        >>> spent(Totals(1200, 60_000, 2400), [0.5, 2.0])
-        '1,200 requests sent, 60,000 tokens read and 2,400 written, 0.03 USD'
-    """
-    paid = f", {cost(totals.read, totals.wrote, prices):,.2f} USD" if prices else ""
-    return f"{totals.requests:,} requests sent, {totals.read:,} tokens read and {totals.wrote:,} written{paid}"

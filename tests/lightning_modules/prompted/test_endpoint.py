@@ -566,10 +566,14 @@ from pytorch_lightning import Trainer
 from heedful.callbacks import Accuracy, Attentiveness, Engine, RunFolder
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Endpoint
+from heedful.lightning_modules.prompted.requests import asker
+from heedful.records import HeedfulError
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
-from fake_server import FakeServer, question_of, share_of
+from fake_server import FakeServer, Fault, question_of, share_of
 from ranks import fork
+
+asker.BEAT = 0.0  # those who wait hear of the first after each look
 
 
 def rank_of(rank, world, folder):
@@ -586,6 +590,13 @@ def rank_of(rank, world, folder):
     ).validate(module, data, verbose=False)
 
 
+def failing(rank, world, folder):
+    try:
+        rank_of(rank, world, folder)
+    except HeedfulError as error:
+        (folder / f"rank_{rank}").write_text(str(error))
+
+
 answer = lambda body, n: ("neutral", "entailment", "Contradiction", "?")[int(4 * share_of(question_of(body)))]
 for world in (1, 2, 3):
     with FakeServer(answer) as fake:
@@ -593,6 +604,12 @@ for world in (1, 2, 3):
         folder = Path(sys.argv[1], str(world))
         fork(world, rank_of, folder)
         (folder / "sent").write_text(repr(sorted(fake.counted.values())))
+for name, least in (("first", 0), ("base", 10), ("changed", 50)):
+    with FakeServer(lambda body, n: Fault(401, "{}") if len(fake.requests) > least else answer(body, n)) as fake:
+        os.environ["OPENAI_BASE_URL"] = fake.url
+        folder = Path(sys.argv[1], name)
+        folder.mkdir()
+        fork(2, failing, folder)
 """
 
 
@@ -602,6 +619,13 @@ def by_processes(forks, tmp_path_factory):
     folder = tmp_path_factory.mktemp("processes")
     forks.script(PROCESS, folder, env={"OPENAI_API_KEY": None})
     return folder
+
+
+@pytest.mark.parametrize("failure", ["first", "base", "changed"])
+def test_what_fails_in_the_process_that_asks_is_one_sentence_in_all(by_processes, failure):
+    told = {(by_processes / failure / f"rank_{rank}").read_text() for rank in range(2)}
+    assert len(told) == 1
+    assert "refuses the key in OPENAI_API_KEY: HTTP 401" in told.pop()
 
 
 @pytest.mark.parametrize("processes", [2, 3])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from heedful.interventions.masks import neighbours
-from heedful.metrics.attributions.methods.method import Rounds, demand
+from heedful.metrics.attributions.methods.method import Rounds
 from heedful.metrics.attributions.methods.regression import drawn_error, inverse, normal_equations, product
 
 NAME, VERSION = "lime", 1
@@ -19,7 +19,6 @@ def explain(
 
     One round. The phi do not sum to ``full - nothing``.
     """
-    demand(NAME, budget, 2, n)
     present = np.concatenate([np.ones((1, n), dtype=bool), neighbours(n, budget - 1, rng)])
     values = np.full(budget, nothing)
     values[0] = full

@@ -5,8 +5,6 @@ from typing import Protocol
 
 import numpy as np
 
-from heedful.records import HeedfulError
-
 Rounds = Generator[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]
 
 
@@ -36,7 +34,7 @@ class Method(Protocol):
             n: How many features the example has, at least 1.
             full: f(x), what the model says of the example as it is.
             nothing: f(nothing), with all features masked.
-            budget: At most so many masks are asked for, ``full`` and ``nothing`` not counted.
+            budget: At most so many masks are asked for, ``full`` and ``nothing`` not counted; at least 2.
             rng: Draws the masks.
             segments: How many features each part has, its separator included; they sum to ``n``.
 
@@ -47,17 +45,5 @@ class Method(Protocol):
         Returns:
             phi, float64 [n], and the standard error of each by the masks that were drawn, float64 [n]: 0 where none
             had to be drawn, nan where it cannot be known.
-
-        Raises:
-            HeedfulError: The budget is too small.
         """
         ...
-
-
-def demand(name: str, budget: int, needed: int, n: int) -> None:
-    """Raise a HeedfulError unless the budget is at least ``needed`` masks."""
-    if budget < needed:
-        raise HeedfulError(
-            f"§attributions.samples is {budget}, but {name} needs {needed} or more "
-            f"for an example of {n} words and separators."
-        )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from heedful.interventions.masks import Node, partition
-from heedful.metrics.attributions.methods.method import Rounds, demand
+from heedful.metrics.attributions.methods.method import Rounds
 
 NAME, VERSION = "owen", 1
 
@@ -57,7 +57,6 @@ def explain(
     root = partition(segments)
     if not root.halves:
         return np.array([full - nothing]), np.full(n, np.nan)
-    demand(NAME, budget, 2, n)
     left = min(budget // 2, root.splits)
     answers = Answers()
     queue = [_stake(root, 0, nothing, full, 1.0)]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from heedful.interventions.masks import Coalitions, coalitions
-from heedful.metrics.attributions.methods.method import Rounds, demand
+from heedful.metrics.attributions.methods.method import Rounds
 from heedful.metrics.attributions.methods.regression import drawn_error, inverse, normal_equations, product
 
 NAME, VERSION = "shap", 1
@@ -24,7 +24,6 @@ def explain(
     """
     if n == 1:
         return np.array([full - nothing]), np.zeros(1)
-    demand(NAME, budget, 2, n)
     chosen = coalitions(n, budget, rng)
     values = yield chosen.present
     return shapley(chosen, values, full, nothing)

@@ -1,4 +1,4 @@
-"""The file of answers: who asks, who waits, and what is counted."""
+"""The file of answers: what is kept, by several commands at once too, and what is refused."""
 
 import os
 import signal
@@ -10,90 +10,52 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.lightning_modules.prompted.requests import answers as module
-from heedful.lightning_modules.prompted.requests.answers import LEASE, Answers, Totals, key_of, sealed
+from heedful.lightning_modules.prompted.requests.answers import Answers, key_of, sealed
 from heedful.records import HeedfulError
 
 
-class Clock:
-    """A time that a test sets."""
-
-    now = 1e9
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def two(tmp_path: Path) -> tuple[Answers, Answers]:
+    """Two commands with one file."""
+    return Answers(tmp_path / "a.sqlite"), Answers(tmp_path / "a.sqlite")
 
 
-@pytest.fixture
-def two(tmp_path: Path, clock: Clock) -> tuple[Answers, Answers]:
-    """Two processes of a run."""
-    return Answers(tmp_path / "a.sqlite", "run", clock), Answers(tmp_path / "a.sqlite", "run", clock)
-
-
-def test_who_claims_first_asks_and_the_other_waits(two):
+def test_of_two_commands_that_ask_the_same_both_get_the_answer_that_came_first(two):
     first, second = two
-    assert first.claim({"k": "K", "l": "L"}) == ({}, ["k", "l"], False)
-    assert second.claim({"k": "K", "m": "M"}) == ({}, ["m"], False)
-    first.put("k", '"yes"', 10, 2)
-    assert second.claim({"k": "K", "m": "M"}) == ({"k": '"yes"'}, [], False)
-    assert second.totals() == first.totals() == Totals(1, 10, 2)
+    assert first.put("k", "K", '"yes"') == '"yes"'
+    assert second.put("k", "K", '"no"') == '"yes"'
+    assert first.get("kl") == second.get("kl") == {"k": '"yes"'}
 
 
-def test_a_claim_that_nobody_renews_is_taken_over(two, clock):
+def test_what_is_forgotten_is_the_answer_that_was_read_and_no_later_one(two):
     first, second = two
-    first.claim({"k": "K"})
-    clock.now += LEASE - 1
-    first.renew(["k"])
-    clock.now += LEASE - 1
-    assert second.claim({"k": "K"}).mine == []
-    clock.now += 2
-    assert second.claim({"k": "K"}).mine == ["k"]
-    assert first.claim({"k": "K"}).mine == []
-    second.put("k", '"yes"')
-    assert first.totals().requests == 2  # it was sent twice
+    first.put("k", "K", '""')
+    read = first.get("k"), second.get("k")
+    first.forget(read[0])
+    assert first.get("k") == {}
+    assert first.put("k", "K", '"yes"') == '"yes"'
+    second.forget(read[1])
+    assert second.get("k") == {"k": '"yes"'}
 
 
-def test_a_claim_that_is_released_is_free_at_once(two):
-    first, second = two
-    first.claim({"k": "K", "l": "L"})
-    second.release(["l"])  # which is not its own
-    first.release(["k"])
-    assert second.claim({"k": "K", "l": "L"}).mine == ["k"]
-
-
-def test_the_claims_of_a_process_that_was_killed_are_free_at_once(tmp_path):
-    child = os.fork()
-    if not child:
-        Answers(tmp_path / "a.sqlite", "dead").claim({"k": "K"})
-        os.kill(os.getpid(), signal.SIGKILL)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    assert Answers(tmp_path / "a.sqlite", "run").claim({"k": "K"}).mine == ["k"]
-
-
-def test_a_run_sends_no_more_than_it_may(two):
-    first, second = two
-    assert first.claim({"k": "K", "l": "L"}, 3).mine == ["k", "l"]
-    assert second.claim({"m": "M", "n": "N"}, 3) == ({}, ["m"], True)
-    assert second.claim({"n": "N"}, 3) == ({}, [], True)
-    assert not second.again("m", 3)
-    assert second.again("m", 4)
-    second.put("m", '"yes"')
-    assert first.totals().requests == 2
-    assert first.claim({"n": "N"}, 4) == ({}, [], True)
-
-
-def test_another_run_counts_for_itself(tmp_path):
-    first, second = (Answers(tmp_path / "a.sqlite", run) for run in ("first", "second"))
-    first.claim({"k": "K", "l": "L"})
-    first.put("k", '"yes"', 5, 1)
-    first.release(["l"])
-    assert second.claim({"k": "K", "l": "L"}) == ({"k": '"yes"'}, ["l"], False)
-    assert (first.totals(), second.totals()) == (Totals(1, 5, 1), Totals(0, 0, 0))
-    assert second.claim({"m": "M"}, 1).over
+def test_several_commands_that_write_at_once_lose_nothing(tmp_path):
+    """Each has a process of its own, and one of them is killed in between."""
+    path = tmp_path / "a.sqlite"
+    children = []
+    for child in range(3):
+        children.append(os.fork())
+        if not children[-1]:
+            answers = Answers(path)
+            for i in range(child, 150 + child):
+                answers.put(key_of(str(i)), str(i), f'"{i}"')
+            os.kill(os.getpid(), signal.SIGKILL if child == 1 else signal.SIGTERM)
+    for pid in children:
+        os.waitpid(pid, 0)
+    keys = {key_of(str(i)): f'"{i}"' for i in range(152)}
+    assert Answers(path).get(keys) == keys
+    with sqlite3.connect(path) as file:
+        assert file.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    file.close()
 
 
 @given(st.lists(st.sampled_from("abcdef"), min_size=1), st.integers(1, 3))
@@ -101,13 +63,9 @@ def test_many_keys_in_small_statements(keys, at_once):
     """As a dict that one process fills and reads."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "AT_ONCE", at_once)
-        answers, reference = Answers(":memory:", "run"), {}
+        answers, reference = Answers(":memory:"), {}
         for i, key in enumerate(keys):
-            claimed = answers.claim({key: key.upper()})
-            assert (claimed.answers, claimed.mine) == (({key: reference[key]}, []) if key in reference else ({}, [key]))
-            if key not in reference:
-                reference[key] = str(i)
-                answers.put(key, str(i))
+            assert answers.put(key, key.upper(), str(i)) == reference.setdefault(key, str(i))
         assert answers.get("abcdef") == reference
         answers.close()
 
@@ -116,45 +74,33 @@ def test_a_file_of_something_else_is_named(tmp_path):
     path = tmp_path / "a.sqlite"
     path.write_bytes(b"SQLite format 3\x00" + bytes(range(256)) * 40)
     with pytest.raises(HeedfulError, match=r"cache .*a\.sqlite is damaged, or not an SQLite file \(.*\): move it away"):
-        Answers(path, "run")
+        Answers(path)
     path.unlink()
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE answers (x)")
     other.close()
     with pytest.raises(HeedfulError, match=r"a\.sqlite is not a file of answers of this version of Heedful"):
-        Answers(path, "run")
+        Answers(path)
     with pytest.raises(HeedfulError, match="cannot be used"):
-        Answers(tmp_path, "run")
+        Answers(tmp_path)
 
 
 def test_a_damaged_file_is_named(tmp_path):
     path = tmp_path / "a.sqlite"
-    answers = Answers(path, "run")
-    answers.claim({str(i): "x" * 500 for i in range(200)})
+    answers = Answers(path)
+    for i in range(200):
+        answers.put(str(i), "x" * 500, str(i))
     answers.close()
     content = bytearray(path.read_bytes())
     content[4096:] = b"\xff" * (len(content) - 4096)
     path.write_bytes(content)
     with pytest.raises(HeedfulError, match=r"a\.sqlite is damaged"):
-        Answers(path, "run").get([str(i) for i in range(200)])
+        Answers(path).get([str(i) for i in range(200)])
 
 
 def test_keys_tell_any_difference():
     assert key_of("a") == key_of("a") != key_of("b")
     assert len(key_of("\ud800")) == 64
-
-
-def test_an_answer_that_one_process_forgets_is_forgotten_by_all(tmp_path, two):
-    """Else the second process of a run would take what the first has dropped."""
-    old = Answers(tmp_path / "a.sqlite", "earlier")
-    old.claim({"k": "K", "l": "L"})
-    old.put("k", '""')
-    first, second = two
-    assert first.get(["k"]) == second.get(["k"]) == {"k": '""'}
-    assert (first.forget(["k"]), second.forget(["k"])) == ({"k"}, {"k"})
-    first.claim({"k": "K"})
-    first.put("k", '"yes"')
-    assert second.forget(["k"]) == set()
 
 
 def of_folder(folder):
@@ -175,7 +121,7 @@ def test_a_file_of_others_stays_as_it_is(tmp_path, journal, tables):
     other.close()
     before = of_folder(tmp_path)
     with pytest.raises(HeedfulError, match="is not a file of answers of this version of Heedful: name another file"):
-        Answers(path, "run")
+        Answers(path)
     assert of_folder(tmp_path) == before
 
 
@@ -187,46 +133,60 @@ def test_a_file_of_others_that_is_in_use_stays_in_its_journal_mode(tmp_path):
     other.commit()
     content = path.read_bytes()
     with pytest.raises(HeedfulError, match="is not a file of answers"):
-        Answers(path, "run")
+        Answers(path)
     assert path.read_bytes() == content
     other.close()
 
 
 def test_a_file_of_ours_that_is_in_use_is_shared(tmp_path):
-    first = Answers(tmp_path / "a.sqlite", "run")
-    first.claim({"k": "K"})
-    first.put("k", '"yes"')
-    assert Answers(tmp_path / "a.sqlite", "run").get(["k"]) == {"k": '"yes"'}
+    first = Answers(tmp_path / "a.sqlite")
+    first.put("k", "K", '"yes"')
+    assert Answers(tmp_path / "a.sqlite").get(["k"]) == {"k": '"yes"'}
 
 
 @pytest.mark.parametrize("kept", [sealed("k", '"no"')[:17] + '"yes"', sealed("l", '"yes"'), '"yes"'])
 def test_an_answer_that_is_not_the_one_that_was_kept_is_refused(tmp_path, kept):
-    answers = Answers(tmp_path / "a.sqlite", "run")
-    answers.claim({"k": "K"})
-    answers.put("k", '"no"')
+    answers = Answers(tmp_path / "a.sqlite")
+    answers.put("k", "K", '"no"')
     with sqlite3.connect(tmp_path / "a.sqlite") as file:
         file.execute("UPDATE answers SET answer = ?", (kept,))
     file.close()
-    for get in (lambda: answers.get(["k"]), lambda: answers.claim({"k": "K"})):
-        with pytest.raises(HeedfulError, match=r"a\.sqlite is damaged: the answer to the request k is not the one"):
-            get()
+    with pytest.raises(HeedfulError, match=r"a\.sqlite is damaged: the answer to the request k is not the one"):
+        answers.get(["k"])
 
 
-def test_answers_of_an_earlier_version_have_no_checksum(tmp_path):
-    answers = Answers(tmp_path / "a.sqlite", "run")
-    answers.claim({"k": "K", "l": "L"})
-    answers.put("k", '"no"')
-    answers.close()
-    with sqlite3.connect(tmp_path / "a.sqlite") as file:
-        file.execute("UPDATE answers SET answer = ? WHERE key = 'k'", ('"no"',))
-        file.execute("PRAGMA user_version = 1")
+CLAIMED = """
+CREATE TABLE answers (key TEXT PRIMARY KEY, request TEXT NOT NULL, answer TEXT, run TEXT NOT NULL, holder TEXT NOT NULL,
+until REAL NOT NULL, sent INTEGER NOT NULL, read INTEGER NOT NULL DEFAULT 0, wrote INTEGER NOT NULL DEFAULT 0)
+"""
+
+
+def earlier(path: Path, version: int, **kept: str | None) -> None:
+    """Make a file as an earlier version did, with these answers by key."""
+    with sqlite3.connect(path) as file:
+        file.execute(CLAIMED)
+        file.execute("CREATE INDEX of_run ON answers (run)")
+        file.executemany("INSERT INTO answers VALUES (?, 'x', ?, 'run', 'host 1 2', 0, 1, 0, 0)", kept.items())
+        file.execute(f"PRAGMA application_id = {module.OURS}")
+        file.execute(f"PRAGMA user_version = {version}")
     file.close()
-    old = Answers(tmp_path / "a.sqlite", "run")
-    old.put("l", '"yes"')
-    assert old.get("kl") == {"k": '"no"', "l": '"yes"'}
 
 
-def test_a_file_that_another_process_is_making_is_no_foreign_file(tmp_path, clock, monkeypatch):
+def test_a_file_of_an_earlier_version_is_taken_over_with_its_answers(tmp_path):
+    kept = {"k": sealed("k", '"no"'), "l": sealed("l", '"yes"'), "asked": None}
+    earlier(tmp_path / "two.sqlite", 2, **kept)
+    earlier(tmp_path / "one.sqlite", 1, **kept | {"k": '"no"'})  # whose answers had no checksum at first
+    for name in ("one", "two"):
+        for _ in range(2):
+            answers = Answers(tmp_path / f"{name}.sqlite")
+            assert answers.get(["k", "l", "asked"]) == {"k": '"no"', "l": '"yes"'}
+        assert answers.put("asked", "x", '"?"') == '"?"'
+    earlier(tmp_path / "damaged.sqlite", 2, k='"no"')
+    with pytest.raises(HeedfulError, match=r"damaged\.sqlite is damaged: the answer to the request k is not the one"):
+        Answers(tmp_path / "damaged.sqlite").get("k")
+
+
+def test_a_file_that_another_process_is_making_is_no_foreign_file(tmp_path, monkeypatch):
     path = tmp_path / "a.sqlite"
     begun = sqlite3.connect(path)
     begun.execute("PRAGMA journal_mode = WAL")  # the first thing that is written into a new file
@@ -237,11 +197,11 @@ def test_a_file_that_another_process_is_making_is_no_foreign_file(tmp_path, cloc
             rows = super().execute(sql, *arguments)
             if "application_id" in sql and not others:
                 others.append(None)
-                others.append(Answers(path, "run", clock))  # between two reads of what is in the file
+                others.append(Answers(path))  # between two reads of what is in the file
             return rows
 
     connect = sqlite3.connect
     monkeypatch.setattr(module.sqlite3, "connect", lambda *given, **named: connect(*given, **named, factory=Watched))
-    assert Answers(path, "run", clock).claim({"k": "K"}).mine == ["k"]
+    assert Answers(path).put("k", "K", '"yes"') == '"yes"'
     assert len(others) == 2
     begun.close()

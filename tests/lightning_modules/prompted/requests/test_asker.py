@@ -10,6 +10,7 @@ import pytest
 from heedful.lightning_modules.prompted.requests import asker as module
 from heedful.lightning_modules.prompted.requests.answers import Answers
 from heedful.lightning_modules.prompted.requests.asker import Asker
+from heedful.lightning_modules.prompted.requests.meter import Meter
 from heedful.lightning_modules.prompted.requests.reply import Reply, Request
 from heedful.lightning_modules.prompted.requests.server import Refused, Unusable
 from heedful.records import HeedfulError
@@ -44,105 +45,99 @@ class Sent:
 
 
 @pytest.fixture
-def answers(tmp_path):
-    return Answers(tmp_path / "a.sqlite", "run")
+def ask(tmp_path):
+    """Makes askers, one for each command, that share a file."""
+
+    def make(send, concurrency=2, run="run", meter=None, **settings):
+        return Asker(send, Answers(tmp_path / "a.sqlite"), concurrency, meter or Meter("m"), run, **settings)
+
+    return make
 
 
-def test_equal_requests_are_sent_once_and_a_second_time_never(answers, tmp_path):
+def test_equal_requests_are_sent_once_and_a_second_time_never(ask):
     sent = Sent()
-    asker = Asker(sent, answers, 3)
+    asker = ask(sent, 3)
     names = ["a", "b", "a", "c", "d", "e", "b"]
     assert [reply.text for reply in asker.replies(requests(*names))] == names
     assert set(sent.counts.values()) == {1}
     assert 1 < sent.most <= 3
-    again = Asker(Sent({name: HeedfulError("never") for name in names}), Answers(tmp_path / "a.sqlite", "other"), 3)
+    again = ask(Sent({name: HeedfulError("never") for name in names}), 3, "other")
     assert [reply.text for reply in again.replies(requests(*names))] == names
-    assert again.answers.totals().requests == 0
+    assert again.meter.requests == 0
     again.replies(requests(*names))  # which were counted
     assert (asker.reused, again.reused) == (0, 5)
 
 
-def test_a_repeat_is_another_request(answers):
+def test_a_repeat_is_another_request(ask):
     sent = Sent()
     (first,) = requests("a")
-    Asker(sent, answers, 3).replies([first, Request(first.url, first.path, first.way, first.body, 1)])
+    ask(sent).replies([first, Request(first.url, first.path, first.way, first.body, 1)])
     assert sent.counts == {"a": 2}
 
 
-def test_two_processes_send_nothing_twice(answers, tmp_path):
-    sent, names = Sent(), [f"{i}" for i in range(40)]
-    results = {}
-
-    def process(number):
-        asker = Asker(sent, Answers(tmp_path / "a.sqlite", "run"), 2)
-        results[number] = [r.text for start in range(0, 40, 8) for r in asker.replies(requests(*names)[start:][:8])]
-
-    threads = [threading.Thread(target=process, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == dict.fromkeys(range(3), names)
-    assert sent.counts == Counter(names)
-
-
-def test_an_answer_that_cannot_be_read_is_asked_for_again(answers):
+def test_an_answer_that_cannot_be_read_is_asked_for_again(ask):
     sent = Sent({"a": lambda n: Unusable("nonsense") if n < 4 else Reply("yes"), "b": lambda n: Reply("" * n)})
-    asker = Asker(sent, answers, 2)
+    asker = ask(sent)
     assert [reply.text for reply in asker.replies(requests("a", "b"))] == ["yes", ""]
     assert sent.counts == {"a": 4, "b": 2}
-    assert answers.totals().requests == 6
-    asker = Asker(Sent({"c": Unusable("nonsense")}), answers, 2)
+    assert asker.meter.requests == 6
+    asker = ask(Sent({"c": Unusable("nonsense")}))
     with pytest.raises(HeedfulError, match=r"^http://here/x sent, 4 times: nonsense\. The answers so far are kept"):
         asker.replies(requests("c"))
 
 
-def test_another_run_asks_anew_where_an_answer_is_empty(answers, tmp_path):
-    """The same run does not: an empty answer is asked for twice in all."""
+def test_another_command_asks_anew_where_an_answer_is_empty(ask):
+    """The same does not: an empty answer is asked for twice in all."""
     empty = Sent({"a": Reply("")})
     for _ in range(2):
-        assert [reply.text for reply in Asker(empty, answers, 2).replies(requests("a", "b"))] == ["", "b"]
+        assert [reply.text for reply in ask(empty).replies(requests("a", "b"))] == ["", "b"]
     assert empty.counts == {"a": 2, "b": 1}
-    mended, other = Sent(), Answers(tmp_path / "a.sqlite", "other")
-    asker = Asker(mended, other, 2)
+    mended = Sent()
+    asker = ask(mended, run="other")
     assert len(asker.saved(requests("a", "b"))) == 1
     assert [reply.text for reply in asker.replies(requests("a", "b"))] == ["a", "b"]
     assert len(asker.saved(requests("a", "b", "b"))) == 2
     assert mended.counts == {"a": 1}
-    assert (asker.reused, other.totals().requests) == (1, 1)
+    assert (asker.reused, asker.meter.requests) == (1, 1)
 
 
-def test_what_fails_leaves_the_other_answers(answers, monkeypatch):
+def test_what_fails_leaves_the_other_answers(ask, monkeypatch):
     monkeypatch.setattr(module, "GRACE", 1.0)
     sent = Sent({"c": HeedfulError("no"), "d": ValueError("a secret")})
     with pytest.raises(HeedfulError, match="^no$"):
-        Asker(sent, answers, 4).replies(requests("a", "b", "c", "e"))
+        ask(sent, 4).replies(requests("a", "b", "c", "e"))
     assert all(sent.counts[name] == 1 for name in "abe")
     healthy = Sent()
-    assert [r.text for r in Asker(healthy, answers, 4).replies(requests("a", "b", "c", "e"))] == list("abce")
+    assert [r.text for r in ask(healthy, 4).replies(requests("a", "b", "c", "e"))] == list("abce")
     assert healthy.counts == {"c": 1}
     with pytest.raises(HeedfulError, match=r"^http://here/x: ValueError\. The answers"):
-        Asker(sent, answers, 4).replies(requests("d"))
+        ask(sent).replies(requests("d"))
 
 
-def test_a_run_stops_before_it_sends_too_much(answers):
+def test_a_command_stops_before_it_sends_too_much(ask):
     sent = Sent({"z": lambda n: Reply("")})
-    asker = Asker(sent, answers, 2, most=3)
+    asker = ask(sent, most=3)
     with pytest.raises(
         HeedfulError, match=r"^max_requests 3: so many requests were sent, and more are needed\. The ans"
     ):
         asker.replies(requests(*"abcde"))
+    with pytest.raises(HeedfulError, match="^max_requests 3"):
+        asker.replies(requests("e"))
+    assert [r.text for r in asker.replies(requests("a", "c"))] == ["a", "c"]
     assert sent.counts.total() == 3
-    assert sorted(r.text for r in Asker(sent, answers, 2).replies(requests(*"abcde"))) == list("abcde")
+    assert sorted(r.text for r in ask(sent).replies(requests(*"abcde"))) == list("abcde")
     assert sent.counts == Counter("abcde")
-    with pytest.raises(HeedfulError, match="max_requests 6"):  # an empty answer would be asked for once more
-        Asker(sent, answers, 2, most=6).replies(requests("z"))
+    with pytest.raises(HeedfulError, match="max_requests 1"):  # an empty answer would be asked for once more
+        ask(sent, most=1).replies(requests("z"))
     assert sent.counts["z"] == 1
+    with pytest.raises(HeedfulError, match="max_requests 0"):
+        ask(sent, most=0).replies(requests("y"))
+    assert not sent.counts["y"]
 
 
 @pytest.mark.parametrize("end", ["SIGTERM", "Ctrl-C"])
-def test_what_is_on_its_way_when_a_run_is_stopped_is_kept_and_nothing_is_made_up(answers, monkeypatch, end):
-    class Interrupting:
+def test_what_is_on_its_way_when_a_run_is_stopped_is_kept_and_nothing_is_made_up(ask, monkeypatch, end):
+    class Interrupting(Meter):
         """A meter whose line is where Ctrl-C comes."""
 
         @contextmanager
@@ -157,31 +152,50 @@ def test_what_is_on_its_way_when_a_run_is_stopped_is_kept_and_nothing_is_made_up
     sent = Sent()
     if end == "SIGTERM":
         monkeypatch.setattr(module.stopping, "requested", lambda: bool(sent.counts))
-        replies = Asker(sent, answers, 4).replies(requests(*names))
+        replies = ask(sent, 4).replies(requests(*names))
         assert None in replies
         assert [name for name, reply in zip(names, replies, strict=True) if reply] == sorted(sent.counts, key=int)
         assert all(reply is None or reply.text == name for name, reply in zip(names, replies, strict=True))
         monkeypatch.undo()
     else:
         with pytest.raises(KeyboardInterrupt):
-            Asker(sent, answers, 4, meter=Interrupting()).replies(requests(*names))
+            ask(sent, 4, meter=Interrupting("m")).replies(requests(*names))
     assert 0 < sent.counts.total() < 200
-    assert [reply.text for reply in Asker(sent, answers, 4).replies(requests(*names))] == names
+    assert [reply.text for reply in ask(sent, 4).replies(requests(*names))] == names
     assert set(sent.counts.values()) == {1}
 
 
-def test_the_tokens_of_each_try_are_paid_for(answers):
+def test_the_tokens_of_each_try_are_paid_for(ask):
     sent = Sent({"a": lambda n: Reply("" if n == 1 else "yes", read=10, wrote=2), "b": Reply(read=10, wrote=2)})
-    Asker(sent, answers, 2).replies(requests("a", "b", "c"))
-    assert answers.totals() == (5, 43, 9)
+    asker = ask(sent)
+    replies = asker.replies(requests("a", "b", "c"))
+    assert [(reply.read, reply.wrote) for reply in replies] == [(20, 4), (20, 4), (3, 1)]
+    assert (asker.meter.requests, asker.meter.read, asker.meter.wrote) == (5, 43, 9)
 
 
-def test_what_the_server_refuses_is_sent_once_in_a_run(answers, tmp_path):
+def test_who_waits_hears_now_and_then_that_requests_are_on_their_way(ask, monkeypatch):
+    monkeypatch.setattr(module, "BEAT", 0.0)
+    beats = []
+    ask(Sent(), beat=lambda: beats.append(1)).replies(requests(*"abc"))
+    assert beats
+    beats.clear()
+    ask(Sent(), beat=lambda: beats.append(1)).replies(requests(*"abc"))
+    assert not beats  # all answers are there
+
+
+def test_the_answer_that_another_command_brought_first_is_that_of_both(ask):
+    """Else the file and the rows of a run would differ."""
+    sent = Sent({"a": lambda n: ask(Sent({"a": Reply("first")}), run="other").replies(requests("a"))[0] and None})
+    (reply,) = ask(sent).replies(requests("a"))
+    assert (reply.text, reply.run) == ("first", "other")
+
+
+def test_what_the_server_refuses_is_sent_once_in_a_command(ask):
     sent = Sent({"a": Refused("HTTP 400")})
     for _ in range(2):
-        assert [r.refusal for r in Asker(sent, answers, 2).replies(requests("a", "b"))] == ["HTTP 400", ""]
+        assert [r.refusal for r in ask(sent).replies(requests("a", "b"))] == ["HTTP 400", ""]
     assert sent.counts == {"a": 1, "b": 1}
     mended = Sent()
-    asker = Asker(mended, Answers(tmp_path / "a.sqlite", "other"), 2)
+    asker = ask(mended, run="other")
     assert [r.text for r in asker.replies(requests("a", "b"))] == ["a", "b"]
     assert mended.counts == {"a": 1}

@@ -16,7 +16,6 @@ import pytest
 
 from heedful.metrics.attributions.methods import lime
 from heedful.metrics.attributions.methods.lime import coefficients, kernel
-from heedful.records import HeedfulError
 
 from word_games import planted_game, play, smooth_game, table_game
 
@@ -96,11 +95,6 @@ def test_one_word_is_mostly_shrunk():
     assert 0 < phi[0] < 0.1 * 0.7
     assert error == pytest.approx([0.0], abs=1e-9)  # whatever is drawn, it is this mask
     assert rounds == []
-
-
-def test_less_than_two_samples_are_refused():
-    with pytest.raises(HeedfulError, match=r"samples is 1, but lime needs 2 or more for an example of 5 words"):
-        play("lime", table_game(5, 0), [5], 1)
 
 
 def test_the_example_of_the_kernel():

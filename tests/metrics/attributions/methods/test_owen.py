@@ -3,8 +3,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heedful.records import HeedfulError
-
 from word_games import ends, mean_over_orders, orders_of_tree, planted_game, play, smooth_game, table_game
 
 TREES = {
@@ -129,8 +127,3 @@ def test_rounds_are_few():
     assert max(len(play("owen", smooth_game(12, seed), [6, 6], 256).rounds) for seed in range(5)) == 4
     assert max(len(play("owen", smooth_game(30, seed), [15, 15], 256).rounds) for seed in range(5)) <= 20
     assert max(len(play("owen", smooth_game(60, seed), [30, 30], 256).rounds) for seed in range(5)) <= 40
-
-
-def test_less_than_a_split_is_refused():
-    with pytest.raises(HeedfulError, match="samples is 1, but owen needs 2 or more for an example of 8 words"):
-        play("owen", planted_game(0), [4, 4], 1)

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from heedful.interventions.masks import Coalitions, coalitions
 from heedful.metrics.attributions.methods.shap import is_scarce, shapley
-from heedful.records import HeedfulError
 
 from word_games import ends, pairwise_game, planted_game, play, shapley_by_subsets, smooth_game, table_game
 
@@ -109,8 +108,3 @@ def test_words_without_a_part_in_the_game_have_nothing():
     game = table_game(8, 1, ignored=(2, 5))
     phi = play("shap", game, [4, 4], 254).phi
     assert phi[[2, 5]] == pytest.approx([0, 0], abs=1e-10)
-
-
-def test_a_single_mask_is_no_pair():
-    with pytest.raises(HeedfulError, match="samples is 1, but shap needs 2 or more for an example of 3 words"):
-        play("shap", table_game(3, 0), [3], 1)

@@ -1,4 +1,28 @@
-"""What folders of runs call a training that differs from plain training."""
+"""What folders are called: of data, models, regimes, prompts, evaluations and suites."""
+
+import re
+
+FIT = "letters, digits, '.', '_', '+' and '-' only, and a letter, digit or '_' first"
+
+
+def folder_name(*parts: str) -> str:
+    """Parts of a name, joined; what is not fit for a folder, such as the slashes of a path, becomes "-".
+
+    Example:
+        >>> folder_name("mnli", "data/dev set.jsonl", "best"), folder_name("../..")
+        ('mnli-data-dev-set.jsonl-best', '')
+    """
+    return re.sub(r"[^\w.+-]+", "-", "-".join(parts)).strip("-.")
+
+
+def is_folder_name(name: object) -> bool:
+    """Whether a folder can be called so as it stands; see :data:`FIT`.
+
+    Example:
+        >>> is_folder_name("a-1"), is_folder_name("a/b"), is_folder_name(".a"), is_folder_name("")
+        (True, False, False, False)
+    """
+    return isinstance(name, str) and re.fullmatch(r"\w[\w.+-]*", name) is not None
 
 
 def regime_name(
