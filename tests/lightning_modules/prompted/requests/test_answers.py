@@ -45,10 +45,14 @@ def test_several_commands_that_write_at_once_lose_nothing(tmp_path):
     for child in range(3):
         children.append(os.fork())
         if not children[-1]:
-            answers = Answers(path)
-            for i in range(child, 150 + child):
-                answers.put(key_of(str(i)), str(i), f'"{i}"')
-            os.kill(os.getpid(), signal.SIGKILL if child == 1 else signal.SIGTERM)
+            try:
+                answers = Answers(path)
+                for i in range(child, 150 + child):
+                    answers.put(key_of(str(i)), str(i), f'"{i}"')
+                if child == 1:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            finally:
+                os._exit(0)
     for pid in children:
         os.waitpid(pid, 0)
     keys = {key_of(str(i)): f'"{i}"' for i in range(152)}
