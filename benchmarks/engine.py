@@ -216,7 +216,7 @@ def meet(processes: int) -> None:
 
 
 class Case(NamedTuple):
-    """What is run: so many pairs, on some processes."""
+    """A run of so many pairs, on some processes."""
 
     pairs: int
     processes: int

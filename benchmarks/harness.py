@@ -1,4 +1,4 @@
-"""What all benchmarks share: interleaved repeats, medians, ratios, counted forwards, tables, and what is compared.
+"""Shared by all benchmarks: interleaved repeats, medians, ratios, counted forwards, tables, and what is compared.
 
 Heedful is as its command line builds it: MNLI over local files, MiniLM, and the defaults of the trainer. Beside it
 stands what one would write without it: data sets that are tokenised anew, and transformers' Trainer.
@@ -148,7 +148,7 @@ def verdict(what: str, found: float, target: float, at_least: bool = True) -> st
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers were measured on."""
+    """The machine that the numbers were measured on."""
     names = [line.partition(":")[2].strip() for line in _cpuinfo() if line.startswith("model name")]
     return {
         "processor": names[0] if names else platform.processor() or platform.machine(),

@@ -17,7 +17,7 @@ def families(of: type[Classifier] = Classifier) -> Iterator[type[Classifier]]:
 
 
 def declared(family: type[Classifier], name: str) -> Any:
-    """What a family itself declares, and not the one that it is made of; empty where it declares nothing."""
+    """The declarations of a family itself, and not of the one that it is made of; empty where there are none."""
     return vars(family).get(name, ())
 
 

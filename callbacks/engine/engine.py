@@ -49,7 +49,7 @@ class Planned(NamedTuple):
 
     @property
     def metrics(self) -> list[Metric]:
-        """What is made of its rows: its own metric, and others that are registered."""
+        """The metrics of its rows: its own, and others that are registered."""
         own = self.evaluation.metric
         return [own, *(m for m in METRICS.values() if m.evaluation == self.evaluation.name and m.name != own.name)]
 

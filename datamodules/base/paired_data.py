@@ -210,7 +210,7 @@ class PairedData(pl.LightningDataModule):
         return composed(self.load, self.transforms)(split)
 
     def inputs_of(self, examples: Examples, split: Split) -> Examples:
-        """What the model reads of examples of a split."""
+        """The inputs of the model: what it reads of the examples of a split."""
         return composed(lambda _: examples, self.inputs)(split)
 
     @property

@@ -12,7 +12,7 @@ from heedful.records.rows import BASE, cluster_of, strings, where
 
 
 class Worth(NamedTuple):
-    """What the base predictions of examples with a gold label are worth.
+    """The worth of the base predictions of examples with a gold label.
 
     Attributes:
         golds: The gold labels as text: object [examples].

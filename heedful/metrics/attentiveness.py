@@ -126,7 +126,7 @@ def _why_none(rows: pa.Table, context: Context) -> str:
 def _others(
     rows: pa.Table, name: MetricName, found: Hits, context: Context, none: str
 ) -> Iterator[tuple[MetricName, np.ndarray, np.ndarray, str]]:
-    """What stands beside a headline: its name, which changes are hits and which count, and why there is none."""
+    """The numbers beside a headline: the name, which changes are hits and which count, and why there is none."""
     if context.kind is SPAN:
         answered = found.counted & ~where(rows, y=NO_ANSWER)
         reason = none if NO_ANSWERS_BEFORE in none else f"{none}, or {NO_ANSWERS_BEFORE}"

@@ -165,7 +165,8 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
         return difference((s.changed * in_u)[here], s.changed[here], clusters[here], few, none, n=n, **of)
 
     def between(one: Swaps, other: Swaps) -> Measurement:
-        return difference(one.changed[in_u], other.changed[in_u], clusters[in_u], few, none, of=one.swaps[in_u])
+        of = {"of": one.swaps[in_u], "other_of": other.swaps[in_u]}  # not the same where one of them gave no answer
+        return difference(one.changed[in_u], other.changed[in_u], clusters[in_u], few, none, **of)
 
     return Comparison(
         labels=dict(zip(found.tolist(), count.tolist(), strict=True)),

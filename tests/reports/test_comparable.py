@@ -78,6 +78,18 @@ def test_scores_are_those_of_plain_python(models):
         assert found.pairs[i, j].value == pytest.approx(expected)
 
 
+def test_swaps_that_one_model_does_not_answer_do_not_count_in_it_alone():
+    """The first answers half of the swaps of each example, the other all of them."""
+    base = {f"u{i:02}": ("entailment", "entailment") for i in range(20)}
+    of_runs = []
+    for answers in (("neutral", NO_LABEL), ("neutral", "entailment")):
+        swaps = [{"uid": uid, "draw": d, "y2": y2} for uid in base for d, y2 in enumerate(answers)]
+        of_runs.append(make(base, swaps))
+    found = report.comparison(of_runs, CONTEXT, "premise")
+    assert [m.value for m in found.on_u] == [1, 0.5]
+    assert found.pairs[0, 1].value == pytest.approx(-0.5)
+
+
 @given(st.lists(example, min_size=1, max_size=12))
 def test_the_own_score_is_the_attentiveness_of_the_run(examples):
     rows = rows_of(examples)

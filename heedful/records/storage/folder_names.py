@@ -1,4 +1,4 @@
-"""What folders are called: of data, models, regimes, prompts, evaluations and suites."""
+"""The names of folders: of data, models, regimes, prompts, evaluations and suites."""
 
 import re
 

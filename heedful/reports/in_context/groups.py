@@ -77,7 +77,7 @@ def _group(key: Key, asked: tuple[Asked, ...]) -> Group:
 
 
 def _worth(numbers: Sequence[Numbers], name: MetricName) -> OverSeeds:
-    """What answers are worth, flagged where that is not above the best single answer (p < 0.05).
+    """The worth of answers, flagged where that is not above the best single answer (p < 0.05).
 
     With one seed it is the test of :mod:`heedful.metrics.statistics.majority`, which is that of every model. With
     several the mean over seeds must be above it, by the interval that crosses examples and seeds.

@@ -170,7 +170,7 @@ class Answers:
         """Keep the answer to a request; gives the one that is kept, which another command may have brought first."""
         with self._said():
             self._file.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (key, request, sealed(key, answer)))
-        return self.get([key])[key]
+        return self.get([key]).get(key, answer)  # another command may forget it meanwhile
 
     def forget(self, answers: Mapping[str, str]) -> None:
         """Drop these answers, by key, so that they are asked for anew; what another command has put there stays."""

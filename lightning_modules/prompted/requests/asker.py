@@ -33,7 +33,7 @@ class Asker:
         meter: Counts what it costs.
         run: The name of the command.
         most: Most requests that the command sends; None for any number.
-        beat: Called once a minute while requests are on their way.
+        beat: Called once a minute while there are questions.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Asker:
         self.most = most
         self.beat = beat
         self._sent = 0
+        self._beaten = time.monotonic()
         self._reused: set[str] = set()
 
     @property
@@ -67,6 +68,7 @@ class Asker:
         Raises:
             HeedfulError: The server fails, or the command may send no more requests.
         """
+        self._beat()
         saved = self.saved(requests)
         self._reused |= {text for text, reply in saved.items() if reply.run != self.run}
         wanted = {request.text: request for request in requests if request.text not in saved}
@@ -75,6 +77,11 @@ class Asker:
         if len(wanted) > left and not stopping.requested():
             self._refuse()
         return [replies.get(request.text) for request in requests]
+
+    def _beat(self) -> None:
+        if time.monotonic() - self._beaten > BEAT:
+            self.beat()
+            self._beaten = time.monotonic()
 
     def saved(self, requests: Sequence[Request]) -> dict[str, Reply]:
         """The answers that are in the file, by the texts of their requests, but for empty ones of other commands.
@@ -121,11 +128,8 @@ class Asker:
         self._sent += len(requests)
         for request in requests:
             jobs.put(request)
-        began = time.monotonic()
         while len(replies) < len(requests) and not stopping.requested():
-            if time.monotonic() - began > BEAT:
-                self.beat()
-                began = time.monotonic()
+            self._beat()
             tick()
             try:
                 request, result = results.get(timeout=TICK)

@@ -21,8 +21,7 @@ class Request:
         path: The address below it.
         way: How the answer is read.
         body: What is sent.
-        repeat: 0, or 1 where the same request is sent for the second time on purpose; or the name of the run, where the
-            answer that another run got does not do.
+        repeat: 0; or a text that begins with the name of the run, where an earlier answer does not do.
     """
 
     url: str

@@ -180,7 +180,20 @@ def test_who_waits_hears_now_and_then_that_requests_are_on_their_way(ask, monkey
     assert beats
     beats.clear()
     ask(Sent(), beat=lambda: beats.append(1)).replies(requests(*"abc"))
-    assert not beats  # all answers are there
+    assert beats  # where all answers are there, too
+
+
+def test_many_short_batches_are_a_minute_together(ask, monkeypatch):
+    """Else whoever waits would hear nothing of an evaluation of an hour, each of whose batches takes a second."""
+    now = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    beats = []
+    asker = ask(Sent(), beat=lambda: beats.append(now[0]))
+    asker.replies(requests("a"))
+    for second in range(1, 151):
+        now[0] = float(second)
+        asker.replies(requests("a"))
+    assert beats == [61, 122]
 
 
 def test_the_answer_that_another_command_brought_first_is_that_of_both(ask):
