@@ -83,6 +83,15 @@ def by_loops(root, wording, kind, tuples, seeds, likely=False):
     return accuracy, attentive, stds
 
 
+def agreement(root, kind, seeds):
+    """The share of written labels that are the most probable ones, of each seed."""
+    found = []
+    for seed in range(seeds):
+        rows = read_evaluation(f"{root}/nli/paper-{kind}-k1-seed{seed}", "accuracy")[0].to_pylist()
+        found.append(mean(row["y"] == LABELS[row["p"].index(max(row["p"]))] for row in rows))
+    return found
+
+
 def percent(value):
     return f"{100 * value:.1f}"
 
@@ -99,6 +108,7 @@ def test_numbers_are_those_of_loops_over_the_rows(runs, capsys):
         assert [row["± seeds"], row["seeds"]] == [percent(stdev(accuracy)), "3"]
         scored, of_scored, stds_of_scored = by_loops(runs, "paper", kind, 1, 3, likely=True)
         assert row["scored"].partition(" ")[0] == percent(mean(scored))
+        assert row["agree"] == percent(mean(agreement(runs, kind, 3)))
         written, likely = (row for row in swapped if row[""] == f"k=1{words} paper")
         assert [written["value"], written["± draws"], written["± seeds"]] == [
             f"{percent(mean(attentive))} (no_answers)", percent(mean(stds)), percent(stdev(attentive))]  # fmt: skip
