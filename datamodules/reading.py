@@ -18,6 +18,8 @@ from heedful.records import SPAN, Examples, ExamplesBuilder, HeedfulError, Task,
 from heedful.records.rows import SPLIT
 
 ABSENT = "not_in_text"  # no answer stands in the text
+HOLLOW = "{:,} questions have answers of articles and punctuation alone, which count as none."
+MOVED = "{:,} answers are not at their offset and were searched."
 
 
 class Reading(PairedText):
@@ -72,7 +74,7 @@ class Reading(PairedText):
             )
         self._keep_distractors(distractors)
         self.no_answer = no_answer
-        self.found: dict[str, Found] = {}
+        self._found: dict[tuple[str, str], Found] = {}  # of each split, by where its questions are from
         self.counts.hopeless[ABSENT] = 0
         self.transforms.append(Change(self._evaluated, "validation"))
         self.inputs = [Change(self._without_part)] if self.partial else []
@@ -97,10 +99,10 @@ class Reading(PairedText):
 
     def made(self, rows: Rows, where: str, prefix: str, split: Split) -> tuple[Examples, int]:
         examples, found = to_questions(rows, where, prefix, self.columns, self.no_answer)
-        hollow = "{:,} questions have answers of articles and punctuation alone, which count as none."
-        self.counts.say(split, hollow, found.hollow)
-        self.counts.say(split, "{:,} answers are not at their offset and were searched.", found.moved)
-        self.found[split] = found
+        self._found[split, where] = found
+        of_split = [one for (name, _), one in self._found.items() if name == split]  # which may be several files
+        self.counts.say(split, HOLLOW, sum(one.hollow for one in of_split))
+        self.counts.say(split, MOVED, sum(one.moved for one in of_split))
         return examples, found.no_gold
 
     def _evaluated(self, examples: Examples) -> Examples:

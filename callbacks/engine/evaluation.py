@@ -14,12 +14,11 @@ from heedful.interventions import Intervention
 from heedful.metrics import Metric
 from heedful.records import Context, Examples, HeedfulError, is_entailment, same_parts
 
+PROBABILITIES = "needs probabilities of the labels, which written answers do not have: take §model.read first_token"
+
 
 def _no_other_data(name: str, path: str | None) -> PairedData:
     raise HeedfulError(f"{name}: other data sets are read by their names on the command line only.")
-
-
-PROBABILITIES = "needs probabilities of the labels, which written answers do not have: take §model.read first_token"
 
 
 @dataclass(frozen=True)

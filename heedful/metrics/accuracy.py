@@ -20,7 +20,6 @@ from heedful.records import (
     CLASSIFICATION,
     MANY,
     NO_LABEL,
-    SOFT,
     Chart,
     Context,
     Line,
@@ -74,7 +73,9 @@ def _of_all(worth: Worth, data: str, seed: int) -> Numbers:
     return {name: worth.mean(seed), name._replace(statistic="majority"): worth.majority()}
 
 
-def accuracy_by_slice(rows: pa.Table, data: str, columns: Sequence[str], seed: int = 0) -> Numbers:
+def accuracy_by_slice(
+    rows: pa.Table, data: str, columns: Sequence[str], seed: int = 0, kind: TaskKind = CLASSIFICATION
+) -> Numbers:
     """Accuracy in each slice: what it is when the slice is evaluated alone.
 
     Args:
@@ -82,18 +83,23 @@ def accuracy_by_slice(rows: pa.Table, data: str, columns: Sequence[str], seed: i
         data: Name of the data set, for the metric names.
         columns: The meta columns; of several splits, "split" is one.
         seed: Keys the test of :func:`~heedful.metrics.answers.majority_flags`.
+        kind: Of the task.
 
     Returns:
-        ``accuracy/<data>/<column>=<value>`` for each slice (:func:`~heedful.metrics.slices.slices_of`), and
-        ``accuracy/<data>/majority/<column>=<value>`` where it has several gold labels. Of one label all answers may be
-        right, and none is above that: there is no flag.
+        ``accuracy/<data>/<column>=<value>`` for each slice (:func:`~heedful.metrics.slices.slices_of`), and, where one
+        label is right, ``accuracy/<data>/majority/<column>=<value>`` if it has several gold labels. Of one label all
+        answers may be right, and none is above that: there is no flag.
     """
     base = select(rows, intervention=BASE)
     name = MetricName("accuracy", data)
     result = {}
     for text, kept in slices_of(base, columns):
         alone = base.filter(pa.array(kept))
-        numbers = _of_all(Worth.of_rows(alone, CLASSIFICATION), data, seed)
+        worth = Worth.of_rows(alone, kind)
+        if not kind.exclusive:
+            result[name._replace(slice=text)] = share(worth.of, worth.cluster)
+            continue
+        numbers = _of_all(worth, data, seed)
         labels = len(pc.unique(alone["gold"]))
         flags = tuple(flag for flag in numbers[name].flags if labels > 1 or flag != NOT_ABOVE_MAJORITY)
         result[name._replace(slice=text)] = replace(numbers[name], flags=flags)
@@ -182,30 +188,17 @@ def noise_chart(data: str) -> Chart:
     return Chart("null control: must stay at 0", {"flips": MetricName("null", data, statistic="flips")})
 
 
-def _worth_by_slice(rows: pa.Table, context: Context) -> Numbers:
-    """The mean worth of predictions in each slice."""
-    base = select(rows, intervention=BASE)
-    found = {}
-    for text, kept in slices_of(base, context.slices):
-        alone = Worth.of_rows(base.filter(pa.array(kept)), context.kind)
-        found[MetricName("accuracy", context.data, slice=text)] = share(alone.of, alone.cluster)
-    return found
-
-
 def score(rows: pa.Table, context: Context) -> Numbers:
     """Accuracy, or what predictions are worth where gold says it, and the noise floor."""
-    name = MetricName("accuracy", context.data)
-    if context.kind is SOFT:
-        found = accuracy(rows, context.data, context.seed, SOFT) | _worth_by_slice(rows, context)
-        found = with_constant(found, name, rows) | without_answer(rows, context.data)
-        return found | noise(rows, context.data, context.own)
-    about = (rows, context.data)
-    labels = context.labels
+    data, kind = context.data, context.kind
+    found = with_constant(accuracy(rows, data, context.seed, kind), MetricName("accuracy", data), rows)
+    if kind.exclusive:
+        found |= label_scores(rows, data, context.labels, context.default_label)
     columns = dict.fromkeys([SPLIT, *context.slices] if context.splits else context.slices)
-    found = with_constant(accuracy(*about, context.seed), name, rows)
-    found |= label_scores(*about, labels, context.default_label)
-    found |= accuracy_by_slice(*about, tuple(columns), context.seed) | loss(*about, labels)
-    return found | without_answer(*about) | noise(*about, context.own)
+    found |= accuracy_by_slice(rows, data, tuple(columns), context.seed, kind)
+    if kind.exclusive:
+        found |= loss(rows, data, context.labels)
+    return found | without_answer(rows, data) | noise(rows, data, context.own)
 
 
 def show(numbers: Numbers, context: Context, counts: Mapping[str, Any]) -> Shown:

@@ -40,6 +40,7 @@ from heedful.reports.tables import FORMATS, grid, number, table_text
 from heedful.reports.terminal.table import FLAGS
 
 ATTENTIVENESS = "attentiveness"
+ALONE, TOO_FEW_ANSWERS = "no prediction of this model counts", "more than half of the answers of a model are none"
 HEADER = ("run", "on U", "n", "own score", "n", "on U - own")
 
 
@@ -72,12 +73,14 @@ class Swaps:
         eligible: bool [examples], whether the example was swapped and its answer counts.
         changed: float64 [examples], how many of its swaps change the prediction.
         swaps: float64 [examples], how many of its swaps count.
+        has_too_few: Whether none counts, since the run has too few answers.
     """
 
     answers: np.ndarray
     eligible: np.ndarray
     changed: np.ndarray
     swaps: np.ndarray
+    has_too_few: bool
 
     @classmethod
     def of(cls, rows: pa.Table, part: str, context: Context) -> "Swaps":
@@ -86,12 +89,13 @@ class Swaps:
         answers = strings(rows.filter(pa.array(base)), "y")
         example = runs(rows, "uid")
         found = hits(rows, part, context)
-        counted = np.zeros_like(base) if has_too_few_answers(rows, found.asked) else found.counted
+        has_too_few = has_too_few_answers(rows, found.asked)
+        counted = np.zeros_like(base) if has_too_few else found.counted
         swaps = np.bincount(example[counted], minlength=len(answers))
         changed = np.bincount(example[counted & found.hit], minlength=len(answers))
         if context.kind is SPAN:
             answers = np.array([normalised(answer) for answer in answers], dtype=object)
-        return cls(answers, swaps > 0, changed.astype(np.float64), swaps.astype(np.float64))
+        return cls(answers, swaps > 0, changed.astype(np.float64), swaps.astype(np.float64), has_too_few)
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,8 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
     agreed = of_runs[0].answers[in_u]
     found, count = np.unique(agreed.astype(str), return_counts=True)
     none = "these models agree on no prediction" + (" but the default label" if context.default_label else "")
-    alone = "no prediction of this model counts"
+    if any(s.has_too_few for s in of_runs):
+        none = TOO_FEW_ANSWERS
     n = int(in_u.sum())
     few = few_examples(n)
 
@@ -172,7 +177,7 @@ def comparison(tables: Sequence[pa.Table], context: Context, part: str) -> Compa
         labels=dict(zip(found.tolist(), count.tolist(), strict=True)),
         examples=len(in_u),
         on_u=[score(s, in_u, none) for s in of_runs],
-        own=[score(s, s.eligible, alone) for s in of_runs],
+        own=[score(s, s.eligible, TOO_FEW_ANSWERS if s.has_too_few else ALONE) for s in of_runs],
         less=[less(s) for s in of_runs],
         pairs={(i, j): between(of_runs[j], of_runs[i]) for i, j in combinations(range(len(of_runs)), 2)},
     )

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.datamodules import Reading
-from heedful.datamodules.reading import inserted, known, without_part
+from heedful.datamodules.reading import HOLLOW, MOVED, inserted, known, without_part
 from heedful.datamodules.sources.hub_and_local import Columns
 from heedful.datamodules.sources.question_files import answers_of, search, to_questions
 from heedful.records import SPAN, Example, Examples, HeedfulError
@@ -63,7 +63,11 @@ def test_every_question_of_the_real_file(shared_data: Path) -> None:
     assert seen == own
     assert len(own) == 6078
     assert not texts(data.train_examples) & texts(data.pool)
-    assert (data.counts.hopeless["not_in_text"], data.found["train"].moved, data.counts.no_gold["train"]) == (0, 0, 0)
+    assert (data.counts.hopeless["not_in_text"], data.counts.said["train"][MOVED], data.counts.no_gold["train"]) == (
+        0,
+        0,
+        0,
+    )
     assert data.pool.meta == ()
 
 
@@ -75,7 +79,7 @@ def test_mrqa_files_with_inclusive_spans(shared_data: Path) -> None:
     for e in data.train_examples:
         (gold,), (start,) = json.loads(e.label), json.loads(e.meta["starts"])
         assert e.parts["context"].startswith(gold, start)
-    assert data.found["train"].moved == 0
+    assert data.counts.said["train"][MOVED] == 0
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl", "parquet"])
@@ -144,6 +148,16 @@ def test_an_answer_that_is_not_at_its_offset_is_searched_nearby() -> None:
     assert (json.loads(examples[0].meta["starts"]), found.moved) == ([14], 1)
     with pytest.raises(HeedfulError, match=r"f, row 1: the answer 'Paris' is neither at its offset 3 nor elsewhere"):
         read(row(text, {"text": ["Paris"], "answer_start": [3]}))
+
+
+def test_what_is_said_of_several_splits_is_of_all_of_them(tmp_path: Path) -> None:
+    for name, hollow in {"one": 3, "two": 1}.items():
+        rows = [row(answers=["The."], id=f"{name}{i}", title=name) for i in range(hollow)]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, [*rows, row(id=name, title=name)])))
+    data = squad(tmp_path, splits={"train": "one", "validation": ["one", "two"]})
+    for _ in range(2):
+        data.setup("validate")
+        assert data.counts.said["validation"][HOLLOW] == 4
 
 
 def test_answers_lose_spaces_and_repetitions() -> None:

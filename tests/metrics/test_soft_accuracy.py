@@ -117,6 +117,13 @@ def test_only_the_columns_that_are_asked_for_are_a_breakdown(rows_of):
     assert set(sliced) == {"accuracy/d", "accuracy/d/majority", "accuracy/d/kind=none", "accuracy/d/kind=x"}
 
 
+def test_of_several_splits_there_is_the_accuracy_of_each(rows_of):
+    found = [({"yes": 1.0}, "yes", 0), ({"yes": 1.0}, "no", 1)]
+    context = Context("d", kind=SOFT, splits=("a", "b"))
+    numbers = score(rows_with(rows_of, found, split=["a", "b"]), context)
+    assert [numbers[f"accuracy/d/split={name}"].value for name in "ab"] == [1, 0]
+
+
 def test_without_a_prediction_it_is_undefined(rows_of):
     found = soft_accuracy(rows_of({}))
     assert {name: m.value for name, m in found.items()} == {"accuracy/d": None}

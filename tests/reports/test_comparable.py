@@ -90,6 +90,14 @@ def test_swaps_that_one_model_does_not_answer_do_not_count_in_it_alone():
     assert found.pairs[0, 1].value == pytest.approx(-0.5)
 
 
+def test_a_model_with_too_few_answers_is_the_reason_that_nothing_is_compared():
+    base = {f"u{i:02}": ("entailment", "entailment") for i in range(20)}
+    of_runs = [make(base, [{"uid": uid, "y2": y2} for uid in base]) for y2 in (NO_LABEL, "neutral")]
+    found = report.comparison(of_runs, CONTEXT, "premise")
+    assert {m.reason for m in (*found.on_u, found.own[0])} == {"more than half of the answers of a model are none"}
+    assert found.own[1].value == 1
+
+
 @given(st.lists(example, min_size=1, max_size=12))
 def test_the_own_score_is_the_attentiveness_of_the_run(examples):
     rows = rows_of(examples)

@@ -113,6 +113,15 @@ def test_a_run_is_matched_with_the_model_of_the_parts_that_stay(runs):
     assert "few: attentiveness to premise rests on too few examples, n=60." in without[2]
 
 
+@pytest.mark.parametrize(("apart", "below"), [(0.0, [False, True]), (0.03, [True, False]), (0.2, [False, False])])
+def test_names_of_points_that_are_close_stand_on_both_sides(apart, below):
+    points = [
+        Point("d", name, Measurement(0.1, 9), Measurement(0.5 + k * apart, 9), True) for k, name in enumerate("ab")
+    ]
+    (axes,) = figure(points, {}).axes
+    assert [text.xyann[1] < 0 for text in axes.texts] == below
+
+
 def test_the_figure_shows_each_point_with_bars_both_ways(runs):
     points, _ = report.points_of(measured(runs))
     (axes,) = figure(points, {"over all": "+0.50 (n=2)", "d: premise": "+1.00"}).axes

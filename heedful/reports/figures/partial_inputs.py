@@ -127,9 +127,11 @@ def _draw(axes: "Axes", point: Point, color: str, marker: str) -> None:
 
 
 def _name(axes: "Axes", point: Point, points: Sequence[Point]) -> None:
-    """The name of the model beside its point: below it where another one stands close above."""
+    """The name of the model beside its point: below it where another one stands close above, or as high and before."""
     x = 100 * point.gain.value
     y = 100 * point.attentiveness.value
-    above = [100 * other.attentiveness.value - y for other in points if other is not point]
-    up = -12 if y >= 90 or any(0 <= distance < CLOSE for distance in above) else 6
+    place = points.index(point)
+    above = [(100 * other.attentiveness.value - y, k < place) for k, other in enumerate(points) if k != place]
+    is_below = any(0 < distance < CLOSE or (distance == 0 and is_before) for distance, is_before in above)
+    up = -12 if y >= 90 or is_below else 6
     axes.annotate(point.model, (x, y), (7, up), textcoords="offset points", fontsize=8, color="0.3", parse_math=False)

@@ -64,8 +64,16 @@ class Form:
         return HIDDEN if is_hidden else too_few(measured.n, measured.flags)
 
 
+def _of_draws(measured: OverSeeds) -> str:
+    return spread(measured.std_draws)
+
+
 def _of_seeds(measured: OverSeeds) -> str:
     return spread(measured.std_seeds)
+
+
+def _interval(measured: OverSeeds) -> str:
+    return bounds(measured.ci95)
 
 
 def label(group: Group, groups: Sequence[Group]) -> str:
@@ -130,15 +138,7 @@ def attentiveness(groups: Sequence[Group], part: str, form: Form) -> Cells:
                 continue
             measured = headline(of[part])
             beside = of[part].get(WITH_INVALID)
-            shown = [
-                form.attentive(measured, text)
-                for text in (
-                    form.number,
-                    lambda m: spread(m.std_draws),
-                    _of_seeds,
-                    lambda m: bounds(m.ci95),
-                )
-            ]
+            shown = [form.attentive(measured, text) for text in (form.number, _of_draws, _of_seeds, _interval)]
             row = [label(group, groups), answer, *shown, f"{measured.n:,.0f}"]
             with_invalid = form.attentive(beside, number)
             rows.append(row if is_span else [*row, with_invalid if of is group.written else ""])
@@ -187,7 +187,7 @@ def augmentation(groups: Sequence[Group], part: str, form: Form) -> Iterator[Cel
             worth = group.answers[WORTH]
             measured = group.written.get(part, {}).get(ATTENTIVENESS)
             shown = [
-                form.attentive(measured, lambda m: spread(m.std_draws)),
+                form.attentive(measured, _of_draws),
                 form.attentive(measured, _of_seeds),
             ]
             cells = [form.number(worth), spread(worth.std_seeds), form.attentive(measured, form.number), *shown]
