@@ -211,7 +211,7 @@ def guarded(main: Callable[[], None]) -> None:
         mistake = user_mistake(error)
         if mistake is None:
             raise
-        print(f"{Path(sys.argv[0]).name}: {mistake}", file=sys.stderr, flush=True)
+        print(f"{Path(sys.argv[0]).name}: {mistake.line}", file=sys.stderr, flush=True)
         sys.exit(2)
     finally:
         release()

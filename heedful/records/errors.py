@@ -8,29 +8,61 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
+from heedful.records.refusals import REFUSALS
+
 SETTING = re.compile(r"§([a-z_]+(?:\.[a-z_]+)*)")
 
 
 class HeedfulError(Exception):
-    """A mistake in the input or in the settings.
+    """A mistake in the input or in the settings: a code, what is wrong and where, and what to do.
 
-    The message is one sentence (or two) that says what was wrong, where (file, row, column, setting) and what to do.
-    The command line prints it without a traceback.
+    The command line prints it without a traceback, and the code behind it. docs/refusals.md explains each code.
 
     A setting is written with a section sign and the object that has it: ``§data.hold_out``. What raises the error
     knows no flags: from Python the message says ``hold_out``, and on the command line ``--data.hold_out``.
 
+    Args:
+        code: One of ``refusals.REFUSALS``.
+        wrong: What is wrong and where (file, row, column, setting), as a sentence with its full stop.
+        do: What to do, as a sentence with its full stop; by default that of the code.
+
     Example:
-        >>> str(HeedfulError("§data.hold_out 3 leaves nothing to train on."))
-        'hold_out 3 leaves nothing to train on.'
+        >>> error = HeedfulError("nothing-left", "§data.hold_out 3 leaves nothing to train on.", "Hold out fewer.")
+        >>> error.code, str(error)
+        ('nothing-left', 'hold_out 3 leaves nothing to train on. Hold out fewer.')
     """
 
+    def __init__(self, code: str, wrong: str = "", do: str = "") -> None:
+        if not wrong:  # TRANSITION: a sentence alone
+            code, wrong, do = "", code, do or " "
+        super().__init__(code, wrong, do or REFUSALS[code].do)
+
+    code = property(lambda self: self.args[0], doc="The code.")
+    wrong = property(lambda self: self.args[1], doc="What is wrong and where.")
+    do = property(lambda self: self.args[2], doc="What to do.")
+
     def __str__(self) -> str:
-        return printable(SETTING.sub(lambda found: found[1].rpartition(".")[2], super().__str__()))
+        sentence = f"{self.wrong} {self.do}".rstrip()
+        return printable(SETTING.sub(lambda found: found[1].rpartition(".")[2], sentence))
+
+    @property
+    def line(self) -> str:
+        """The message as a command prints it, with its code."""
+        return f"{self} [{self.code}]"
+
+    def at(self, where: str) -> "HeedfulError":
+        """The same refusal, its message begun with where: a file, a row, a setting.
+
+        Example:
+            >>> str(HeedfulError("empty-value", "The column 'a' is empty.").at("data.csv, row 3"))
+            "data.csv, row 3: the column 'a' is empty. Fill it in, or leave its row out."
+        """
+        begun = re.sub(r"^(The|A|An|No|It|There) ", lambda found: found[0].lower(), self.wrong)
+        return HeedfulError(self.code, f"{where}: {begun}", self.do)
 
     def name_settings(self, flag: str | Callable[[re.Match[str]], str]) -> None:
         r"""Have the message name each setting by a flag, as in ``r"--\1"``, or as a function of the match has it."""
-        self.args = (SETTING.sub(flag, self.args[0]),)
+        self.args = (self.code, SETTING.sub(flag, self.wrong), SETTING.sub(flag, self.do))
 
 
 def printable(text: str) -> str:
@@ -59,14 +91,14 @@ def nearest(name: str, known: Collection[str]) -> str | None:
 
 
 def guess(name: str, known: Collection[str]) -> str:
-    """The end of a message that a name is unknown: which one may be meant, or else all that are known.
+    """What to do where a name is unknown: take the one that may be meant, or else one of those that are known.
 
     Example:
         >>> guess("mnly", ["mnli", "rte"]), guess("x", ["mnli", "rte"])
-        ('do you mean mnli?', 'known are mnli, rte.')
+        ('Do you mean mnli?', 'Known are mnli, rte.')
     """
     near = nearest(name, known)
-    return f"known are {', '.join(known)}." if near is None else f"do you mean {near}?"
+    return f"Known are {', '.join(known)}." if near is None else f"Do you mean {near}?"
 
 
 def without_hub(*ways: str) -> str:
@@ -109,5 +141,5 @@ def run_command(name: str, main: Callable[[list[str]], None]) -> None:
         with ending_with_its_reader():
             main(sys.argv[1:])
     except HeedfulError as error:
-        print(f"{name}: {error}", file=sys.stderr)
+        print(f"{name}: {error.line}", file=sys.stderr)
         sys.exit(2)
