@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO := runs/demo
 DATA ?= data
 
-.PHONY: help install demo test types installed suite-msgs suite-hans suite-paws lint format clean
+.PHONY: help install demo test types installed suite-msgs suite-hans suite-paws lint format refusals clean
 
 help:  ## Show what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -48,6 +48,9 @@ lint: install  ## Check style
 format: install  ## Mend style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+refusals: install  ## Write the codes of refusals into docs/refusals.md
+	$(BIN)/python -c "from heedful.records.refusals import write_page; write_page()"
 
 clean:  ## Remove .venv and caches; runs/ stays
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -1,8 +1,10 @@
 """The codes of refusals: what each one means, why Heedful does not go on, and what to do.
 
-The tables of docs/refusals.md are written from here, by :func:`table`.
+``make refusals`` writes them into the tables of docs/refusals.md.
 """
 
+import re
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -581,11 +583,16 @@ SECTIONS = {
 REFUSALS = {code: refusal for section in SECTIONS.values() for code, refusal in section.items()}
 
 
-def table(section: str) -> str:
-    """The refusals of a section as a table in Markdown.
+def with_tables(page: str) -> str:
+    """A page in Markdown whose headings that are named like sections have the tables of those sections behind them."""
+    for section, refusals in SECTIONS.items():
+        rows = [f"| `{code}` | {' | '.join(refusal)} |" for code, refusal in refusals.items()]
+        table = "\n".join(["| code | refused | since otherwise | what to do |", "|---|---|---|---|", *rows, ""])
+        before = rf"(?<=^## {section}\n\n)(\|.*\n)*"
+        page = re.sub(before, lambda _, table=table: table, page, flags=re.MULTILINE)
+    return page
 
-    Args:
-        section: One of ``SECTIONS``.
-    """
-    rows = [f"| `{code}` | {' | '.join(refusal)} |" for code, refusal in SECTIONS[section].items()]
-    return "\n".join(["| code | refused | since otherwise | do |", "|---|---|---|---|", *rows])
+
+def write_page(path: str = "docs/refusals.md") -> None:
+    """Write the tables into the page."""
+    Path(path).write_text(with_tables(Path(path).read_text()))
