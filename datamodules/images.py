@@ -14,6 +14,7 @@ from heedful.datamodules.sources.image_files import STARRED, PictureFolder, Pict
 from heedful.datamodules.sources.values import UNPACKED_WHOLE, Rows, brief, is_empty, plain, reason
 from heedful.datamodules.text import PairedText
 from heedful.records import HeedfulError, open_file
+from heedful.records.errors import guess
 
 
 class PairedImages(PairedText):
@@ -54,13 +55,23 @@ class PairedImages(PairedText):
         **kwargs: Any,
     ) -> None:
         if unknown := [part for part in pictures if part not in parts]:
-            raise HeedfulError(f"§data.pictures {unknown[0]}: {name} has the parts {', '.join(parts)}.")
+            raise HeedfulError(
+                "unknown-name", f"§data.pictures {unknown[0]} is not a part of {name}.", guess(unknown[0], parts)
+            )
         if (ordered := [part for part in parts if part in pictures]) != list(pictures):
-            raise HeedfulError(f"§data.pictures: name them once, in the order of §data.parts: [{', '.join(ordered)}].")
+            raise HeedfulError(
+                "bad-setting",
+                f"§data.pictures [{', '.join(pictures)}] is not in the order of §data.parts, or names a part twice.",
+                f"Write [{', '.join(ordered)}].",
+            )
         if not pictures:
-            raise HeedfulError(f"§data.pictures: {name} needs a part that is a picture.")
+            raise HeedfulError("bad-setting", f"§data.pictures names no part of {name}.", "Name at least one.")
         if (labels is None) == (answers is None):
-            raise HeedfulError(f"{name} needs its labels: give either §data.labels or §data.answers FILE.")
+            raise HeedfulError(
+                "missing-setting" if labels is None else "clashing-settings",
+                f"{name} takes its labels either from §data.labels or from the file §data.answers.",
+                "Give one of the two.",
+            )
         if labels is None:
             labels = {answer: [] for answer in with_default(listed(answers, path), default_label, name)}
         sides = ["+".join(pictures), *(part for part in parts if part not in pictures)]
@@ -106,7 +117,8 @@ def listed(answers: str, path: str | None) -> list[str]:
     """The labels in a file; see :class:`PairedImages`. A number is taken as text, and blank lines are not lines.
 
     Raises:
-        HeedfulError: There is no such file, it lists none, or something that is not a label, or it leaves a number out.
+        HeedfulError: The file does not exist or cannot be read, it lists no label, one twice, or something that is not
+            a label, or it leaves a number out.
     """
     file = _answers_file(answers, path)
     listing = _listing(file)
@@ -114,16 +126,20 @@ def listed(answers: str, path: str | None) -> list[str]:
         listing = listing["id2label"]
     if isinstance(listing, dict):
         listing = _in_order(listing, file)
-    if not isinstance(listing, list):
-        raise HeedfulError(f"§data.answers {file} holds no list of labels but {brief(listing)}.")
+    if not isinstance(listing, list) or not listing:
+        raise HeedfulError(
+            "damaged-file", f"§data.answers {file} holds {brief(listing)}, not labels.", "Write a list of labels."
+        )
     for label in listing:
         if is_empty(label) or isinstance(label, bool) or not isinstance(label, str | int | float):
-            raise HeedfulError(f"§data.answers {file} lists {brief(label)}, which is not a label: write a text there.")
+            raise HeedfulError(
+                "wrong-value",
+                f"§data.answers {file} lists {brief(label)}, which is not a label.",
+                "Write a text there.",
+            )
     labels = [label.strip() if isinstance(label, str) else plain(label) for label in listing]
     if twice := [label for label, n in Counter(labels).items() if n > 1]:
-        raise HeedfulError(f"§data.answers {file} lists {twice[0]!r} twice.")
-    if not labels:
-        raise HeedfulError(f"§data.answers {file} lists no labels.")
+        raise HeedfulError("repeated-name", f"§data.answers {file} lists {twice[0]!r} twice.")
     return labels
 
 
@@ -133,8 +149,8 @@ def _answers_file(answers: str, path: str | None) -> Path:
     if path is not None and (Path(path) / answers).is_file():
         file = Path(path) / answers
     if not file.is_file():
-        hint = "" if path else "; §data.path names the folder of the data"
-        raise HeedfulError(f"§data.answers {answers}: there is no such file{hint}.")
+        hint = "" if path else "Check the path; §data.path names the folder of the data."
+        raise HeedfulError("missing-file", f"The file §data.answers {answers} does not exist.", hint)
     return file
 
 
@@ -142,15 +158,17 @@ def _listing(file: Path) -> Any:
     """The content of a json file, the lines of another that are not blank."""
     with open_file(file, f"§data.answers {file}") as opened:
         content = opened.read(UNPACKED_WHOLE + 1)
+    if len(content) > UNPACKED_WHOLE:
+        raise HeedfulError("too-large", f"§data.answers {file} has more than {UNPACKED_WHOLE >> 20} MiB.")
     try:
-        if len(content) > UNPACKED_WHOLE:
-            raise ValueError(f"it has more than {UNPACKED_WHOLE >> 20} MiB")
         text = content.decode("utf-8-sig")
         if file.suffix == ".json":
             return json.loads(text)
         return [line for line in text.splitlines() if line.strip()]
+    except UnicodeDecodeError:
+        raise HeedfulError("bad-text", f"§data.answers {file} is not UTF-8.") from None
     except (ValueError, RecursionError) as error:
-        raise HeedfulError(f"§data.answers {file} cannot be read: {reason(error)}.") from None
+        raise HeedfulError("damaged-file", f"§data.answers {file} is not JSON: {reason(error)}.") from None
 
 
 def _in_order(by_number: dict[str, Any], file: Path) -> list[Any]:
@@ -158,7 +176,8 @@ def _in_order(by_number: dict[str, Any], file: Path) -> list[Any]:
     numbers = [str(i) for i in range(len(by_number))]
     if wrong := [key for key in by_number if key not in numbers]:
         raise HeedfulError(
-            f"§data.answers {file}: the labels should have the numbers 0 to {len(by_number) - 1}, and one has "
-            f"{brief(wrong[0])}."
+            "wrong-value",
+            f"§data.answers {file} has a label of the number {brief(wrong[0])}.",
+            f"Number the labels from 0 to {len(by_number) - 1}.",
         )
     return [by_number[number] for number in numbers]

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from heedful.datamodules.base.transforms import Change
@@ -13,6 +12,7 @@ from heedful.datamodules.sources.hub_and_local import Hub, Local
 from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
 from heedful.records import Examples, HeedfulError
+from heedful.records.errors import guess
 
 LINGUISTIC, SURFACE = "linguistic_feature_label", "surface_feature_label"
 CONTROL = "control_train"  # the file of rows whose two labels differ
@@ -44,10 +44,10 @@ class Paradigms(Local):
         needed = ("sentence", "paradigmID", "condition", LINGUISTIC)
         for row, columns in rows:
             if missing := [name for name in needed if name not in columns]:
-                there = ", ".join(columns)
                 raise HeedfulError(
-                    f"{where}, row {row}: no column {missing[0]!r}; the columns are {there}. §data.path should name "
-                    "the folder of all tasks of MSGS."
+                    "missing-column",
+                    f"{where}, row {row}: there is no column {missing[0]!r}, but {', '.join(columns)}.",
+                    "Name the folder of all tasks of MSGS with §data.path.",
                 )
         sentences = [
             (
@@ -80,15 +80,19 @@ class Msgs(PairedText):
         **kwargs: As for :class:`PairedText`; ``path`` names the folder of all tasks.
     """
 
+    only_local = "Name the folder of all tasks with §data.path."
+
     def __init__(
         self, task: str, control: str | None = None, name: str = "msgs", label: str = LINGUISTIC, **kwargs: Any
     ) -> None:
         if control is not None:
             if kwargs.get("mixture"):
-                raise HeedfulError("§data.control and §data.mixture both say what is mixed in: use either.")
+                raise HeedfulError("clashing-settings", "§data.control and §data.mixture both say what is mixed in.")
             kwargs["mixture"] = regime_of(control)
         if not re.fullmatch(r"\w+", task):
-            raise HeedfulError(f"§data.task {task!r} should be the name of a folder, such as main_verb_control.")
+            raise HeedfulError(
+                "unknown-name", f"§data.task {task!r} is not a task of MSGS.", "Name one, such as main_verb_control."
+            )
         label = SURFACE if label == LINGUISTIC and task in SURFACE_ALONE else label
         super().__init__(f"{name}-{task}", label=label, **kwargs)
         self.msgs_task = task
@@ -97,13 +101,14 @@ class Msgs(PairedText):
             self.transforms.append(Change(self._count_targets, "validation"))
 
     def _source(self, path: str | None) -> Local | Hub:
-        if path is None:
-            raise HeedfulError(f"{self.name} is not on the hub: name the folder of all tasks with §data.path.")
-        tasks = Path(path)
+        tasks = super()._source(path).path
         if not (tasks / self.msgs_task).is_dir():
             there = sorted(folder.name for folder in tasks.iterdir() if folder.is_dir()) if tasks.is_dir() else []
-            known = f"it has {', '.join(there)}" if there else "it should be the folder of all tasks, a folder for each"
-            raise HeedfulError(f"§data.path {path} has no task {self.msgs_task!r}: {known}.")
+            raise HeedfulError(
+                "missing-file",
+                f"§data.path {path} has no folder of the task {self.msgs_task!r}.",
+                guess(self.msgs_task, there) if there else "Name the folder of all tasks, which has one for each.",
+            )
         return Paradigms(tasks / self.msgs_task, self.quoting, self.header, self.msgs_task)
 
     def _count_targets(self, examples: Examples) -> Examples:
@@ -126,7 +131,9 @@ def regime_of(control: str) -> tuple[Mixture, ...]:
     number = r"(\d+(?:\.\d+)?)"
     if not (read := re.fullmatch(rf"(?:{number}L)?(?:{number}S)?", control)) or not any(read.groups()):
         raise HeedfulError(
-            f"§data.control {control!r} should be percent of control rows by label, such as 2L, 2S or 1L2S."
+            "bad-setting",
+            f"§data.control {control!r} does not say how many percent of control rows have which label.",
+            "Write it as 2L, 2S or 1L2S.",
         )
     percents = zip(FOLLOWING.values(), read.groups(), strict=True)
     return tuple(Mixture(float(n) / 100, CONTROL, label=label) for label, n in percents if n is not None)

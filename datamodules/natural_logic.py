@@ -40,7 +40,11 @@ class Composed(Local):
         pairs = list(read(folder / PAIRS, quoting=False))
         composed = list(compose(contexts, pairs, f"{folder}/"))
         if not composed:
-            raise HeedfulError(f"{folder}: no pair of words fits any of the {len(contexts)} contexts.")
+            raise HeedfulError(
+                "nothing-left",
+                f"{folder}: none of the {len(pairs)} pairs of words fits any of the {len(contexts)} contexts.",
+                f"Take {CONTEXTS} and {PAIRS} of one data set.",
+            )
         left_out = sorted({words.pair for words in word_pairs(pairs)} - {row["pair"] for row in composed})
         if left_out:
             rank_zero_info(f"{folder}: word pairs that fit no context: {len(left_out)} ({', '.join(left_out[:5])}).")
@@ -60,7 +64,11 @@ class Composed(Local):
 
     def _folder(self, split: str, aliases: Sequence[str]) -> Path:
         if not self.path.is_dir():
-            raise HeedfulError(f"{self.flags[0]} {self.path} is no folder, and should hold {CONTEXTS} and {PAIRS}.")
+            raise HeedfulError(
+                "missing-file",
+                f"{self.flags[0]} {self.path} is not a folder.",
+                f"Name one with {CONTEXTS} and {PAIRS}.",
+            )
         if not self.has_splits:
             return self.path
         names = [split, *aliases]
@@ -70,8 +78,9 @@ class Composed(Local):
         found = ", ".join(sorted(f"{p.name}/" if p.is_dir() else p.name for p in self.path.iterdir())) or "nothing"
         form = f" {split_form(names)}" if self.flags == Composed.flags else ""
         raise HeedfulError(
-            f"{self.path} has no folder for the split {split!r} (looked for {', '.join(names)} with {CONTEXTS} and "
-            f"{PAIRS}); it holds {found}. Name one with {self.flags[1]}{form}."
+            "missing-split",
+            f"{self.path} has no folder {' or '.join(names)} with {CONTEXTS} and {PAIRS}, but {found}.",
+            f"Name another with {self.flags[1]}{form}.",
         )
 
 
@@ -83,15 +92,12 @@ class NaturalLogic(PairedText):
     """
 
     local = Composed
-    only_local = (
-        "is not on the hub: name its folder with §data.path, which is data/nli_xy_small of "
-        "github.com/juliarozanova/nli_xy"
-    )
+    only_local = "Name its folder with §data.path: data/nli_xy_small of github.com/juliarozanova/nli_xy."
 
     def _source(self, path: str | None) -> Local | Hub:
         if not self.quoting or self.header:
             flag = "columns" if self.header else "quoting"
-            raise HeedfulError(f"§data.{flag}: the files of {self.name} have one form: leave it out.")
+            raise HeedfulError("idle-setting", f"§data.{flag} changes nothing: the files of {self.name} have one form.")
         return super()._source(path)
 
 

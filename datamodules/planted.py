@@ -170,9 +170,10 @@ class Planted(PairedData):
         super().__init__(name, ("premise", "hypothesis"), LABELS, default_label, **kwargs)
         for flag, share in (("shortcut", shortcut), ("unrelated", unrelated)):
             if not 0 <= share <= 1:
-                raise HeedfulError(f"§data.{flag} {share} is no share between 0 and 1.")
-        if min(n_train, n_validation) < 1:
-            raise HeedfulError("§data.n_train and §data.n_validation must be at least 1.")
+                raise HeedfulError("bad-setting", f"§data.{flag} {share} is not a share.", "Give a number from 0 to 1.")
+        for flag, n in (("n_train", n_train), ("n_validation", n_validation)):
+            if n < 1:
+                raise HeedfulError("bad-setting", f"§data.{flag} {n} is less than 1.")
         self.shortcut = shortcut
         self.unrelated = unrelated
         self.grammar_seed = grammar_seed

@@ -7,6 +7,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from heedful.datamodules.base.paired_data import PairedData
 from heedful.interventions.demonstrations import VERSIONS, Kind, demonstrations
 from heedful.records import CLASSIFICATION, SPAN, Example, HeedfulError
+from heedful.records.errors import guess
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
@@ -38,10 +39,15 @@ class Prompting:
     def __post_init__(self) -> None:
         names = self.wordings.replace(",", " ").split() if isinstance(self.wordings, str) else self.wordings
         object.__setattr__(self, "wordings", tuple(dict.fromkeys(names)))  # equal settings are equal, however given
-        if self.tuples < 0 or self.seeds < 1:
-            raise HeedfulError("§prompt.tuples may not be negative, and §prompt.seeds must be at least 1.")
+        for flag, n, least in (("tuples", self.tuples, 0), ("seeds", self.seeds, 1)):
+            if n < least:
+                raise HeedfulError("bad-setting", f"§prompt.{flag} {n} is less than {least}.")
         if not self.tuples and self.demonstrations != "plain":
-            raise HeedfulError(f"§prompt.demonstrations {self.demonstrations} needs §prompt.tuples 1 or more.")
+            raise HeedfulError(
+                "idle-setting",
+                f"§prompt.demonstrations {self.demonstrations} changes nothing where there are no demonstrations.",
+                "Add §prompt.tuples 1 or more.",
+            )
 
     def prompts(self, data: PairedData, own: Wording | None = None) -> list[Prompt]:
         """The prompts to measure: each wording with each draw of demonstrations; one draw where there are none.
@@ -55,7 +61,8 @@ class Prompting:
         """
         if data.task.kind not in (CLASSIFICATION, SPAN):
             raise HeedfulError(
-                f"§prompt: a model in context answers with one label or a text, and {data.name} is {data.task.kind}."
+                "unfit-data",
+                f"{data.name} is of the kind {data.task.kind}, and a model in context answers with one label or text.",
             )
         if self.seeds > 1 and not self.tuples:
             rank_zero_info("Without demonstrations seeds do not differ: one prompt is measured.")
@@ -77,7 +84,9 @@ class Prompting:
         known = of_data | of_model
         names = self.wordings or [next(iter(of_model | of_data))]
         if unknown := [name for name in names if name not in known]:
-            raise HeedfulError(f"§prompt.wordings {unknown[0]}: {data.name} has {', '.join(known)}.")
+            raise HeedfulError(
+                "unknown-name", f"§prompt.wordings {unknown[0]} is not one of {data.name}.", guess(unknown[0], known)
+            )
         for name in names:
             if name not in of_model:
                 known[name].require(name, full.parts, full.labels)
@@ -90,9 +99,9 @@ class Prompting:
         again = data.counts.evaluated
         if again and not len(examples):
             raise HeedfulError(
-                f"§prompt.tuples: all {again:,} training examples of {data.name} are evaluated as well, and would show "
-                "their answers: name a training set with §data.path or §data.splits, hold some out with "
-                "§data.hold_out N, or evaluate fewer with §data.max_validation N."
+                "nothing-left",
+                f"All {again:,} training examples of {data.name} are evaluated, and may not show their answers.",
+                "Name others with §data.splits or §data.path, or add §data.hold_out N or §data.max_validation N.",
             )
         if again:
             rank_zero_info(f"{data.name}: {again:,} training examples are evaluated as well, and are not shown.")

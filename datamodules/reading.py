@@ -15,6 +15,7 @@ from heedful.datamodules.sources.values import Rows
 from heedful.datamodules.text import PairedText
 from heedful.interventions import Swap
 from heedful.records import SPAN, Examples, ExamplesBuilder, HeedfulError, Task, generator
+from heedful.records.errors import guess
 from heedful.records.rows import SPLIT
 
 ABSENT = "not_in_text"  # no answer stands in the text
@@ -57,20 +58,24 @@ class Reading(PairedText):
     ) -> None:
         if kwargs.get("several") is not None:
             raise HeedfulError(
-                f"§data.several is about labels; the column {answers!r} lists all right answers already."
+                "idle-setting",
+                f"§data.several is about labels, and the column {answers!r} lists all right answers already.",
             )
         super().__init__(name, parts, labels={}, label=answers, default_label="", **kwargs)
         if STARTS in self.columns.meta:
             setting = "slices" if STARTS in self.columns.slices else "meta"
             raise HeedfulError(
-                f"§data.{setting} names a column {STARTS!r}, which is where answers begin in their text: leave it out, "
-                "or call it otherwise in the file."
+                "bad-name",
+                f"§data.{setting} names {STARTS!r}, the column that says where answers begin.",
+                "Leave it out, or rename the column in the file.",
             )
         if len(parts) < 2:
-            raise HeedfulError(f"§data.parts names {len(parts)} parts, and should name a text and a question.")
+            raise HeedfulError("bad-setting", f"§data.parts names {', '.join(parts)}.", "Name a text and a question.")
         if self.partial and len(parts) > 2:
             raise HeedfulError(
-                f"§partial {self.partial} is for a text and a question, and {name} has {', '.join(parts)}: name two."
+                "unfit-data",
+                f"§partial {self.partial} is for a text and a question, and {name} has {', '.join(parts)}.",
+                "Name two parts with §data.parts.",
             )
         self._keep_distractors(distractors)
         self.no_answer = no_answer
@@ -84,11 +89,14 @@ class Reading(PairedText):
         further = self.full_task.parts[2:]
         for part in named:
             if part not in further:
-                known = ", ".join(further) or "none"
-                raise HeedfulError(f"§data.distractors {part}: {self.name} has the further texts {known}.")
+                raise HeedfulError(
+                    "unknown-name",
+                    f"§data.distractors {part} is not a further text of {self.name}.",
+                    guess(part, further) if further else "Leave it out, for there are none.",
+                )
             if any(part in joined.split("+") for joined in self.swap):
                 raise HeedfulError(
-                    f"§data.swap {part} must change the answer, and §data.distractors keeps it: use either."
+                    "clashing-settings", f"§data.swap {part} must change the answer, and §data.distractors keeps it."
                 )
         self.distractors = tuple(dict.fromkeys(named))
 
@@ -118,7 +126,11 @@ class Reading(PairedText):
     def _trainable(self, examples: Examples) -> Examples:
         kept = np.flatnonzero(known(examples))
         if not len(kept):
-            raise HeedfulError(f"{self.name}: no answer stands in its text, so that there is nothing to train on.")
+            raise HeedfulError(
+                "nothing-left",
+                f"{self.name}: there is no training question whose answer stands in its text.",
+                "Take answers that stand in their texts.",
+            )
         if missing := len(examples) - len(kept):
             rank_zero_info(f"{self.name}: {missing:,} training questions are left out: no answer stands in their text.")
         return examples.take(kept) if missing else examples
@@ -153,7 +165,11 @@ def without_part(examples: Examples, part: str, seed: int, within: str | None = 
     partners = Swap(other, None, name="partial", within=within).partners(examples, np.arange(len(examples)), 0, seed)
     for example, j in zip(examples, partners.tolist(), strict=True):
         if j < 0:
-            raise HeedfulError(f"§partial {part} needs a {other} of another group, and {example.uid} finds none.")
+            raise HeedfulError(
+                "no-partner",
+                f"§partial {part} needs a {other} of another group, and {example.uid} finds none.",
+                "Take more data.",
+            )
         parts = {**example.parts, other: examples.value(f"parts.{other}", j)}
         meta = dict(example.meta)
         if other == text:

@@ -52,8 +52,9 @@ class TablePairs(Local):
         for folder in (PAIRS, TABLES):
             if not (self.path / folder).is_dir():
                 raise HeedfulError(
-                    f"§data.path {self.path} has no folder {folder}: name a folder with {PAIRS}/ and {TABLES}/, which "
-                    "is data/ of github.com/infotabs/infotabs."
+                    "missing-file",
+                    f"§data.path {self.path} has no folder {folder}.",
+                    f"Name a folder with {PAIRS}/ and {TABLES}/, as data/ of github.com/infotabs/infotabs.",
                 )
         files = [prefix + name for name in (split, *aliases) for prefix in PREFIXES]
         where, rows = Local(self.path / PAIRS, self.quoting, self.columns).rows(files[0], files[1:])
@@ -70,7 +71,11 @@ class TablePairs(Local):
         unknown = set()
         for row, columns in rows:
             if "table_id" not in columns:
-                raise HeedfulError(f"{where}, row {row}: no column 'table_id'; the columns are {', '.join(columns)}.")
+                raise HeedfulError(
+                    "missing-column",
+                    f"{where}, row {row}: there is no column 'table_id'.",
+                    f"The columns are {', '.join(columns)}.",
+                )
             name = str(columns["table_id"]).strip()
             if categories is not None and name not in categories:
                 unknown.add(name)
@@ -90,12 +95,17 @@ class TablePairs(Local):
         for row, columns in read(file):
             if missing := [name for name in ("table_id", "category") if name not in columns]:
                 raise HeedfulError(
-                    f"{file}, row {row}: no column {missing[0]!r}; the columns are {', '.join(columns)}."
+                    "missing-column",
+                    f"{file}, row {row}: there is no column {missing[0]!r}.",
+                    f"The columns are {', '.join(columns)}.",
                 )
             name = columns["table_id"].strip()
             category = columns["category"].strip()
             if found.setdefault(name, category) != category:
-                raise HeedfulError(f"{file}, row {row}: the table {name!r} has the category {found[name]!r} already.")
+                raise HeedfulError(
+                    "wrong-value",
+                    f"{file}, row {row}: the table {name!r} has the category {category!r}, and {found[name]!r} before.",
+                )
         return found
 
 
@@ -116,10 +126,7 @@ class PairedTables(PairedText):
     """
 
     local = TablePairs
-    only_local = (
-        "is not on the hub with its tables: name its folder with §data.path, which is data/ of "
-        "github.com/infotabs/infotabs"
-    )
+    only_local = "Name its folder with §data.path: data/ of github.com/infotabs/infotabs."
 
     def __init__(
         self,
@@ -129,7 +136,7 @@ class PairedTables(PairedText):
         **kwargs: Any,
     ) -> None:
         if keep_rows is not None and keep_rows < 1:
-            raise HeedfulError(f"§data.keep_rows {keep_rows} must be at least 1.")
+            raise HeedfulError("bad-setting", f"§data.keep_rows {keep_rows} is less than 1.")
         self.form = TableForm(table_style, keep_rows)
         super().__init__(**kwargs)
         self.without_tables = without_tables
@@ -167,8 +174,9 @@ class PairedTables(PairedText):
         table, hypothesis = self._table_and_text()
         if missing := [label for label in ("entailment", "contradiction") if label not in self.columns.labels]:
             raise HeedfulError(
-                f"§data.inoculation.perturbed needs the label {missing[0]!r}; {self.name} has "
-                f"{', '.join(self.columns.labels)}."
+                "unfit-data",
+                f"§data.inoculation.perturbed needs the label {missing[0]!r}, and {self.name} has "
+                f"{', '.join(self.columns.labels)}.",
             )
         examples = self.load("train")
         source = Source(examples, best_analyser(), hypothesis, table)
@@ -189,7 +197,9 @@ class PairedTables(PairedText):
                 )
                 return Examples.of(found)
         raise HeedfulError(
-            f"§data.inoculation.n {n}: only {len(found)} hypotheses of the training set can be perturbed."
+            "inoculation-data",
+            f"§data.inoculation.n {n} is more than the {len(found)} hypotheses of the training set that can be "
+            "perturbed.",
         )
 
     def _table_and_text(self) -> tuple[str, str]:
@@ -199,8 +209,10 @@ class PairedTables(PairedText):
         texts = [part for part in parts if part not in tables]
         if (len(tables), len(texts)) != (1, 1):
             raise HeedfulError(
-                f"§data.inoculation.perturbed needs one part that is a table, of the column {PREMISE}, and one text; "
-                f"§data.parts has {', '.join(f'{part} ({self.columns.parts[part]})' for part in parts)}."
+                "unfit-data",
+                "§data.inoculation.perturbed needs one part that is a table and one that is a text, and §data.parts "
+                f"has {', '.join(f'{part} ({self.columns.parts[part]})' for part in parts)}.",
+                f"Take the table from the column {PREMISE}.",
             )
         return tables[0], texts[0]
 
@@ -219,19 +231,23 @@ class PairedTables(PairedText):
             found = [str(columns[name]).strip() for name in NAMES_OF_IDS if name in columns]
             if not found:
                 raise HeedfulError(
-                    f"{file}, row {row}: no column that names a table ({', '.join(NAMES_OF_IDS)}); the columns are "
-                    f"{', '.join(columns)}."
+                    "missing-column",
+                    f"{file}, row {row}: there is no column {' or '.join(NAMES_OF_IDS)}.",
+                    f"The columns are {', '.join(columns)}.",
                 )
             names.add(found[0])
         kept = np.array([table not in names for table in examples.column(f"meta.{TABLE}")])
         absent = sorted(names.difference(examples.column(f"meta.{TABLE}")))
         if len(absent) == len(names):
             raise HeedfulError(
-                f"§data.without_tables {file} names no table of the training set: it has {absent[0]!r}, and those "
-                f"there are called like {examples.value(f'meta.{TABLE}', 0)!r}."
+                "unknown-name",
+                f"§data.without_tables {file} names no table of the training set, but {absent[0]!r} and the like.",
+                f"Name tables as it does: {examples.value(f'meta.{TABLE}', 0)!r}.",
             )
         if not kept.any():
-            raise HeedfulError(f"§data.without_tables {file} leaves nothing to train on.")
+            raise HeedfulError(
+                "nothing-left", f"§data.without_tables {file} names every table of the training set.", "Name fewer."
+            )
         others = f"; of those, not in the training set: {len(absent):,} of {len(names):,}" if absent else ""
         rank_zero_info(
             f"{self.name}: {len(kept) - kept.sum():,} training examples are left out, on tables that {file} names"

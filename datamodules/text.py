@@ -53,7 +53,7 @@ class PairedText(PairedData):
     Attributes:
         aliases: What files of a split may be called.
         local: The source that ``path`` names.
-        only_local: Why there is no other, and what ``path`` should name, as the end of a sentence; "" for any.
+        only_local: What ``path`` should name, as a sentence, where there is no other source; "" where there may be.
         row_transforms: What is done to the rows of a source before examples are made of them.
         load_transforms: What is done to the examples of a source before :meth:`load` returns them.
     """
@@ -87,19 +87,17 @@ class PairedText(PairedData):
         if several is not None:
             self.kind = SOFT
         super().__init__(name, tuple(parts), tuple(labels), **kwargs)
-        if several == "" or len(set(columns)) < len(columns) or not all(columns):
-            flag = "several" if several == "" else "columns"
-            raise HeedfulError(f"§data.{flag} may not be or hold an empty text, nor name a column twice.")
+        if several == "":
+            raise HeedfulError(
+                "bad-setting", "§data.several is empty.", "Write list, or what stands between two labels, such as ', '."
+            )
         if hold_out is not None and self.folds is not None:
             raise HeedfulError(
-                "§data.hold_out and §data.folds both say what to validate on: use either (§data.hold_out null to "
-                "switch it off)."
+                "clashing-settings",
+                "§data.hold_out and §data.folds both say what to validate on.",
+                "Leave one of the two out; §data.hold_out null switches it off.",
             )
-        for part, column in parts.items():
-            if column == label:
-                raise HeedfulError(f"§data.parts: {part} is the column {column!r}, which holds the label.")
-            if twin := next((p for p, c in parts.items() if c == column and p != part), None):
-                raise HeedfulError(f"§data.parts: {part} and {twin} are one column, {column!r}.")
+        _require_columns(parts, label, columns)
         added = (SPLIT,) if len(_listed((splits or {}).get("validation", ""))) > 1 else ()  # to each of several splits
         further = tuple(column for column in self.slices if column not in (*meta, *added))
         self.columns = Columns(
@@ -151,9 +149,11 @@ class PairedText(PairedData):
         if not self.mixture:
             return
         if self.kind is SPAN or self.pictures:
-            raise HeedfulError(f"§data.mixture mixes texts that have labels, and {self.name} has others.")
+            raise HeedfulError("unfit-data", f"§data.mixture is for texts with labels, which {self.name} is not.")
         if self.augment is not None:
-            raise HeedfulError(f"§data.mixture and §augment {self.augment} both change the training set: use either.")
+            raise HeedfulError(
+                "clashing-settings", f"§data.mixture and §augment {self.augment} both change the training set."
+            )
         require_mixture(self.mixture, self.full_task.parts, self.full_task.labels)
         self.transforms.append(Change(self._mixed, "train"))
 
@@ -164,14 +164,21 @@ class PairedText(PairedData):
 
     def _check_several(self, split: str, names: list[str]) -> None:
         if split != "validation" or not names:
-            allowed = "is an empty list" if not names else "may not be a list, which only validation may"
-            raise HeedfulError(f"§data.splits: {split} {allowed}.")
+            raise HeedfulError(
+                "bad-setting",
+                f"§data.splits: {split} is {'a list' if names else 'an empty list'}.",
+                "Name one split; for validation, one or several.",
+            )
         called = [self._called("validation", name).casefold() for name in names]
         if twice := [name for name, short in zip(names, called, strict=True) if called.count(short) > 1]:
-            raise HeedfulError(f"§data.splits: validation names one split twice, as {' and '.join(twice)}.")
+            raise HeedfulError(
+                "repeated-name", f"§data.splits: validation names one split twice, as {' and '.join(twice)}."
+            )
         if len(names) > 1 and SPLIT in self.columns.meta:
             raise HeedfulError(
-                f"§data.meta names a column {SPLIT!r}, which is what several splits are told apart by: leave it out."
+                "bad-name",
+                f"§data.meta names {SPLIT!r}, the column that tells several splits apart.",
+                "Leave it out, or rename the column in the files.",
             )
 
     def _require_no_other_validation(self) -> None:
@@ -188,8 +195,10 @@ class PairedText(PairedData):
         if named:
             off = " ".join(f"§data.{flag} null" for flag in flags)
             raise HeedfulError(
-                f"§data.{flags[0]} {getattr(self, flags[0])} (given, or the default of {self.name}) takes examples of "
-                f"the training set to validate on, and {' and '.join(named)}: use either ({off} to switch it off)."
+                "clashing-settings",
+                f"§data.{flags[0]} {getattr(self, flags[0])} (given, or the default of {self.name}) validates on "
+                f"training examples, and {' and '.join(named)}.",
+                f"Leave one of the two out; {off} switches it off.",
             )
 
     def load(self, split: Split) -> Examples:
@@ -219,10 +228,13 @@ class PairedText(PairedData):
             HeedfulError: Both come from one file or split, or from files with the same content.
         """
         source = self._source(self.path)
-        remedies = "hold some of it out with §data.hold_out N, or ask for that with §data.validate_on_train true"
+        remedies = "or add §data.hold_out N or §data.validate_on_train true"
         if isinstance(source, Local) and source.path.exists() and not source.has_splits:
-            folder = "name a folder with a training and a validation file"
-            raise HeedfulError(f"§data.path {self.path} has no splits: {folder}, {remedies}.")
+            raise HeedfulError(
+                "trained-on",
+                f"§data.path {self.path} has no splits to train and to validate on.",
+                f"Name a folder with a file for each, {remedies}.",
+            )
         train, *validation = (
             self._place(source, split, name)
             for split in ("train", "validation")
@@ -232,8 +244,10 @@ class PairedText(PairedData):
             if _same(train, place):
                 where = train if train == place else f"{train} and {place}, which hold the same"
                 raise HeedfulError(
-                    f"{self.name} would be trained and validated on the same rows: the splits {self.splits['train']!r} "
-                    f"and {name!r} are {where}. Name another with §data.splits '{{validation: NAME}}', {remedies}."
+                    "trained-on",
+                    f"{self.name} trains and validates on the same rows: the splits {self.splits['train']!r} and "
+                    f"{name!r} are {where}.",
+                    f"Name another with §data.splits '{{validation: NAME}}', {remedies}.",
                 )
 
     def _place(self, source: Local | Hub, split: Split, name: str) -> str:
@@ -252,9 +266,11 @@ class PairedText(PairedData):
         if path is not None:
             return self.local(Path(path), self.quoting, self.header)
         if self.only_local:
-            raise HeedfulError(f"{self.name} {self.only_local}.")
+            raise HeedfulError("missing-setting", f"{self.name} is not read from the hub.", self.only_local)
         if self.hub is None:
-            raise HeedfulError(f"{self.name} has no hub id: name its files with §data.path.")
+            raise HeedfulError(
+                "missing-setting", f"{self.name} has neither a path nor a hub id.", "Name its files with §data.path."
+            )
         return self.hub
 
     def _called(self, split: Split, name: str) -> str:
@@ -269,7 +285,9 @@ class PairedText(PairedData):
             return self._read_one(source, split, names, self._aliases(split))
         if isinstance(source, Local) and source.path.exists() and not source.has_splits:
             raise HeedfulError(
-                f"§data.path {self.path} has no splits, and §data.splits names {', '.join(names)} of it."
+                "missing-split",
+                f"§data.path {self.path} has no splits, and §data.splits names {', '.join(names)}.",
+                "Name a folder with a file for each.",
             )
         several = [
             self._read_one(source, split, name, ()).with_meta(SPLIT, self._called(split, name)) for name in names
@@ -311,14 +329,42 @@ class PairedText(PairedData):
         )
         if places.setdefault(mixture.called, where) != where:
             raise HeedfulError(
-                f"§data.mixture: {where} and {places[mixture.called]} are both called {mixture.called}: give one of "
-                "them another name."
+                "bad-mixture",
+                f"§data.mixture: {where} and {places[mixture.called]} are both called {mixture.called}.",
+                "Give one of them another name.",
             )
         rows = RowFilter(conditions_of(mixture.where, ANY_SPLIT)).rows(rows, where)
         prefix = f"{self.name}/train+{mixture.called}"
         examples, no_gold = to_examples(rows, where, prefix, mixture.columns(self.columns))
         self.counts.add_no_gold("train", no_gold)
         return next(place for place in places.values() if _same(place, where)), examples
+
+
+def _require_columns(parts: Mapping[str, str], label: str, columns: Sequence[str]) -> None:
+    """Check that the parts and the label are columns of their own, and that columns are named once.
+
+    Args:
+        parts: Part to column.
+        label: Column of the label.
+        columns: Names of all columns, where the data have no header.
+    """
+    if len(set(columns)) < len(columns) or not all(columns):
+        raise HeedfulError(
+            "bad-header",
+            f"§data.columns [{', '.join(columns)}] has an empty name, or one name twice.",
+            "Give each column a name of its own.",
+        )
+    for part, column in parts.items():
+        if column == label:
+            raise HeedfulError(
+                "repeated-name",
+                f"§data.parts: {part} is the column {column!r}, which is the label as well.",
+                "Name the column of the part, and with §data.label that of the label.",
+            )
+        if twin := next((p for p, c in parts.items() if c == column and p != part), None):
+            raise HeedfulError(
+                "repeated-name", f"§data.parts: {part} and {twin} are one column, {column!r}.", "Name one for each."
+            )
 
 
 def _listed(names: str | list[str]) -> list[str]:

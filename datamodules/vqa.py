@@ -54,7 +54,10 @@ class VisualQuestions(PairedImages):
         **kwargs: Any,
     ) -> None:
         if kwargs.get("several") is not None:
-            raise HeedfulError(f"§data.several is about labels; the column {given!r} lists what each answered already.")
+            raise HeedfulError(
+                "idle-setting",
+                f"§data.several is about labels, and the column {given!r} lists what each person answered already.",
+            )
         from_file = isinstance(answers, str)
         super().__init__(
             name,
@@ -68,7 +71,7 @@ class VisualQuestions(PairedImages):
             **kwargs,
         )
         if not from_file and answers < 1:
-            raise HeedfulError(f"§data.answers {answers} must be at least 1, or a file.")
+            raise HeedfulError("bad-setting", f"§data.answers {answers} is less than 1.", "Give more, or a file.")
         self.answers = answers
         self.given = given
         self.frequent = label
@@ -81,7 +84,9 @@ class VisualQuestions(PairedImages):
         self.row_transforms.append(self._with_gold)
         self.transforms.append(Change(self._answerable, "train"))
         if not from_file and self.augment == "inoculation":
-            raise HeedfulError(f"§augment inoculation reads no training split to count answers in: {FROM_A_RUN}")
+            raise HeedfulError(
+                "missing-setting", "§augment inoculation reads no training split to count answers in.", FROM_A_RUN
+            )
 
     def setup(self, stage: str) -> None:
         if not self.full_task.labels and self.pool is None and stage != "fit":
@@ -99,13 +104,17 @@ class VisualQuestions(PairedImages):
         """
         split = self.splits["train"]
         source = self._source(self.path)
-        refused = f"§data.answers {self.answers} counts the answers of the training split, which is not at hand: "
+        missing = HeedfulError(
+            "missing-split",
+            f"§data.answers {self.answers} counts the answers of the training split, which is not at hand.",
+            FROM_A_RUN,
+        )
         if not isinstance(source, Local) or not source.has_splits:
-            raise HeedfulError(refused + FROM_A_RUN)
+            raise missing
         try:
             where, rows = source.rows(split, self._aliases("train"))
         except HeedfulError:
-            raise HeedfulError(refused + FROM_A_RUN) from None
+            raise missing from None
         for row, values in self._asked(rows, where, "train"):
             self.counted[self._frequent(values, where, row)] += 1
         self._label()
@@ -125,7 +134,11 @@ class VisualQuestions(PairedImages):
         self.left_out = int((~kept).sum())
         self.counts.say("train", "{:,} questions none of whose answers is a label were left out.", self.left_out)
         if not kept.any():
-            raise HeedfulError(f"{self.name}: none of the answers to training questions is a label (§data.answers).")
+            raise HeedfulError(
+                "nothing-left",
+                f"{self.name}: none of the answers to training questions is a label.",
+                "Give labels that are answers with §data.answers.",
+            )
         return examples.take(np.flatnonzero(kept)) if self.left_out else examples
 
     def _with_gold(self, rows: Rows, where: str, split: Split) -> Rows:
@@ -137,7 +150,11 @@ class VisualQuestions(PairedImages):
     def _frequent(self, values: Mapping[str, Any], where: str, row: int) -> str:
         """The most frequent answer to a question, normalised; "" for none."""
         if self.frequent not in values:
-            raise HeedfulError(f"{where}, row {row}: no column {self.frequent!r}; the columns are {', '.join(values)}.")
+            raise HeedfulError(
+                "missing-column",
+                f"{where}, row {row}: there is no column {self.frequent!r}.",
+                f"The columns are {', '.join(values)}.",
+            )
         answer = values[self.frequent]
         return "" if is_empty(answer) else normalised(text_of(answer, where, row, self.frequent))
 
@@ -159,14 +176,15 @@ class VisualQuestions(PairedImages):
             isinstance(answer, Mapping) and "answer" not in answer for answer in given
         ):
             raise HeedfulError(
-                f"{where}, row {row}: the column {self.given!r} should be a list of texts, or of objects with an "
-                f"answer, and is {brief(values[self.given])}."
+                "wrong-value",
+                f"{where}, row {row}: the column {self.given!r} is {brief(values[self.given])}.",
+                "It should be a list of texts, or of objects with an answer.",
             )
         answers = [answer["answer"] if isinstance(answer, Mapping) else answer for answer in given]
         return ["" if is_empty(answer) else text_of(answer, where, row, self.given) for answer in answers]
 
 
-FROM_A_RUN = "give the answers of the model, as in §data.answers RUN/checkpoints/backbone/config.json."
+FROM_A_RUN = "Give the answers of the model, as in §data.answers RUN/checkpoints/backbone/config.json."
 
 
 def answerable(examples: Examples, labels: tuple[str, ...]) -> np.ndarray:

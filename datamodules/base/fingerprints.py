@@ -50,9 +50,9 @@ def compare(began: Mapping[str, Any], now: Mapping[str, Any], name: str, allowed
     splits = [split for split, found in now["examples"].items() if examples.get(split, found) != found]
     if splits and not allowed:
         raise HeedfulError(
-            f"{name}: the {' and '.join(sorted(splits))} examples are not those that the run began with: give it the "
-            "same files and the same settings of the data, or begin a new run. With §allow_changed_data true it goes "
-            "on with these, and run.json says so."
+            "changed-data",
+            f"{name}: the {' and '.join(sorted(splits))} examples are not those that the run began with.",
+            "Give it the same files and settings, begin a new run, or add §allow_changed_data true.",
         )
     changed = [f"{key} was {order[key]}" for key, found in now["order"].items() if order.get(key, found) != found]
     changed += [f"the {split} examples were others" for split in splits]

@@ -51,15 +51,16 @@ class Inoculation:
         """
         if (self.path is None) != self.perturbed:
             raise HeedfulError(
-                "§augment inoculation needs §data.inoculation.path, the file of the challenge set, or of tables "
-                "§data.inoculation.perturbed true, and not both."
+                "clashing-settings" if self.perturbed else "missing-setting",
+                "§augment inoculation needs §data.inoculation.path or, for tables, §data.inoculation.perturbed true.",
+                "Give one of the two.",
             )
         if self.perturbed:
             if challenges.perturbed is None:
                 raise HeedfulError(
-                    f"§data.inoculation.perturbed: only hypotheses about tables are perturbed, not {name}."
+                    "unfit-data", f"§data.inoculation.perturbed is for hypotheses about tables, and {name} has none."
                 )
             return challenges.perturbed(self.n, self.by_group)
         if challenges.from_file is None:
-            raise HeedfulError(f"{name} cannot be inoculated: its data are not read from files.")
+            raise HeedfulError("unfit-data", f"{name} cannot be inoculated, for it is not read from files.")
         return sample(challenges.from_file(self.path), self.n, seed, "inoculation", self.by_group)

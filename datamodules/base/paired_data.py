@@ -27,6 +27,7 @@ from heedful.datamodules.base.transforms import Change, Divided, Reader, Split, 
 from heedful.datamodules.base.wording import checked_words, require_names
 from heedful.interventions import Swap
 from heedful.records import CLASSIFICATION, Composed, Examples, HeedfulError, TableForm, Task, TaskKind, repeats
+from heedful.records.errors import guess
 from heedful.records.prompts.wording import Wording
 from heedful.records.storage.folder_names import FIT, is_folder_name, regime_name
 
@@ -116,12 +117,12 @@ class PairedData(pl.LightningDataModule):
     ) -> None:
         super().__init__()
         if not is_folder_name(name):
-            raise HeedfulError(f"§data.name {name!r}: {FIT}, for it names folders.")
+            raise HeedfulError("bad-name", f"§data.name {name!r} cannot name a folder.", f"Use {FIT}.")
         sizes = {"batch_size": batch_size, "eval_batch_size": eval_batch_size, "num_workers": num_workers}
         for flag, n in (sizes | {"max_train": max_train, "max_validation": max_validation}).items():
             least = 0 if flag == "num_workers" else 1
             if n is not None and n < least:
-                raise HeedfulError(f"§data.{flag} {n} must be at least {least}.")
+                raise HeedfulError("bad-setting", f"§data.{flag} {n} is less than {least}.")
         self.name = name
         self.default_label = default_label
         self.partial = partial
@@ -146,9 +147,17 @@ class PairedData(pl.LightningDataModule):
         swap = list(parts[:1] if len(parts) > 1 else ()) if swap is None else swap
         _require_regime(name, parts, swap, partial, augment, folds, fold)
         if augment != "inoculation" and inoculation != Inoculation():
-            raise HeedfulError("§data.inoculation says what §augment inoculation trains on: add that, or leave it out.")
+            raise HeedfulError(
+                "idle-setting",
+                "§data.inoculation changes nothing without §augment inoculation.",
+                "Add that, or leave it out.",
+            )
         if augment != "counterfactual" and resample_counterfactuals:
-            raise HeedfulError("§data.resample_counterfactuals needs §augment counterfactual, which draws them.")
+            raise HeedfulError(
+                "idle-setting",
+                "§data.resample_counterfactuals changes nothing without §augment counterfactual.",
+                "Add that, or leave it out.",
+            )
         self.swap = [] if partial else swap
         self.counts = Counts()
         self.transforms: list[Transform] = [] if folds is None else [Divided(self._fold_out, self.counts)]
@@ -233,15 +242,17 @@ class PairedData(pl.LightningDataModule):
             self._count_repeats("train", self.trained)
         if self.trainer is not None and self.trainer.world_size > 1:
             for split, fingerprint in self.fingerprints().items():
-                require_alike(fingerprint, f"{self.name}: the {split} examples")
+                require_alike(fingerprint, f"{split} examples of {self.name}")
 
     def _count_repeats(self, split: str, examples: Examples) -> None:
         self.counts.repeats[split] = repeats(examples.content_keys(self.full_task.parts))
 
     def _refuse_without_default(self, more: str = "") -> NoReturn:
         raise HeedfulError(
+            "missing-setting",
             "§augment counterfactual needs a label for parts that have nothing to do with each other, and "
-            f"{self.name} has none: name it with §data.default_label{more}."
+            f"{self.name} has none.",
+            f"Name it with §data.default_label{more}.",
         )
 
     def fingerprints(self) -> dict[str, str]:
@@ -293,8 +304,10 @@ class PairedData(pl.LightningDataModule):
         sampler = TrainingSampler(lengths, self.batch_size, self.seed, trainer.global_rank, world)
         if not len(sampler):
             raise HeedfulError(
+                "nothing-left",
                 f"{len(examples)} training examples make fewer batches of {self.batch_size} than there are processes "
-                f"({world}): lower §data.batch_size."
+                f"({world}).",
+                "Lower §data.batch_size.",
             )
         added = f" (of them {changed:,} counterfactual)" if (changed := int(examples.borrowed.sum())) else ""
         rank_zero_info(f"{self.name}: training on {len(examples):,} examples{added}.{self._asides('train', processor)}")
@@ -366,9 +379,13 @@ def _require_regime(
     """
     _require_parts(name, parts, swap, partial, augment)
     if partial and augment == "counterfactual":
-        raise HeedfulError("§partial leaves one part, and §augment counterfactual swaps one of two: use either.")
+        raise HeedfulError(
+            "clashing-settings", "§partial leaves one part, and §augment counterfactual swaps one of two."
+        )
     if augment == "counterfactual" and not swap:
-        raise HeedfulError("§augment counterfactual needs a part to swap: name one with §data.swap.")
+        raise HeedfulError(
+            "missing-setting", "§augment counterfactual needs a part to swap.", "Name one with §data.swap."
+        )
     _require_folds(folds, fold, augment)
 
 
@@ -378,12 +395,14 @@ def _require_parts(
     """Check that the settings name parts of the data, and each once."""
     if len(parts) == 1 and (swap or augment == "counterfactual"):
         option = f"§data.swap {swap[0]}" if swap else "§augment counterfactual"
-        raise HeedfulError(f"{option}: {name} has one part, {parts[0]}, so that there is nothing to swap.")
+        raise HeedfulError("unfit-data", f"{option}: {name} has one part, {parts[0]}, and a swap needs two.")
     for option, named in (("swap", swap), ("partial", [partial] if partial else [])):
         if unknown := [part for joined in named for part in joined.split("+") if part not in parts]:
-            raise HeedfulError(f"§data.{option} {unknown[0]}: {name} has the parts {', '.join(parts)}.")
+            raise HeedfulError(
+                "unknown-name", f"§data.{option} {unknown[0]} is not a part of {name}.", guess(unknown[0], parts)
+            )
     if twice := [part for k, part in enumerate(swap) if part in swap[:k]]:
-        raise HeedfulError(f"§data.swap names {twice[0]} twice: name each part once.")
+        raise HeedfulError("repeated-name", f"§data.swap names {twice[0]} twice.")
 
 
 def _require_folds(folds: int | None, fold: int | None, augment: str | None) -> None:
@@ -391,10 +410,18 @@ def _require_folds(folds: int | None, fold: int | None, augment: str | None) -> 
     if folds is None and fold is None:
         return
     if folds is None or fold is None:
-        raise HeedfulError("Cross-validation needs both §data.folds N, how many, and §data.fold K, from 0 to N - 1.")
+        raise HeedfulError(
+            "missing-setting",
+            f"§data.{'folds' if fold is None else 'fold'} is given alone.",
+            "Give §data.folds N, how many there are, and §data.fold K, which one, from 0 to N - 1.",
+        )
     if folds < 2:
-        raise HeedfulError(f"§data.folds {folds} must be at least 2.")
+        raise HeedfulError("bad-setting", f"§data.folds {folds} is less than 2.")
     if not 0 <= fold < folds:
-        raise HeedfulError(f"§data.fold {fold}: the folds go from 0 to {folds - 1}.")
+        raise HeedfulError(
+            "bad-setting", f"§data.fold {fold} is not one of the {folds} folds.", f"They go from 0 to {folds - 1}."
+        )
     if augment == "inoculation":
-        raise HeedfulError("§data.folds splits the training set, which §augment inoculation leaves alone: use either.")
+        raise HeedfulError(
+            "clashing-settings", "§data.folds splits the training set, which §augment inoculation does not read."
+        )

@@ -8,7 +8,7 @@ import torch
 from heedful.records import HeedfulError, stopping
 
 T = TypeVar("T")
-HERE, BUSY, STOPPED = "here", "busy", "stopped"  # how a process comes to a meeting; or with why it failed
+HERE, BUSY, STOPPED = "here", "busy", "stopped"  # how a process comes to a meeting, or else the error that stopped it
 
 
 def is_alone() -> bool:
@@ -54,15 +54,15 @@ def busy() -> None:
 
 def tell(error: HeedfulError) -> None:
     """Let others, who wait in :func:`meet`, know why this process does not come."""
-    gather((error.args[0], None))
+    gather((error, None))
 
 
-def _met(state: str, value: Any = None) -> tuple[list[str], list[Any]]:
+def _met(state: str, value: Any = None) -> tuple[list[Any], list[Any]]:
     states, values = zip(*gather((STOPPED, None) if stopping.requested() else (state, value)), strict=True)
     if STOPPED in states:
         raise stopping.Stopped
-    if failed := [state for state in states if state not in (HERE, BUSY)]:
-        raise HeedfulError(failed[0])
+    if failed := [state for state in states if isinstance(state, HeedfulError)]:
+        raise failed[0]
     return list(states), list(values)
 
 
@@ -88,15 +88,15 @@ def by_first(make: Callable[[], T]) -> T:
         if is_first():
             told[0] = make()
     except HeedfulError as error:
-        told[1] = error.args[0]
+        told[1] = error
         raise
     except BaseException:
-        told[1] = "Process 0 has failed."
+        told[1] = HeedfulError("lost-process", "Process 0 has failed.")
         raise
     finally:
         torch.distributed.broadcast_object_list(told)
     if told[1] is not None:
-        raise HeedfulError(told[1])
+        raise told[1]
     return told[0]
 
 
@@ -113,6 +113,7 @@ def require_alike(value: Any, what: str) -> None:
     values = gather(value)
     if others := [rank for rank, other in enumerate(values) if other != values[0]]:
         raise HeedfulError(
-            f"The {what} of process {others[0]} are not those of process 0: give all processes the same command, and "
-            "let every machine see the same files."
+            "changed-data",
+            f"Process {others[0]} has other {what} than process 0.",
+            "Give all processes the same command, and let every machine see the same files.",
         )

@@ -11,7 +11,8 @@ from scipy.sparse import block_array, coo_array
 from scipy.sparse.csgraph import connected_components
 
 from heedful.interventions import Swap
-from heedful.records import CLUSTER, Composed, Examples, HeedfulError, generator, keys, listing
+from heedful.records import CLUSTER, Composed, Examples, HeedfulError, generator, keys
+from heedful.records.errors import guess
 
 ALIASES = {"train": ("train",), "validation": ("validation", "dev", "valid")}
 MOST_VALUES = 50  # of a column that examples are sliced by
@@ -56,7 +57,7 @@ def sample(examples: Examples, n: int, seed: int, purpose: str, by_group: bool =
         HeedfulError: There are fewer than ``n``.
     """
     if not 0 <= n <= len(examples):
-        raise HeedfulError(f"Asked for {n} examples ({purpose}), and there are only {len(examples)}.")
+        raise HeedfulError("nothing-left", f"There are {len(examples)} examples, and {purpose} asks for {n}.")
     return examples.take(np.sort(by_hash(examples, seed, purpose, groups_of(examples) if by_group else None)[:n]))
 
 
@@ -129,9 +130,12 @@ def fold_out(examples: Examples, folds: int, fold: int) -> tuple[Examples, Examp
     """
     groups = kept_together(examples)
     if len(set(groups)) < folds:
-        values = "values of §data.cluster, or else the first of §data.groups"
-        what = f"different {values if examples.has_clusters else 'examples'}"
-        raise HeedfulError(f"§data.folds {folds}: the training set has only {len(set(groups))} {what}.")
+        what = "values of §data.cluster, or else the first of §data.groups" if examples.has_clusters else "examples"
+        raise HeedfulError(
+            "nothing-left",
+            f"§data.folds {folds}: the training set has only {len(set(groups))} different {what}.",
+            "Ask for fewer.",
+        )
     held = folds_of(groups, folds) == fold
     return examples.take(np.flatnonzero(~held)), examples.take(np.flatnonzero(held))
 
@@ -145,16 +149,21 @@ def hold_out(examples: Examples, n: int, seed: int) -> tuple[Examples, Examples]
         HeedfulError: Nothing would be left to train on.
     """
     if n < 1:
-        raise HeedfulError(f"§data.hold_out {n} leaves nothing to validate on.")
+        raise HeedfulError("bad-setting", f"§data.hold_out {n} is less than 1.")
     if n >= len(examples):
-        raise HeedfulError(f"§data.hold_out {n} leaves nothing of the {len(examples)} training examples.")
+        left = f"nothing of the {len(examples)} training examples"
+        raise HeedfulError("nothing-left", f"§data.hold_out {n} leaves {left}.", "Hold out fewer.")
     groups = kept_together(examples)
     order = by_hash(examples, seed, "hold_out", groups)
     ends = np.append(np.flatnonzero(groups[order][1:] != groups[order][:-1]) + 1, len(order))
     end = int(ends[np.searchsorted(ends, n)])
     if end == len(order):
-        whole = "no group (§data.cluster, or else the first of §data.groups) is split, nor are equal examples"
-        raise HeedfulError(f"§data.hold_out {n} leaves nothing to train on, since {whole}.")
+        raise HeedfulError(
+            "nothing-left",
+            f"§data.hold_out {n} leaves nothing to train on: equal examples, and groups (§data.cluster, or else the "
+            "first of §data.groups), are not split.",
+            "Hold out fewer.",
+        )
     return examples.take(np.sort(order[end:])), examples.take(np.sort(order[:end]))
 
 
@@ -222,10 +231,10 @@ def require_slices(examples: Examples, columns: Sequence[str], name: str) -> Non
     """
     for column in columns:
         if column not in examples.meta:
-            known = listing(examples.meta) or "none"
-            raise HeedfulError(f"§data.slices {column}: {name} has no such column; known are {known}.")
+            known = guess(column, examples.meta) if examples.meta else "Leave it out, for there are none."
+            raise HeedfulError("missing-column", f"§data.slices {column} is not a column of {name}.", known)
         if (values := len(set(examples.column(f"meta.{column}")))) > MOST_VALUES:
             raise HeedfulError(
-                f"§data.slices {column}: the column has {values:,} different values, and at most {MOST_VALUES} "
-                "have numbers of their own: name one with fewer."
+                "many-slices",
+                f"§data.slices {column}: the column has {values:,} different values, which is more than {MOST_VALUES}.",
             )

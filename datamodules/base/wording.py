@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.records import HeedfulError, parts_of, plain_template
+from heedful.records.errors import guess
 
 RESERVED = "+/{}"  # + joins parts, / the names of metrics, and braces stand in templates
 
@@ -18,27 +19,37 @@ def require_names(parts: Sequence[Any], labels: Sequence[Any]) -> None:
     """
     for flag, names in (("§data.parts", parts), ("§data.labels", labels)):
         for name in names:
-            if not isinstance(name, str):
-                raise HeedfulError(
-                    f"{flag}: {name!r} is not a name. YAML reads yes, no, on, off, null, ~ and numbers as something "
-                    "else than text: put such a name in quotes."
-                )
-            if not name or name != name.strip() or not name.isprintable():
-                raise HeedfulError(
-                    f"{flag}: the name {name!r} is empty, begins or ends with a blank, or holds what cannot be printed."
-                )
+            _require_name(flag, name)
         twice = [name for name, n in Counter(name.casefold() for name in names).items() if n > 1]
         if twice:
             same = " and ".join(repr(name) for name in names if name.casefold() == twice[0])
-            raise HeedfulError(f"{flag}: the names {same} differ in nothing but case: rename or merge them.")
+            raise HeedfulError("bad-name", f"{flag}: the names {same} differ in case alone.", "Rename or merge them.")
     if not parts:
-        raise HeedfulError("§data.parts names no part: name each with its column.")
-    if reserved := [(part, c) for part in parts for c in RESERVED if c in part]:
-        raise HeedfulError("§data.parts: {!r} may not be a name, for {} has a meaning of its own.".format(*reserved[0]))
+        raise HeedfulError("missing-setting", "§data.parts names no part.", "Name each with its column.")
+    if reserved := [part for part in parts if set(RESERVED) & set(part)]:
+        raise HeedfulError(
+            "bad-name", f"§data.parts: the name {reserved[0]!r} holds one of {' '.join(RESERVED)}.", "Choose another."
+        )
     if "majority" in labels:
-        raise HeedfulError("§data.labels: 'majority' names the baseline beside the accuracy of each label: rename it.")
+        raise HeedfulError("bad-name", "§data.labels: 'majority' is the baseline beside the labels.", "Rename it.")
     if len(labels) == 1:
-        raise HeedfulError(f"§data.labels names {labels[0]!r} alone, so that there is nothing to tell apart.")
+        raise HeedfulError("bad-setting", f"§data.labels names {labels[0]!r} alone.", "Name two or more.")
+
+
+def _require_name(flag: str, name: Any) -> None:
+    """Check one name by itself."""
+    if not isinstance(name, str):
+        raise HeedfulError(
+            "bad-name",
+            f"{flag}: {name!r} is not a text.",
+            "Put it in quotes: YAML reads yes, no, on, off, null, ~ and numbers as something else.",
+        )
+    if not name or name != name.strip() or not name.isprintable():
+        raise HeedfulError(
+            "bad-name",
+            f"{flag}: the name {name!r} is empty, begins or ends with a blank, or cannot be printed.",
+            "Choose another.",
+        )
 
 
 def checked_words(
@@ -64,12 +75,19 @@ def checked_words(
     verbalisers = dict(verbalisers or {})
     if sorted(parts_of(template)) != sorted(parts):
         raise HeedfulError(
-            f"§data.template {template!r} must name each of the parts {', '.join(parts)} once, in braces; null stands "
-            "for the usual words."
+            "bad-prompt",
+            f"§data.template {template!r} does not name each of the parts {', '.join(parts)} once, in braces.",
+            "Name each once; null stands for the usual words.",
         )
     if unknown := [label for label in verbalisers if label not in labels]:
-        raise HeedfulError(f"§data.verbalisers {unknown[0]}: the labels are {', '.join(labels)}.")
+        raise HeedfulError(
+            "unknown-name", f"§data.verbalisers {unknown[0]} is not a label of {name}.", guess(unknown[0], labels)
+        )
     texts = [verbalisers.get(label, label).strip() for label in labels]
     if "" in texts or len(set(texts)) < len(texts):
-        raise HeedfulError(f"§data.verbalisers must give each label a text of its own, and give {', '.join(texts)}.")
+        raise HeedfulError(
+            "ambiguous-answers",
+            f"§data.verbalisers makes the labels {', '.join(labels)} the texts {', '.join(map(repr, texts))}.",
+            "Give each label a text of its own.",
+        )
     return template, verbalisers
