@@ -242,11 +242,11 @@ class PairedText(PairedData):
         )
         for place, name in zip(validation, _listed(self.splits["validation"]), strict=True):
             if _same(train, place):
-                where = train if train == place else f"{train} and {place}, which hold the same"
+                where = train if train == place else f"{train} and its copy {place}"
                 raise HeedfulError(
                     "trained-on",
-                    f"{self.name} trains and validates on the same rows: the splits {self.splits['train']!r} and "
-                    f"{name!r} are {where}.",
+                    f"{self.name} validates on what it trains on: the splits {self.splits['train']!r} and {name!r} are "
+                    f"{where}.",
                     f"Name another with §data.splits '{{validation: NAME}}', {remedies}.",
                 )
 

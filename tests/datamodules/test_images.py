@@ -11,9 +11,10 @@ import pytest
 from heedful.datamodules import PairedImages
 from heedful.datamodules.images import listed
 from heedful.interventions import KeepPart, Swap
-from heedful.records import HeedfulError, Picture
+from heedful.records import Picture
 
 from changed_examples import made, sharing
+from refusals import refused
 
 SQUARES = {
     "name": "squares",
@@ -96,14 +97,15 @@ def test_two_pictures_are_swapped_together_or_one_alone(two: Path) -> None:
         assert not {pool[i].groups[p] for p in ("left", "right")} & {partner.groups[p] for p in ("left", "right")}
         (one,) = made(Swap("left", None, draws=1), pool, [i])
         assert one.example.parts["right"] == pool[i].parts["right"] != one.example.parts["left"]
-    with pytest.raises(HeedfulError, match="swap middle: two has the parts left, right, sentence"):
+    with refused("unknown-name", "swap middle", "two", "left, right, sentence"):
         PairedImages(**TWO, path=str(two), swap=["left+middle"])
 
 
 def test_pictures_go_by_the_order_of_the_parts(two: Path) -> None:
     """The network reads them in that order, which exported models record."""
-    with pytest.raises(HeedfulError, match=r"pictures: name them once, in the order of .*parts: \[left, right\]"):
-        PairedImages(**TWO | {"pictures": ["right", "left"]}, path=str(two))
+    for pictures in (["right", "left"], ["left", "right", "left"]):
+        with refused("bad-setting", f"pictures [{', '.join(pictures)}]", "[left, right]."):
+            PairedImages(**TWO | {"pictures": pictures}, path=str(two))
 
 
 def test_augmentation_swaps_both_pictures_and_leaves_the_rest(two: Path) -> None:
@@ -132,7 +134,7 @@ def test_partial_inputs_keep_one_side(two: Path, partial: str, parts: tuple, pic
     data.setup("fit")
     assert (data.task.parts, data.task.pictures, data.pool.parts) == (parts, pictures, parts)
     assert data.whole.parts == ("left", "right", "sentence")
-    with pytest.raises(HeedfulError, match="partial above"):
+    with refused("unknown-name", "partial above", "left, right, sentence"):
         PairedImages(**TWO, path=str(two), partial="left+above")
 
 
@@ -168,25 +170,28 @@ def test_labels_may_stand_in_a_file(tmp_path: Path) -> None:
         json.dumps({"id2label": {str(i): "abcdefghijk"[i] for i in reversed(range(11))}})
     )
     (tmp_path / "list.json").write_text('["x", "y", 1, 2.0]')
-    (tmp_path / "twice.txt").write_text("red\nred\n")
-    (tmp_path / "empty.txt").write_text("\n")
     assert listed("answers.txt", str(tmp_path)) == ["red", "blue"]
     assert listed(str(tmp_path / "config.json"), None) == list("abcdefghijk")
     assert listed("list.json", str(tmp_path)) == ["x", "y", "1", "2"]
-    for name, message in [("twice.txt", "'red' twice"), ("empty.txt", "no labels"), ("none.txt", "no such file")]:
-        with pytest.raises(HeedfulError, match=message):
-            listed(name, str(tmp_path))
+    with refused("missing-file", "answers none.txt"):
+        listed("none.txt", str(tmp_path))
+    with refused("missing-file", "answers none.txt", "path names"):
+        listed("none.txt", None)
 
 
 def test_what_is_wrong_with_the_settings_is_said(squares: Path) -> None:
-    for settings, message in [
-        ({"pictures": ["photo"]}, "pictures photo: squares has the parts image, question"),
-        ({"pictures": []}, "needs a part that is a picture"),
-        ({"labels": None}, "either labels or answers"),
-        ({"answers": "a.txt"}, "either labels or answers"),
-        ({"parts": {"image": "pictures/*-{file}", "question": "text"}, "uid": None}, "name its id with uid"),
+    for settings, code, facts in [
+        ({"pictures": ["photo"]}, "unknown-name", ["pictures photo", "squares", "image, question"]),
+        ({"pictures": []}, "bad-setting", ["pictures", "squares"]),
+        ({"labels": None}, "missing-setting", ["squares", "labels", "answers"]),
+        ({"answers": "a.txt"}, "clashing-settings", ["squares", "labels", "answers"]),
+        (
+            {"parts": {"image": "pictures/*-{file}", "question": "text"}, "uid": None},
+            "missing-setting",
+            ["pictures/*-{file}", "uid"],
+        ),
     ]:
-        with pytest.raises(HeedfulError, match=message):
+        with refused(code, *facts):
             module(squares, **settings)
 
 
@@ -213,29 +218,33 @@ def test_the_permutations_of_an_nlvr_scene_are_one_group(shared_data: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("name", "content", "code", "facts"),
     [
-        ("a.json", "5", "holds no list of labels but 5"),
-        ("a.json", "null", "holds no list of labels but None"),
-        ("a.json", '{"id2label": 3}', "holds no list of labels but 3"),
-        ("a.json", "[" * 100_000, "cannot be read: "),
-        ("a.json", '["a", "b", "a"]', "lists 'a' twice"),
-        ("a.json", '["a", "1", 1]', "lists '1' twice"),
-        ("a.json", '["yes", "no", true]', "lists True, which is not a label"),
-        ("a.json", '["yes", null]', "lists None, which is not a label"),
-        ("a.json", '["yes", NaN]', "lists nan, which is not a label"),
-        ("a.json", '["yes", ["no"]]', r"lists \['no'\], which is not a label"),
-        ("a.json", '{"id2label": {"0": "yes", "1": "", "2": "no"}}', "lists '', which is not a label"),
-        ("a.json", '{"0": "yes", "1": "no", "version": "3"}', "should have the numbers 0 to 2, and one has 'version'"),
-        ("a.json", '{"0": "yes", "2": "no"}', "should have the numbers 0 to 1, and one has '2'"),
-        ("a.json", '{"\u00b2": "a", "1": 2}', "should have the numbers 0 to 1, and one has '²'"),
-        ("a.json", "{}", "lists no labels"),
-        ("a.txt", "\n\n", "lists no labels"),
-        ("a.txt", "yes\n" * 300_000, "lists 'yes' twice"),
-        ("a.txt", " " * 2**24 + "yes", "cannot be read: it has more than 16 MiB"),
+        ("a.json", "5", "damaged-file", ["holds 5"]),
+        ("a.json", "null", "damaged-file", ["holds None"]),
+        ("a.json", '{"id2label": 3}', "damaged-file", ["holds 3"]),
+        ("a.json", "[" * 100_000, "damaged-file", ["JSON"]),
+        ("a.json", '["a"', "damaged-file", ["JSON"]),
+        ("a.json", '["a", "b", "a"]', "repeated-name", ["'a'"]),
+        ("a.json", '["a", "1", 1]', "repeated-name", ["'1'"]),
+        ("a.json", '["yes", "no", true]', "wrong-value", ["True"]),
+        ("a.json", '["yes", null]', "wrong-value", ["None"]),
+        ("a.json", '["yes", NaN]', "wrong-value", ["nan"]),
+        ("a.json", '["yes", ["no"]]', "wrong-value", ["['no']"]),
+        ("a.json", '{"id2label": {"0": "yes", "1": "", "2": "no"}}', "wrong-value", ["''"]),
+        ("a.json", '{"0": "yes", "1": "no", "version": "3"}', "wrong-value", ["'version'", "from 0 to 2"]),
+        ("a.json", '{"0": "yes", "2": "no"}', "wrong-value", ["'2'", "from 0 to 1"]),
+        ("a.json", '{"\u00b2": "a", "1": 2}', "wrong-value", ["'²'", "from 0 to 1"]),
+        ("a.json", "{}", "damaged-file", ["holds []"]),
+        ("a.txt", "\n\n", "damaged-file", ["holds []"]),
+        ("a.txt", "yes\n" * 300_000, "repeated-name", ["'yes'"]),
+        ("a.txt", "\udcff", "bad-text", []),
+        ("a.txt", " " * 2**24 + "yes", "too-large", ["16 MiB"]),
     ],
 )
-def test_a_file_of_answers_that_lists_none_is_named(tmp_path: Path, name: str, content: str, message: str) -> None:
-    (tmp_path / name).write_text(content)
-    with pytest.raises(HeedfulError, match=f"answers .*{name}:? .*{message}"):
+def test_a_file_of_answers_that_lists_none_is_named(
+    tmp_path: Path, name: str, content: str, code: str, facts: list[str]
+) -> None:
+    (tmp_path / name).write_text(content, errors="surrogateescape")
+    with refused(code, "answers", name, *facts):
         listed(name, str(tmp_path))

@@ -11,10 +11,11 @@ import yaml
 
 from heedful.datamodules import NaturalLogic, load_natural_logic
 from heedful.interventions import Design, Swap, counterparts
-from heedful.records import Examples, HeedfulError
+from heedful.records import Examples
 
 from changed_examples import sharing
 from content_uids import context_id
+from refusals import refused
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = yaml.safe_load((ROOT / "configs" / "data" / "nlixy.yaml").read_text())["init_args"]
@@ -164,7 +165,7 @@ def test_one_split_is_for_evaluation_unless_some_is_held_out(folder: Path) -> No
     data = module(folder / "train")
     data.setup("validate")
     assert len(data.pool) == 4
-    with pytest.raises(HeedfulError, match="with hold_out N, or ask for that"):
+    with refused("trained-on", "train", "hold_out N", "validate_on_train true"):
         module(folder / "train").setup("fit")
     data = module(folder / "train", hold_out=1)
     data.setup("fit")
@@ -183,33 +184,31 @@ def test_inoculation_reads_a_folder_of_this_kind(folder: Path) -> None:
 
 
 def test_without_a_path_the_source_is_named() -> None:
-    with pytest.raises(HeedfulError, match="path, which is data/nli_xy_small of github.com/juliarozanova/nli_xy"):
+    with refused("missing-setting", "nlixy", "path: data/nli_xy_small of github.com/juliarozanova/nli_xy"):
         module(None).setup("fit")
 
 
 def test_a_folder_without_the_split_says_what_it_holds(folder: Path) -> None:
-    with pytest.raises(
-        HeedfulError, match=r"no folder for the split 'test' \(looked for test with .* holds dev/, train/"
-    ):
+    with refused("missing-split", folder, "test", "contexts.tsv", "insertions.tsv", "dev/, train/", "splits"):
         load_natural_logic(folder, "test")
-    with pytest.raises(HeedfulError, match="nowhere is no folder"):
+    with refused("missing-file", "nowhere", "contexts.tsv", "insertions.tsv"):
         load_natural_logic(folder / "nowhere", "test")
     (folder / "dev" / "insertions.tsv").unlink()
-    with pytest.raises(HeedfulError, match=r"dev/insertions\.tsv does not exist"):
+    with refused("missing-file", "dev/insertions.tsv"):
         load_natural_logic(folder, "dev")
 
 
 def test_a_mistake_in_a_file_is_named_with_its_row(folder: Path) -> None:
     write(folder / "dev", ["He likes tax.\tup\t\t\tx\t\t"], ["s\tboy\tchild\ts\tleq"])
-    with pytest.raises(HeedfulError, match=r"dev/contexts\.tsv, row 1: the context has no x"):
+    with refused("wrong-value", "dev/contexts.tsv, row 1"):
         load_natural_logic(folder, "dev")
     write(folder / "dev", ["He likes x.\tup\t\t\tx\t\t"], ["s\tboy\tchild\ts\tleq"])
-    with pytest.raises(HeedfulError, match=r"dev: no pair of words fits any of the 1 contexts"):
+    with refused("nothing-left", f"{folder}/dev", "1 pairs", "1 contexts"):
         load_natural_logic(folder, "dev")
 
 
 def test_a_label_that_the_task_has_no_name_for_is_refused(folder: Path) -> None:
-    with pytest.raises(HeedfulError, match="unknown label 'non-entailment'"):
+    with refused("unknown-label", "'non-entailment'"):
         module(folder, labels={"entailment": [], "neutral": []}).setup("fit")
 
 

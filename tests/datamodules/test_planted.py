@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from heedful.datamodules import Planted
 from heedful.datamodules import planted as p
-from heedful.records import HeedfulError, generator
+from heedful.records import generator
+
+from refusals import refused
 
 FIELDS = ("subject", "verb", "object", *p.OPTIONAL)
 SEEDS = st.integers(0, 2**32)
@@ -228,8 +230,14 @@ def test_without_a_shortcut_the_hypothesis_alone_says_little_of_the_label() -> N
 @pytest.mark.parametrize("flag", ["shortcut", "unrelated"])
 @pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
 def test_shares_lie_between_0_and_1(flag: str, share: float) -> None:
-    with pytest.raises(HeedfulError, match=f"^{flag} {share} is no share"):
+    with refused("bad-setting", f"{flag} {share}"):
         Planted(**{flag: share})
+
+
+@pytest.mark.parametrize("flag", ["n_train", "n_validation"])
+def test_each_split_has_an_example(flag: str) -> None:
+    with refused("bad-setting", f"{flag} 0"):
+        Planted(**{flag: 0})
 
 
 def test_the_data_module_holds_these_pairs() -> None:
@@ -252,5 +260,5 @@ def test_planted_data_cannot_be_inoculated(tmp_path: object) -> None:
     from heedful.datamodules.base.inoculation import Inoculation
 
     data = Planted(augment="inoculation", inoculation=Inoculation(str(tmp_path)), n_validation=2)
-    with pytest.raises(HeedfulError, match="planted cannot be inoculated"):
+    with refused("unfit-data", "planted cannot be inoculated"):
         data.setup("fit")

@@ -4,7 +4,9 @@ import pytest
 
 from heedful.datamodules.base.inoculation import Challenges, Inoculation
 from heedful.datamodules.base.splits import sample
-from heedful.records import Example, Examples, HeedfulError
+from heedful.records import Example, Examples
+
+from refusals import refused
 
 POOL = Examples.of([Example(f"u{i}", {"text": f"text {i}"}, "yes") for i in range(9)])
 
@@ -24,14 +26,14 @@ def test_perturbed_examples_are_asked_for_with_their_number() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("settings", "code", "facts"),
     [
-        (Inoculation(), "^augment inoculation needs path, .*, and not both"),
-        (Inoculation("a.tsv", perturbed=True), "^augment inoculation needs path, .*, and not both"),
-        (Inoculation("a.tsv"), "d cannot be inoculated: its data are not read from files"),
-        (Inoculation(perturbed=True), "perturbed: only hypotheses about tables are perturbed, not d"),
+        (Inoculation(), "missing-setting", ["augment inoculation", "path", "perturbed true"]),
+        (Inoculation("a.tsv", perturbed=True), "clashing-settings", ["augment inoculation", "path", "perturbed true"]),
+        (Inoculation("a.tsv"), "unfit-data", ["d cannot be inoculated"]),
+        (Inoculation(perturbed=True), "unfit-data", ["perturbed", "about tables", "d has none"]),
     ],
 )
-def test_a_source_that_is_not_there_is_refused(settings: Inoculation, message: str) -> None:
-    with pytest.raises(HeedfulError, match=message):
+def test_a_source_that_is_not_there_is_refused(settings: Inoculation, code: str, facts: list[str]) -> None:
+    with refused(code, *facts):
         settings.examples(Challenges(), "d", seed=0)

@@ -7,7 +7,8 @@ import pytest
 
 from heedful.datamodules import PairedText, Reading
 from heedful.datamodules.base.splits import aliases_of
-from heedful.records import HeedfulError
+
+from refusals import refused
 
 SETTINGS = {
     "name": "nli",
@@ -45,7 +46,7 @@ def test_a_split_is_the_one_that_is_asked_for(folder: Path, splits: dict | None,
 def test_a_name_that_is_not_there_is_refused(folder: Path, splits: dict) -> None:
     (name,) = splits.values()
     data = PairedText(**SETTINGS, path=str(folder), splits=splits)
-    with pytest.raises(HeedfulError, match=f"has no file for the split {name!r}"):
+    with refused("missing-split", folder, repr(name)):
         data.load(next(iter(splits)))
 
 
@@ -61,14 +62,14 @@ def test_the_names_of_a_split_with_an_ending() -> None:
 
 @pytest.mark.parametrize("settings", [{"hold_out": 2}, {"folds": 2, "fold": 0}])
 @pytest.mark.parametrize(
-    ("other", "said"),
+    ("other", "fact"),
     [
-        ({"splits": {"validation": "test"}}, "splits names test: use either"),
-        ({"where": {"validation": {"genre": "x"}}}, "where chooses rows of the validation split: use either"),
+        ({"splits": {"validation": "test"}}, "splits names test"),
+        ({"where": {"validation": {"genre": "x"}}}, "where chooses rows"),
     ],
 )
-def test_what_is_held_out_is_no_other_split(folder: Path, settings: dict, other: dict, said: str) -> None:
-    with pytest.raises(HeedfulError, match=said):
+def test_what_is_held_out_is_no_other_split(folder: Path, settings: dict, other: dict, fact: str) -> None:
+    with refused("clashing-settings", *settings, fact):
         PairedText(**SETTINGS, path=str(folder), **settings, **other)
     for splits in ({"validation": "validation_matched"}, {"validation": "train"}):
         PairedText(**SETTINGS, path=str(folder), **settings, splits=splits)

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from heedful.datamodules import PairedTables, PairedText, Planted
-from heedful.records import HeedfulError
+
+from refusals import refused
 
 CONFIGS = Path(__file__).parents[3] / "configs" / "data"
 NLI = ("entailment", "neutral", "contradiction")
@@ -55,16 +56,16 @@ def test_labels_may_have_texts_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "code", "facts"),
     [
-        ({"template": "premise: {premise}"}, "must name each of the parts premise, hypothesis once"),
-        ({"template": "{premise} {premise} {hypothesis}"}, "once, in braces"),
-        ({"template": "{premise} {hypothesis} {title}"}, r"template '.*title.*must name"),
-        ({"verbalisers": {"yes": "y"}}, r"verbalisers yes: the labels are entailment, neutral, contradiction"),
-        ({"verbalisers": {"neutral": "entailment "}}, "each label a text of its own"),
-        ({"verbalisers": {"neutral": " "}}, "each label a text of its own"),
+        ({"template": "premise: {premise}"}, "bad-prompt", ["template 'premise: {premise}'", "premise, hypothesis"]),
+        ({"template": "{premise} {premise} {hypothesis}"}, "bad-prompt", ["template", "premise, hypothesis"]),
+        ({"template": "{premise} {hypothesis} {title}"}, "bad-prompt", ["template", "{title}", "premise, hypothesis"]),
+        ({"verbalisers": {"yes": "y"}}, "unknown-name", ["verbalisers yes", ", ".join(NLI)]),
+        ({"verbalisers": {"neutral": "entailment "}}, "ambiguous-answers", ["verbalisers", "neutral", "'entailment'"]),
+        ({"verbalisers": {"neutral": " "}}, "ambiguous-answers", ["verbalisers", "neutral", "''"]),
     ],
 )
-def test_a_mistake_is_one_sentence(settings: dict[str, object], words: str) -> None:
-    with pytest.raises(HeedfulError, match=words):
+def test_a_mistake_is_named(settings: dict[str, object], code: str, facts: list[str]) -> None:
+    with refused(code, *facts):
         Planted(**settings)
