@@ -197,7 +197,7 @@ class PairedTables(PairedText):
                 )
                 return Examples.of(found)
         raise HeedfulError(
-            "inoculation-data",
+            "nothing-left",
             f"§data.inoculation.n {n} is more than the {len(found)} hypotheses of the training set that can be "
             "perturbed.",
         )

@@ -113,8 +113,8 @@ class VisualQuestions(PairedImages):
             raise missing
         try:
             where, rows = source.rows(split, self._aliases("train"))
-        except HeedfulError:
-            raise missing from None
+        except HeedfulError as error:
+            raise missing if error.code == "missing-split" else error from None
         for row, values in self._asked(rows, where, "train"):
             self.counted[self._frequent(values, where, row)] += 1
         self._label()

@@ -231,11 +231,6 @@ DATA = {
         "half of the run is of other data",
         "Give it the same files, or begin a new run.",
     ),
-    "inoculation-data": Refusal(
-        "hypotheses to inoculate on where there are none, or too few",
-        "training on nothing",
-        "Take fewer, or other data.",
-    ),
 }
 
 MODELS = {

@@ -188,6 +188,12 @@ def test_without_a_path_the_source_is_named() -> None:
         module(None).setup("fit")
 
 
+@pytest.mark.parametrize(("option", "value"), [("quoting", False), ("columns", ["premise"])])
+def test_its_files_have_one_form(folder: Path, option: str, value: object) -> None:
+    with refused("idle-setting", option, "nlixy"):
+        module(folder, **{option: value}).setup("fit")
+
+
 def test_a_folder_without_the_split_says_what_it_holds(folder: Path) -> None:
     with refused("missing-split", folder, "test", "contexts.tsv", "insertions.tsv", "dev/, train/", "splits"):
         load_natural_logic(folder, "test")

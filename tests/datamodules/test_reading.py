@@ -232,6 +232,20 @@ def test_one_part_alone_is_no_text_with_a_question() -> None:
         Reading("x", {"context": "context"})
 
 
+@pytest.mark.parametrize(
+    ("settings", "code", "facts"),
+    [
+        ({"partial": "question"}, "unfit-data", ["partial question", "context, question, other"]),
+        ({"distractors": ["context"]}, "unknown-name", ["distractors context", "other"]),
+        ({"distractors": ["other"], "swap": ["other"]}, "clashing-settings", ["swap other", "distractors"]),
+        ({"distractors": ["title"], "parts": PARTS}, "unknown-name", ["distractors title"]),
+    ],
+)
+def test_further_texts_are_not_all_parts(settings: dict[str, Any], code: str, facts: list[str]) -> None:
+    with refused(code, *facts):
+        Reading(**{"name": "x", "parts": PARTS | {"other": "other"}} | settings)
+
+
 def test_settings_that_answers_in_a_text_do_not_have_are_refused() -> None:
     for setting in ("meta", "slices"):
         with refused("bad-name", setting, "'starts'"):

@@ -11,7 +11,6 @@ from heedful.records.storage.results import write_results
 from heedful.reports.rescore import rescored
 
 from oracles import measure
-from refusals import refused
 
 KINDS = ("overlap", "sub/sequence", "")
 SETTINGS = {
@@ -51,9 +50,9 @@ def test_what_cannot_be_a_slice_is_refused(own):
         match=r"slices kinds: .*dev.jsonl has no column 'kinds' .do you mean kind..; the columns are p, h, .*kind",
     ):
         own("kinds").setup("validate")
-    with refused("many-slices", "slices row", 60, 50):
+    with pytest.raises(HeedfulError, match=r"slices row: the column has 60 different values, and at most 50"):
         own("row").setup("validate")
-    with refused("missing-column", "slices heuristic", "planted"):
+    with pytest.raises(HeedfulError, match=r"slices heuristic: planted has no such column; known are none"):
         Planted(slices=["heuristic"]).setup("validate")
     own("row", max_validation=50).setup("validate")
 

@@ -162,7 +162,7 @@ def test_other_groups_and_meta_columns_come_beside_the_table(folder: Path) -> No
 @pytest.mark.parametrize(
     ("name", "text", "code", "facts"),
     [
-        ("maindata/infotabs_dev.tsv", f"{HEADER}\nGW1\tT99\th\tE\n", "missing-file", ["row 1", "T99"]),
+        ("maindata/infotabs_dev.tsv", f"{HEADER}\nGW1\tT99\th\tE\n", "missing-file", ["row 1", "T99.json"]),
         ("maindata/infotabs_dev.tsv", f"{HEADER}\nGW1\tT1\th\tX\n", "unknown-label", ["row 1", "'X'"]),
         ("maindata/infotabs_dev.tsv", f"{HEADER}\nGW1\tT1\t \tE\n", "empty-value", ["row 1", "'hypothesis'"]),
         ("maindata/infotabs_dev.tsv", f"{HEADER}\nGW1\tT1\th\n", "ragged-row", ["row 1", 3, 4]),
@@ -266,6 +266,8 @@ def test_a_challenge_set_may_be_pairs_about_the_same_tables(folder: Path, tmp_pa
     assert all(uid.startswith("infotabs/challenge/") for uid in data.train_examples.column("uid"))
     with refused("missing-file", "path", "nowhere.tsv"):
         module(folder, augment="inoculation", inoculation=Inoculation("nowhere.tsv")).setup("fit")
+    with refused("nothing-left", "inoculation.n 61", " 0 hypotheses"):
+        module(folder, augment="inoculation", inoculation=Inoculation(n=61, perturbed=True)).setup("fit")
 
 
 # from end to end

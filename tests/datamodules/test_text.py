@@ -3,6 +3,7 @@
 import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -490,6 +491,33 @@ def test_a_meta_column_that_is_not_there_or_twice_is_refused(tmp_path: Path) -> 
         PairedText(**NLI, path=str(tmp_path), meta=["genre", "topic"]).setup("validate")
     with refused("repeated-name", "meta", "'genre'"):
         PairedText(**NLI, path=str(tmp_path), meta=["genre", "genre"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "facts"),
+    [
+        ({"several": ""}, "bad-setting", ["several"]),
+        ({"columns": ["premise", "premise"]}, "bad-header", ["columns [premise, premise]"]),
+        ({"columns": ["premise", ""]}, "bad-header", ["columns [premise, ]"]),
+        ({"name": "../own"}, "bad-name", ["name '../own'"]),
+        ({"inoculation": Inoculation("x")}, "idle-setting", ["inoculation", "augment inoculation"]),
+        ({"resample_counterfactuals": True}, "idle-setting", ["resample_counterfactuals", "augment counterfactual"]),
+        ({}, "missing-setting", ["own", "path"]),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings: dict[str, Any], code: str, facts: list[str]) -> None:
+    with refused(code, *facts):
+        PairedText(**NLI | settings).setup("fit")
+
+
+def test_each_process_needs_a_batch(folder: Path) -> None:
+    data = PairedText(**NLI, path=str(folder), max_train=40, batch_size=20)
+    data.setup("fit")
+    processor = SimpleNamespace(lengths=lambda examples: np.ones(len(examples), dtype=np.int64))
+    module = SimpleNamespace(processor=processor, require_known=str)
+    data.trainer = SimpleNamespace(lightning_module=module, current_epoch=0, world_size=3, global_rank=0)
+    with refused("nothing-left", 40, 20, 3, "batch_size"):
+        data.train_dataloader()
 
 
 # a data set of one's own

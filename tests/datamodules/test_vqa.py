@@ -91,6 +91,14 @@ def test_without_the_training_split_the_answers_of_the_model_are_asked_for(folde
         vqa2(path=str(folder), answers=0)
 
 
+def test_settings_of_labels_are_not_those_of_answers(folder: Path, tmp_path: Path) -> None:
+    with refused("idle-setting", "several", "'answers'"):
+        vqa2(path=str(folder), several="list")
+    (tmp_path / "answers.txt").write_text("left\nright\n")
+    with refused("nothing-left", "vqa2", "answers"):
+        vqa2(path=str(folder), answers=str(tmp_path / "answers.txt"))
+
+
 def test_counterfactuals_need_a_class_of_their_own(folder: Path, tmp_path: Path) -> None:
     with refused("missing-setting", "augment counterfactual", "vqa2", "default_label '(unrelated)'"):
         vqa2(path=str(folder), augment="counterfactual")

@@ -1,0 +1,86 @@
+import pickle
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import pytest
+import torch
+
+from heedful.datamodules.base import processes
+from heedful.records import HeedfulError
+
+from refusals import refused
+
+
+@pytest.fixture
+def between(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Stands for the other process: it gets what the first one sends, or sends what is given."""
+    sent: list[bytes] = []
+
+    def broadcast(told: list[Any]) -> None:
+        if processes.is_first():
+            sent.append(pickle.dumps(told))
+        else:
+            told[:] = pickle.loads(sent[-1])
+
+    def between(rank: int, other: Any = None) -> None:
+        monkeypatch.setattr(processes, "is_first", lambda: rank == 0)
+        monkeypatch.setattr(processes, "gather", lambda value: pickle.loads(pickle.dumps([value, other])))
+
+    monkeypatch.setattr(processes, "is_alone", lambda: False)
+    monkeypatch.setattr(torch.distributed, "broadcast_object_list", broadcast)
+    return between
+
+
+def refuse() -> NoReturn:
+    raise HeedfulError("many-slices", "data.csv, row 3: §data.slices a has 60 values.")
+
+
+def break_down() -> NoReturn:
+    raise ZeroDivisionError
+
+
+def test_a_refusal_of_the_first_process_is_the_same_in_the_others(between: Callable[..., None]) -> None:
+    for rank in (0, 1):
+        between(rank)
+        with refused("many-slices", "data.csv, row 3") as caught:
+            processes.by_first(refuse if rank == 0 else break_down)
+        assert "§data.slices" in caught.value.wrong
+
+
+def test_the_others_end_with_the_first_process(between: Callable[..., None]) -> None:
+    between(0)
+    with pytest.raises(ZeroDivisionError):
+        processes.by_first(break_down)
+    between(1)
+    with refused("lost-process", "Process 0"):
+        processes.by_first(refuse)
+
+
+def test_what_was_made_is_given_to_the_others(between: Callable[..., None]) -> None:
+    between(0)
+    assert processes.by_first(lambda: 3) == 3
+    between(1)
+    assert processes.by_first(refuse) == 3
+
+
+def test_who_waits_hears_why_another_does_not_come(
+    between: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Any] = []
+    monkeypatch.setattr(processes, "gather", told.append)
+    with pytest.raises(HeedfulError) as caught:
+        refuse()
+    processes.tell(caught.value)
+    between(0, *told)
+    for wait in (lambda: processes.meet(1), processes.busy):
+        with refused("many-slices", "data.csv, row 3"):
+            wait()
+    between(0, (processes.HERE, 2))
+    assert processes.meet(1) == [1, 2]
+
+
+def test_processes_with_other_values_are_named(between: Callable[..., None]) -> None:
+    between(0, "x")
+    processes.require_alike("x", "weights")
+    with refused("changed-data", "Process 1", "other weights", "process 0"):
+        processes.require_alike("y", "weights")
