@@ -91,7 +91,7 @@ class Reading(PairedText):
             if part not in further:
                 raise HeedfulError(
                     "unknown-name",
-                    f"§data.distractors {part} is not a further text of {self.name}.",
+                    f"§data.distractors {part}: {self.name} has no further text of this name.",
                     guess(part, further) if further else "Leave it out, for there are none.",
                 )
             if any(part in joined.split("+") for joined in self.swap):

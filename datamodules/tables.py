@@ -198,8 +198,7 @@ class PairedTables(PairedText):
                 return Examples.of(found)
         raise HeedfulError(
             "nothing-left",
-            f"§data.inoculation.n {n} is more than the {len(found)} hypotheses of the training set that can be "
-            "perturbed.",
+            f"Only {len(found)} hypotheses of the training set can be perturbed, and §data.inoculation.n is {n}.",
         )
 
     def _table_and_text(self) -> tuple[str, str]:
