@@ -241,8 +241,14 @@ class PairedData(pl.LightningDataModule):
             self.train_examples = self.inputs_of(self.trained, "train")
             self._count_repeats("train", self.trained)
         if self.trainer is not None and self.trainer.world_size > 1:
+            self._require_alike()
+
+    def _require_alike(self) -> None:
+        try:
             for split, fingerprint in self.fingerprints().items():
-                require_alike(fingerprint, f"{split} examples of {self.name}")
+                require_alike(fingerprint, f"{split} examples")
+        except HeedfulError as error:
+            raise error.at(self.name) from None
 
     def _count_repeats(self, split: str, examples: Examples) -> None:
         self.counts.repeats[split] = repeats(examples.content_keys(self.full_task.parts))

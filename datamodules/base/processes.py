@@ -114,6 +114,6 @@ def require_alike(value: Any, what: str) -> None:
     if others := [rank for rank, other in enumerate(values) if other != values[0]]:
         raise HeedfulError(
             "changed-data",
-            f"Process {others[0]} has other {what} than process 0.",
+            f"The {what} of process {others[0]} are not those of process 0.",
             "Give all processes the same command, and let every machine see the same files.",
         )

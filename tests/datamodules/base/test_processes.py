@@ -82,5 +82,5 @@ def test_who_waits_hears_why_another_does_not_come(
 def test_processes_with_other_values_are_named(between: Callable[..., None]) -> None:
     between(0, "x")
     processes.require_alike("x", "weights")
-    with refused("changed-data", "Process 1", "other weights", "process 0"):
+    with refused("changed-data", "The weights of process 1", "process 0"):
         processes.require_alike("y", "weights")
