@@ -80,7 +80,7 @@ def require_mixture(mixture: Sequence[Mixture], parts: Sequence[str], labels: Se
         if each.parts is not None and sorted(each.parts) != sorted(parts):
             raise HeedfulError(
                 "bad-mixture",
-                f"§data.mixture: {each.called} has the parts {', '.join(each.parts) or 'of nothing'}.",
+                f"§data.mixture: {each.called} has the parts [{', '.join(each.parts)}].",
                 f"Name a column for each part of the data: {', '.join(parts)}.",
             )
         if unknown := [label for label in each.labels or () if label not in labels]:
