@@ -160,7 +160,7 @@ def test_conditions_hold_for_both_splits_and_for_mixtures(folder: Path) -> None:
             {"share": 0.1, "parts": {"first": "first"}},
             {},
             "bad-mixture",
-            ["train has the parts first", "first, second"],
+            ["train has the parts [first]", "first, second"],
         ),
         ({"share": 0.1, "labels": {"equal": [1]}}, {}, "bad-mixture", ["train has the label 'equal'", "same, other"]),
         ({"share": 0.1, "split": "more", "label": "gilt"}, {}, "missing-column", ["'gilt'"]),
