@@ -70,7 +70,11 @@ class RowMaker:
             variant = _spread(variants, group, row)[0].as_py()
             values = pool.uid(positions[twice]), names[group[twice]], parts[group[twice]], variant, int(draws[twice])
             key = dict(zip(r.KEY, values, strict=True))
-            raise HeedfulError(f"Two rows have the same key {key}: an intervention made the same change twice.")
+            raise HeedfulError(
+                "missing-predictions",
+                f"An intervention made one change twice: two rows have the key {key}.",
+                "Have it give each change of an example another draw or variant.",
+            )
         positions = positions[order]
         ranks = ranks[order]
         unchanged = group[order] == 0
