@@ -74,7 +74,7 @@ class Evidence(Evaluation):
     def _require(self, data: PairedData) -> None:
         flag = f"§evidence.path {self.path}"
         if not isinstance(data, PairedTables) or data.path is None:
-            remedy = "Name the data with §data infotabs §data.path DIR, or other tables."
+            remedy = "Take §data infotabs with §data.path DIR, or other tables."
             raise HeedfulError("unfit-data", f"{flag} is about tables in files, which are not evaluated here.", remedy)
         if data.partial:
             wrong = f"{flag} is for a model of tables and hypotheses; this one reads the {data.partial} alone."
