@@ -229,6 +229,6 @@ def progress(path: Path) -> tuple[int, int]:
         raise HeedfulError(
             "other-checkpoint",
             f"{path} holds weights alone, from which training cannot go on.",
-            f"If its run is not finished, go on with §resume {run}; else begin a new one with §init_from {run}.",
+            f"Go on with §resume {run}; if that is finished, begin a new run with §init_from.",
         )
     return saved["epoch"] + 1, saved["global_step"]
