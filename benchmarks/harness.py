@@ -332,7 +332,8 @@ def exported(checkpoint: str) -> str:
     path = Path(checkpoint)
     folder = path if path.is_dir() else path.parent / "backbone"
     if not (folder / "config.json").is_file():
-        raise HeedfulError(f"--checkpoint {checkpoint}: there is no {folder / 'config.json'}.")
+        wrong = f"--checkpoint {checkpoint}: {folder / 'config.json'} does not exist."
+        raise HeedfulError("missing-weights", wrong)
     return str(folder)
 
 

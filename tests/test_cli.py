@@ -22,6 +22,8 @@ from heedful.lightning_modules import Classifier
 from heedful.records import HeedfulError
 from heedful.rooms import folder
 
+from refusals import refused, told
+
 
 def tails(argv):
     return [a.rsplit("/", 1)[-1] for a in expand(argv)]
@@ -264,9 +266,6 @@ def test_help_explains_the_settings_of_a_short_name(monkeypatch, capsys, argv, c
     assert all(setting in printed for setting in settings)
 
 
-TAKEN = ("last", "previous", "interrupted", "damaged")
-
-
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
@@ -286,15 +285,7 @@ TAKEN = ("last", "previous", "interrupted", "damaged")
         (["--data.num_workers", "-1"], "--data.num_workers -1 must be at least 0."),
         (["--seed_everything", "-1"], "--seed_everything -1 should be from 0 to 4294967295."),
         (["--seed_everything", "99999999999"], "--seed_everything 99999999999 should be from 0"),
-        (["--checkpoint.mode", "maxx"], "--checkpoint.mode maxx: expected max or min."),
-        *((["--checkpoint.filename", name], "is the name of another checkpoint") for name in TAKEN),
-        *(
-            (["--checkpoint.filename", name], "is not the name of a file in the folder")
-            for name in ("../x", "a/b", ".x")
-        ),
-        (["--checkpoint.filename", "b-{accuracy/planted:.2f}"], "--checkpoint.auto_insert_metric_name false"),
         (["--trainer.logger", "WandbLogger"], "wandb"),
-        (["--attentiveness.draws", "0"], "--attentiveness.draws and --attentiveness.max_examples must be at least 1."),
     ],
 )
 def test_a_mistake_is_one_sentence(monkeypatch, capsys, argv, message):
@@ -392,6 +383,33 @@ def test_a_damaged_config_beside_a_checkpoint_is_named(tmp_path, config):
         with_run(["--checkpoint", str(tmp_path / "checkpoints" / "best.ckpt")])
 
 
+@pytest.mark.parametrize(
+    ("argv", "code", "facts"),
+    [
+        (["--checkpoint.mode", "maxx"], "bad-setting", ["--checkpoint.mode maxx", "max or min"]),
+        *(
+            (["--checkpoint.filename", name], "bad-name", [f"--checkpoint.filename {name} "])
+            for name in ("last", "previous", "interrupted", "damaged")
+        ),
+        *(
+            (["--checkpoint.filename", name], "bad-name", [f"--checkpoint.filename '{name}'"])
+            for name in ("../x", "a/b", ".x")
+        ),
+        (
+            ["--checkpoint.filename", "b-{accuracy/planted:.2f}"],
+            "bad-name",
+            ["b-{accuracy/planted:.2f}", "--checkpoint.auto_insert_metric_name false"],
+        ),
+        (["--attentiveness.draws", "0"], "bad-setting", ["--attentiveness.draws 0", "from 1 to 32,767"]),
+    ],
+)
+def test_a_setting_of_a_callback_that_makes_no_sense(monkeypatch, capsys, argv, code, facts):
+    with pytest.raises(SystemExit) as stopped:
+        mistakes.guarded(lambda: parse(monkeypatch, argv))
+    assert stopped.value.code == 2
+    told(capsys.readouterr().err, code, *facts)
+
+
 def test_a_checkpoint_outside_a_run_is_refused(tmp_path):
     with pytest.raises(HeedfulError, match="does not exist"):
         with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
@@ -399,7 +417,7 @@ def test_a_checkpoint_outside_a_run_is_refused(tmp_path):
     with pytest.raises(HeedfulError, match="is not a run, nor a checkpoint of one: there is no .*config.yaml"):
         with_run(["--checkpoint", str(tmp_path / "no.ckpt")])
     (tmp_path / "cut.ckpt").touch()
-    with pytest.raises(HeedfulError, match=r"--checkpoint .*cut.ckpt is damaged .* whole are .*no.ckpt"):
+    with refused("damaged-file", f"--checkpoint {tmp_path / 'cut.ckpt'}", tmp_path / "no.ckpt"):
         with_run(["--checkpoint", str(tmp_path / "cut.ckpt")])
 
 

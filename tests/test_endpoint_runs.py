@@ -138,7 +138,7 @@ def test_a_dry_run_sends_nothing_and_leaves_nothing(monkeypatch, here, capsys):
             "Words can be hidden from models that read one or two texts and nothing",
         ),
         (["--natural_logic.path", "."], "--natural_logic.path . needs probabilities of the labels, which written"),
-        (["--two_class.benchmarks", "{rte: x}"], r"--two_class.benchmarks needs .* take --endpoint.read first_token\."),
+        (["--two_class.benchmarks", "{rte: x}"], r"--two_class.benchmarks needs .* Take --endpoint.read first_token\."),
     ],
 )
 def test_what_an_endpoint_cannot_be_asked_is_refused_before_it_is_asked_anything(monkeypatch, here, dry, argv, message):

@@ -14,6 +14,7 @@ from heedful.records import HeedfulError
 from heedful.records.rows import read_rows
 
 from commands import results_of, run
+from refusals import refused
 
 SMALL = ["--model.max_length", "64", "--data.n_train", "64", "--data.n_validation", "9"]
 PAIRS = [("dog", "animal", "leq"), ("boy", "child", "leq"), ("cat", "child", "none")]
@@ -117,7 +118,7 @@ def checkpoint_of_effects(tiny_bert, tmp_path, nlixy):
 def test_a_metric_that_nobody_measures_chooses_no_checkpoint(tiny_bert, tmp_path):
     argv = ["--model.backbone", tiny_bert, *SMALL]
     argv += ["--checkpoint.monitor", "natural_logic/nlixy/context/tce", "--output", tmp_path / "out"]
-    with pytest.raises(HeedfulError, match="natural_logic/nlixy/context/tce: unknown; there are accuracy/planted"):
+    with refused("bad-monitor", "checkpoint.monitor natural_logic/nlixy/context/tce ", "accuracy/planted"):
         run(train.main, *argv)
     assert not (tmp_path / "out").exists()
 
@@ -159,12 +160,12 @@ def test_without_data_the_labels_are_those_of_the_head(monkeypatch, tiny_bert, t
         (["--evaluations", "natural_logic, two_class"], "natural_logic needs"),
         (["--evaluations", "[two_class]"], "two_class needs --two_class.benchmarks"),
         (["--natural_logic.path", "nowhere"], "--natural_logic.path nowhere is no folder"),
-        (["--natural_logic.path", "FOLDER", "--natural_logic.seeds", "0"], "--natural_logic.seeds must be at least 1"),
+        (["--natural_logic.path", "FOLDER", "--natural_logic.seeds", "0"], "--natural_logic.seeds 0 .* at least 1"),
         (["--two_class.benchmarks", "{nothing: null}"], "--two_class.benchmarks nothing: --data nothing: unknown"),
         (["--two_class.benchmarks", "{rte: nowhere}"], "--two_class.benchmarks rte: .*nowhere does not exist"),
         (
             ["--two_class.benchmarks", "{qqp: FILE}"],
-            "--two_class.benchmarks qqp: entailment is none of the labels not_duplicate, duplicate",
+            "--two_class.benchmarks qqp: entailment .* not_duplicate, duplicate",
         ),
     ],
 )
@@ -237,9 +238,9 @@ def test_a_checkpoint_that_no_run_wrote_is_refused_before_anything_is_written(ch
         (train.main, ["--resume", tmp_path]),
     ]
     for main, argv in commands:
-        with pytest.raises(HeedfulError, match=r"last\.ckpt is not a checkpoint that train\.py wrote: it lacks \w+"):
+        with refused("not-a-checkpoint", "last.ckpt", "lacks"):
             run(main, *argv)
-    with pytest.raises(HeedfulError, match=r"last\.ckpt is not a checkpoint that train\.py wrote"):
+    with refused("not-a-checkpoint", broken, "lacks"):
         AtomicCheckpointIO().load_checkpoint(broken)
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -247,5 +248,5 @@ def test_a_checkpoint_that_no_run_wrote_is_refused_before_anything_is_written(ch
 def test_training_does_not_go_on_from_weights_alone(checkpoint, tiny_bert, tmp_path):
     content = torch.load(checkpoint, weights_only=True)
     torch.save({name: value for name, value in content.items() if name != "optimizer_states"}, tmp_path / "x.ckpt")
-    with pytest.raises(HeedfulError, match="x.ckpt holds weights alone, and training cannot go on from it"):
+    with refused("other-checkpoint", "x.ckpt", "resume", "init_from"):
         run(train.main, "--model.backbone", tiny_bert, *SMALL, "--ckpt_path", tmp_path / "x.ckpt")

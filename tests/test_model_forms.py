@@ -11,6 +11,8 @@ from heedful.cli.model_forms import with_run
 from heedful.cli.short_forms import expand
 from heedful.records import HeedfulError
 
+from refusals import refused
+
 
 def model_of(*argv: str) -> list[str]:
     """What the command line says of the model, expanded, without folders of files."""
@@ -110,10 +112,10 @@ def test_a_run_stands_for_its_best_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(HeedfulError, match=r"is not a run, nor a checkpoint of one"):
         with_run(["--checkpoint", str(tmp_path)])
     (tmp_path / "config.yaml").touch()
-    with pytest.raises(HeedfulError, match=r"there is no .*best.ckpt: the run saved none, or finish the run"):
+    with refused("missing-file", f"--checkpoint {tmp_path}", "best.ckpt", f"resume {tmp_path}"):
         with_run([f"--checkpoint={tmp_path}", "--data", "mnli"])
     (tmp_path / "checkpoints").mkdir()
     (tmp_path / "checkpoints" / "best-3.ckpt").touch()
     (tmp_path / "run.json").write_text('{"finished": "2026-01-01T00:00:00+00:00"}')
-    with pytest.raises(HeedfulError, match=r"there is no .*best.ckpt: name one of .*best-3.ckpt\.$"):
+    with refused("missing-file", f"--checkpoint {tmp_path}", "best.ckpt", tmp_path / "checkpoints" / "best-3.ckpt"):
         with_run([f"--checkpoint={tmp_path}", "--data", "mnli"])

@@ -28,6 +28,7 @@ from heedful.lightning_modules.lightning_internals import (
     trains_next,
 )
 from heedful.records import HeedfulError, MetricName
+from heedful.records.errors import guess
 from heedful.records.stopping import Stopped, postpone
 
 ACCURACY = "accuracy"  # stands for that on the data set, whose name is not known yet
@@ -57,13 +58,15 @@ class BestCheckpoint(ModelCheckpoint):
         **kwargs: Any,
     ) -> None:
         if kwargs.get("save_top_k", 1) not in (0, 1) and "{" not in filename:
-            raise HeedfulError("§checkpoint.save_top_k needs a field in §checkpoint.filename, such as 'best-{epoch}'.")
+            wrong = f"§checkpoint.save_top_k {kwargs['save_top_k']} keeps several files, all called {filename}.ckpt."
+            raise HeedfulError("repeated-name", wrong, "Add a field to §checkpoint.filename, such as 'best-{epoch}'.")
         self._require_name(filename, kwargs.get("auto_insert_metric_name", True))
         self._require_measured(kwargs)
         if mode not in ("max", "min"):
-            raise HeedfulError(f"§checkpoint.mode {mode}: expected max or min.")
+            raise HeedfulError("bad-setting", f"§checkpoint.mode {mode} should be max or min.")
         if last_every_n_steps is not None and last_every_n_steps < 1:
-            raise HeedfulError(f"§checkpoint.last_every_n_steps {last_every_n_steps} must be at least 1, or null.")
+            wrong = f"§checkpoint.last_every_n_steps {last_every_n_steps} should be at least 1, or null."
+            raise HeedfulError("bad-setting", wrong)
         self.last_every_n_steps = last_every_n_steps
         self._last_step = 0  # of last.ckpt
         self._stopping = self._rewound = self._at_last_step = False
@@ -87,14 +90,16 @@ class BestCheckpoint(ModelCheckpoint):
         for name in ("every_n_train_steps", "train_time_interval", "save_on_train_epoch_end"):
             if settings.get(name):
                 raise HeedfulError(
-                    f"§checkpoint.{name}: the best checkpoint would not be the state that was measured: measure more "
-                    "often with §trainer.val_check_interval, or write last.ckpt more often with "
-                    "§checkpoint.last_every_n_steps."
+                    "unfit-checkpoints",
+                    f"With §checkpoint.{name} the best checkpoint is not what was measured.",
+                    "Measure more often with §trainer.val_check_interval, or write last.ckpt more often with "
+                    "§checkpoint.last_every_n_steps.",
                 )
         if settings.get("save_weights_only"):
             raise HeedfulError(
-                "§checkpoint.save_weights_only: best.ckpt holds weights alone as it is, and a run that is stopped goes "
-                "on from last.ckpt, which is removed at the end: leave it out."
+                "unfit-checkpoints",
+                "With §checkpoint.save_weights_only a stopped run cannot go on from last.ckpt.",
+                "Leave it out: best.ckpt holds weights alone as it is, and last.ckpt is removed at the end.",
             )
 
     @staticmethod
@@ -107,14 +112,14 @@ class BestCheckpoint(ModelCheckpoint):
         fields = re.findall(r"{[^}]*}", filename)
         plain = re.sub(r"{[^}]*}", "", filename)
         if f"{filename}.ckpt" in (LAST, PREVIOUS, INTERRUPTED, PUT_ASIDE):
-            raise HeedfulError(f"§checkpoint.filename {filename} is the name of another checkpoint: take another one.")
+            wrong = f"§checkpoint.filename {filename} is the name of another checkpoint."
+            raise HeedfulError("bad-name", wrong, "Choose another name.")
         if not filename or filename.startswith(".") or "/" in plain or "\\" in plain:
-            raise HeedfulError(f"§checkpoint.filename {filename!r} is not the name of a file in the folder of the run.")
+            wrong = f"§checkpoint.filename {filename!r} is not the name of a file in the folder of the run."
+            raise HeedfulError("bad-name", wrong, "Choose a name without / and without a dot in front.")
         if with_names and any("/" in field for field in fields):
-            raise HeedfulError(
-                f"§checkpoint.filename {filename}: names of metrics have a /, so leave them out of the file's name "
-                "with §checkpoint.auto_insert_metric_name false."
-            )
+            wrong = f"§checkpoint.filename {filename} is filled in with names of metrics, which have a /."
+            raise HeedfulError("bad-name", wrong, "Add §checkpoint.auto_insert_metric_name false.")
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self.require_known(next((c for c in trainer.callbacks if isinstance(c, Engine)), Engine()), trainer.datamodule)
@@ -135,9 +140,8 @@ class BestCheckpoint(ModelCheckpoint):
             self.monitor = f"{data.task.kind.quality}/{data.name}"
         engine.require_monitored(self.monitor, "§checkpoint.monitor")
         if self.monitor in (LOSS, str(MetricName("loss", data.name))) and self.mode == "max":
-            raise HeedfulError(
-                f"§checkpoint.monitor {self.monitor}: the best loss is the lowest: §checkpoint.mode min."
-            )
+            wrong = f"§checkpoint.monitor {self.monitor}: the best loss is the lowest."
+            raise HeedfulError("bad-monitor", wrong, "Add §checkpoint.mode min.")
 
     def _save_topk_checkpoint(self, trainer: Trainer, monitor_candidates: dict[str, Tensor]) -> None:
         known = {name for c in trainer.callbacks if isinstance(c, Engine) for name in c.measurements}
@@ -145,8 +149,9 @@ class BestCheckpoint(ModelCheckpoint):
             rank_zero_info(f"{self.monitor} is undefined in this epoch, which therefore cannot be the best.")
         elif self.save_top_k and self.monitor not in monitor_candidates:
             self._save_last_checkpoint(trainer, monitor_candidates)  # what was learned is kept
-            there = ", ".join(sorted(name for name in monitor_candidates if "/" in name))
-            raise HeedfulError(f"§checkpoint.monitor {self.monitor}: not measured; there are {there}.")
+            measured = sorted(name for name in monitor_candidates if "/" in name)
+            wrong = f"§checkpoint.monitor {self.monitor} was not measured."
+            raise HeedfulError("bad-monitor", wrong, guess(self.monitor, measured))
         else:
             super()._save_topk_checkpoint(trainer, monitor_candidates)
         self._last_global_step_saved = trainer.global_step  # last.ckpt is the last epoch, not the last best one

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import zipfile
 from functools import cache
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import torch
 from lightning_fabric.plugins.io.torch_io import TorchCheckpointIO
+from torch.serialization import get_unsafe_globals_in_checkpoint
 
 from heedful.records import HeedfulError, atomic_path
 from heedful.records.storage.files import flush_file
@@ -19,7 +19,7 @@ from heedful.records.storage.run_files import RUN_ID
 
 LAST, PREVIOUS = "last.ckpt", "previous.ckpt"
 INTERRUPTED, PUT_ASIDE = "interrupted.ckpt", "damaged.ckpt"
-DAMAGED = "is damaged (cut short, or its checksums do not fit)"
+DAMAGED = HeedfulError("damaged-file", "It is damaged (cut short, or its checksums do not fit).")
 
 
 class AtomicCheckpointIO(TorchCheckpointIO):
@@ -79,8 +79,8 @@ def is_whole(path: Path) -> bool:
     return fault(path) is None
 
 
-def fault(path: Path) -> str | None:
-    """The fault of a checkpoint, in words that follow its name; None where it has none.
+def fault(path: Path) -> HeedfulError | None:
+    """The fault of a checkpoint, without its name; None where it has none.
 
     It is damaged unless the zip file has its directory, and every part in it its checksum. Only then is its outline
     unpickled, by torch's safe loader: torch reads fields of a zip file that zipfile does not.
@@ -89,27 +89,27 @@ def fault(path: Path) -> str | None:
         found = path.stat()
         return _fault(path.absolute(), found.st_mtime_ns, found.st_size)
     except OSError as error:
-        return f"cannot be read: {error.strerror or error}"
+        return HeedfulError("unreadable-file", f"It cannot be read: {error.strerror or error}.")
 
 
 @cache  # a run that goes on asks several times for all checksums of the same file
-def _fault(path: Path, modified: int, size: int) -> str | None:
+def _fault(path: Path, modified: int, size: int) -> HeedfulError | None:
     """See :func:`fault`; an OSError is of the disk, not of what the file holds."""
     try:
         with zipfile.ZipFile(path) as archive:
             if archive.testzip() is not None:
                 return DAMAGED
-        outline(path)
+        try:
+            outline(path)
+        except UnpicklingError:
+            if unsafe := get_unsafe_globals_in_checkpoint(path):
+                wrong = f"It holds something else than numbers and plain values ({min(unsafe)}), which is not loaded."
+                return HeedfulError("untrusted-weights", wrong, "Name another one, or save it again without that.")
+            raise
     except Exception as error:  # a flipped bit leads to exceptions of many kinds
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):  # EINVAL: a place before the start
             raise
-        refused = isinstance(error, UnpicklingError) and re.search(r"GLOBAL (\S+)", str(error))
-        if not refused:
-            return DAMAGED
-        return (
-            f"holds something else than tensors and plain values ({refused[1]}), which is not loaded: name another "
-            "one, or save it again without that"
-        )
+        return DAMAGED
     return None
 
 
@@ -130,14 +130,15 @@ def require_whole(path: Path, named: str) -> None:
             message names the whole ones beside it.
     """
     if not path.is_file():
-        raise HeedfulError(f"{named} does not exist.")
-    wrong = fault(path)
-    if wrong is None:
+        raise HeedfulError("missing-file", f"{named} does not exist.")
+    found = fault(path)
+    if found is None:
         return
-    if wrong == DAMAGED:
-        others = [other for other in sorted(path.parent.glob("*.ckpt")) if other != path and is_whole(other)]
-        wrong += f": whole are {', '.join(map(str, others))}" if others else ": and no other in its folder is whole"
-    raise HeedfulError(f"{named} {wrong}.")
+    if found is DAMAGED:
+        others = [str(other) for other in sorted(path.parent.glob("*.ckpt")) if other != path and is_whole(other)]
+        whole = f"Whole are {', '.join(others)}." if others else f"{DAMAGED.do[:-1]}; no other in its folder is whole."
+        found = HeedfulError("damaged-file", DAMAGED.wrong, whole)
+    raise found.at(named)
 
 
 def require_of_run(content: Any, named: str) -> None:
@@ -147,11 +148,11 @@ def require_of_run(content: Any, named: str) -> None:
         HeedfulError: It is not what Lightning and a Classifier write; ``named`` begins the message.
     """
     kinds = {"state_dict": dict, "task": dict, "pytorch-lightning_version": str, "epoch": int, "global_step": int}
-    wrong = [
-        name for name, kind in kinds.items() if not isinstance(content, dict) or not isinstance(content.get(name), kind)
-    ]
-    if wrong:
-        raise HeedfulError(f"{named} is not a checkpoint that train.py wrote: it lacks {wrong[0]}.")
+    names = {"state_dict": "weights", "pytorch-lightning_version": "version of Lightning", "global_step": "step"}
+    for key, kind in kinds.items():
+        if not isinstance(content, dict) or not isinstance(content.get(key), kind):
+            wrong = f"{named} is not a checkpoint that train.py wrote: it lacks its {names.get(key, key)}."
+            raise HeedfulError("not-a-checkpoint", wrong)
 
 
 def require_own(path: Path, named: str) -> None:
@@ -167,7 +168,8 @@ def require_own(path: Path, named: str) -> None:
     run = path.absolute().parent.parent
     own = read_run(run).get(RUN_ID)
     if own is not None and outline(path).get("run") != own:
-        raise HeedfulError(f"{named} is a checkpoint of another run than {run}: bring its own one back.")
+        wrong = f"{named} is a checkpoint of another run than {run}."
+        raise HeedfulError("other-checkpoint", wrong, "Bring back the one that this run wrote.")
 
 
 def best_of(run: Path, named: str, finished: bool) -> Path:
@@ -183,15 +185,16 @@ def best_of(run: Path, named: str, finished: bool) -> Path:
     """
     best = run / "checkpoints" / "best.ckpt"
     last = run / "checkpoints" / LAST
-    if not best.is_file() and finished and last.is_file():
+    if best.is_file():
+        return best
+    if finished and last.is_file():
         return last
-    if not best.is_file():
-        others = sorted(map(str, best.parent.glob("*.ckpt")))
-        there = f"name one of {', '.join(others)}" if others else "the run saved none"
-        raise HeedfulError(
-            f"{named}: there is no {best}: {there}{'' if finished else ', or finish the run (train.py §resume)'}."
-        )
-    return best
+    others = ", ".join(sorted(map(str, best.parent.glob("*.ckpt"))))
+    wrong = f"{named}: {best} does not exist{'' if others else ', and the run saved no other'}."
+    ways = [f"name one of {others}"] if others else []
+    ways += [] if finished else [f"finish the run with train.py §resume {run}"]
+    remedy = ", or ".join(ways or ["train the model again"])
+    raise HeedfulError("missing-file", wrong, f"{remedy[0].upper()}{remedy[1:]}.")
 
 
 def newest(folder: Path) -> tuple[Path | None, bool]:
@@ -207,7 +210,7 @@ def newest(folder: Path) -> tuple[Path | None, bool]:
         HeedfulError: Something was saved, and it is damaged; or the newest that is not cannot be loaded.
     """
     found = [folder / name for name in (LAST, PREVIOUS) if (folder / name).is_file()]
-    whole = next((path for path in found if fault(path) != DAMAGED), None)
+    whole = next((path for path in found if fault(path) is not DAMAGED), None)
     if found:
         require_whole(whole or found[0], str(whole or found[0]))
     return whole, bool(found) and found[0].name == LAST and whole != found[0]
@@ -224,7 +227,8 @@ def progress(path: Path) -> tuple[int, int]:
     if "optimizer_states" not in saved:
         run = path.absolute().parent.parent
         raise HeedfulError(
-            f"{path} holds weights alone, and training cannot go on from it: go on with §resume {run} if that run is "
-            f"not finished, or start a new run from its weights with §init_from {run}."
+            "other-checkpoint",
+            f"{path} holds weights alone, from which training cannot go on.",
+            f"Go on with §resume {run}; if that is finished, begin a new run with §init_from.",
         )
     return saved["epoch"] + 1, saved["global_step"]

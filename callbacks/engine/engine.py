@@ -23,17 +23,16 @@ from heedful.datamodules.base.processes import busy, by_first, gather, require_a
 from heedful.interventions import manifest_hash
 from heedful.lightning_modules.lightning_internals import kept_metrics
 from heedful.lightning_modules.outputs import Outputs
-from heedful.lightning_modules.pretrained.misfits import first_names
 from heedful.lightning_modules.pretrained.weights import different, weights_hash
 from heedful.metrics import METRICS, Metric
 from heedful.metrics.metric import Numbers
 from heedful.records import NO_LABEL, Chart, Context, Examples, HeedfulError, Measurement, repeats, stopping
 from heedful.records import rows as r
+from heedful.records.errors import guess
 from heedful.records.storage.sound_rows import SURE
 from heedful.reports.results import Evaluated, score
 
 LOSS = "loss/train"  # which is logged in training
-FOREIGN = "a callback changes the weights of the model. Leave it out of §trainer.callbacks."
 
 
 class Planned(NamedTuple):
@@ -130,7 +129,8 @@ class Engine(Runner):
             HeedfulError: No evaluation yields the metric; the message lists what there is.
         """
         if metric != LOSS and not self.is_known(metric):
-            raise HeedfulError(f"{setting} {metric}: unknown; there are {', '.join([*self.headlines, LOSS])}.")
+            wrong = f"{setting} {metric} is not measured by any evaluation."
+            raise HeedfulError("bad-monitor", wrong, guess(metric, [*self.headlines, LOSS]))
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         super().setup(trainer, pl_module, stage)
@@ -212,7 +212,7 @@ class Engine(Runner):
             HeedfulError: They are others, on any process. Every process raises it.
         """
         if not all(gather(weights_hash(module.state_dict()) == self.weights)):
-            raise HeedfulError(f"What was measured is not {what}: {FOREIGN}")
+            raise _changed(f"what was measured is not {what}")
 
     def _require_same_weights(self, trainer: Trainer, module: LightningModule) -> None:
         """Refuse to have measured several models, or another one than that of the checkpoint.
@@ -221,14 +221,13 @@ class Engine(Runner):
             HeedfulError: Weights differ between processes, between predictions, or from those of the file.
         """
         require_alike({"the model": self.weights}, "weights")
-        self.require_measured(module, "one model, since its weights changed meanwhile")
+        self.require_measured(module, "one and the same model")
         if trainer.ckpt_path:
             path = Path(trainer.ckpt_path)
             others = by_first(lambda: different(module.state_dict(), outline(path)["state_dict"]))
             if others:
-                raise HeedfulError(
-                    f"What was measured is not what {path.name} holds in {first_names(others)}: {FOREIGN}"
-                )
+                names = f"{len(others)} of its weights differ, such as {min(others)}"
+                raise _changed(f"what was measured is not what {path.name} holds ({names})")
 
     def _run(
         self,
@@ -317,8 +316,15 @@ class Engine(Runner):
         self._predicted = None
         base = gather_predictions(mine)
         if missing := len(np.setxor1d(base.positions, data.predicted)):
-            raise HeedfulError(f"{missing} validation examples were not predicted, or should not have been.")
+            wrong = f"{missing} validation examples were not predicted, or should not have been."
+            raise HeedfulError("missing-predictions", wrong)
         return base
+
+
+def _changed(so: str) -> HeedfulError:
+    """The refusal of numbers about other weights than those of the model."""
+    wrong = f"A callback changed the weights: {so}."
+    return HeedfulError("other-weights", wrong, "Leave it out of §trainer.callbacks.")
 
 
 def _met_before(

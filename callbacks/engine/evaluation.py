@@ -14,11 +14,15 @@ from heedful.interventions import Intervention
 from heedful.metrics import Metric
 from heedful.records import Context, Examples, HeedfulError, is_entailment, same_parts
 
-PROBABILITIES = "needs probabilities of the labels, which written answers do not have: take §model.read first_token"
+PROBABILITIES = "needs probabilities of the labels, which written answers do not have"
 
 
 def _no_other_data(name: str, path: str | None) -> PairedData:
-    raise HeedfulError(f"{name}: other data sets are read by their names on the command line only.")
+    raise HeedfulError(
+        "command-line-only",
+        f"The data set {name} is read by its name on the command line alone.",
+        "Measure with evaluate.py.",
+    )
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Setting:
             HeedfulError: It does; the message begins with ``named``.
         """
         if not self.has_probabilities:
-            raise HeedfulError(f"{named} {PROBABILITIES}.")
+            raise HeedfulError("no-labels-for-it", f"{named} {PROBABILITIES}.", "Take §model.read first_token.")
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,8 @@ class Evaluation(Callback):
         """
         if not any(isinstance(callback, Runner) for callback in trainer.callbacks):
             name = type(self).__name__
-            raise HeedfulError(f"{name} needs an Engine that runs it: Trainer(callbacks=[{name}(), Engine()]).")
+            remedy = f"Write Trainer(callbacks=[{name}(), Engine()])."
+            raise HeedfulError("missing-engine", f"{name} needs an Engine that runs it.", remedy)
         require_data(trainer, type(self).__name__)
 
     @property
@@ -159,10 +164,11 @@ def require_data(trainer: Trainer, named: str) -> None:
         HeedfulError: The data module is of another kind, or there is none.
     """
     if not isinstance(data := getattr(trainer, "datamodule", None), PairedData):
-        given = "data without a data module" if data is None else f"a {type(data).__name__}"
+        given = "none" if data is None else f"a {type(data).__name__}"
         raise HeedfulError(
-            f"{named} needs a data module that is a PairedData, such as PairedText, and the Trainer has "
-            f"{given}: trainer.fit(model, datamodule=...)."
+            "missing-engine",
+            f"{named} needs a datamodule that is a PairedData, such as PairedText; the Trainer has {given}.",
+            "Write trainer.fit(model, datamodule=...).",
         )
 
 
@@ -181,7 +187,11 @@ def fitted_parts(pool: Examples, data: PairedData) -> tuple[str, ...]:
     parts = data.full_task.parts
     tables = () if data.whole is None else data.whole.tables
     if len(pool.parts) != len(parts):
-        raise HeedfulError(f"Examples of {', '.join(pool.parts)} do not fit a model of {', '.join(parts)}.")
+        raise HeedfulError(
+            "other-parts",
+            f"Examples of {', '.join(pool.parts)} do not fit a model of {', '.join(parts)}.",
+            "Name data with as many parts as the model reads.",
+        )
     if (len(pool.tables), len(tables)) != (1, 1):
         return same_parts(pool.parts, parts)
     own = [part for part in pool.parts if part not in pool.tables]
@@ -209,4 +219,16 @@ def require_entailment(labels: Sequence[str], named: str) -> None:
         HeedfulError: No label is called entailment; the message begins with ``named``.
     """
     if not any(map(is_entailment, labels)):
-        raise HeedfulError(f"{named}: entailment is none of the labels {', '.join(labels)}.")
+        raise HeedfulError("no-labels-for-it", f"{named}: entailment is not among the labels {', '.join(labels)}.")
+
+
+def require_number(setting: str, number: int | None, least: int = 1, most: int | None = None) -> None:
+    """Refuse a number that a setting cannot have; None is for those who may leave it out.
+
+    Raises:
+        HeedfulError: It is less than ``least``, or more than ``most``; the message begins with ``setting``.
+    """
+    if number is None or (number >= least and (most is None or number <= most)):
+        return
+    allowed = f"at least {least}" if most is None else f"from {least} to {most:,}"
+    raise HeedfulError("bad-setting", f"{setting} {number} should be {allowed}.")

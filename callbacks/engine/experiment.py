@@ -44,7 +44,7 @@ def gather_predictions(predicted: Predictions, what: str = "the examples themsel
     base = joined(meet(predicted))
     repeated = int((np.diff(base.positions) == 0).sum())
     if repeated:
-        raise HeedfulError(f"{repeated} examples were predicted twice.")
+        raise HeedfulError("missing-predictions", f"{repeated} examples were predicted twice ({what}).")
     require_finite(int(base.broken.sum()), len(base), what)
     return base
 
@@ -56,10 +56,8 @@ def require_finite(broken: int, n: int, what: str) -> None:
         HeedfulError: There are some.
     """
     if broken:
-        raise HeedfulError(
-            f"The model's outputs are not finite for {broken:,} of {n:,} predictions ({what}): try §trainer.precision "
-            "32-true, or train the model with a lower §model.learning_rate."
-        )
+        wrong = f"The outputs of the model are not finite for {broken:,} of {n:,} predictions ({what})."
+        raise HeedfulError("not-finite", wrong)
 
 
 def cut_short(truncated: int, tokens_kept: Mapping[str, Sequence[int]]) -> dict[str, Any]:

@@ -120,8 +120,10 @@ class Collector:
         if outputs is None:
             outputs = Outputs()
         first = outputs.answers if outputs.probs is None else outputs.probs
-        if len(positions) != (0 if first is None else len(first)):
-            raise HeedfulError(f"The model gave another number of predictions than the {len(positions)} of its batch.")
+        given = 0 if first is None else len(first)
+        if given != len(positions):
+            wrong = f"The model returned {given} predictions for a batch of {len(positions)} examples."
+            raise HeedfulError("broken-model", wrong)
         if not len(positions):
             return
         self._positions.append(positions)

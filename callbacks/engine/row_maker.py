@@ -69,8 +69,9 @@ class RowMaker:
             row = np.array([twice])
             variant = _spread(variants, group, row)[0].as_py()
             values = pool.uid(positions[twice]), names[group[twice]], parts[group[twice]], variant, int(draws[twice])
-            key = dict(zip(r.KEY, values, strict=True))
-            raise HeedfulError(f"Two rows have the same key {key}: an intervention made the same change twice.")
+            key = ", ".join(f"{name} {value}" for name, value in zip(r.KEY, values, strict=True))
+            wrong = f"An intervention made one change twice: {key}."
+            raise HeedfulError("missing-predictions", wrong, "Give each change a draw or a variant of its own.")
         positions = positions[order]
         ranks = ranks[order]
         unchanged = group[order] == 0

@@ -6,12 +6,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
 from heedful.interventions import Swap
 from heedful.metrics import METRICS
 from heedful.metrics.attentiveness import OneText
 from heedful.metrics.hits import eligible, hits
-from heedful.records import SPAN, Context, HeedfulError
+from heedful.records import SPAN, Context
 from heedful.records.rows import BASE, MOST_DRAWS, SPLIT, where
 
 
@@ -28,10 +28,8 @@ class Attentiveness(Evaluation):
     in_training = True
 
     def __init__(self, draws: int = 5, max_examples: int | None = 2000) -> None:
-        if draws < 1 or (max_examples is not None and max_examples < 1):
-            raise HeedfulError("§attentiveness.draws and §attentiveness.max_examples must be at least 1.")
-        if draws > MOST_DRAWS:
-            raise HeedfulError(f"§attentiveness.draws {draws} should be at most {MOST_DRAWS:,}.")
+        require_number("§attentiveness.draws", draws, most=MOST_DRAWS)
+        require_number("§attentiveness.max_examples", max_examples)
         self.draws = draws
         self.max_examples = max_examples
 

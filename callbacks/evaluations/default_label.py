@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
 from heedful.interventions import Families, Null, PredictedAs, Siblings, Swap
 from heedful.metrics import METRICS
-from heedful.records import Context, HeedfulError
+from heedful.records import Context
 from heedful.records.rows import MOST_DRAWS, SPLIT, runs, where
 
 
@@ -26,8 +26,7 @@ class DefaultLabel(Evaluation):
     by_default = False
 
     def __init__(self, draws: int = 5) -> None:
-        if not 1 <= draws <= MOST_DRAWS:
-            raise HeedfulError(f"§default_label.draws {draws} should be from 1 to {MOST_DRAWS:,}.")
+        require_number("§default_label.draws", draws, most=MOST_DRAWS)
         self.draws = draws
 
     def plan(self, setting: Setting) -> Plan | Nothing:

@@ -14,6 +14,7 @@ from heedful.callbacks.engine.evaluation import (
     Setting,
     fitted,
     require_entailment,
+    require_number,
 )
 from heedful.datamodules import NaturalLogic as NaturalLogicData
 from heedful.datamodules import load_natural_logic
@@ -21,7 +22,7 @@ from heedful.datamodules.natural_logic import has_split
 from heedful.interventions import Design, counterparts
 from heedful.metrics import METRICS
 from heedful.metrics.natural_logic.entailment import disagreements
-from heedful.records import BATCH, Context, HeedfulError
+from heedful.records import BATCH, Context
 from heedful.records.rows import runs, where
 
 NAME, SEEDS = "nlixy", 400
@@ -42,8 +43,7 @@ class NaturalLogic(Evaluation):
     own = True
 
     def __init__(self, path: str | None = None, split: str = "test", seeds: int = SEEDS, paired: bool = False) -> None:
-        if seeds < 1:
-            raise HeedfulError("§natural_logic.seeds must be at least 1.")
+        require_number("§natural_logic.seeds", seeds)
         self.path = path
         self.split = split
         self.seeds = seeds
@@ -70,8 +70,9 @@ class NaturalLogic(Evaluation):
             rank_zero_info(f"{path} has no split {self.split!r}: causal effects are not measured ({flags[1]}).")
             return needed
         if inherited and not setting.has_probabilities:
-            rank_zero_info(f"Causal effects are not measured: natural_logic {PROBABILITIES}.")
-            return Nothing(PROBABILITIES)
+            reason = f"{PROBABILITIES}: take §model.read first_token"
+            rank_zero_info(f"Causal effects are not measured: natural_logic {reason}.")
+            return Nothing(reason)
         setting.require_probabilities(f"{flags[0]} {path}")
         require_entailment(data.task.labels, f"{flags[0]} {path}")
         examples = load_natural_logic(path, self.split, flags)

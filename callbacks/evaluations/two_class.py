@@ -31,9 +31,10 @@ class TwoClass(Evaluation):
             try:
                 module = setting.read(benchmark, path)
             except HeedfulError as error:
-                raise HeedfulError(f"{flag}: {error.args[0]}") from None
+                raise error.at(flag) from None
             require_entailment(module.task.labels, flag)
             if modules.setdefault(module.name, module) is not module:
-                raise HeedfulError(f"{flag}: another one is called {module.name} in its YAML.")
+                wrong = f"{flag}: another one is called {module.name} in its YAML as well."
+                raise HeedfulError("repeated-name", wrong, "Rename one of the two.")
         require_entailment(setting.data.task.labels, "§two_class.benchmarks with this model")
         return Plan(Examples.concatenate([fitted(module.pool, setting.data) for module in modules.values()]))

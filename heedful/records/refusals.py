@@ -471,7 +471,7 @@ RUNS = {
         "Start again; if it comes back, report it.",
     ),
     "no-labels-for-it": Refusal(
-        "an evaluation of labels that the model or the data do not have",
+        "an evaluation of labels, or of their probabilities, that the model or the data do not have",
         "causal effects of something else",
         "Leave that evaluation out, or take data with these labels.",
     ),

@@ -15,6 +15,7 @@ from heedful.datamodules import Planted
 from heedful.records import CLASSIFICATION, Example, Examples, Task, read_json
 
 import causal
+from refusals import refused
 
 TRAIN, VALIDATION = 96, 48
 
@@ -228,6 +229,15 @@ def test_each_moment_belongs_to_the_innermost_stage(monkeypatch: pytest.MonkeyPa
         assert work.outer() == 3
     assert stages.seconds == {"a": [301, 0], "b": [2, 0], "c": [30, 0]}
     assert (work.inner, work.numbers, work.outer) == (inner, numbers, outer)
+
+
+def test_a_checkpoint_without_the_weights_beside_it(tmp_path: Path) -> None:
+    config = tmp_path / "backbone" / "config.json"
+    with refused("missing-weights", f"--checkpoint {tmp_path / 'best.ckpt'}", config):
+        harness.exported(str(tmp_path / "best.ckpt"))
+    config.parent.mkdir()
+    config.touch()
+    assert harness.exported(str(tmp_path / "best.ckpt")) == harness.exported(str(config.parent)) == str(config.parent)
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ from heedful.callbacks import Accuracy, Engine, NaturalLogic, Nothing, Setting
 from heedful.datamodules import PairedText, Planted
 from heedful.lightning_modules import Classifier, Outputs
 from heedful.lightning_modules.processors.processor import Processor
-from heedful.records import HeedfulError
 from heedful.records.rows import select
+
+from refusals import refused
 
 LABELS = ("entailment", "neutral", "contradiction")
 UP, DOWN, P, Q = 3, 4, 5, 2  # upward and downward contexts; pairs of relation leq, and unrelated ones
@@ -162,7 +163,7 @@ def test_the_two_rules_part_where_entailment_is_first_with_less_than_half(nlixy)
 
 def test_a_model_without_entailment_is_refused(nlixy):
     data = PairedText("d", {"premise": "p", "hypothesis": "h"}, {"yes": [], "no": []})
-    with pytest.raises(HeedfulError, match="^path .*: entailment is none of the labels yes, no"):
+    with refused("no-labels-for-it", f"path {nlixy}", "entailment", "yes, no"):
         NaturalLogic(str(nlixy)).plan(Setting(data))
 
 
@@ -171,5 +172,10 @@ def test_without_a_path_there_is_nothing_to_do():
 
 
 def test_at_least_one_seed():
-    with pytest.raises(HeedfulError, match="seeds"):
+    with refused("bad-setting", "seeds 0", "at least 1"):
         NaturalLogic(seeds=0)
+
+
+def test_written_answers_have_no_effects_that_were_asked_for(nlixy):
+    with refused("no-labels-for-it", f"path {nlixy}", "read first_token"):
+        NaturalLogic(str(nlixy)).plan(Setting(Planted(), has_probabilities=False))

@@ -259,7 +259,7 @@ def test_a_thumbnail_is_small_upright_and_of_a_known_format(tmp_path):
     assert small[90, 10, 0] > 200
     Image.new("RGB", (4, 4)).save(tmp_path / "b.ico")
     data = (tmp_path / "b.ico").read_bytes()
-    with pytest.raises(HeedfulError, match="row 1: the picture .*b.ico is damaged"):
+    with pytest.raises(HeedfulError, match="row 1: .*b.ico"):
         thumbnail(Picture(hashlib.sha256(data).hexdigest(), str(tmp_path / "b.ico"), 0, len(data), "row 1"))
 
 

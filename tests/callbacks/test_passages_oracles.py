@@ -170,13 +170,13 @@ def test_distractors_may_be_all_that_is_swapped(folder):
 
 
 def test_settings_that_make_no_sense_are_refused(folder, tiny_bert):
-    for settings, message in (
-        ({"distractors": ["passage"]}, "distractors passage: rag has the further texts distractor"),
-        ({"swap": ["passage", "distractor"]}, "swap distractor must change the answer, and distractors keeps it"),
-        ({"swap": ["passage+distractor"]}, r"swap distractor must change"),
-        ({"partial": "question"}, "partial question is for a text and a question, and rag has passage, question, dist"),
+    for settings, facts in (
+        ({"distractors": ["passage"]}, "distractors passage.* rag .* distractor"),
+        ({"swap": ["passage", "distractor"]}, "swap distractor.* distractors"),
+        ({"swap": ["passage+distractor"]}, "swap distractor"),
+        ({"partial": "question"}, "partial question.* rag .*passage, question, distractor"),
     ):
-        with pytest.raises(HeedfulError, match=message):
+        with pytest.raises(HeedfulError, match=facts):
             rag(folder, **settings)
-    with pytest.raises(HeedfulError, match="have also distractor: take a model that writes the answer"):
+    with pytest.raises(HeedfulError, match="distractor"):
         Reader(str(tiny_bert), max_length=64, overlap=32).prepare(rag(folder).task)

@@ -3,6 +3,8 @@
 import json
 from itertools import groupby
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,6 +51,22 @@ def test_of_equally_frequent_labels_the_first_is_the_majority():
     assert Worth.of_rows(make({"a": ("no", "x"), "b": ("yes", "x")}), CLASSIFICATION).best.tolist() == [1, 0]
     soft = make({"a": ('{"no": 1.0}', "x"), "b": ('{"maybe": 1.0}', "x")})
     assert Worth.of_rows(soft, SOFT).best.tolist() == [0, 1]  # the first by name
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 3)), min_size=1, max_size=40), st.integers(0, 2))
+def test_two_classes_are_labels_but_for_the_majority_of_equal_ones(examples, seed):
+    gold, is_right, cluster = map(np.array, zip(*examples, strict=True))
+    found = Worth.of_classes(gold, is_right, cluster)
+    first = sum(gold) >= len(gold) - sum(gold)
+    assert found.of.tolist() == [float(right) for _, right, _ in examples]
+    assert found.best.tolist() == [float(is_first == first) for is_first, _, _ in examples]
+    assert found.majority().value == pytest.approx(max(sum(gold), len(gold) - sum(gold)) / len(gold))
+    order = sorted(range(len(examples)), key=lambda i: not gold[i])  # of equally frequent labels the first is best
+    base = {f"u{k:02}": (str(gold[i]), str(gold[i] == is_right[i])) for k, i in enumerate(order)}
+    rows = make(base)
+    groups = pa.array([f"g{cluster[i]}" for i in order])
+    labels = Worth.of_rows(rows.set_column(rows.schema.get_field_index("group"), "group", groups), CLASSIFICATION)
+    assert found.flags(seed) == labels.flags(seed)
 
 
 def test_examples_without_a_gold_label_do_not_count():

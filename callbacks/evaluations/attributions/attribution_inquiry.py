@@ -220,8 +220,10 @@ def scaled(probs: np.ndarray, labels: np.ndarray, scale: Scale) -> np.ndarray:
         odds = np.log(own) - np.log(others.sum(axis=1))
     if broken := int((~np.isfinite(odds)).sum()):
         raise HeedfulError(
+            "bad-setting",
             f"§attributions.scale logit: {broken:,} of {len(odds):,} inputs have a label with a probability of 0 or 1 "
-            "in single precision, which has no log-odds: take probability."
+            "in single precision, which has no log-odds.",
+            "Take probability.",
         )
     return odds
 

@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting
+from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, require_number
 from heedful.callbacks.engine.inquiry import Subwords
 from heedful.callbacks.evaluations.attributions.attribution_inquiry import AttributionInquiry
 from heedful.interventions import Swap
@@ -12,6 +12,7 @@ from heedful.metrics import METRICS
 from heedful.metrics.attributions.attribution import GRADIENTS
 from heedful.metrics.attributions.methods import METHODS
 from heedful.records import HeedfulError
+from heedful.records.errors import guess
 from heedful.records.rows import SPLIT
 
 
@@ -53,20 +54,19 @@ class Attributions(Evaluation):
         known = (*METHODS, GRADIENTS)
         methods = re.findall(r"[^\s,]+", methods) if isinstance(methods, str) else methods
         if unknown := [name for name in methods if name not in known]:
-            raise HeedfulError(f"§attributions.methods {unknown[0]}: unknown; known are {', '.join(known)}.")
-        if not methods or len(set(methods)) < len(methods):
-            raise HeedfulError(f"§attributions.methods should name some of {', '.join(known)}, each once.")
-        for flag, n, least in (("samples", samples, 2), ("examples", examples, 1), ("steps", steps, 1)):
-            if n is not None and n < least:
-                raise HeedfulError(f"§attributions.{flag} {n} must be at least {least}.")
+            wrong = f"§attributions.methods {unknown[0]} does not exist."
+            raise HeedfulError("unknown-name", wrong, guess(unknown[0], known))
+        require_number("§attributions.samples", samples, least=2)
+        require_number("§attributions.examples", examples)
+        require_number("§attributions.steps", steps)
+        require_number("§attributions.shown", shown, least=0)
         if hide == "delete" and GRADIENTS in methods:
             raise HeedfulError(
-                "§attributions.hide delete makes inputs shorter, and gradients go from masked words to the words "
-                "themselves: leave gradients out, or take mask."
+                "clashing-settings",
+                "§attributions.hide delete makes inputs shorter, and gradients go from masked words to the words.",
+                "Leave gradients out, or take mask.",
             )
-        if shown < 0:
-            raise HeedfulError(f"§attributions.shown {shown} must not be negative.")
-        self.methods = tuple(methods)
+        self.methods = tuple(dict.fromkeys(methods))
         self.samples = samples
         self.examples = examples
         self.steps = steps
@@ -77,6 +77,8 @@ class Attributions(Evaluation):
         self.shown = shown
 
     def plan(self, setting: Setting) -> Plan | Nothing:
+        if not self.methods:
+            return Nothing("needs §attributions.methods")
         data = setting.data
         if not (data.task.kind.has_labels and data.task.kind.exclusive) or data.task.pictures:
             return Nothing("explains classifiers of texts")

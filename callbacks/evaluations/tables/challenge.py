@@ -22,6 +22,7 @@ from heedful.interventions.tables.allowed_transitions import LABELS
 from heedful.metrics import METRICS
 from heedful.metrics.tables.challenge import challenge_counts, perturbations
 from heedful.records import Context, Examples, HeedfulError
+from heedful.records.errors import guess
 from heedful.records.rows import BASE, select, strings, where
 
 ENTITIES, NUMBERS, TITLE = "entities", "numbers", "title"
@@ -45,17 +46,19 @@ class Challenge(Evaluation):
     def __init__(self, kinds: list[str] | None = None, half_or_double: bool = False) -> None:
         known = (*KINDS, TITLE)
         if unknown := [kind for kind in kinds or () if kind not in known]:
-            raise HeedfulError(f"§challenge.kinds {unknown[0]}: unknown; known are {', '.join(known)}.")
+            wrong = f"§challenge.kinds {unknown[0]} does not exist."
+            raise HeedfulError("unknown-name", wrong, guess(unknown[0], known))
         self.kinds = list(dict.fromkeys(known if kinds is None else kinds))
         self.all = kinds is None
         if half_or_double and NUMBERS not in self.kinds:
-            raise HeedfulError(f"§challenge.half_or_double needs {NUMBERS} among §challenge.kinds.")
+            wrong = f"§challenge.half_or_double changes {NUMBERS}, which are not among §challenge.kinds."
+            raise HeedfulError("idle-setting", wrong, "Add them, or leave it out.")
         self.half_or_double = half_or_double
         if ENTITIES in (kinds or ()):
             try:
                 SpacyAnalyser()
             except HeedfulError as error:
-                raise HeedfulError(f"§challenge.kinds {ENTITIES}: {error}") from None
+                raise error.at(f"§challenge.kinds {ENTITIES}") from None
 
     @property
     def title(self) -> str:

@@ -52,11 +52,13 @@ class CounterfactualTables(Evaluation):
             known = (Path(self.hypothesis_only) / RESULTS).is_file()
             evaluated = read_evaluation(self.hypothesis_only, self.name) if known else None
         except HeedfulError as error:
-            raise HeedfulError(f"{flag}: {error.args[0]}") from None
+            raise error.at(flag) from None
         if evaluated is None:
             raise HeedfulError(
-                f"{flag} has no rows of {self.name}: evaluate the model of the hypothesis alone first, with the same "
-                "§counterfactual_tables.paths, and name the folder that the results are in."
+                "missing-rows",
+                f"{flag} has no rows of {self.name}.",
+                "Evaluate the model of the hypothesis alone first, with the same §counterfactual_tables.paths, and "
+                "name the folder of its results.",
             )
         return evaluated
 
@@ -65,14 +67,14 @@ class CounterfactualTables(Evaluation):
             return Nothing("needs §counterfactual_tables.paths, folders of annotated counterfactual tables")
         data, flag = setting.data, "§counterfactual_tables.paths"
         if set(data.task.labels) != set(LABELS):
-            raise HeedfulError(
-                f"{flag} needs a model with the labels {', '.join(LABELS)}; this one has {', '.join(data.task.labels)}."
-            )
+            wrong = f"{flag} needs the labels {', '.join(LABELS)}; there are {', '.join(data.task.labels)}."
+            raise HeedfulError("no-labels-for-it", wrong)
         sets: dict[str, tuple[Examples, Examples]] = {}
         for path in self.paths:
             name = Path(path).resolve().name
             if name in sets:
-                raise HeedfulError(f"{flag} {path}: another folder is called {name} as well.")
+                wrong = f"{flag} {path}: another folder is called {name} as well."
+                raise HeedfulError("repeated-name", wrong, "Rename one of the two.")
             sets[name] = load_counterfactuals(path, set_data(name), flag=flag)
         originals, changed = map(Examples.concatenate, zip(*sets.values(), strict=True))
         pool = fitted(originals, data)
@@ -91,21 +93,20 @@ class CounterfactualTables(Evaluation):
         rows, metadata = self._evaluated()
         predicted = contents(rows)
         if missing := next((uid for uid in originals.column("uid") if uid not in predicted), None):
-            raise HeedfulError(f"{flag}: {missing} was not predicted; evaluate that model with the same folders.")
+            raise HeedfulError("other-hypothesis-model", f"{flag}: {missing} was not predicted.")
         mine = dict(zip(pool.column("uid"), pool.contents(data.full_task.parts).to_pylist(), strict=True))
         if differ := difference(mine, {uid: predicted[uid] for uid in mine}):
-            raise HeedfulError(f"{flag} is about other examples: {differ}; evaluate that model with the same folders.")
+            raise HeedfulError("other-hypothesis-model", f"{flag} is about other examples: {differ}.")
         if metadata["seed"] != data.seed:
-            raise HeedfulError(
-                f"{flag} was evaluated with the seed {metadata['seed']}, and this is {data.seed}: use one "
-                "(§seed_everything)."
-            )
+            wrong = f"{flag} was evaluated with the seed {metadata['seed']}, and the seed here is {data.seed}."
+            raise HeedfulError("other-hypothesis-model", wrong, "Use one seed for both (§seed_everything).")
         hypotheses = (examples.column(f"parts.{examples.parts[1]}") for examples in (originals, changed))
         same_text = {uid for uid, a, b in zip(originals.column("uid"), *hypotheses, strict=True) if a == b}
         annotated = pa.concat_tables([select(rows, intervention=name) for name in ANNOTATED])
         for uid, stays in zip(strings(annotated, "uid"), same(annotated, "y", "y2"), strict=True):
             if uid in same_text and not stays:
-                raise HeedfulError(f"{flag}: that model reads the table, for its answer to {uid} follows it.")
+                wrong = f"{flag}: that model reads the table, for its answer to {uid} follows it."
+                raise HeedfulError("other-hypothesis-model", wrong, "Name one that reads the hypothesis alone.")
         base = select(rows, intervention=BASE)
         right = dict(zip(strings(base, "uid"), same(base, "gold", "y").tolist(), strict=True))
         return {uid: right[uid] for uid in mine}

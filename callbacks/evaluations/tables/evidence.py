@@ -48,7 +48,11 @@ class Evidence(Evaluation):
         examples = load_tables(data.path, self.split)
         found, left_out = load_evidence(self.path, examples)
         if not found:
-            raise HeedfulError(f"§evidence.path {self.path} marks no row as relevant to a pair that is not neutral.")
+            raise HeedfulError(
+                "nothing-left",
+                f"§evidence.path {self.path} marks no row as relevant to a pair that is not neutral.",
+                "Name another file, or another §evidence.split.",
+            )
         relevant = {pair.uid: frozenset(pair.keys) for pair in found}
         lenders = fitted(examples, data)
         pool = lenders.take(sorted({examples.position(uid) for uid in relevant}))
@@ -70,13 +74,14 @@ class Evidence(Evaluation):
     def _require(self, data: PairedData) -> None:
         flag = f"§evidence.path {self.path}"
         if not isinstance(data, PairedTables) or data.path is None:
-            raise HeedfulError(f"{flag} is about tables: it needs §data infotabs §data.path DIR, or other tables.")
+            remedy = "Take §data infotabs with §data.path DIR, or other tables."
+            raise HeedfulError("unfit-data", f"{flag} is about tables in files, which are not evaluated here.", remedy)
         if data.partial:
-            raise HeedfulError(
-                f"{flag} takes a model of tables and hypotheses; this one reads the {data.partial} alone."
-            )
+            wrong = f"{flag} is for a model of tables and hypotheses; this one reads the {data.partial} alone."
+            raise HeedfulError("unfit-model", wrong, "Name another model, or leave §evidence.path out.")
         if set(data.full_task.labels) != set(LABELS):
-            raise HeedfulError(f"{flag} needs the labels {', '.join(LABELS)}; there are {', '.join(data.task.labels)}.")
+            wrong = f"{flag} needs the labels {', '.join(LABELS)}; there are {', '.join(data.task.labels)}."
+            raise HeedfulError("no-labels-for-it", wrong)
 
     def counts(self, plan: Plan, rows: pa.Table, context: Context) -> dict[str, Any]:
         """How many pairs and tables count, and how many annotated ones do not, for which reason."""

@@ -4,14 +4,22 @@ from typing import Any
 
 import pyarrow as pa
 
-from heedful.callbacks.engine.evaluation import Evaluation, Nothing, Plan, Setting, by_split, table_of
+from heedful.callbacks.engine.evaluation import (
+    Evaluation,
+    Nothing,
+    Plan,
+    Setting,
+    by_split,
+    require_number,
+    table_of,
+)
 from heedful.datamodules import PairedData
 from heedful.datamodules.base.splits import by_hash
 from heedful.interventions import Donors, RowEdits
 from heedful.interventions.tables.allowed_transitions import LABELS, steps
 from heedful.metrics import METRICS
 from heedful.metrics.tables.transitions import Changes
-from heedful.records import Context, Examples, HeedfulError
+from heedful.records import Context, Examples
 from heedful.records.rows import BASE, select, strings
 
 OPERATIONS = ("delete", "insert", "update", "permute")
@@ -37,9 +45,8 @@ class TableRows(Evaluation):
         max_examples: int | None = 200,
         rows_per_table: int | None = None,
     ) -> None:
-        for flag, n in {"max_examples": max_examples, "rows_per_table": rows_per_table}.items():
-            if n is not None and n < 1:
-                raise HeedfulError(f"§table_rows.{flag} must be at least 1.")
+        require_number("§table_rows.max_examples", max_examples)
+        require_number("§table_rows.rows_per_table", rows_per_table)
         for operation in operations:
             steps(operation)
         self.operations = list(dict.fromkeys(operations))

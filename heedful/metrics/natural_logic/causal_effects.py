@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from heedful.metrics.answers import Worth
 from heedful.metrics.hits import is_answer
 from heedful.metrics.metric import Metric, Numbers
 from heedful.metrics.natural_logic.entailment import entailed, entailment_at, gold_entailed, probabilities_of, right
 from heedful.metrics.statistics.intervals import interval, less, over, shares
-from heedful.metrics.statistics.majority import majority_flag
 from heedful.metrics.statistics.shares import difference, share
 from heedful.records import Chart, Context, HeedfulError, Line, Measurement, MetricName, Section, Shown
 from heedful.records.numbers.display import Unit
@@ -194,18 +194,16 @@ def _slice_texts(rows: pa.Table, name: str) -> pa.Array:
 def _accuracy(rows: pa.Table, labels: Sequence[str], name: MetricName, seed: int) -> Numbers:
     """Two-class accuracy of base rows, by the rule "sum", and the share of the larger class."""
     n = rows.num_rows
-    gold = gold_entailed(rows)
     if not n:
         return {name: Measurement(None, 0, reason="no example was predicted")}
-    hits = right(rows, labels).astype(np.float64)
-    most = gold == (gold.mean() >= 0.5)
+    context = pair = None
     if all(_has_slice(rows, by) for by in ("context", "pair")):
         context = _numbers(pa.chunked_array([_slice_texts(rows, "context")]))
         pair = _numbers(pa.chunked_array([_slice_texts(rows, "pair")]))
-        found = share(hits, context, majority_flag(hits, most, context, (seed,)), also=pair)
-    else:
-        found = share(hits, flags=majority_flag(hits, most, np.arange(n), (seed,)))
-    return {name: found, name._replace(statistic=MAJORITY): Measurement(float(most.mean()), n)}
+    of = np.arange(n) if context is None else context
+    worth = Worth.of_classes(gold_entailed(rows), right(rows, labels), of)
+    found = share(worth.of, context, worth.flags(seed), also=pair)
+    return {name: found, name._replace(statistic=MAJORITY): worth.majority()}
 
 
 def causal_effects(rows: pa.Table, data: str, labels: Sequence[str], seed: int = 0) -> Numbers:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from heedful.metrics.answers import Worth
 from heedful.metrics.metric import Metric, Numbers, lines
 from heedful.metrics.natural_logic.entailment import gold_entailed, right
-from heedful.metrics.statistics.majority import majority_flag
 from heedful.metrics.statistics.shares import share
-from heedful.records import NO_LABEL, Context, Measurement, MetricName, Shown
+from heedful.records import NO_LABEL, Context, MetricName, Shown
 from heedful.records.rows import BASE, cluster_of, select, strings, where
 
 
@@ -40,16 +40,12 @@ def two_class_accuracy(rows: pa.Table, labels: Sequence[str], seed: int = 0) -> 
     for data in sorted(set(of_data)):
         here = of_data == data
         name = MetricName("two_class", data)
-        positive = float(gold[here].mean())
-        n = int(here.sum())
-        most = gold[here] == (positive >= 0.5)  # where the larger class is right
-        of = cluster[here]
         for rule, full in (("sum", name), ("argmax", name._replace(statistic="argmax"))):
-            hits = is_right[rule][here]
-            result[full] = share(hits, of, majority_flag(hits, most, of, (seed, data)))
-        result[name._replace(statistic="majority")] = Measurement(float(most.mean()), n)
+            worth = Worth.of_classes(gold[here], is_right[rule][here], cluster[here])
+            result[full] = worth.mean(seed, data)
+        result[name._replace(statistic="majority")] = worth.majority()
         if without[here].any():
-            result[name._replace(statistic="no_answer")] = share(without[here], of)
+            result[name._replace(statistic="no_answer")] = share(without[here], cluster[here])
     return result
 
 

@@ -6,13 +6,17 @@ import pytest
 import torch
 from pytorch_lightning import Trainer
 
-from heedful.callbacks import Accuracy, Attentiveness, Engine
+from heedful.callbacks import Accuracy, Attentiveness, DefaultLabel, Engine
+from heedful.callbacks.engine.experiment import gather_predictions
+from heedful.callbacks.engine.predictions import Collector
 from heedful.datamodules import Planted
 from heedful.lightning_modules import Classifier
 from heedful.lightning_modules.outputs import Outputs
 from heedful.lightning_modules.processors.processor import Processor
-from heedful.records import HeedfulError, Spool, generator
+from heedful.records import CLASSIFICATION, HeedfulError, Spool, Task, generator
 from heedful.records.rows import KEY, select, strings
+
+from refusals import refused
 
 LABELS = ("entailment", "neutral", "contradiction")
 
@@ -224,8 +228,30 @@ def test_outputs_that_are_not_finite_are_an_error(batch, broken):
 
     data = Planted(n_validation=8)
     what = "the intervention null" if batch else "the examples themselves"
-    with pytest.raises(HeedfulError, match=f"not finite for . of . predictions .{what}"):
+    with refused("not-finite", f" predictions ({what})"):
         validate(Diverged(None, lambda: data.pool), data, Accuracy())
+
+
+@pytest.mark.parametrize(("share", "n"), [(slice(1, None), 1), (slice(0), 8)])
+def test_a_prediction_for_each_example(monkeypatch, share, n):
+    """Rows of a part of the examples would be numbers of that part."""
+    whole = Collector.predictions
+
+    def lacking(collector):
+        found = whole(collector)
+        return found.take(np.arange(len(found))[share])
+
+    monkeypatch.setattr(Collector, "predictions", lacking)
+    data = Planted(n_validation=8)
+    with refused("missing-predictions", f"{n} validation examples"):
+        validate(Oracle(lambda p, h, o: guess(h), lambda: data.pool), data, Accuracy())
+
+
+def test_one_prediction_for_each_example():
+    collector = Collector(Task(CLASSIFICATION, ("a",), LABELS))
+    collector.add(np.array([3, 5, 3]), Outputs(torch.eye(3)))
+    with refused("missing-predictions", "1 examples", "(these)"):
+        gather_predictions(collector.predictions(), "these")
 
 
 @pytest.mark.parametrize("every", [0, 1e9])
@@ -242,15 +268,16 @@ def test_a_long_evaluation_says_in_a_log_file_how_far_it_is(monkeypatch, caplog,
         assert len(lines) > 8
 
 
-def test_a_wrong_setting_is_refused():
-    with pytest.raises(HeedfulError, match="at least 1"):
-        Attentiveness(draws=0)
-
-
+@pytest.mark.parametrize("evaluation", [Attentiveness, DefaultLabel])
 @pytest.mark.parametrize("draws", [0, 2**15])
-def test_draws_that_rows_cannot_hold_are_refused(draws):
-    with pytest.raises(HeedfulError, match="draws"):
-        Attentiveness(draws)
+def test_draws_that_rows_cannot_hold_are_refused(evaluation, draws):
+    with refused("bad-setting", f"draws {draws} ", "from 1 to 32,767"):
+        evaluation(draws=draws)
+
+
+def test_at_least_one_example_is_changed():
+    with refused("bad-setting", "max_examples 0 ", "at least 1"):
+        Attentiveness(max_examples=0)
 
 
 @pytest.mark.parametrize("failing", ["__init__", "write", "finish"])
@@ -262,17 +289,17 @@ def test_a_full_disk_is_told_to_all_processes(monkeypatch, failing):
         try:
             return make()
         except HeedfulError as error:
-            told.append(str(error))
+            told.append(error.wrong)
             raise
 
     def refuse(*_):
-        raise HeedfulError("The disk is full.")
+        raise HeedfulError("unwritable-file", "The disk is full.")
 
     data = Planted(n_validation=8)
     data.setup("validate")  # examples are spooled, too
     monkeypatch.setattr("heedful.callbacks.engine.experiment.by_first", by_first)
     monkeypatch.setattr("heedful.callbacks.engine.experiment.Spool", type("Full", (Spool,), {failing: refuse}))
-    with pytest.raises(HeedfulError, match="The disk is full"):
+    with refused("unwritable-file", "The disk is full."):
         validate(Oracle(lambda p, h, o: guess(h), lambda: data.pool), data, Accuracy())
     assert told == ["The disk is full."]
 

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from heedful.callbacks.engine.predictions import MOST, Collector, concatenated, joined
 from heedful.lightning_modules.outputs import NO_LABEL_NUMBER, NOT_FINITE, Outputs
-from heedful.records import CLASSIFICATION, NO_LABEL, SOFT, SPAN, HeedfulError, Task
+from heedful.records import CLASSIFICATION, NO_LABEL, SOFT, SPAN, Task
+
+from refusals import refused
 
 LABELS = ("a", "b", "c")
 TASK = Task(CLASSIFICATION, ("premise",), LABELS)
@@ -94,9 +96,11 @@ def test_a_process_without_an_example_has_no_prediction():
     assert len(joined([nothing.predictions()])) == 0
 
 
-@pytest.mark.parametrize("outputs", [None, Outputs(torch.zeros(1, 3)), Outputs(answers=["a"])])
-def test_positions_and_predictions_are_as_many(outputs):
-    with pytest.raises(HeedfulError, match="another number of predictions than the 2"):
+@pytest.mark.parametrize(
+    ("outputs", "n"), [(None, 0), (Outputs(torch.zeros(1, 3)), 1), (Outputs(answers=["a", "b", "c"]), 3)]
+)
+def test_positions_and_predictions_are_as_many(outputs, n):
+    with refused("broken-model", f"{n} predictions", "2 examples"):
         Collector(TASK).add(np.array([1, 2]), outputs)
 
 

@@ -1,0 +1,64 @@
+"""Which benchmarks can be measured in two classes, by the plan alone."""
+
+import pytest
+
+from heedful.callbacks import Nothing, Setting, TwoClass
+from heedful.datamodules import PairedText, Planted
+from heedful.records import HeedfulError
+
+from refusals import refused
+
+
+@pytest.fixture
+def data():
+    found = Planted(n_train=8, n_validation=8)
+    found.setup("validate")
+    return found
+
+
+def benchmark(**settings):
+    found = Planted(n_train=8, n_validation=8)
+    found.setup("validate")
+    vars(found).update(settings)
+    return found
+
+
+def test_benchmarks_are_measured_together(data):
+    named = {"snli": benchmark(name="snli"), "med": benchmark(name="med")}
+    plan = TwoClass(dict.fromkeys(named)).plan(Setting(data, read=lambda name, path: named[name]))
+    assert len(plan.pool) == 16
+    assert isinstance(TwoClass().plan(Setting(data)), Nothing)
+
+
+def test_other_data_are_read_by_the_command_line(data):
+    with refused("command-line-only", "benchmarks snli: ", "evaluate.py"):
+        TwoClass({"snli": None}).plan(Setting(data))
+
+
+def test_two_classes_need_probabilities(data):
+    with refused("no-labels-for-it", "benchmarks needs probabilities", "read first_token"):
+        TwoClass({"snli": None}).plan(Setting(data, has_probabilities=False))
+
+
+def test_a_benchmark_that_cannot_be_read_is_named(data):
+    def read(name, path):
+        raise HeedfulError("missing-file", f"The file {path} does not exist.")
+
+    with refused("missing-file", "benchmarks med: the file no.tsv does not exist."):
+        TwoClass({"med": "no.tsv"}).plan(Setting(data, read=read))
+
+
+def test_two_benchmarks_of_one_name(data):
+    def read(name, path):
+        return benchmark(name="both")
+
+    with refused("repeated-name", "benchmarks b", "called both"):
+        TwoClass({"a": None, "b": None}).plan(Setting(data, read=read))
+
+
+def test_benchmark_and_model_know_entailment(data):
+    other = PairedText("d", {"premise": "p", "hypothesis": "h"}, {"yes": [], "no": []})
+    with refused("no-labels-for-it", "benchmarks med", "entailment", "yes, no"):
+        TwoClass({"med": None}).plan(Setting(data, read=lambda name, path: other))
+    with refused("no-labels-for-it", "this model", "entailment", "yes, no"):
+        TwoClass({"med": None}).plan(Setting(other, read=lambda name, path: benchmark(name="med")))
