@@ -128,9 +128,9 @@ def require_columns(
     columns = f"{listed(values)}{meant}"
     if missing[0] in slices:
         raise HeedfulError("missing-column", f"§data.slices {missing[0]}: {where} does not have this column.", columns)
-    named = "Say which is which with §data.parts '{PART: COLUMN}' and §data.label"
+    named = "Set §data.parts '{PART: COLUMN}' and §data.label"
     if len(missing) == len(wanted) and where.lower().removesuffix(".gz").endswith(DELIMITED):
-        named += ", or name all of a file without a header: §data.columns '[NAME, ...]'"
+        named += "; without a header, §data.columns '[NAME, ...]'"
     raise HeedfulError(
         "missing-column",
         f"{where}, row {row}: there is no column {', '.join(map(repr, missing))}.",
@@ -276,8 +276,8 @@ class Local:
             return str(single[0]), read(single[0], self.quoting, self.columns)
         raise HeedfulError(
             "missing-split",
-            f"{self.path} has no file for the split {split!r} (looked for {', '.join(names)}); of formats that are "
-            f"read, it holds {_names([file for file in files if _ending(file) in (*SUFFIXES, TEXT)])}.",
+            f"{self.path} has no file for the split {split!r} (looked for {', '.join(names)}); it holds "
+            f"{_names([file for file in files if _ending(file) in (*SUFFIXES, TEXT)])}.",
             f"Name one with §data.splits {split_form(names)}{_held_out(names)}.",
         )
 
@@ -395,7 +395,7 @@ def split_form(names: Sequence[str]) -> str:
 
 def _held_out(names: Sequence[str]) -> str:
     """How to do without a split of these names, as the end of a sentence: nothing but for that of validation."""
-    return ", or hold some training examples out with §data.hold_out N" if "validation" in names else ""
+    return ", or set §data.hold_out N" if "validation" in names else ""
 
 
 def _ending(file: Path) -> str:
