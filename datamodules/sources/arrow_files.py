@@ -30,7 +30,7 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         with pq.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
             names = file.schema_arrow.names
             if len(set(names)) < len(names):
-                raise HeedfulError("bad-header", f"{path}: of {brief(names)}, a column is repeated.", "Rename one.")
+                raise HeedfulError("bad-header", f"{path}, header: a column of {brief(names)} is repeated.", "Rename one.")
             _require_columns(file, path)
             if _least(file) > most:
                 raise too_large(path, most, REMEDY)
@@ -85,7 +85,7 @@ def batch_rows(batch: pa.RecordBatch, where: str, row: int) -> Iterator[tuple[in
     for start in range(0, batch.num_rows, max(size, 1)):
         piece = batch.slice(start, size)
         if size == 1 and weight(piece) > LONGEST_LINE:
-            raise HeedfulError("too-large", f"{where}, row {row + 1} is larger than {LONGEST_LINE >> 20} MiB.")
+            raise HeedfulError("too-large", f"{where}, row {row + 1}: larger than {LONGEST_LINE >> 20} MiB.")
         for columns in piece.to_pylist():
             row += 1
             require_text(columns, where, row)

@@ -129,7 +129,7 @@ def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
         number += 1
         unpacked += len(line)
         if len(line) > longest:
-            raise HeedfulError("too-large", f"{path}, line {number} is longer than {longest >> 20} MiB.")
+            raise HeedfulError("too-large", f"{path}, line {number}: longer than {longest >> 20} MiB.")
         if unpacked > most:
             raise too_large(path, most, REMEDY)
         yield line.decode("utf-8-sig" if number == 1 else "utf-8")
@@ -186,9 +186,9 @@ def _parsed(text: str, where: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_without_repetition)
     except RecursionError:
-        raise HeedfulError("damaged-file", f"{where} is not valid JSON (nested too deeply).") from None
+        raise HeedfulError("damaged-file", f"{where}: not valid JSON (nested too deeply).") from None
     except ValueError as error:  # a number of more digits than Python reads is one as well
-        raise HeedfulError("damaged-file", f"{where} is not valid JSON ({reason(error)}).") from None
+        raise HeedfulError("damaged-file", f"{where}: not valid JSON ({reason(error)}).") from None
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> Row:
@@ -202,7 +202,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> Row:
 def _object(columns: Any, path: Path, row: int, nul: bool) -> Row:
     """A row, which is looked through where ``nul`` says that its source may hold a NUL."""
     if not isinstance(columns, dict):
-        raise HeedfulError("wrong-value", f"{path}, row {row} is {brief(columns)}, not an object with columns.")
+        raise HeedfulError("wrong-value", f"{path}, row {row}: {brief(columns)} is not an object with columns.")
     if nul:
         require_text(columns, str(path), row)
     return columns
@@ -217,13 +217,13 @@ def _delimited(
     line = ""  # the last that was read
 
     def place() -> str:
-        return f"{path}, row {row + 1}" if row >= 0 else f"{path}: the header"
+        return f"{path}, row {row + 1}" if row >= 0 else f"{path}, header"
 
     def lines() -> Iterator[str]:
         nonlocal line
         for line in _lines(file, path):
             if NUL in line:
-                raise HeedfulError("bad-text", f"{place()} holds a NUL character.")
+                raise HeedfulError("bad-text", f"{place()}: a NUL character.")
             yield line
 
     style = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
@@ -253,7 +253,7 @@ def _require_names(names: Sequence[str], header: Sequence[str], path: Path) -> N
 def _require_fields(values: Sequence[Any], header: Sequence[str], where: str, given: bool, remedy: str = "") -> None:
     """Check that a row has a field for each column; ``given`` says that the header is not in the file."""
     if given and values == header:
-        raise HeedfulError("bad-header", f"{where} is a header.", "Take it out, or leave §data.columns out.")
+        raise HeedfulError("bad-header", f"{where}: this is a header.", "Take it out, or leave §data.columns out.")
     if len(values) != len(header):
         columns = "§data.columns names" if given else "the header has"
         raise HeedfulError("ragged-row", f"{where}: the fields are {len(values)}, and {columns} {len(header)}.", remedy)
@@ -262,9 +262,9 @@ def _require_fields(values: Sequence[Any], header: Sequence[str], where: str, gi
 def _broken(error: csv.Error, line: str, where: str, remedy: str) -> HeedfulError:
     """The error for a row that csv cannot read, whose last line is ``line``."""
     if "\r" in line.rstrip("\r\n"):  # as in files of old Macs
-        wrong = f"{where} holds a carriage return within a line."
+        wrong = f"{where}: a carriage return within a line."
         return HeedfulError("bad-text", wrong, "Save it with a line feed at the end of each line.")
-    return HeedfulError("ragged-row", f"{where} cannot be split into fields ({reason(error)}).", remedy)
+    return HeedfulError("ragged-row", f"{where}: not a row of fields ({reason(error)}).", remedy)
 
 
 def _named(header: Sequence[str]) -> slice:

@@ -18,7 +18,7 @@ NUL = "\0"
 Rows = Iterator[tuple[int, Mapping[str, Any]]]  # of a file: their numbers, and their values by column
 
 _short = reprlib.Repr()
-_short.maxstring = _short.maxother = 80
+_short.maxstring = _short.maxother = 60
 
 
 def brief(value: Any) -> str:
@@ -82,7 +82,7 @@ def require_column(column: str, values: Mapping[str, Any], where: str) -> None:
 def column_name(column: Any) -> str:
     """A column's name as it is, or shortened where it would spoil a message."""
     name = str(column)
-    return name if name.isprintable() and len(name) <= 80 else brief(name)
+    return name if name.isprintable() and len(name) <= 60 else brief(name)
 
 
 def is_empty(value: Any) -> bool:
