@@ -261,7 +261,7 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
 
 def test_a_folder_with_the_name_of_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").mkdir()
-    refuses(tmp_path / "a.csv", "unreadable-file")
+    refuses(tmp_path / "a.csv", "missing-file", "folder")
 
 
 # what would be lost or would fill the memory
