@@ -30,7 +30,9 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         with pq.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
             names = file.schema_arrow.names
             if len(set(names)) < len(names):
-                raise HeedfulError("bad-header", f"{path}, header: a column of {brief(names)} is repeated.", "Rename one.")
+                raise HeedfulError(
+                    "bad-header", f"{path}, header: a column of {brief(names)} is repeated.", "Rename one."
+                )
             _require_columns(file, path)
             if _least(file) > most:
                 raise too_large(path, most, REMEDY)

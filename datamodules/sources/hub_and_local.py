@@ -257,29 +257,25 @@ class Local:
             return str(self.path), read(self.path, self.quoting, self.columns)
         if (self.path / "dataset_dict.json").exists() or (self.path / "dataset_info.json").exists():
             return self._saved(split, aliases)
-        names = list(dict.fromkeys([split, *aliases]))
+        names = [split, *aliases]
         files = sorted(f for f in self.path.iterdir() if f.is_file() and f.suffix and not f.name.startswith("."))
+        files = [f for f in files if _ending(f) in (*SUFFIXES, TEXT)]
         for name in names:
             found = [f for f in files if name.lower() in (f.name.lower(), _stem(f))]
-            found = [f for f in found if _ending(f) in SUFFIXES] or [f for f in found if _ending(f) == TEXT]
+            found = [f for f in found if _ending(f) != TEXT] or found
             if len(found) > 1:
                 raise HeedfulError(
                     "missing-split",
-                    f"{self.path} has several files for the split {name!r}: {_names(found)}.",
+                    f"{self.path} has several files for the split {name!r}: {', '.join(f.name for f in found)}.",
                     f"Name one with §data.splits {split_form(names)}.",
                 )
             if found:
                 return str(found[0]), read(found[0], self.quoting, self.columns)
-        single = [file for file in files if _ending(file) in SUFFIXES]
+        single = [file for file in files if _ending(file) != TEXT]
         if len(single) == 1 and not OF_A_SPLIT.match(_stem(single[0])):
             rank_zero_info(f"{self.path} holds one file, {single[0].name}, which is read as {split}.")
             return str(single[0]), read(single[0], self.quoting, self.columns)
-        raise HeedfulError(
-            "missing-split",
-            f"{self.path} has no file for the split {split!r} (looked for {', '.join(names)}); it holds "
-            f"{_names([file for file in files if _ending(file) in (*SUFFIXES, TEXT)])}.",
-            f"Name one with §data.splits {split_form(names)}{_held_out(names)}.",
-        )
+        raise _missing_split(str(self.path), names, [file.name for file in files])
 
     @property
     def has_splits(self) -> bool:
@@ -374,28 +370,26 @@ def _splits(id_: str, subset: str | None, revision: str | None) -> Sequence[str]
 
 
 def _missing_split(where: str, names: Sequence[str], splits: Sequence[Any]) -> HeedfulError:
-    """The error about a split of these names, which a source with other splits does not have."""
+    """The error about a split of these names in a source that has others."""
+    aliases = dict.fromkeys(name for name in names if name != names[0])
+    others = f" (or {', '.join(aliases)})" if aliases else ""
+    hold_out = ", or set §data.hold_out N" if "validation" in names else ""
     return HeedfulError(
         "missing-split",
-        f"{where} has no split {names[0]!r}; it has {', '.join(map(column_name, splits))}.",
-        f"Name one with §data.splits {split_form(names)}{_held_out(names)}.",
+        f"{where} has no split {names[0]!r}{others}; it has {listing(list(map(column_name, splits))) or 'none'}.",
+        f"Name one with §data.splits {split_form(names)}{hold_out}.",
     )
 
 
 def split_form(names: Sequence[str]) -> str:
-    """How §data.splits names another source for a split of these names; for both splits, where they tell nothing.
+    """How §data.splits names another source for a split of these names; for any split, where they tell nothing.
 
     Example:
         >>> split_form(["validation_matched", "dev_matched"]), split_form(["test"])
-        ("'{validation: NAME}'", "'{train: NAME, validation: NAME}'")
+        ("'{validation: NAME}'", "'{SPLIT: NAME}'")
     """
-    split = next((split for split in ("train", "validation") if any(name.startswith(split) for name in names)), None)
-    return f"'{{{split}: NAME}}'" if split else "'{train: NAME, validation: NAME}'"
-
-
-def _held_out(names: Sequence[str]) -> str:
-    """How to do without a split of these names, as the end of a sentence: nothing but for that of validation."""
-    return ", or set §data.hold_out N" if "validation" in names else ""
+    named = (split for split in ("train", "validation") if any(name.startswith(split) for name in names))
+    return f"'{{{next(named, 'SPLIT')}: NAME}}'"
 
 
 def _ending(file: Path) -> str:
@@ -405,7 +399,3 @@ def _ending(file: Path) -> str:
 
 def _stem(file: Path) -> str:
     return file.name.lower().removesuffix(".gz").rsplit(".", 1)[0]
-
-
-def _names(files: Sequence[Path]) -> str:
-    return listing([file.name for file in files]) or "no file"

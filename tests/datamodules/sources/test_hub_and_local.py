@@ -249,7 +249,7 @@ def test_a_file_without_a_header_says_how_to_name_its_columns(tmp_path: Path) ->
 
 
 def test_an_empty_folder_and_a_missing_one_are_refused(tmp_path: Path) -> None:
-    with refused("missing-split", tmp_path, "no file"):
+    with refused("missing-split", tmp_path, "'train'", "none"):
         Local(tmp_path).rows("train", ())
     with refused("missing-file", f"path {tmp_path / 'none'}"):
         Local(tmp_path / "none").rows("train", ())
