@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heedful.datamodules.sources import readers
+from heedful.datamodules.sources import arrow_files, readers
 from heedful.datamodules.sources.readers import SUFFIXES, kind, read
 
 from refusals import refused
@@ -323,6 +323,23 @@ def test_a_row_group_with_a_wrong_checksum_is_named(tmp_path: Path) -> None:
     pq.write_table(table, path, row_group_size=50, compression="none", use_dictionary=False, write_page_checksum=True)
     path.write_bytes(path.read_bytes().replace(b"text 77", b"test 77", 1))
     refuses(path, "damaged-file", "row group 1, after row 50")
+
+
+def test_a_footer_that_counts_other_rows_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": ["x"] * 100}), path)
+    content = path.read_bytes()
+    rows = content.index(b"\x16\xc8\x01", content.index(b"schema"))  # the integer 100
+    path.write_bytes(content[:rows] + b"\x16\xca\x01" + content[rows + 3 :])
+    refuses(path, "damaged-file", "100 rows", "101")
+
+
+def test_rows_that_do_not_fit_into_the_memory_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise pa.ArrowMemoryError("malloc of size 9 failed")
+
+    monkeypatch.setattr(arrow_files, "weight", full)
+    refuses(write(tmp_path / "a.parquet", ROWS), "too-large", "after row 0")
 
 
 def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
