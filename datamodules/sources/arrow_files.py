@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from heedful.datamodules.sources.values import LONGEST_LINE, Rows, brief, most_unpacked, reason, require_text, too_large
+from heedful.datamodules.sources.values import LONGEST_LINE, Rows, brief, most_unpacked, require_text, too_large
 from heedful.records import HeedfulError
 
 BATCH_BYTES = 2**26  # that are unpacked at a time
 WIDTHS = {"INT64": 8, "DOUBLE": 8, "INT32": 4, "FLOAT": 4, "INT96": 12, "BYTE_ARRAY": 4}  # a text has an offset
-REMEDY = "save it as .jsonl if it is sound"
+REMEDY = "If it is sound, save it as .jsonl."
 
 
 def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -30,7 +30,9 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         with pq.ParquetFile(path, memory_map=True, page_checksum_verification=True) as file:
             names = file.schema_arrow.names
             if len(set(names)) < len(names):
-                raise HeedfulError(f"{path}: the header {brief(names)} has a repeated column.")
+                raise HeedfulError(
+                    "bad-header", f"{path}, header: a column of {brief(names)} is repeated.", "Rename one."
+                )
             _require_columns(file, path)
             if _least(file) > most:
                 raise too_large(path, most, REMEDY)
@@ -43,13 +45,13 @@ def parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                         raise too_large(path, most, REMEDY)
                     yield from batch_rows(batch, str(path), row)
                     row += batch.num_rows
-            where = "its footer"
             if row != file.metadata.num_rows:
-                raise ValueError(f"it should hold {file.metadata.num_rows} rows")
+                said = file.metadata.num_rows
+                raise HeedfulError("damaged-file", f"{path} holds {row} rows, and its footer says {said}.")
     except MemoryError:
-        raise HeedfulError(f"{path}, after row {row}: its rows do not fit into the memory.") from None
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise HeedfulError(f"{path} is damaged in {where}, after row {row}: {reason(error)}.") from None
+        raise HeedfulError("too-large", f"{path}, after row {row}: its rows do not fit into the memory.") from None
+    except (pa.ArrowException, OSError, ValueError, OverflowError):
+        raise HeedfulError("damaged-file", f"{path} is damaged in {where}, after row {row}.") from None
 
 
 def dataset_rows(saved: Any, where: str) -> Rows:
@@ -66,8 +68,8 @@ def dataset_rows(saved: Any, where: str) -> Rows:
                 batch.validate(full=True)
                 yield from batch_rows(batch, where, row)
                 row += batch.num_rows
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise HeedfulError(f"{where} is damaged after row {row}: {reason(error)}.") from None
+    except (pa.ArrowException, OSError, ValueError):
+        raise HeedfulError("damaged-file", f"{where} is damaged after row {row}.") from None
 
 
 def batch_rows(batch: pa.RecordBatch, where: str, row: int) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -85,7 +87,7 @@ def batch_rows(batch: pa.RecordBatch, where: str, row: int) -> Iterator[tuple[in
     for start in range(0, batch.num_rows, max(size, 1)):
         piece = batch.slice(start, size)
         if size == 1 and weight(piece) > LONGEST_LINE:
-            raise HeedfulError(f"{where}, row {row + 1} is larger than {LONGEST_LINE >> 20} MiB.")
+            raise HeedfulError("too-large", f"{where}, row {row + 1}: larger than {LONGEST_LINE >> 20} MiB.")
         for columns in piece.to_pylist():
             row += 1
             require_text(columns, where, row)

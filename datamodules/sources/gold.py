@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from heedful.datamodules.sources.values import brief, plain
-from heedful.records import SOFT, listing
+from heedful.records import SOFT, HeedfulError, listing
 
 MISSING = ("", "none", "null", "nan")  # how tools write a value that is missing
 NO_GOLD = (*MISSING, "-", "-1")
@@ -40,7 +40,7 @@ class Gold:
         """Gold as text, as its kind of task writes it; None for none.
 
         Raises:
-            ValueError: It is not a label; the message says what it is.
+            HeedfulError: It is not a label.
         """
         if self.several is None:
             return self._label(value)
@@ -55,8 +55,8 @@ class Gold:
 
     def _label(self, value: Any) -> str | None:
         if not isinstance(value, str | int | float | None):
-            hint = "; several right labels are read with §data.several list" if isinstance(value, list) else ""
-            raise ValueError(f"the label is a {type(value).__name__} ({brief(value)}){hint}")
+            hint = "Several right labels are read with §data.several list." if isinstance(value, list) else ""
+            raise HeedfulError("wrong-value", f"The label {brief(value)} is not one text or number.", hint)
         if self.as_it_stands and isinstance(value, str):
             return value
         nothing = value is None or value != value  # which no label is called, not even "None"
@@ -64,14 +64,16 @@ class Gold:
         if label is None and plain(value).lower() not in NO_GOLD:
             label = self.in_any_case.get(plain(value).lower())
             if label is None:
-                known = f"known are {listing(list(self.spellings))}"
-                raise ValueError(
-                    f"unknown label {brief(value)}; {known}; §data.labels '{{LABEL: [SPELLING]}}' names all"
+                raise HeedfulError(
+                    "unknown-label",
+                    f"The label {brief(value)} is unknown.",
+                    f"Known are {listing(list(self.spellings))}; §data.labels '{{LABEL: [SPELLING]}}' names all.",
                 )
         if label is None and self.like_missing and (nothing or plain(value).lower() in MISSING):
-            raise ValueError(
-                f"the label is {'missing' if nothing else brief(value)}, and {self.like_missing[0]} is the name of a "
-                "label, which many tools write so: write the label exactly as §data.labels does, and - where there is "
-                "none"
+            raise HeedfulError(
+                "unknown-label",
+                f"The label is {'missing' if nothing else brief(value)}, and many tools write {self.like_missing[0]}, "
+                "which is a label, like that.",
+                "Write the label as §data.labels does, and - where there is none.",
             )
         return label

@@ -15,9 +15,9 @@ from pytorch_lightning.utilities import rank_zero_info
 from heedful.datamodules.sources.arrow_files import dataset_rows
 from heedful.datamodules.sources.gold import Gold
 from heedful.datamodules.sources.readers import SUFFIXES, TEXT, brief, inside, read, reason
-from heedful.datamodules.sources.values import Rows, column_name, is_empty, text_of
+from heedful.datamodules.sources.values import Rows, column_name, is_empty, listed, text_of
 from heedful.records import Examples, ExamplesBuilder, HeedfulError, listing, require_file, without_hub
-from heedful.records.errors import nearest
+from heedful.records.errors import guess, nearest
 
 DELIMITED = (".csv", ".tsv", ".txt")
 OTHER_MARKS = "\t;|,"  # in the name of the only column
@@ -58,11 +58,12 @@ class Columns:
     def __post_init__(self) -> None:
         for option, names in (("groups", self.groups), ("meta", self.meta)):
             if twice := [name for name in names if list(names).count(name) > 1]:
-                raise HeedfulError(f"§data.{option} names {twice[0]!r} twice.")
+                raise HeedfulError("repeated-name", f"§data.{option} names {twice[0]!r} twice.")
         if self.cluster is not None and self.cluster not in (known := (*self.parts, *self.groups, *self.meta)):
             raise HeedfulError(
-                f"§data.cluster {self.cluster}: name a part, or what stands in §data.groups or §data.meta: "
-                f"{listing(known)}."
+                "unknown-name",
+                f"§data.cluster {self.cluster} is not a part, nor in §data.groups or §data.meta.",
+                guess(self.cluster, known),
             )
 
     @property
@@ -89,13 +90,17 @@ class Columns:
     def spellings(self) -> dict[str, str]:
         """Spelling to label name."""
         if self.labels is not None and not self.labels:
-            raise HeedfulError("§data.labels names no label: name each with its spellings in the data.")
+            raise HeedfulError(
+                "bad-setting", "§data.labels names no label.", "Name each with its spellings in the data."
+            )
         found: dict[str, str] = {}
         for name, others in (self.labels or {}).items():
             for spelling in map(str, (name, *others)):
                 if found.setdefault(spelling, name) != name:
                     raise HeedfulError(
-                        f"§data.labels: {spelling!r} is a spelling of both {found[spelling]} and {name}."
+                        "repeated-name",
+                        f"§data.labels: {spelling!r} is a spelling of both {found[spelling]} and {name}.",
+                        "Name it for one label.",
                     )
         return found
 
@@ -108,27 +113,29 @@ def require_columns(
     Raises:
         HeedfulError: One is missing.
     """
-    if missing := [name for name in wanted if name not in values]:
-        if len(values) == 1 and any(mark in str(*values) for mark in OTHER_MARKS):
-            raise HeedfulError(
-                f"{where} has one column, {brief(*values)}: columns are separated by commas in csv files, by tabs in "
-                "tsv files."
-            )
-        headless = (
-            " If the file has no header, name all of its columns in their order, §data.columns '[NAME, NAME, ...]', "
-            f"among them {', '.join(wanted)}."
-        )
-        may_be = len(missing) == len(wanted) and where.lower().removesuffix(".gz").endswith(DELIMITED)
-        there = {str(name).lower(): column_name(name) for name in values}
-        near = nearest(missing[0].lower(), there)
-        meant = f" (do you mean {there[near]}?)" if near else ""
-        columns = f"no column {missing[0]!r}{meant}; the columns are {', '.join(there.values())}."
-        if missing[0] in slices:
-            raise HeedfulError(f"§data.slices {missing[0]}: {where} has {columns}")
+    missing = list(dict.fromkeys(name for name in wanted if name not in values))
+    if not missing:
+        return
+    if len(values) == 1 and any(mark in str(*values) for mark in OTHER_MARKS):
         raise HeedfulError(
-            f"{where}, row {row}: {columns} §data.parts '{{PART: COLUMN}}' and §data.label COLUMN say which is which."
-            f"{headless if may_be else ''}"
+            "unknown-format",
+            f"{where} has one column, {brief(*values)}.",
+            "Separate columns by commas in csv files, by tabs in tsv files.",
         )
+    there = {str(name).lower(): column_name(name) for name in values}
+    near = nearest(missing[0].lower(), there)
+    meant = f" Do you mean {there[near]}?" if near else ""
+    columns = f"{listed(values)}{meant}"
+    if missing[0] in slices:
+        raise HeedfulError("missing-column", f"§data.slices {missing[0]}: {where} does not have this column.", columns)
+    named = "Set §data.parts '{PART: COLUMN}' and §data.label"
+    if len(missing) == len(wanted) and where.lower().removesuffix(".gz").endswith(DELIMITED):
+        named += "; without a header, §data.columns '[NAME, ...]'"
+    raise HeedfulError(
+        "missing-column",
+        f"{where}, row {row}: there is no column {', '.join(map(repr, missing))}.",
+        f"{columns} {named}.",
+    )
 
 
 def to_examples(rows: Rows, where: str, prefix: str, columns: Columns) -> tuple[Examples, int]:
@@ -156,8 +163,8 @@ def to_examples(rows: Rows, where: str, prefix: str, columns: Columns) -> tuple[
         require_columns(wanted, values, where, row, columns.slices)
         try:
             label = gold(values[columns.label])
-        except ValueError as error:
-            raise HeedfulError(f"{where}, row {row}: {error}.") from None
+        except HeedfulError as error:
+            raise error.at(f"{where}, row {row}") from None
         if label is None:
             no_gold += 1
             continue
@@ -171,7 +178,7 @@ def to_examples(rows: Rows, where: str, prefix: str, columns: Columns) -> tuple[
         )
         kept.append(row)
     if not kept:
-        raise HeedfulError(f"{where} has no row with a gold label ({no_gold} without).")
+        raise HeedfulError("no-gold", f"{where} has no row with a gold label ({no_gold} without).")
     return in_order(builder.finish(), kept, where, prefix, columns), no_gold
 
 
@@ -210,7 +217,8 @@ def refuse_repeated(uids: pa.ChunkedArray, rows: Sequence[int | str], where: str
         first = order.to_numpy()[:-1][same][again.argmin()]
         name = uids[int(again.min())].as_py().removeprefix(f"{prefix}/")
         raise HeedfulError(
-            f"{where}, row {rows[again.min()]}: the id {brief(name)} stands in row {rows[first]} already."
+            "repeated-id",
+            f"{where}, row {rows[again.min()]}: the id {brief(name)} stands in row {rows[first]} as well.",
         )
 
 
@@ -249,24 +257,25 @@ class Local:
             return str(self.path), read(self.path, self.quoting, self.columns)
         if (self.path / "dataset_dict.json").exists() or (self.path / "dataset_info.json").exists():
             return self._saved(split, aliases)
-        names = list(dict.fromkeys([split, *aliases]))
+        names = [split, *aliases]
         files = sorted(f for f in self.path.iterdir() if f.is_file() and f.suffix and not f.name.startswith("."))
+        files = [f for f in files if _ending(f) in (*SUFFIXES, TEXT)]
         for name in names:
             found = [f for f in files if name.lower() in (f.name.lower(), _stem(f))]
-            found = [f for f in found if _ending(f) in SUFFIXES] or [f for f in found if _ending(f) == TEXT]
+            found = [f for f in found if _ending(f) != TEXT] or found
             if len(found) > 1:
-                raise HeedfulError(f"{self.path} has several files for the split {name!r}: {_names(found)}.")
+                raise HeedfulError(
+                    "missing-split",
+                    f"{self.path} has several files for the split {name!r}: {', '.join(f.name for f in found)}.",
+                    f"Name one with §data.splits {split_form(names)}.",
+                )
             if found:
                 return str(found[0]), read(found[0], self.quoting, self.columns)
-        single = [file for file in files if _ending(file) in SUFFIXES]
+        single = [file for file in files if _ending(file) != TEXT]
         if len(single) == 1 and not OF_A_SPLIT.match(_stem(single[0])):
             rank_zero_info(f"{self.path} holds one file, {single[0].name}, which is read as {split}.")
             return str(single[0]), read(single[0], self.quoting, self.columns)
-        raise HeedfulError(
-            f"{self.path} has no file for the split {split!r} (looked for {', '.join(names)} with the suffixes "
-            f"{', '.join(SUFFIXES)}, {TEXT}); it holds {_names(files)}. Name one with "
-            f"§data.splits {split_form(names)}{_held_out(names)}."
-        )
+        raise _missing_split(str(self.path), names, [file.name for file in files])
 
     @property
     def has_splits(self) -> bool:
@@ -282,39 +291,26 @@ class Local:
                 splits = _described(folder / "dataset_dict.json", "splits")
                 found = [name for name in (split, *aliases) if name in splits]
                 if not found:
-                    known = ", ".join(map(column_name, splits))
-                    raise HeedfulError(
-                        f"{folder} has no split {split!r}; it has {known}. Name one with §data.splits "
-                        f"{split_form((split, *aliases))}{_held_out((split, *aliases))}."
-                    )
+                    raise _missing_split(str(folder), (split, *aliases), splits)
                 split = found[0]
                 folder = inside(folder, found[0])
             for file in _described(folder / "state.json", "_data_files"):
-                _require_whole(inside(folder, file["filename"]))
-            _require_whole(folder / "dataset_info.json")
+                inside(folder, file["filename"])
             saved = datasets.Dataset.load_from_disk(str(folder))
         except HeedfulError:
             raise
         except Exception as error:
-            raise HeedfulError(f"{self.path} is no whole save_to_disk folder: {reason(error)}.") from None
+            wrong = f"{self.path} is not a whole folder of save_to_disk ({reason(error)})."
+            raise HeedfulError("damaged-file", wrong, "Save the data again, or take a whole copy.") from None
         where = f"{self.path} ({split})"
         return where, dataset_rows(saved, where)
 
 
-def _require_whole(file: Path) -> None:
-    """Raises ValueError where a file of ``save_to_disk`` is missing, or is a pipe that would be waited for."""
-    try:
-        require_file(file)
-    except HeedfulError as error:
-        raise ValueError(str(error)) from None
-
-
 def _described(file: Path, key: str) -> list[Any]:
     """The list under a key of one of the json files of ``save_to_disk``."""
-    _require_whole(file)
     found = json.loads(file.read_text(encoding="utf-8"))[key]
     if not isinstance(found, list):
-        raise ValueError(f"{key!r} in {file.name} is no list")
+        raise ValueError(f"{key!r} in {file.name} is not a list")
     return found
 
 
@@ -352,29 +348,48 @@ class Hub:
         try:
             found = datasets.load_dataset(id_, subset, split=split, revision=revision)
         except Exception as error:
-            missing = (split, *aliases) if "nknown split" in str(error) else ()
-            ways = without_hub("Give local files with §data.path DIR", "take the embedded data (§data planted)")
+            if isinstance(error, ValueError) and (splits := _splits(id_, subset, revision)) and split not in splits:
+                raise _missing_split(id_, (split, *aliases), splits) from error
             raise HeedfulError(
-                f"The data set {id_} could not be loaded from the hub ({reason(error)}). {ways}{_held_out(missing)}."
+                "no-hub",
+                f"The hub does not give the data set {id_} ({reason(error)}).",
+                f"{without_hub('Name files with §data.path', 'take §data planted')}.",
             ) from error
         where = f"{id_} ({split})"
         return where, dataset_rows(found, where)
 
 
+def _splits(id_: str, subset: str | None, revision: str | None) -> Sequence[str]:
+    """The splits of a data set on the hub; none where the hub does not say them."""
+    import datasets
+
+    try:
+        return datasets.get_dataset_split_names(id_, subset, revision=revision)
+    except Exception:  # the error from before is told
+        return ()
+
+
+def _missing_split(where: str, names: Sequence[str], splits: Sequence[Any]) -> HeedfulError:
+    """The error about a split of these names in a source that has others."""
+    aliases = dict.fromkeys(name for name in names if name != names[0])
+    others = f" (or {', '.join(aliases)})" if aliases else ""
+    hold_out = ", or set §data.hold_out N" if "validation" in names else ""
+    return HeedfulError(
+        "missing-split",
+        f"{where} has no split {names[0]!r}{others}; it has {listing(list(map(column_name, splits))) or 'none'}.",
+        f"Name one with §data.splits {split_form(names)}{hold_out}.",
+    )
+
+
 def split_form(names: Sequence[str]) -> str:
-    """How §data.splits names another source for a split of these names; for both splits, where they tell nothing.
+    """How §data.splits names another source for a split of these names; for any split, where they tell nothing.
 
     Example:
         >>> split_form(["validation_matched", "dev_matched"]), split_form(["test"])
-        ("'{validation: NAME}'", "'{train: NAME, validation: NAME}'")
+        ("'{validation: NAME}'", "'{SPLIT: NAME}'")
     """
-    split = next((split for split in ("train", "validation") if any(name.startswith(split) for name in names)), None)
-    return f"'{{{split}: NAME}}'" if split else "'{train: NAME, validation: NAME}'"
-
-
-def _held_out(names: Sequence[str]) -> str:
-    """How to do without a split of these names, as the end of a sentence: nothing but for that of validation."""
-    return ", or hold some training examples out with §data.hold_out N" if "validation" in names else ""
+    named = (split for split in ("train", "validation") if any(name.startswith(split) for name in names))
+    return f"'{{{next(named, 'SPLIT')}: NAME}}'"
 
 
 def _ending(file: Path) -> str:
@@ -384,7 +399,3 @@ def _ending(file: Path) -> str:
 
 def _stem(file: Path) -> str:
     return file.name.lower().removesuffix(".gz").rsplit(".", 1)[0]
-
-
-def _names(files: Sequence[Path]) -> str:
-    return ", ".join(f.name for f in files) or "no file"

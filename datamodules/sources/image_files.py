@@ -19,12 +19,13 @@ from PIL import Image
 
 from heedful.datamodules.sources.hub_and_local import Local, inside
 from heedful.datamodules.sources.readers import SUFFIXES, Row, brief, read, reason
-from heedful.datamodules.sources.values import Rows, is_empty
+from heedful.datamodules.sources.values import Rows, is_empty, require_column
 from heedful.records import FORMATS, HeedfulError, Picture, open_file, spooling
 from heedful.records.parts.pixels import pixels
 
 MOST_PIXELS = 2**26  # of one picture; a small file can claim to hold more than fits into the memory
 STARRED = "*"  # the column of uids, where a pattern makes several examples of a row
+SMALLER = "Save it in a smaller size, or leave it out."
 FIELD = re.compile(r"{(\w+)(\?|-\d+)?(?::(\w+))?}")  # of a pattern
 ROWS = 64  # whose pictures are read side by side
 
@@ -72,10 +73,14 @@ class Pictures:
         self._names: dict[Path, list[str]] = {}
         starred = [pattern for pattern in self.columns.values() if is_pattern(pattern) and "*" in pattern]
         if len(starred) > 1:
-            raise HeedfulError(f"§data.parts: only one pattern may hold *, and {starred[0]} and {starred[1]} do.")
+            raise HeedfulError(
+                "bad-pattern", f"§data.parts: {starred[0]} and {starred[1]} hold *.", "Let only one pattern hold *."
+            )
         if starred and uid is None:
             raise HeedfulError(
-                f"§data.parts: {starred[0]} makes several examples of a row: name its id with §data.uid."
+                "missing-setting",
+                f"§data.parts: {starred[0]} makes several examples of a row.",
+                "Name the column of its id with §data.uid.",
             )
 
     @property
@@ -108,8 +113,7 @@ class Pictures:
         made: list[Row] = [dict(values)]
         for column in self.columns.values():
             if not is_pattern(column):
-                if column not in values:
-                    raise HeedfulError(f"{where}: no column {column!r}; the columns are {', '.join(values)}.")
+                require_column(column, values, where)
                 for row in made:
                     row[column] = _content(values[column], where, column, folder)
                 continue
@@ -126,7 +130,7 @@ class Pictures:
     ) -> list[tuple[Path, str]]:
         """(File, what ``*`` stands for) of those that a pattern names; without ``*``, one that may not be there."""
         if folder is None:
-            raise HeedfulError(f"{where}: §data.image_folder must say where {pattern} begins.")
+            raise _without_folder(where, pattern)
         path = filled(pattern, values, where)
         if "*" not in pattern:
             return [(_place(folder, path), "")]
@@ -137,7 +141,11 @@ class Pictures:
         expected = re.compile("([A-Za-z0-9]+)".join(map(re.escape, name.split("*"))))
         matching = [(n, m.groups()[-1]) for n in self._names[within] if (m := expected.fullmatch(n))]
         if not matching:
-            raise HeedfulError(f"{where}: there is no picture {folder / path}.")
+            raise HeedfulError(
+                "missing-file",
+                f"{where}: there is no picture {folder / path}.",
+                "Check §data.image_folder and §data.parts.",
+            )
         return [(_place(folder, f"{parent}/{n}" if parent else n), star) for n, star in matching]
 
     def _read(self, content: Path | bytes, where: str, column: str) -> tuple[Picture, bytes | None]:
@@ -204,13 +212,15 @@ def require_picture(data: bytes, what: str) -> None:
         with Image.open(io.BytesIO(data), formats=FORMATS) as picture:
             width, height = picture.size
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise HeedfulError(f"{what} claims to have more than {MOST_PIXELS:,} pixels, which is refused.") from None
+        raise HeedfulError("too-large", f"{what} claims to have more than {MOST_PIXELS:,} pixels.", SMALLER) from None
     except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
         why = "" if isinstance(error, Image.UnidentifiedImageError) else f" ({reason(error)})"
-        raise HeedfulError(f"{what} is no picture of a format that is read here ({', '.join(FORMATS)}){why}.") from None
+        raise HeedfulError(
+            "unknown-format", f"{what} is not a picture that is read{why}.", f"Save it as one of {', '.join(FORMATS)}."
+        ) from None
     if width * height > MOST_PIXELS:
         raise HeedfulError(
-            f"{what} claims to have {width:,} x {height:,} pixels, more than {MOST_PIXELS:,}, which is refused."
+            "too-large", f"{what} claims to have {width:,} x {height:,} pixels, more than {MOST_PIXELS:,}.", SMALLER
         )
 
 
@@ -235,10 +245,20 @@ def _content(value: Any, where: str, column: str, folder: Path | None) -> Path |
     if isinstance(value, bytes) and value:
         return value
     if not isinstance(value, str) or not value.strip():
-        raise HeedfulError(f"{where}: the column {column!r} holds no picture but {brief(value)}.")
+        raise HeedfulError(
+            "empty-value" if is_empty(value) else "wrong-value",
+            f"{where}: the column {column!r} holds {brief(value)}, not a picture.",
+        )
     if folder is None:
-        raise HeedfulError(f"{where}: §data.image_folder must say where the picture {brief(value)} lies.")
+        raise _without_folder(where, brief(value))
     return _place(folder, value)
+
+
+def _without_folder(where: str, picture: str) -> HeedfulError:
+    """The error about rows without a file, by which pictures could be found."""
+    return HeedfulError(
+        "missing-setting", f"{where}: where the picture {picture} lies is not known.", "Name §data.image_folder."
+    )
 
 
 def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
@@ -248,13 +268,14 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
         >>> filled("{id-1}/{folder?}/{id-3}-img0.png", {"id": "dev-850-0-1"}, "dev.json, row 1")
         'dev//dev-850-0-img0.png'
     """
-    if missing := [name for name, how, _ in FIELD.findall(pattern) if name not in values and how != "?"]:
-        raise HeedfulError(f"{where}: no column {missing[0]!r}; the columns are {', '.join(values)}.")
-    if empty := [name for name, how, _ in FIELD.findall(pattern) if how != "?" and is_empty(values[name])]:
-        raise HeedfulError(
-            f"{where}: the column {empty[0]!r} is empty, and {pattern} needs it: give it a value, or write "
-            f"{{{empty[0]}?}} where it may be."
-        )
+    for name in [name for name, how, _ in FIELD.findall(pattern) if how != "?"]:
+        require_column(name, values, where)
+        if is_empty(values[name]):
+            raise HeedfulError(
+                "empty-value",
+                f"{where}: the column {name!r} is empty, and {pattern} needs it.",
+                f"Give it a value, or write {{{name}?}} where it may be empty.",
+            )
 
     def fill(field: re.Match) -> str:
         name, how, form = field.groups()
@@ -266,7 +287,7 @@ def filled(pattern: str, values: Mapping[str, Any], where: str) -> str:
     try:
         text = FIELD.sub(fill, pattern)
     except (TypeError, ValueError) as error:
-        raise HeedfulError(f"{where}: {pattern} does not fit the row ({reason(error)}).") from None
+        raise HeedfulError("bad-pattern", f"{where}: {pattern} does not fit the row ({reason(error)}).") from None
     if "*" in pattern and text.count("*") != pattern.count("*"):
-        raise HeedfulError(f"{where}: a column of {pattern} holds a *.")
+        raise HeedfulError("bad-pattern", f"{where}: a column of {pattern} holds a *.", "Take another column.")
     return text

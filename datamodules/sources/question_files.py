@@ -14,6 +14,7 @@ from heedful.records import SPAN, Examples, ExamplesBuilder, HeedfulError
 from heedful.records.answers import normalised
 
 STARTS = "starts"  # meta column: where each gold answer begins in its text, in characters, or null: a JSON list
+KINDS = {str: "a text", int: "a whole number", list: "a list"}
 
 
 @dataclass
@@ -59,7 +60,7 @@ def _of_article(article: Row, where: str, row: int) -> Iterator[tuple[str, Row]]
             answers = _objects(question, "answers", where, asked)
             if question.get("is_impossible", not answers) != (not answers):
                 raise HeedfulError(
-                    f"{where}, row {asked}: is_impossible does not agree with its {len(answers)} answers."
+                    "wrong-gold", f"{where}, row {asked}: is_impossible does not agree with its {len(answers)} answers."
                 )
             texts = [_field(answer, "text", str, where, asked) for answer in answers]
             starts = [_field(answer, "answer_start", int, where, asked) for answer in answers]
@@ -75,7 +76,7 @@ def _of_text(text: Row, where: str, row: int) -> Iterator[tuple[str, Row]]:
         for answer in _objects(question, "detected_answers", where, asked):
             spans = _field(answer, "char_spans", list, where, asked)
             if not (spans and isinstance(spans[0], list) and spans[0]):
-                raise HeedfulError(f"{where}, row {asked}: char_spans holds no span but {brief(spans)}.")
+                raise HeedfulError("wrong-value", f"{where}, row {asked}: char_spans holds {brief(spans)}, not spans.")
             starts.setdefault(_field(answer, "text", str, where, asked), spans[0][0])
         texts = _field(question, "answers", list, where, asked)
         found = [starts.get(text) if isinstance(text, str) else None for text in texts]
@@ -86,16 +87,14 @@ def _of_text(text: Row, where: str, row: int) -> Iterator[tuple[str, Row]]:
 def _field(columns: Row, name: str, kind: type, where: str, row: int | str) -> Any:
     value = columns.get(name)
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise HeedfulError(
-            f"{where}, row {row}: {name!r} should be of the kind {kind.__name__}, and is {brief(value)}."
-        )
+        raise HeedfulError("wrong-value", f"{where}, row {row}: {name!r} is {brief(value)}, not {KINDS[kind]}.")
     return value
 
 
 def _objects(columns: Row, name: str, where: str, row: int | str) -> list[Row]:
     values = _field(columns, name, list, where, row)
     if other := [value for value in values if not isinstance(value, dict)]:
-        raise HeedfulError(f"{where}, row {row}: {name!r} should hold objects, and holds {brief(other[0])}.")
+        raise HeedfulError("wrong-value", f"{where}, row {row}: {name!r} holds {brief(other[0])}, not an object.")
     return values
 
 
@@ -147,14 +146,16 @@ def to_questions(
         builder.add(uid, parts, gold, of_group, [json.dumps(starts), *meta])
         kept.append(row)
     if not kept:
-        raise HeedfulError(f"{where} has no question with a gold answer ({found.no_gold} without).")
+        raise HeedfulError("no-gold", f"{where} has no question with a gold answer ({found.no_gold} without).")
     return in_order(builder.finish(), kept, where, prefix, columns), found
 
 
 def _has_none(value: Any, where: str, row: int | str, column: str) -> bool:
     """What a row says of whether there is no answer."""
     if value not in (True, False):
-        raise HeedfulError(f"{where}, row {row}: the column {column!r} should be true or false, and is {brief(value)}.")
+        raise HeedfulError(
+            "wrong-value", f"{where}, row {row}: the column {column!r} is {brief(value)}, not true or false."
+        )
     return bool(value)
 
 
@@ -177,16 +178,21 @@ def answers_of(value: Any, where: str, row: int | str, column: str) -> dict[str,
         texts = value.get("text")
         starts = value.get("answer_start")
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise HeedfulError(f"{named} should be a list of texts, or texts with answer_start, and is {brief(value)}.")
+        raise HeedfulError(
+            "wrong-value", f"{named} is {brief(value)}, neither a list of texts nor texts with answer_start."
+        )
     starts = [None] * len(texts) if starts is None else starts
     if not isinstance(starts, list) or len(starts) != len(texts) or not all(type(s) in (int, NoneType) for s in starts):
-        raise HeedfulError(f"{named} needs an offset in answer_start for each of its texts, and has {brief(starts)}.")
+        raise HeedfulError(
+            "wrong-value", f"{named} needs an offset in answer_start for each text, and has {brief(starts)}."
+        )
     found: dict[str, int | None] = {}
     for text, start in zip(texts, starts, strict=True):
         if not (answer := text.strip()):
             raise HeedfulError(
-                f"{named} has an answer without any text: take it out; of a question without an answer, the list is "
-                "empty."
+                "empty-value",
+                f"{named} has an answer without any text.",
+                "Take it out; a question without an answer has an empty list.",
             )
         indent = len(text) - len(text.lstrip())
         found.setdefault(text_of(answer, where, row, column), None if start is None else start + indent)
@@ -200,7 +206,9 @@ def _place(text: str, answer: str, start: int | None, named: str, found: Found) 
     place = search(text, answer, start or 0)
     if start is not None:
         if place is None:
-            raise HeedfulError(f"{named}: the answer {brief(answer)} is neither at its offset {start} nor elsewhere.")
+            raise HeedfulError(
+                "wrong-gold", f"{named}: the answer {brief(answer)} is neither at its offset {start} nor elsewhere."
+            )
         found.moved += 1
     return place
 

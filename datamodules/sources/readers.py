@@ -25,8 +25,10 @@ from heedful.records import HeedfulError, open_file, require_file
 
 SUFFIXES = ("jsonl", "json", "csv", "tsv", "parquet")
 TEXT = "txt"  # a file as tsv has it, under a name that may stand for anything
+REMEDY = "If it is sound, unpack it."
 Row = dict[str, Any]
 
+PLAIN_QUOTES = "Mend the row, or, if its quotes are plain characters, set §data.quoting false."
 ESCAPED_NUL = "\\u0000"  # how json writes it
 
 csv.field_size_limit(LONGEST_LINE)
@@ -41,7 +43,9 @@ def inside(folder: Path, path: Any) -> Path:
     Raises:
         HeedfulError: It leaves the folder, or is no path.
     """
-    refused = HeedfulError(f"{folder}: the path {brief(path)} in its files does not lead to something in this folder.")
+    refused = HeedfulError(
+        "outside-path", f"{folder}: the path {brief(path)} does not lead to something in this folder."
+    )
     if not isinstance(path, str) or re.search("[\0\\\\\ud800-\udfff]", path):
         raise refused
     if PurePosixPath(path).is_absolute() or PureWindowsPath(path).drive:
@@ -65,7 +69,11 @@ def kind(path: Path) -> str:
     parts = path.name.lower().removesuffix(".gz").rsplit(".", 1)
     if len(parts) < 2 or parts[1] not in (*SUFFIXES, TEXT):
         known = ", ".join((*SUFFIXES, TEXT))
-        raise HeedfulError(f"{path} is none of the formats that can be read: {known} (text also as .gz).")
+        raise HeedfulError(
+            "unknown-format",
+            f"{path} has no suffix of a format that is read.",
+            f"Those are {known} (text also as .gz).",
+        )
     return parts[1]
 
 
@@ -89,11 +97,11 @@ def read(path: Path, quoting: bool = True, header: Sequence[str] = ()) -> Iterat
         for row, columns in rows:
             yield row, columns
     except UnicodeDecodeError as error:
-        raise HeedfulError(f"{path} is not UTF-8 after row {row} ({error.reason}): convert it first.") from None
+        raise HeedfulError("bad-text", f"{path} is not UTF-8 after row {row} ({error.reason}).") from None
     except (OSError, EOFError, zlib.error) as error:
-        raise HeedfulError(f"{path} is damaged after row {row}: {reason(error)}.") from None
+        raise HeedfulError("damaged-file", f"{path} is damaged after row {row} ({reason(error)}).") from None
     if not row:
-        raise HeedfulError(f"{path} has no rows.")
+        raise HeedfulError("damaged-file", f"{path} has no rows.")
 
 
 def _text_file(path: Path, form: str, quoting: bool, header: Sequence[str]) -> Iterator[tuple[int, Row]]:
@@ -121,16 +129,16 @@ def _lines(file: IO[bytes], path: Path) -> Iterator[str]:
         number += 1
         unpacked += len(line)
         if len(line) > longest:
-            raise HeedfulError(f"{path}, line {number} is longer than {longest >> 20} MiB.")
+            raise HeedfulError("too-large", f"{path}, line {number}: longer than {longest >> 20} MiB.")
         if unpacked > most:
-            raise too_large(path, most, "unpack it if it is sound")
+            raise too_large(path, most, REMEDY)
         yield line.decode("utf-8-sig" if number == 1 else "utf-8")
 
 
 def _jsonl(file: IO[bytes], path: Path) -> Iterator[tuple[int, Row]]:
     for row, line in enumerate(_lines(file, path), 1):
         if line.strip():
-            yield row, _object(_parsed(line, f"{path}, row {row}:"), path, row, ESCAPED_NUL in line)
+            yield row, _object(_parsed(line, f"{path}, row {row}"), path, row, ESCAPED_NUL in line)
 
 
 def _json(file: IO[bytes], path: Path, header: Sequence[str]) -> Iterator[tuple[int, Row]]:
@@ -143,22 +151,25 @@ def _json(file: IO[bytes], path: Path, header: Sequence[str]) -> Iterator[tuple[
     content = file.read(most + 1)
     if len(content) > LONGEST_JSON:
         raise HeedfulError(
-            f"{path} is a list of more than {LONGEST_JSON >> 20} MiB: save it as .jsonl, one object a line."
+            "too-large",
+            f"{path} is a list of more than {LONGEST_JSON >> 20} MiB.",
+            "Save it as .jsonl, one object a line.",
         )
     if len(content) > most:
-        raise too_large(path, most, "unpack it if it is sound")
+        raise too_large(path, most, REMEDY)
     text = content.decode("utf-8-sig")
-    rows = _parsed(text, f"{path} is")
+    rows = _parsed(text, str(path))
     nul = ESCAPED_NUL in text
     del content, text
     if isinstance(rows, dict):  # beside a version, as in SQuAD; else an object is a row
         rows = rows["data"] if isinstance(rows.get("data"), list) else [rows]
     if not isinstance(rows, list):
-        raise HeedfulError(f"{path} holds no list of rows but one {type(rows).__name__}; one object a line is .jsonl.")
+        raise HeedfulError(
+            "unknown-format", f"{path} holds {brief(rows)}, not rows.", "Save a list of objects, or one object a line."
+        )
     for row, columns in enumerate(rows, 1):
         if header and isinstance(columns, list):
-            if len(columns) != len(header):
-                raise HeedfulError(f"{path}, row {row}: {len(columns)} fields, and §data.columns names {len(header)}.")
+            _require_fields(columns, list(header), f"{path}, row {row}", True)
             columns = dict(zip(header, columns, strict=True))
         yield row, _object(columns, path, row, nul)
 
@@ -175,9 +186,9 @@ def _parsed(text: str, where: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_without_repetition)
     except RecursionError:
-        raise HeedfulError(f"{where} not valid JSON (nested too deeply).") from None
+        raise HeedfulError("damaged-file", f"{where}: not valid JSON (nested too deeply).") from None
     except ValueError as error:  # a number of more digits than Python reads is one as well
-        raise HeedfulError(f"{where} not valid JSON ({reason(error)}).") from None
+        raise HeedfulError("damaged-file", f"{where}: not valid JSON ({reason(error)}).") from None
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> Row:
@@ -191,7 +202,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> Row:
 def _object(columns: Any, path: Path, row: int, nul: bool) -> Row:
     """A row, which is looked through where ``nul`` says that its source may hold a NUL."""
     if not isinstance(columns, dict):
-        raise HeedfulError(f"{path}, row {row}: expected an object with columns, found {type(columns).__name__}.")
+        raise HeedfulError("wrong-value", f"{path}, row {row}: {brief(columns)} is not an object with columns.")
     if nul:
         require_text(columns, str(path), row)
     return columns
@@ -200,72 +211,60 @@ def _object(columns: Any, path: Path, row: int, nul: bool) -> Row:
 def _delimited(
     file: IO[bytes], path: Path, delimiter: str, quoting: bool, given: Sequence[str]
 ) -> Iterator[tuple[int, Row]]:
-    hint = "if its quotes are plain characters, set §data.quoting false"
-    style = _Style(path, delimiter, hint) if quoting else None
-    taken: list[str] = []  # the lines of the row that is being read
+    header = list(given)
+    named = slice(None)
+    row = 0 if given else -1  # the last that was read; the header is row 0
+    line = ""  # the last that was read
+
+    def place() -> str:
+        return f"{path}, row {row + 1}" if row >= 0 else f"{path}, header"
 
     def lines() -> Iterator[str]:
+        nonlocal line
         for line in _lines(file, path):
             if NUL in line:
-                place = f"{path}, row {row + 1}:" if row >= 0 else f"{path}: the header"
-                raise HeedfulError(f"{place} holds a NUL character, which is not text.")
-            taken.append(line)
+                raise HeedfulError("bad-text", f"{place()}: a NUL character.")
             yield line
 
-    rows = csv.reader(
-        lines(), delimiter=delimiter, strict=True, quoting=csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
-    )
-    first = 1 if given else 0  # a header is row 0
-    row = first - 1
-    header = list(given)
-    names = header
-    named = slice(None)
+    style = csv.QUOTE_MINIMAL if quoting else csv.QUOTE_NONE
+    rows = csv.reader(lines(), delimiter=delimiter, strict=True, quoting=style)
+    remedy = PLAIN_QUOTES if quoting else ""
     try:
-        for row, values in enumerate(rows, first):
-            if style is not None:
-                style.check(row, taken, header or values)
-            taken.clear()
-            if row == 0:
-                header = values
-                named = _named(header)
-                names = header[named]
-                _require_names(names, header, path)
-            elif values:
-                _require_fields(values, header, bool(given), path, row, hint)
-                yield row, dict(zip(names, values[named], strict=True))
+        if not given and (header := next(rows, None)) is not None:
+            named = _named(header)
+            _require_names(header[named], header, path)
+            row = 0
+        for row, values in enumerate(rows, 1):
+            if values:
+                _require_fields(values, header, f"{path}, row {row}", bool(given), remedy)
+                yield row, dict(zip(header[named], values[named], strict=True))
     except csv.Error as error:
-        raise _broken(error, path, row, hint) from None
+        raise _broken(error, line, place(), remedy) from None
 
 
 def _require_names(names: Sequence[str], header: Sequence[str], path: Path) -> None:
     """Check that the columns of a header have names of their own."""
     if not header:
-        raise HeedfulError(f"{path}: the first line is empty, and should be the header.")
+        raise HeedfulError("bad-header", f"{path}: the first line is empty, and should be the header.")
     if len(set(names)) < len(names) or not names or not all(names):
-        raise HeedfulError(
-            f"{path}: the header {brief(header)} has an empty or a repeated column; if it is a row and no "
-            "header, name the columns with §data.columns."
-        )
+        raise HeedfulError("bad-header", f"{path}: the header {brief(header)} has an empty or a repeated column.")
 
 
-def _require_fields(values: Sequence[str], header: Sequence[str], given: bool, path: Path, row: int, hint: str) -> None:
+def _require_fields(values: Sequence[Any], header: Sequence[str], where: str, given: bool, remedy: str = "") -> None:
     """Check that a row has a field for each column; ``given`` says that the header is not in the file."""
     if given and values == header:
-        raise HeedfulError(f"{path} begins with a header: leave §data.columns out.")
+        raise HeedfulError("bad-header", f"{where}: this is a header.", "Take it out, or leave §data.columns out.")
     if len(values) != len(header):
-        said = "§data.columns names" if given else "the header has"
-        raise HeedfulError(f"{path}, row {row}: {len(values)} fields where {said} {len(header)} ({hint}).")
+        columns = "§data.columns names" if given else "the header has"
+        raise HeedfulError("ragged-row", f"{where}: the fields are {len(values)}, and {columns} {len(header)}.", remedy)
 
 
-def _broken(error: csv.Error, path: Path, row: int, hint: str) -> HeedfulError:
-    """The error for a row that csv cannot read, which is the one after ``row``."""
-    if "new-line character" in str(error):
-        place = f"row {row + 1}" if row >= 0 else "line 1"
-        return HeedfulError(
-            f"{path}, {place}: a carriage return stands within a line, as in files of old Macs: save it with a "
-            "line feed at the end of each line."
-        )
-    return HeedfulError(f"{path}, row {row + 1}: {reason(error)} ({hint}).")
+def _broken(error: csv.Error, line: str, where: str, remedy: str) -> HeedfulError:
+    """The error for a row that csv cannot read, whose last line is ``line``."""
+    if "\r" in line.rstrip("\r\n"):  # as in files of old Macs
+        wrong = f"{where}: a carriage return within a line."
+        return HeedfulError("bad-text", wrong, "Save it with a line feed at the end of each line.")
+    return HeedfulError("ragged-row", f"{where}: not a row of fields ({reason(error)}).", remedy)
 
 
 def _named(header: Sequence[str]) -> slice:
@@ -275,34 +274,3 @@ def _named(header: Sequence[str]) -> slice:
     while stop and not header[stop - 1]:
         stop -= 1
     return slice(1 if stop and not header[0] else 0, stop)
-
-
-class _Style:
-    """Tells quotes around fields from quotes that are plain characters, which can make one row of several.
-
-    Where any row holds a quote inside a field without quotes around it, no row may go over several lines; and in a
-    tab-separated file no row may consist of lines each of which is a row of its own.
-    """
-
-    def __init__(self, path: Path, delimiter: str, hint: str) -> None:
-        self.path = path
-        self.delimiter = delimiter
-        self.hint = hint
-        field = rf'(?:"(?:[^"]++|"")*+"|[^"{delimiter}\r\n]*+)'
-        self.quoted = re.compile(rf"{field}(?:{delimiter}{field})*+[\r\n]*+")
-        self.plain: int | None = None
-        self.several: int | None = None
-
-    def check(self, row: int, lines: Sequence[str], header: Sequence[str]) -> None:
-        """Look at the lines that one row was read from."""
-        if self.plain is None and any('"' in line for line in lines) and not self.quoted.fullmatch("".join(lines)):
-            self.plain = row
-        if len(lines) > 1 and self.several is None:
-            self.several = row
-        if self.several is not None and self.plain is not None:
-            problem = f"a quoted field goes over several lines, but the quotes in row {self.plain} are plain characters"
-            raise HeedfulError(f"{self.path}, row {self.several}: {problem} ({self.hint}).")
-        if len(lines) > 1 and self.delimiter == "\t" and {line.count("\t") for line in lines} == {len(header) - 1}:
-            raise HeedfulError(
-                f"{self.path}, row {row}: {len(lines)} lines, each like a row, within quotes ({self.hint})."
-            )

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from heedful.datamodules.sources.values import Rows, brief, column_name, is_empty, plain
+from heedful.datamodules.sources.values import Rows, brief, column_name, is_empty, listed, plain
 from heedful.records import HeedfulError
 
 MOST_NAMED = 10  # values of a column that a message lists
@@ -29,15 +29,18 @@ def conditions_of(where: Mapping[str, Any], split: str) -> dict[str, tuple[str, 
         if isinstance(values, Mapping):
             if column not in SPLITS:
                 raise HeedfulError(
-                    f"§data.where: {brief(column)} has conditions of its own, which only a split may have: train or "
-                    "validation."
+                    "bad-setting",
+                    f"§data.where: {brief(column)} has conditions of its own.",
+                    "Give it a value; only train and validation have conditions of their own.",
                 )
             conditions |= conditions_of(values, ANY_SPLIT) if column == split else {}
             continue
         several = list(values) if isinstance(values, list | tuple) else [values]
         if not several or not all(isinstance(value, str | int | float | None) for value in several):
             raise HeedfulError(
-                f"§data.where: {brief(column)} should have a value or a list of values, not {brief(values)}."
+                "bad-setting",
+                f"§data.where: {brief(column)} has {brief(values)}.",
+                "Give it a value or a list of values.",
             )
         conditions[column] = tuple(dict.fromkeys(map(_text, several)))
     return conditions
@@ -73,9 +76,8 @@ class RowFilter:
             self.seen += 1
             for column, counts in values.items():
                 if column not in columns:
-                    there = ", ".join(map(column_name, columns))
                     raise HeedfulError(
-                        f"§data.where: {where}, row {row}, has no column {column!r}; the columns are {there}."
+                        "missing-column", f"§data.where: {where}, row {row}, has no column {column!r}.", listed(columns)
                     )
                 value = _text(columns[column])
                 if value in counts or len(counts) < MOST_KEPT or value in self.conditions[column]:
@@ -87,13 +89,18 @@ class RowFilter:
         for column, wanted in self.conditions.items():
             if absent := [value for value in wanted if value not in values[column]]:
                 there = [column_name(value) for value, _ in values[column].most_common(MOST_NAMED)]
-                more = ", ..." if len(values[column]) > MOST_NAMED else ""
+                more = " and others" if len(values[column]) > MOST_NAMED else ""
                 raise HeedfulError(
-                    f"§data.where: the column {column!r} of {where} never has the value {brief(absent[0])}; it has "
-                    f"{', '.join(there)}{more}."
+                    "unknown-name",
+                    f"§data.where: the column {column!r} of {where} never has the value {brief(absent[0])}.",
+                    f"It has {', '.join(there)}{more}.",
                 )
         if self.seen and self.left_out == self.seen:
-            raise HeedfulError(f"§data.where: no row of {where} has all of what is asked for ({self}).")
+            raise HeedfulError(
+                "nothing-left",
+                f"§data.where: no row of {where} has all of what is asked for ({self}).",
+                "Ask for values that occur together.",
+            )
 
     def __str__(self) -> str:
         return "; ".join(f"{column} is {' or '.join(wanted)}" for column, wanted in self.conditions.items())

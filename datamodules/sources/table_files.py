@@ -9,7 +9,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from heedful.datamodules.sources.hub_and_local import inside
 from heedful.datamodules.sources.readers import brief, reason
 from heedful.datamodules.sources.values import NUL
-from heedful.records import HeedfulError, Table
+from heedful.records import HeedfulError, Table, open_file
 
 TITLE = "title"
 
@@ -45,9 +45,13 @@ def parse_table(content: bytes, where: str) -> tuple[Table, tuple[str, ...]]:
         rows[key] = (*rows.get(key, ()), *texts)
     title = rows.pop(TITLE, ())
     if len(title) != 1:
-        raise HeedfulError(f"{where} has {len(title) or 'no'} titles: {TITLE!r} should be a list of one text.")
+        raise HeedfulError(
+            "wrong-value",
+            f"{where} has {len(title) or 'no'} titles.",
+            f"Give it the key {TITLE!r} with a list of one text.",
+        )
     if not rows:
-        raise HeedfulError(f"{where} has a title and no rows.")
+        raise HeedfulError("empty-value", f"{where} has a title and no rows.", "Give the table rows, or leave it out.")
     return Table(title[0], tuple(rows.items())), tuple(dict.fromkeys(twice))
 
 
@@ -56,23 +60,29 @@ def _pairs(content: bytes, where: str) -> _Object:
     try:
         found = json.loads(content.decode("utf-8-sig"), object_pairs_hook=_Object)
     except UnicodeDecodeError as error:
-        raise HeedfulError(f"{where} is not UTF-8 ({error.reason}): convert it first.") from None
+        raise HeedfulError("bad-text", f"{where} is not UTF-8 ({error.reason}).") from None
     except RecursionError:
-        raise HeedfulError(f"{where} is not valid JSON (nested too deeply).") from None
+        raise HeedfulError("damaged-file", f"{where} is not valid JSON (nested too deeply).") from None
     except ValueError as error:
-        raise HeedfulError(f"{where} is not valid JSON ({reason(error)}).") from None
+        raise HeedfulError("damaged-file", f"{where} is not valid JSON ({reason(error)}).") from None
     if not isinstance(found, _Object):
-        raise HeedfulError(f"{where} holds no table, an object of a title and keys, but one {type(found).__name__}.")
+        raise HeedfulError(
+            "unknown-format",
+            f"{where} holds {brief(found)}, not a table.",
+            f"Write an object with the key {TITLE!r} and those of the rows.",
+        )
     return found
 
 
 def _texts(values: Any, where: str) -> tuple[str, ...]:
     """The values of a key, of which there should be one or more."""
     if not isinstance(values, list) or isinstance(values, _Object) or not values:
-        raise HeedfulError(f"{where} expected a list of texts, found {brief(values)}.")
+        raise HeedfulError("wrong-value", f"{where} {brief(values)} is not a list of texts.")
     texts = tuple(plain(value, where) for value in values)
     if not all(texts):
-        raise HeedfulError(f"{where} value {texts.index('') + 1} of {len(texts)} is empty.")
+        raise HeedfulError(
+            "empty-value", f"{where} value {texts.index('') + 1} of {len(texts)} is empty.", "Fill it in."
+        )
     return texts
 
 
@@ -83,11 +93,11 @@ def plain(value: Any, where: str) -> str:
         HeedfulError: It is no text, or holds half of a surrogate pair or a NUL.
     """
     if not isinstance(value, str):
-        raise HeedfulError(f"{where} expected a text, found {type(value).__name__} {brief(value)}.")
+        raise HeedfulError("wrong-value", f"{where} {brief(value)} is not a text.")
     if any("\ud800" <= c <= "\udfff" for c in value):
-        raise HeedfulError(f"{where} {brief(value)} holds half of a surrogate pair.")
+        raise HeedfulError("bad-text", f"{where} {brief(value)} holds half of a surrogate pair.")
     if NUL in value:
-        raise HeedfulError(f"{where} {brief(value)} holds a NUL character, which is not text.")
+        raise HeedfulError("bad-text", f"{where} {brief(value)} holds a NUL character.")
     return " ".join(value.split())
 
 
@@ -115,13 +125,8 @@ class TableFolder:
         """
         if name not in self._tables:
             file = inside(self.path, f"{name}.json")
-            if not file.is_file():
-                raise HeedfulError(f"{where}: there is no table {self.path / name}.json.")
-            try:
-                content = file.read_bytes()
-            except OSError as error:
-                raise HeedfulError(f"{file} is damaged: {reason(error)}.") from None
-            self._tables[name], twice = parse_table(content, str(file))
+            with open_file(file, f"{where}: the table {self.path / name}.json") as opened:
+                self._tables[name], twice = parse_table(opened.read(), str(file))
             if twice:
                 self._twice[name] = twice
         return self._tables[name]

@@ -13,6 +13,7 @@ from pytorch_lightning.utilities import rank_zero_info
 from heedful.datamodules.sources.hub_and_local import Columns, to_examples
 from heedful.datamodules.sources.readers import brief, read
 from heedful.datamodules.sources.table_files import TableFolder, plain
+from heedful.datamodules.sources.values import require_column
 from heedful.records import Examples, HeedfulError, Table
 from heedful.records.pool.contents import content_id
 
@@ -34,15 +35,17 @@ def challenge_file(path: str | Path, flag: str = "path") -> Path | None:
     """
     path = Path(path)
     if not path.exists():
-        raise HeedfulError(f"{flag} {path} does not exist.")
+        raise HeedfulError("missing-file", f"{flag} {path} does not exist.")
     folder = path if path.is_dir() else path.parent
     if path.is_file():
         return path if (folder / MODIFIED).is_dir() else None
     files = sorted(folder.glob("*.tsv"))
     if len(files) != 1 or not all((folder / name).is_dir() for name in (ORIGINALS, MODIFIED)):
+        held = ", ".join(sorted(p.name for p in folder.iterdir())[:8]) or "nothing"
         raise HeedfulError(
-            f"{flag} {path}: expected one .tsv file, {ORIGINALS}/ and {MODIFIED}/, as in a folder of TabProbe's "
-            f"counterfactuals; it holds {', '.join(sorted(p.name for p in folder.iterdir())[:8]) or 'nothing'}."
+            "missing-file",
+            f"{flag} {path} is not a folder of TabProbe's counterfactuals; it holds {held}.",
+            f"Name one with one .tsv file, {ORIGINALS}/ and {MODIFIED}/.",
         )
     return files[0]
 
@@ -74,14 +77,15 @@ def load_counterfactuals(
     """
     file = challenge_file(path, flag)
     if file is None:
-        raise HeedfulError(f"{flag} {path} has no {MODIFIED}/ beside it.")
+        raise HeedfulError("missing-file", f"{flag} {path} has no {MODIFIED}/ beside it.")
     where = str(file)
     folders = [TableFolder(file.parent / name) for name in (ORIGINALS, MODIFIED)]
     sides: tuple[list[tuple[int, dict[str, Any]]], ...] = ([], [])
     unchanged: list[int] = []
     again: Counter[str] = Counter()
     for row, columns in read(file):
-        _require(columns, COUNTERFACTUAL, where, row)
+        for name in COUNTERFACTUAL:
+            require_column(name, columns, f"{where}, row {row}")
         pair = [
             {
                 "premise": folder.table(str(columns[f"{side}_tableid"]).strip(), f"{where}, row {row}"),
@@ -106,7 +110,7 @@ def load_counterfactuals(
     prefix = prefix or f"counterfactuals/{file.parent.name}"
     (originals, a), (modified, b) = (to_examples(iter(rows), where, prefix, columns) for rows in sides)
     if a or b:
-        raise HeedfulError(f"{where}: {a + b} labels are missing.")
+        raise HeedfulError("no-gold", f"{where}: {a + b} labels are missing.", "Give each row both labels.")
     for folder in folders:
         folder.report()
     if unchanged:
@@ -166,15 +170,20 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
     left_out = Counter(dict.fromkeys(("neutral", "no relevant row", "relevant rows and none"), 0))
     for row, columns in read(Path(path)):
         where = f"{path}, row {row}"
-        _require(columns, ANNOTATED, str(path), row)
+        for name in ANNOTATED:
+            require_column(name, columns, where)
         table, hypothesis, label, bits, majority, marks = (str(columns[name]) for name in ANNOTATED)
         if (table, hypothesis) not in positions:
             raise HeedfulError(
-                f"{where}: no example says {brief(hypothesis)} of the table {table!r}; was it in this split?"
+                "wrong-gold",
+                f"{where}: no example says {brief(hypothesis)} of the table {table!r}.",
+                "Name the split that was annotated.",
             )
         example = examples[positions[table, hypothesis]]
         if spellings.get(label) != example.label:
-            raise HeedfulError(f"{where}: the label is {brief(label)}, and that of {example.uid} is {example.label!r}.")
+            raise HeedfulError(
+                "wrong-gold", f"{where}: the label is {brief(label)}, and that of {example.uid} is {example.label!r}."
+            )
         keys = example.parts["premise"].keys
         _check(bits, majority, marks, keys, where)
         relevant = tuple(key for key, bit in zip(keys, majority, strict=False) if bit == "1")
@@ -192,27 +201,26 @@ def load_evidence(path: str | Path, examples: Examples) -> tuple[list[Evidence],
 def _check(bits: str, majority: str, marks: str, keys: Sequence[str], where: str) -> None:
     """Raises HeedfulError where the annotators' bits, their majority and the rows of the table do not fit together."""
     if not re.fullmatch(r"\['[01]+'(, '[01]+')*\]", bits):
-        raise HeedfulError(f"{where}: Labels should be a list of bit strings, and is {brief(bits)}.")
+        raise HeedfulError("wrong-value", f"{where}: Labels is {brief(bits)}, not a list of bits in quotes.")
     each = re.findall("[01]+", bits)
     for said in (*each, majority):
         if not re.fullmatch(f"[01]{{{len(keys) + 1}}}", said):
             raise HeedfulError(
-                f"{where}: {brief(said)} should be {len(keys)} bits, one a row of the table, and one more."
+                "wrong-value",
+                f"{where}: {brief(said)} is not {len(keys) + 1} bits, one for each row of the table and one for none.",
             )
     most = "".join("1" if 2 * column.count("1") > len(each) else "0" for column in zip(*each, strict=True))
     if most != majority:
-        raise HeedfulError(f"{where}: Majority Label is {majority}, and the majority of Labels is {most}.")
+        raise HeedfulError(
+            "wrong-gold", f"{where}: Majority Label is {majority}, and the majority of Labels is {most}."
+        )
     try:
         named = [(plain(key, where), bit) for key, bit in json.loads(marks, object_pairs_hook=list)]
     except (ValueError, TypeError, RecursionError):
-        raise HeedfulError(f"{where}: JSON should be an object of key to bit, and is {brief(marks)}.") from None
+        raise HeedfulError("wrong-value", f"{where}: JSON is {brief(marks)}, not an object of key to bit.") from None
     expected = list(zip((*keys, NONE), majority, strict=True))
     if named != expected:
         wrong = next((pair for pair in named if pair not in expected), named[-1:])
-        raise HeedfulError(f"{where}: JSON says {brief(wrong)}, which is not what the rows and Majority Label say.")
-
-
-def _require(columns: Mapping[str, Any], names: Sequence[str], where: str, row: int) -> None:
-    for name in names:
-        if name not in columns:
-            raise HeedfulError(f"{where}, row {row}: no column {name!r}; the columns are {', '.join(columns)}.")
+        raise HeedfulError(
+            "wrong-gold", f"{where}: JSON says {brief(wrong)}, which is not what the rows and Majority Label say."
+        )

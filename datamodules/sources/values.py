@@ -3,11 +3,11 @@
 import math
 import re
 import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from heedful.records import HeedfulError, printable
+from heedful.records import HeedfulError, listing, printable
 
 LONGEST_LINE = 2**27  # bytes; a whole article fits into a field, and a damaged file does not fill the memory
 LONGEST_JSON = 2**29  # bytes of a json list, which is read as a whole
@@ -18,7 +18,7 @@ NUL = "\0"
 Rows = Iterator[tuple[int, Mapping[str, Any]]]  # of a file: their numbers, and their values by column
 
 _short = reprlib.Repr()
-_short.maxstring = _short.maxother = 80
+_short.maxstring = _short.maxother = 60
 
 
 def brief(value: Any) -> str:
@@ -27,9 +27,9 @@ def brief(value: Any) -> str:
 
 
 def reason(error: Exception) -> str:
-    """The first line of what a library says of an error, without a full stop."""
+    """How the first line of what a library says of an error begins, without a full stop."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return printable(lines[0][:200]).rstrip(".")
+    return printable(lines[0][:80]).rstrip(".")
 
 
 def most_unpacked(path: Path, least: int = UNPACKED) -> int:
@@ -39,8 +39,8 @@ def most_unpacked(path: Path, least: int = UNPACKED) -> int:
 
 def too_large(path: Path, most: int, remedy: str) -> HeedfulError:
     """The error about a file that unpacks to more than ``most`` bytes."""
-    times = f", and more than {RATIO} times its size"
-    return HeedfulError(f"{path} unpacks to more than {most >> 20:,} MiB{times}, as damaged files do: {remedy}.")
+    wrong = f"{path} unpacks to more than {most >> 20:,} MiB and {RATIO} times its size, as damaged files do."
+    return HeedfulError("too-large", wrong, remedy)
 
 
 def holds_nul(value: Any) -> bool:
@@ -60,9 +60,7 @@ def require_text(columns: Mapping[str, Any], where: str, row: int) -> None:
     """
     for name, value in columns.items():
         if holds_nul(value) or holds_nul(name):
-            raise HeedfulError(
-                f"{where}, row {row}: the column {brief(name)} holds a NUL character, which is not text."
-            )
+            raise HeedfulError("bad-text", f"{where}, row {row}: the column {brief(name)} holds a NUL character.")
 
 
 def plain(value: Any) -> str:
@@ -70,10 +68,21 @@ def plain(value: Any) -> str:
     return re.sub(r"(?<=\d)\.0+$", "", str(value).strip())
 
 
+def listed(columns: Iterable[Any]) -> str:
+    """What to know where a column is missing: those that there are."""
+    return f"The columns are {listing(list(map(column_name, columns)))}."
+
+
+def require_column(column: str, values: Mapping[str, Any], where: str) -> None:
+    """Raises HeedfulError where a row does not have this column."""
+    if column not in values:
+        raise HeedfulError("missing-column", f"{where}: there is no column {column!r}.", listed(values))
+
+
 def column_name(column: Any) -> str:
     """A column's name as it is, or shortened where it would spoil a message."""
     name = str(column)
-    return name if name.isprintable() and len(name) <= 80 else brief(name)
+    return name if name.isprintable() and len(name) <= 60 else brief(name)
 
 
 def is_empty(value: Any) -> bool:
@@ -83,11 +92,12 @@ def is_empty(value: Any) -> bool:
 def text_of(value: Any, where: str, row: int, column: str) -> str:
     """Text as it is, and a number as Python writes it; nothing else is made into text."""
     if is_empty(value):
-        raise HeedfulError(f"{where}, row {row}: the column {column!r} is empty.")
+        raise HeedfulError("empty-value", f"{where}, row {row}: the column {column!r} is empty.")
     if isinstance(value, bool) or not isinstance(value, str | int | float) or value in (math.inf, -math.inf):
-        found = f"{type(value).__name__} {brief(value)}"
-        raise HeedfulError(f"{where}, row {row}: the column {column!r} holds no text but {found}.")
+        raise HeedfulError(
+            "wrong-value", f"{where}, row {row}: the column {column!r} holds {brief(value)}, not a text."
+        )
     text = str(value)
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise HeedfulError(f"{where}, row {row}: the column {column!r} holds half of a surrogate pair.")
+        raise HeedfulError("bad-text", f"{where}, row {row}: the column {column!r} holds half of a surrogate pair.")
     return text

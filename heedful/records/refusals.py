@@ -130,9 +130,9 @@ DATA = {
         "Name a path within the folder.",
     ),
     "bad-text": Refusal(
-        "text that is not UTF-8, or with NUL characters or halves of surrogate pairs",
+        "text that is not UTF-8, or with NUL characters, halves of surrogate pairs, or carriage returns as line ends",
         "readers swallow rows, or show other characters",
-        "Save the text as UTF-8.",
+        "Save it as UTF-8, or mend it there.",
     ),
     "bad-header": Refusal(
         "a header with an empty or a repeated column, or none at all",
@@ -140,9 +140,9 @@ DATA = {
         "Mend the header, or name the columns with --data.columns.",
     ),
     "ragged-row": Refusal(
-        "a row with more or fewer fields than there are columns, or a field that swallows rows",
+        "a row with more or fewer fields than there are columns, or with quotes that do not close",
         "values stand in the wrong columns",
-        "Mend the row; see --data.quoting.",
+        "Mend the row.",
     ),
     "missing-column": Refusal(
         "a column that the data do not have",

@@ -12,23 +12,24 @@ import pytest
 from heedful.datamodules.sources.hub_and_local import Columns, to_examples
 from heedful.datamodules.sources.readers import read
 from heedful.records import HeedfulError
+from heedful.records.refusals import REFUSALS
 
 from damaged_files import LABELS, MAKERS, Case, damaged
 
 COLUMNS = Columns({"premise": "premise", "hypothesis": "hypothesis"}, "label", LABELS, uid="id", groups=("doc",))
 SPELLED = {s: name for name, others in LABELS.items() for s in (name, *others)}
-PLACE = re.compile(r"row \d+|line \d+|row group \d+|footer|header|has no rows?|no list of rows|not valid JSON")
+PLACE = re.compile(r"row \d+|line \d+|row group \d+|footer|header|has no rows?|not rows|not valid JSON")
 Loaded = list[tuple[str, str, str, str, str]]
 
 
-def loaded(case: Case, folder: Path) -> tuple[Loaded, int] | str:
-    """What a file gives (examples, rows without gold), or the message with which it is refused."""
+def loaded(case: Case, folder: Path) -> tuple[Loaded, int] | HeedfulError:
+    """What a file gives (examples, rows without gold), or the error with which it is refused."""
     path = folder / case.name
     path.write_bytes(case.content)
     try:
         examples, no_gold = to_examples(read(path, case.quoting), str(path), "fuzz/train", COLUMNS)
     except HeedfulError as error:
-        return str(error)
+        return error
     finally:
         path.unlink()
     found = [(e.uid, e.parts["premise"], e.parts["hypothesis"], e.label, e.groups["doc"]) for e in examples]
@@ -45,14 +46,15 @@ def expected(rows: list[dict[str, Any]]) -> tuple[Loaded, int]:
 def check(case: Case, folder: Path) -> str:
     """Load a case and hold it against what may come of it; returns "loaded" or "refused"."""
     found = loaded(case, folder)
-    if isinstance(found, str):
-        assert case.outcome != "loads", found
-        assert "\n" not in found
-        assert found.isprintable(), found
-        assert len(found) - len(str(folder)) < 700, found
-        assert case.name in found
-        assert PLACE.search(found.replace(case.name, "")), found
-        assert case.row is None or f"row {case.row}:" in found, (found, case.row)
+    if isinstance(found, HeedfulError):
+        message = str(found)
+        assert case.outcome != "loads", message
+        assert found.code in REFUSALS
+        assert message.isprintable(), message
+        assert len(message) - len(str(folder)) < 400, message
+        assert case.name in message
+        assert PLACE.search(message.replace(case.name, "")), message
+        assert case.row is None or f"row {case.row}:" in message, (message, case.row)
         return "refused"
     assert case.outcome != "refused"
     examples, no_gold = found

@@ -194,7 +194,9 @@ def _join(case: Case, text: Text, rng: random.Random) -> bytes:
     k = rng.randrange(1, len(text.lines) - 1)
     gap = rng.choice([b"", b" ", b"\0"])
     text.lines[k : k + 2] = [text.lines[k] + gap + text.lines[k + 1]]
-    case.outcome = "refused"
+    # behind a quote that is a character within a field, a line end that was within quotes may be that of a row
+    case.rewritten = text.delimited and b'"' in text.lines[k]
+    case.outcome = "either" if case.rewritten else "refused"
     return text.whole()
 
 
@@ -313,7 +315,7 @@ def value_case(damage: str, form: str, rng: random.Random) -> Case:
 
 
 def _label(case: Case, written: Values, rng: random.Random) -> None:
-    wrong = ["Neutral", "3", "entail", "x" * 10_000, "neutral\0", "a\nb", "1.5", "nullx"]
+    wrong = ["neutra", "3", "entail", "x" * 10_000, "neutral\0", "a\nb", "1.5", "nullx"]
     written.rows[written.k]["label"] = rng.choice(wrong)
 
 
@@ -415,16 +417,13 @@ def digits_case(damage: str, form: str, rng: random.Random) -> Case:
 
 
 def plain_case(damage: str, form: str, rng: random.Random) -> Case:
-    """Quotes as plain characters: read as such, every row is there; read as quotes, none may be swallowed."""
+    """Quotes as plain characters: read as such, every row is there."""
     rows = some_rows(rng, tabs_and_lines=False)
     rows = [{c: v.replace(",", ";").replace("\t", " ") for c, v in row.items()} for row in rows]
     for row in rng.sample(rows, 2):  # one field begins with a quote, and another ends with one
         row["premise"] = rng.choice(['"' + row["premise"], row["premise"] + '"', '"' + row["premise"] + '"'])
-    quoting = damage == "plain quotes read as quotes"
     content = joined(form, lines_of(form, rows, rng, quoting=False))
-    return Case(
-        damage, f"a.{form}", content, rows, "either" if quoting else "loads", None, False, None, quoting, quoting
-    )
+    return Case(damage, f"a.{form}", content, rows, "loads", quoting=False)
 
 
 def gzip_case(damage: str, form: str, rng: random.Random) -> Case:
@@ -575,7 +574,6 @@ PARQUET_COLUMNS: dict[str, Callable[[Case, Columns, str, random.Random], None]] 
     "parquet no rows": _parquet_no_rows,
 }
 PARQUET_BYTES = ("parquet page", "parquet footer", "parquet zeros", "parquet cut", "parquet without checksums")
-PLAIN = ("plain quotes", "plain quotes read as quotes")
 GZIP = ("gzip cut", "gzip byte", "gzip tail", "gzip members", "not gzip", "not named gzip")
 PARQUET = (  # the number of a case follows from this order
     *("parquet page", "parquet footer", "parquet zeros", "parquet cut", "parquet null", "parquet type", "parquet kin"),
@@ -587,7 +585,7 @@ MAKERS: list[tuple[str, str, Callable[[str, str, random.Random], Case]]] = [
     *((damage, form, value_case) for damage in JSON for form in ("jsonl", "json")),
     *(("nesting", form, nested_case) for form in ("jsonl", "json")),
     *(("digits", form, digits_case) for form in ("jsonl", "json")),
-    *((damage, "tsv", plain_case) for damage in PLAIN),
+    ("plain quotes", "tsv", plain_case),
     *((damage, form, gzip_case) for damage in GZIP for form in FORMS),
     *((damage, "parquet", parquet_case) for damage in PARQUET for _ in range(3)),
 ]

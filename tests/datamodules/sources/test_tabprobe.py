@@ -12,9 +12,10 @@ import yaml
 
 from heedful.datamodules import PairedTables, load_counterfactuals, load_evidence, load_tables
 from heedful.datamodules.base.inoculation import Inoculation
-from heedful.records import Composed, Example, Examples, HeedfulError, Table
+from heedful.records import Composed, Example, Examples, Table
 
 from infotabs_files import write_infotabs
+from refusals import refused
 
 ROOT = Path(__file__).parents[3]
 SETTINGS = yaml.safe_load((ROOT / "configs" / "data" / "infotabs.yaml").read_text())["init_args"]
@@ -152,39 +153,37 @@ def test_a_pair_that_changes_nothing_is_left_out_and_counted(flipped: Path, capl
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    ("row", "code", "facts"),
     [
-        (["T2", "h", "E", "T1_mod_1", "h", "C"], r"cf.tsv, row 1: there is no table .*tables_json/T2.json"),
-        (["T1", "h", "E", "T1_mod_9", "h", "C"], r"cf.tsv, row 1: there is no table .*tables_mod_json/T1_mod_9.json"),
-        (["T1", "h", "E", "T1_mod_1", "h", "x"], "cf.tsv, row 1: unknown label 'x'"),
-        (["T1", "h", "", "T1_mod_1", "h", "C"], "cf.tsv has no row with a gold label"),
-        (["T1", "", "E", "T1_mod_1", "h", "C"], "cf.tsv, row 1: the column 'hypothesis' is empty"),
+        (["T2", "h", "E", "T1_mod_1", "h", "C"], "missing-file", ["row 1", "tables_json/T2.json"]),
+        (["T1", "h", "E", "T1_mod_9", "h", "C"], "missing-file", ["row 1", "tables_mod_json/T1_mod_9.json"]),
+        (["T1", "h", "E", "T1_mod_1", "h", "x"], "unknown-label", ["row 1", "'x'"]),
+        (["T1", "h", "", "T1_mod_1", "h", "C"], "no-gold", ["1 without"]),
+        (["T1", "", "E", "T1_mod_1", "h", "C"], "empty-value", ["row 1", "'hypothesis'"]),
     ],
 )
-def test_a_broken_row_is_named(flipped: Path, row: list[str], message: str) -> None:
-    with pytest.raises(HeedfulError, match=message):
+def test_a_broken_row_is_named(flipped: Path, row: list[str], code: str, facts: list[str]) -> None:
+    with refused(code, "cf.tsv", *facts):
         load_counterfactuals(write(flipped / "cf.tsv", [row]))
 
 
 def test_what_is_no_challenge_says_what_it_should_hold(flipped: Path, tmp_path: Path) -> None:
     write(flipped / "cf.tsv", [["x"] * 3], HEADER[:3])
-    with pytest.raises(HeedfulError, match="row 1: no column 'modified_tableid'; the columns are original_tableid"):
+    with refused("missing-column", "cf.tsv, row 1", "'modified_tableid'", "original_tableid"):
         load_counterfactuals(flipped)
     (flipped / "second.tsv").touch()
-    with pytest.raises(
-        HeedfulError, match=r"expected one .tsv file, tables_json/ and tables_mod_json/.*it holds cf.tsv"
-    ):
+    with refused("missing-file", flipped, "cf.tsv, second.tsv", "one .tsv", "tables_json/", "tables_mod_json/"):
         load_counterfactuals(flipped)
-    with pytest.raises(HeedfulError, match="path .*nowhere does not exist"):
+    with refused("missing-file", f"path {tmp_path / 'nowhere'}"):
         load_counterfactuals(tmp_path / "nowhere")
     (tmp_path / "alone.tsv").touch()
-    with pytest.raises(HeedfulError, match="alone.tsv has no tables_mod_json/ beside it"):
+    with refused("missing-file", "alone.tsv", "tables_mod_json/"):
         load_counterfactuals(tmp_path / "alone.tsv")
 
 
 def test_one_label_that_is_missing_is_no_shorter_list(flipped: Path) -> None:
     rows = [["T1", "h", label, "T1_mod_1", "h", "C"] for label in ("E", "")]
-    with pytest.raises(HeedfulError, match="cf.tsv: 1 labels are missing"):
+    with refused("no-gold", "cf.tsv", "1 label"):
         load_counterfactuals(write(flipped / "cf.tsv", rows))
 
 
@@ -250,29 +249,29 @@ def test_each_reason_is_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    ("row", "code", "facts"),
     [
-        (annotation(["1000"], "1000"), "row 1: '1000' should be 2 bits, one a row of the table, and one more"),
-        (annotation(["100", "10"], "100"), "row 1: '10' should be 2 bits"),
-        (annotation(["100"], "010"), "row 1: Majority Label is 010, and the majority of Labels is 100"),
-        (annotation(["100"], "100", keys="bx"), "row 1: JSON says .*x.*, which is not what the rows"),
-        (annotation(["100"], "100", keys="db"), "row 1: JSON says"),
-        (annotation(["100"], "100", keys="b"), "row 1: JSON says"),
-        ([*annotation(["100"], "100")[:5], "[1]"], "row 1: JSON should be an object"),
-        ([*annotation(["100"], "100")[:5], "{}"], "row 1: JSON says"),
-        ([*annotation(["100"], "100")[:3], "[]", "100", "{}"], "row 1: Labels should be a list of bit strings"),
-        (annotation(["100"], "100", "h9"), "row 1: no example says 'h9' of the table 'T1'"),
-        (annotation(["100"], "100", "h1", "C"), "row 1: the label is 'C', and that of i/train/0 is 'entailment'"),
-        (annotation(["100"], "100", "h1", "Q"), "row 1: the label is 'Q'"),
+        (annotation(["1000"], "1000"), "wrong-value", ["'1000'", "3 bits"]),
+        (annotation(["100", "10"], "100"), "wrong-value", ["'10'", "3 bits"]),
+        (annotation(["100"], "010"), "wrong-gold", ["Majority Label is 010", "Labels is 100"]),
+        (annotation(["100"], "100", keys="bx"), "wrong-gold", ["JSON", "'x'"]),
+        (annotation(["100"], "100", keys="db"), "wrong-gold", ["JSON", "'d'"]),
+        (annotation(["100"], "100", keys="b"), "wrong-gold", ["JSON"]),
+        ([*annotation(["100"], "100")[:5], "[1]"], "wrong-value", ["JSON", "[1]"]),
+        ([*annotation(["100"], "100")[:5], "{}"], "wrong-gold", ["JSON"]),
+        ([*annotation(["100"], "100")[:3], "[]", "100", "{}"], "wrong-value", ["Labels", "'[]'"]),
+        (annotation(["100"], "100", "h9"), "wrong-gold", ["'h9'", "'T1'"]),
+        (annotation(["100"], "100", "h1", "C"), "wrong-gold", ["'C'", "i/train/0", "'entailment'"]),
+        (annotation(["100"], "100", "h1", "Q"), "wrong-gold", ["'Q'"]),
     ],
 )
-def test_an_annotation_that_does_not_fit_is_named(tmp_path: Path, row: list[str], message: str) -> None:
-    with pytest.raises(HeedfulError, match=message):
+def test_an_annotation_that_does_not_fit_is_named(tmp_path: Path, row: list[str], code: str, facts: list[str]) -> None:
+    with refused(code, "a.csv, row 1", *facts):
         load_evidence(write(tmp_path / "a.csv", [row], ANNOTATED), examples())
 
 
 def test_an_annotation_needs_its_columns(tmp_path: Path) -> None:
-    with pytest.raises(HeedfulError, match="row 1: no column 'Majority Label'; the columns are Table ID, Hypothesis"):
+    with refused("missing-column", "a.csv, row 1", "'Majority Label'", "Table ID, Hypothesis"):
         load_evidence(write(tmp_path / "a.csv", [annotation(["100"], "100")[:4]], ANNOTATED[:4]), examples())
 
 
@@ -304,16 +303,16 @@ def test_modified_tables_inoculate_data_that_call_their_parts_otherwise(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("settings", "facts"),
     [
-        ({"parts": {"hypothesis": "hypothesis", "other": "table_id"}}, "perturbed needs one part that is a table"),
+        ({"parts": {"hypothesis": "hypothesis", "other": "table_id"}}, ["parts", "other (table_id)"]),
         (
             {"parts": {"premise": "premise", "a": "hypothesis", "b": "annotater_id"}},
-            "needs .*, and one text; parts has",
+            ["parts", "a (hypothesis)", "b (annotater_id)"],
         ),
-        ({"labels": {"yes": ["E"], "no": ["C", "N"]}, "default_label": None}, "needs the label 'entailment'; infotabs"),
+        ({"labels": {"yes": ["E"], "no": ["C", "N"]}, "default_label": None}, ["'entailment'", "infotabs"]),
     ],
 )
-def test_hypotheses_are_perturbed_where_there_is_one_and_a_table(tmp_path: Path, settings: Any, message: str) -> None:
-    with pytest.raises(HeedfulError, match=message):
+def test_hypotheses_are_perturbed_where_there_is_one_and_a_table(tmp_path: Path, settings: Any, facts: Any) -> None:
+    with refused("unfit-data", "perturbed", *facts):
         perturbed(write_infotabs(tmp_path) / "infotabs", 2, **OPEN | settings)
