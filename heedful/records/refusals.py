@@ -584,7 +584,7 @@ def with_tables(page: str) -> str:
         rows = [f"| `{code}` | {' | '.join(refusal)} |" for code, refusal in refusals.items()]
         table = "\n".join(["| code | refused | since otherwise | what to do |", "|---|---|---|---|", *rows, ""])
         before = rf"(?<=^## {section}\n\n)(\|.*\n)*"
-        page = re.sub(before, lambda _, table=table: table, page, flags=re.MULTILINE)
+        page = re.sub(before, table.replace("\\", r"\\"), page, flags=re.MULTILINE)
     return page
 
 
