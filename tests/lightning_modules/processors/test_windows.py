@@ -12,7 +12,9 @@ from transformers import AutoTokenizer, DebertaV2Tokenizer, PreTrainedTokenizerB
 from heedful.lightning_modules import Reader, WindowProcessor
 from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.text.reader import best_spans
-from heedful.records import Example, HeedfulError
+from heedful.records import Example
+
+from refusals import refused
 
 PARTS = ("context", "question")
 KINDS = ("word", "minilm", "roberta", "deberta_v3")
@@ -169,7 +171,7 @@ def test_no_examples_are_no_windows(tokenizers: dict[str, PreTrainedTokenizerBas
 def test_an_overlap_without_room_is_refused(
     tokenizers: dict[str, PreTrainedTokenizerBase], max_length: int, overlap: int
 ) -> None:
-    with pytest.raises(HeedfulError, match=f"overlap {overlap}: windows of {max_length} tokens leave room for 0"):
+    with refused("bad-setting", f"overlap {overlap}", max_length):
         WindowProcessor(tokenizers["minilm"], PARTS, max_length, overlap)
 
 

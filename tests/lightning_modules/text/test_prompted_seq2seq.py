@@ -19,6 +19,8 @@ from heedful.records import NO_LABEL, SPAN, Example, HeedfulError, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import Wording
 
+from refusals import refused
+
 DATA = Planted(n_train=60, n_validation=6)
 POOL = list(DATA.load("validation"))
 LABELS = DATA.task.labels
@@ -145,9 +147,7 @@ def test_a_prompt_that_leaves_no_room_is_refused_and_what_is_cut_is_counted(tiny
     model = prepared(tiny_t5)
     model.prompt_with(prompt())
     words = model.processor.frame.size
-    with pytest.raises(
-        HeedfulError, match=rf"max_length {words + 1} .*the prompt takes {words} tokens. Raise .*tuples"
-    ):
+    with refused("too-long", f"max_length {words + 1}", words, "tuples"):
         prepared(tiny_t5, max_length=words + 1).prompt_with(prompt())
     tight = prepared(tiny_t5, max_length=words + 4)
     tight.prompt_with(prompt())
