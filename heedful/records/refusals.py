@@ -237,7 +237,7 @@ MODELS = {
     "unfit-weights": Refusal(
         "weights that lack one of the network, hold one that it has no place for, or have another shape",
         "the network keeps random weights, and is measured",
-        "Take all files of one and the same model.",
+        "Take all files of one model.",
     ),
     "damaged-weights": Refusal(
         "weights that are NaN or infinite, end in zeros, cannot be loaded, or are not floating-point numbers",

@@ -35,9 +35,7 @@ def with_adapter(network: nn.Module, folder: str) -> nn.Module:
     def adapted(name: str, **_: Any) -> nn.Module:
         model = PeftModel(network, PeftConfig.from_pretrained(name))
         if missing := model.load_adapter(name, "default").missing_keys:  # peft would go on without them
-            raise HeedfulError(
-                "unfit-adapter", f"§model.adapter {folder} lacks {first_names(missing)} that its settings name."
-            )
+            raise HeedfulError("unfit-adapter", f"§model.adapter {folder} lacks {first_names(missing)}.")
         return model
 
     return load(adapted, folder).merge_and_unload()

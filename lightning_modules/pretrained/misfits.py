@@ -28,7 +28,7 @@ def misfits(missing: Collection[str], extra: Collection[str], shapes: Shapes) ->
     wrong = {
         "lack {}": missing,
         "have {} too many": extra,
-        "have another shape in {}": {f"{name} of {saved}, not {wanted}" for name, (saved, wanted) in sizes.items()},
+        "have other shapes in {}": {f"{name} of {saved}, not {wanted}" for name, (saved, wanted) in sizes.items()},
     }
     return next((words.format(first_names(names)) for words, names in wrong.items() if names), "")
 

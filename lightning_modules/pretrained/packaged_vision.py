@@ -41,18 +41,19 @@ def packaged_weights(name: str, network: nn.Module) -> dict[str, Tensor]:
         HeedfulError: The package is not installed, or its file is not the published one.
     """
     packaged = PACKAGED[name]
+    package = packaged.module.replace("_", "-")
     if (folder := package_folder(packaged.module)) is None:
         raise HeedfulError(
             "missing-package",
-            f"§model.vision {name} needs the Python package {packaged.module.replace('_', '-')}.",
+            f"§model.vision {name} needs the Python package {package}.",
             "Install requirements.txt, or the extra 'pictures'.",
         )
     data = (folder / packaged.file).read_bytes()
     if (found := hashlib.sha256(data).hexdigest()) != packaged.sha256:
         raise HeedfulError(
             "untrusted-weights",
-            f"{packaged.file} of {packaged.module} is not the published file: its sha256 is {found}.",
-            "Install it anew.",
+            f"{packaged.file} is not the published file: its sha256 is {found}.",
+            f"Install {package} anew.",
         )
     weights = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     values = [value for key, value in weights.items() if key not in packaged.left_out]
@@ -60,7 +61,7 @@ def packaged_weights(name: str, network: nn.Module) -> dict[str, Tensor]:
     if [value.shape for value in values] != [value.shape for value in names.values()]:
         raise HeedfulError(
             "unfit-weights",
-            f"{packaged.architecture} of this timm is not the network that {packaged.module} has.",
+            f"{packaged.architecture} of this timm is not the network that {package} has.",
             "Install the timm of requirements.txt.",
         )
     return dict(zip(names, values, strict=True))

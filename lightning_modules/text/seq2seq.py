@@ -198,8 +198,8 @@ class Seq2Seq(PretrainedClassifier):
         if said.get("tie_word_embeddings") is False and outputs.weight is inputs.weight:
             raise HeedfulError(
                 "unfit-weights",
-                f"The weights of {self.backbone} lack lm_head.weight or the table of words, which its config.json keeps "
-                "apart (tie_word_embeddings).",
+                f"The weights of {self.backbone} lack lm_head.weight or the table of words, which its config.json "
+                "keeps apart (tie_word_embeddings).",
             )
         return network
 

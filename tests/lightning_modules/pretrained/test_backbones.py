@@ -4,6 +4,7 @@ import hashlib
 import shutil
 import sys
 from pathlib import Path
+from pickle import UnpicklingError
 
 import pytest
 import yaml
@@ -42,6 +43,20 @@ def test_a_folder_without_a_config_is_no_model_folder(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "file"):
         with refused("missing-weights", f"backbone {path}", "config.json"):
             resolve(str(path))
+
+
+def test_the_model_of_a_run_is_named(tmp_path: Path) -> None:
+    model = tmp_path / "checkpoints" / "backbone"
+    model.mkdir(parents=True)
+    (model / "config.json").touch()
+    with refused("missing-weights", f"backbone {tmp_path}", f"Name {model},"):
+        resolve(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["./nowhere", "runs/y", "a/b/c"])
+def test_what_is_neither_a_folder_nor_a_hub_id_is_refused(name: str) -> None:
+    with refused("missing-file", f"backbone {name}"):
+        resolve(name)
 
 
 def test_a_folder_of_a_package_that_does_not_exist_is_not_taken_for_a_hub_id() -> None:
@@ -149,6 +164,14 @@ def test_a_model_that_cannot_be_loaded_is_one_line_with_what_to_do(error: Except
     with refused("no-hub", "some/model", said, "model FOLDER", "model minilm") as caught:
         load(fail, "some/model")
     assert caught.value.__cause__ is error
+
+
+def test_weights_that_hold_code_are_refused() -> None:
+    def fail(backbone: str, **kwargs: object) -> None:
+        raise UnpicklingError
+
+    with refused("untrusted-weights", "some/model"):
+        load(fail, "some/model")
 
 
 def test_a_broken_model_folder_is_one_sentence(tiny_bert: Path, tmp_path: Path) -> None:

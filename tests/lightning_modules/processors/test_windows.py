@@ -175,6 +175,12 @@ def test_an_overlap_without_room_is_refused(
         WindowProcessor(tokenizers["minilm"], PARTS, max_length, overlap)
 
 
+def test_a_tokenizer_without_a_token_in_front_is_refused(tiny_t5: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(tiny_t5)
+    with refused("unfit-tokenizer", type(tokenizer).__name__):
+        WindowProcessor(tokenizer, PARTS, 64, 8)
+
+
 SCORES = st.lists(st.integers(-3, 3), min_size=2, max_size=8)
 
 

