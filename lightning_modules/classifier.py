@@ -303,7 +303,8 @@ class Classifier(pl.LightningModule):
         if len(saved) == len(self.meanings) and meanings(saved, self.task.labels) != self.meanings:
             raise HeedfulError(
                 "other-labels",
-                f"The outputs of the checkpoint are {listing(saved)}, and here they are {listing(self.output_names)}.",
+                f"The outputs of the checkpoint are {listing(saved)}, and those of {self.description} here "
+                f"{listing(self.output_names)}.",
                 "Take the model and the labels that it was trained with.",
             )
 

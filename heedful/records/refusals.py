@@ -221,7 +221,7 @@ DATA = {
         "Change the pattern in --data.parts.",
     ),
     "no-hub": Refusal(
-        "data or models of the hub that cannot be loaded (HF_HUB_OFFLINE=1 takes what is cached)",
+        "data or models of the hub that cannot be loaded (`HF_HUB_OFFLINE=1` takes what is cached)",
         "a traceback",
         "Check the name and the network, or name files with --data.path.",
     ),
@@ -292,8 +292,8 @@ MODELS = {
         "Name the parts that it was trained on.",
     ),
     "other-labels": Refusal(
-        "a model whose outputs are not called as the labels of the data; their order is in its card, or in the code "
-        "that trained it",
+        "a model whose outputs have other names than the labels of the data; their order is in its card, or in the "
+        "code that trained it",
         "outputs are taken for labels by their position",
         "Say which output is which with --model.labels, or train the model on the data.",
     ),

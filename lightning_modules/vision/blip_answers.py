@@ -91,7 +91,7 @@ class BlipAnswers(Blip):
             raise HeedfulError(
                 "too-long",
                 f"The longest label has {longest} tokens, and {self.backbone} writes {most}.",
-                "Shorten the label.",
+                "Give it a shorter text with §data.verbalisers.",
             )
         written, read = teach(ids, tokenizer.pad_token_id, config.bos_token_id)
         self.register_buffer("written", written, persistent=False)
