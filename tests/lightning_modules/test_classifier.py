@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from pytorch_lightning import Callback, Trainer
+from pytorch_lightning import Trainer
 
 from heedful.callbacks import Accuracy, Engine
 from heedful.datamodules import PairedData, PairedImages, Planted, Reading
@@ -226,15 +226,6 @@ def test_a_checkpoint_of_something_else_is_one_sentence(
 def test_a_training_without_an_end_is_refused(tiny_bert: Path) -> None:
     with refused("unfit-trainer", "max_epochs"):
         Trainer(**TRAINER, max_epochs=-1, callbacks=[Accuracy(), Engine()]).fit(encoder(tiny_bert), pairs())
-
-
-def test_a_learning_rate_that_a_callback_chooses_is_refused(tiny_bert: Path) -> None:
-    class Choose(Callback):
-        def on_fit_start(self, trainer: Trainer, pl_module: Classifier) -> None:
-            pl_module.learning_rate = 0.5
-
-    with refused("unfit-trainer", "learning_rate 0.5", "5e-05"):
-        Trainer(**TRAINER, max_epochs=1, callbacks=[Choose(), Accuracy(), Engine()]).fit(encoder(tiny_bert), pairs())
 
 
 @pytest.mark.parametrize(
