@@ -283,6 +283,5 @@ def test_a_full_disk_is_one_sentence(
     store = TokenStore(tokenizers["minilm"])
     store.numbers(["one"])
     monkeypatch.setattr(store, "_file", open("/dev/full", "rb+"))  # noqa: SIM115
-    full = "No space left on device; let TMPDIR name a folder with more room"
-    with pytest.raises(HeedfulError, match=f"^{re.escape(tempfile.gettempdir())}: {full}.$"):
+    with pytest.raises(HeedfulError, match=rf"^{re.escape(tempfile.gettempdir())}.*TMPDIR"):
         store.numbers(["dog " * words])
