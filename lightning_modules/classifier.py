@@ -107,13 +107,17 @@ class Classifier(pl.LightningModule):
         super().__init__()
         self.save_hyperparameters(logger=False)
         if not 0 < learning_rate < math.inf:
-            raise HeedfulError(f"§model.learning_rate {learning_rate} should be a positive number, such as 5e-5.")
+            raise HeedfulError(
+                "bad-setting",
+                f"§model.learning_rate {learning_rate} is not a positive number.",
+                "Take one such as 5e-5.",
+            )
         if not 0 <= weight_decay < math.inf:
-            raise HeedfulError(f"§model.weight_decay {weight_decay} should be a number that is not negative.")
+            raise HeedfulError("bad-setting", f"§model.weight_decay {weight_decay} is not a number from 0 upwards.")
         if not 0 <= warmup <= 1:
-            raise HeedfulError(f"§model.warmup {warmup} should be a share of all steps, from 0 to 1.")
+            raise HeedfulError("bad-setting", f"§model.warmup {warmup} is not a share of all steps, from 0 to 1.")
         if not 0 <= max_unknown <= 1:
-            raise HeedfulError(f"§model.max_unknown {max_unknown} should be a share, from 0 to 1.")
+            raise HeedfulError("bad-setting", f"§model.max_unknown {max_unknown} is not a share, from 0 to 1.")
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.warmup = warmup
@@ -181,8 +185,9 @@ class Classifier(pl.LightningModule):
         """
         if task.pictures:
             raise HeedfulError(
-                f"§model {type(self).__name__} reads no pictures, and {task.pictures[0]} is one: take §model timm, "
-                "vilt or blip."
+                "unfit-model",
+                f"§model {type(self).__name__} reads texts alone, and {task.pictures[0]} is a picture.",
+                "Take §model timm, vilt or blip.",
             )
 
     def require_head(self) -> None:
@@ -204,14 +209,16 @@ class Classifier(pl.LightningModule):
             return
         of_same_data = set(learned) <= set(of_data)
         if len(learned) != len(given) or (of_same_data and set(learned) != set(given)):
-            remedy = f"take data with {len(learned)} of them"
+            remedy = f"Take data with {len(learned)} of them."
             if of_same_data:
                 is_whole = set(learned) == set(of_data)
-                remedy = "it needs all of them (§partial null)" if is_whole else f"add §partial {'+'.join(learned)}"
+                remedy = "Give it all of them (§partial null)." if is_whole else f"Add §partial {'+'.join(learned)}."
             elif len(learned) == 1:
-                remedy = "name the one to read with §partial PART"
+                remedy = "Name the one to read with §partial PART."
             raise HeedfulError(
-                f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(given)}: {remedy}."
+                "other-parts",
+                f"The model was trained on {' and '.join(learned)}, and the data give {' and '.join(given)}.",
+                remedy,
             )
 
     def in_learned_order(self, task: Task) -> Task:
@@ -246,15 +253,17 @@ class Classifier(pl.LightningModule):
         tokenizer = getattr(self.processor, "tokenizer", None)
         if self.processor.truncated and getattr(tokenizer, "truncation_side", "right") != "right":
             raise HeedfulError(
-                f"{self.processor.truncated:,} of {examples} are longer than §model.max_length, and the tokenizer of "
-                f"{self.description} cuts off the beginning (its truncation_side), where texts lose their end here: "
-                "raise §model.max_length, or say right in its tokenizer_config.json."
+                "too-long",
+                f"{self.processor.truncated:,} of {examples} are too long, and the tokenizer of {self.description} "
+                "cuts off their beginning, not their end.",
+                "Raise §model.max_length, or set truncation_side to right in its tokenizer_config.json.",
             )
         if self.processor.unknown > self.max_unknown:
             raise HeedfulError(
+                "unknown-words",
                 f"{percent(self.processor.unknown)} of the tokens of {examples} are unknown to the tokenizer of "
-                f"{self.description}, and §model.max_unknown allows {percent(self.max_unknown)}: take a model for "
-                "such texts, or look whether its tokenizer files are its own."
+                f"{self.description}, and §model.max_unknown allows {percent(self.max_unknown)}.",
+                "Take a model for such texts, or see whether its tokenizer is its own.",
             )
 
     def logits(self, inputs: dict[str, Tensor]) -> Tensor:
@@ -290,12 +299,13 @@ class Classifier(pl.LightningModule):
     def _require_same_outputs(self, saved: Any) -> None:
         """The outputs of a checkpoint must mean here the labels that they meant when it was trained."""
         if not isinstance(saved, list) or not all(isinstance(label, str) for label in saved):
-            raise HeedfulError("The checkpoint does not say what its outputs mean: name one that train.py wrote.")
+            raise HeedfulError("not-a-checkpoint", "The checkpoint does not say what its outputs mean.")
         if len(saved) == len(self.meanings) and meanings(saved, self.task.labels) != self.meanings:
             raise HeedfulError(
-                f"The checkpoint was trained with the outputs {listing(saved)}, and here {self.description} and the "
-                f"data make them {listing(self.output_names)}: take the model that it was trained with, or data with "
-                "the labels that it was trained on."
+                "other-labels",
+                f"The outputs of the checkpoint are {listing(saved)}, and those of {self.description} here "
+                f"{listing(self.output_names)}.",
+                "Take the model and the labels that it was trained with.",
             )
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -332,8 +342,9 @@ class Classifier(pl.LightningModule):
         own = self.state_dict()
         if strict and (told := _misfits(own, state_dict)):
             raise HeedfulError(
-                f"The weights of the checkpoint do not fit {self.description}: they {told}. Name the model that it was "
-                "trained with."
+                "unfit-weights",
+                f"The weights of the checkpoint do not fit {self.description}: they {told}.",
+                "Name the model that it was trained with.",
             )
         require_finite_weights(state_dict, "the checkpoint")
         loaded = super().load_state_dict(state_dict, strict, assign)
@@ -346,8 +357,9 @@ class Classifier(pl.LightningModule):
         for name, began in self._schedule.items():
             if (now := getattr(self, name)) != began:
                 raise HeedfulError(
-                    f"A callback made §model.{name} {now}, and the settings say {began}: leave it out, and set "
-                    f"§model.{name} {now}."
+                    "unfit-trainer",
+                    f"A callback made §model.{name} {now}, and the settings say {began}.",
+                    f"Leave the callback out, and set §model.{name} {now}.",
                 )
         self.learned_parts = self.task.parts
 
@@ -408,7 +420,11 @@ class Classifier(pl.LightningModule):
         allow_clipping(optimizer)
         expected = self.trainer.estimated_stepping_batches
         if not math.isfinite(expected):
-            raise HeedfulError("The learning rate falls over the whole run: give it an end with §trainer.max_epochs.")
+            raise HeedfulError(
+                "unfit-trainer",
+                "The learning rate falls over all steps, and they have no end.",
+                "Set §trainer.max_epochs.",
+            )
         steps = max(1, int(expected))
         if steps < self.trainer.max_steps:
             rank_zero_info(
@@ -429,7 +445,7 @@ def _saved_task(checkpoint: Mapping[str, Any]) -> Task:
     saved = checkpoint.get("task")
     weights = checkpoint.get("state_dict")
     if not isinstance(weights, Mapping):
-        raise HeedfulError("The checkpoint holds no weights: name one that train.py wrote.")
+        raise HeedfulError("not-a-checkpoint", "The checkpoint holds no weights.")
     try:
         names = {key: tuple(saved[key]) for key in ("parts", "labels", "pictures") if key in saved}
         task = Task(**saved | names | {"kind": KINDS[saved["kind"]], "form": TableForm(**saved.get("form", {}))})
@@ -437,7 +453,7 @@ def _saved_task(checkpoint: Mapping[str, Any]) -> Task:
             raise TypeError
     except (KeyError, TypeError, AttributeError):
         raise HeedfulError(
-            "The checkpoint does not say which parts and labels it was trained on: name one that train.py wrote."
+            "not-a-checkpoint", "The checkpoint does not say which parts and labels it was trained on."
         ) from None
     return task
 
@@ -445,5 +461,5 @@ def _saved_task(checkpoint: Mapping[str, Any]) -> Task:
 def _misfits(own: Mapping[str, Tensor], given: Mapping[str, Any]) -> str:
     """Say how weights do not fit a network, in words that follow "they"; nothing where they do."""
     if odd := [name for name, value in given.items() if not isinstance(value, Tensor)]:
-        return f"hold {odd[0]}, which is not a tensor"
+        return f"hold {odd[0]}, which is not numbers"
     return misfits(*difference(own, given))

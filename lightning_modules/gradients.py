@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from heedful.lightning_modules.pretrained.misfits import reason
 from heedful.lightning_modules.pretrained_classifier import PretrainedClassifier
 from heedful.records import HeedfulError
 
@@ -85,8 +86,9 @@ def _scores(module: PretrainedClassifier, inputs: dict[str, Tensor]) -> Tensor:
         return module.logits(inputs)
     except (NotImplementedError, TypeError, ValueError) as error:
         raise HeedfulError(
-            f"§attributions.methods gradients: {module.description} does not take embeddings in place of tokens "
-            f"({str(error).rstrip('.')}): leave gradients out."
+            "unfit-model",
+            f"§attributions.methods gradients: {module.description} takes no embeddings ({reason(error)}).",
+            "Leave gradients out.",
         ) from error
 
 

@@ -23,7 +23,7 @@ from heedful.lightning_modules.pretrained.labels import is_named, meanings, requ
 from heedful.lightning_modules.pretrained.linear import faster_on_cpu
 from heedful.lightning_modules.pretrained.trained_on import TrainedOn
 from heedful.lightning_modules.pretrained.vocabulary import open_tokenizer
-from heedful.records import CLASSIFICATION, SOFT, HeedfulError, Task, TaskKind, is_non_entailment, listing
+from heedful.records import CLASSIFICATION, SOFT, SPAN, HeedfulError, Task, TaskKind, is_non_entailment, listing
 
 PAD_TO = 16  # tokens; a compiled network meets few widths, and such as suit a GPU
 
@@ -48,7 +48,6 @@ class PretrainedClassifier(Classifier, ABC):
 
     Attributes:
         kinds: The kinds of task that it is for.
-        refusal: The message for data of another kind.
         auto: Makes the network.
         head_name: How names of the head's weights begin; by default, all that is not of the ``base_model`` is the head.
         config: The config of the backbone, which becomes that of the network.
@@ -58,7 +57,6 @@ class PretrainedClassifier(Classifier, ABC):
     """
 
     kinds: tuple[TaskKind, ...] = (CLASSIFICATION, SOFT)
-    refusal = "§model {model} is for data of the kind {own}, and these are of {kind}."
     auto: Any
     head_name: str | None = None
     config: PretrainedConfig
@@ -103,7 +101,12 @@ class PretrainedClassifier(Classifier, ABC):
             HeedfulError: Task and model do not go together, or the model reads less than ``max_length``.
         """
         if task.kind not in self.kinds:
-            raise HeedfulError(self.refusal.format(model=type(self).__name__, own=self.kinds[0], kind=task.kind))
+            kinds = " or ".join(map(str, self.kinds))
+            raise HeedfulError(
+                "unfit-model",
+                f"§model {type(self).__name__} is for data of the kind {kinds}, and these are of the kind {task.kind}.",
+                f"Take §model {'Reader or Writer' if task.kind == SPAN else 'Encoder'}.",
+            )
         self.folder = resolve(self.backbone, self.sha256)
         self.config = open_config(self.folder)
         if self.learned_parts is None:  # a checkpoint may have said it
@@ -124,7 +127,11 @@ class PretrainedClassifier(Classifier, ABC):
         outputs = self.outputs
         count = len(self.config.id2label)
         if self.trained and len(outputs) != count:
-            raise HeedfulError(f"§model.labels names {len(outputs)} outputs, and {self.backbone} has {count}.")
+            raise HeedfulError(
+                "bad-setting",
+                f"§model.labels has {len(outputs)} names, and {self.backbone} {count} outputs.",
+                "Name each output, in their order.",
+            )
         self.answers = outputs if self.trained and is_named(outputs) else None
         meant = meanings(outputs, task.labels, self.merging) if self.answers else None
         self.has_head = meant is not None
@@ -192,13 +199,15 @@ class PretrainedClassifier(Classifier, ABC):
         """
         if self.config.is_encoder_decoder and not self.trained:
             raise HeedfulError(
-                f"The model {self.backbone} has no trained classification head; if it is to write the label, as a T5 "
-                "does, add §model Seq2Seq."
+                "untrained-head",
+                f"The model {self.backbone} has no trained classification head.",
+                "If it is to write the label, as a T5 does, add §model Seq2Seq.",
             )
         if not self.trained:
             raise HeedfulError(
-                f"The model {self.backbone} has no trained classification head: name a run with §checkpoint RUN, or a "
-                "trained model with §model FOLDER."
+                "untrained-head",
+                f"The model {self.backbone} has no trained classification head.",
+                "Name a run with §checkpoint RUN, or a trained model with §model FOLDER.",
             )
         require_head_for(self.outputs, self.task.labels, self.backbone, self.merging)
 
@@ -216,7 +225,9 @@ class PretrainedClassifier(Classifier, ABC):
             HeedfulError: The backbone is a folder without weights.
         """
         if not has_weights(self.folder):
-            raise HeedfulError(f"§model.backbone {self.backbone} has no weights beside its config.json.")
+            raise HeedfulError(
+                "missing-weights", f"§model.backbone {self.backbone} has no weights beside its config.json."
+            )
 
     def configure_model(self) -> None:
         if self.network is None and self.task is not None:  # load_from_checkpoint calls this before it knows the task

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heedful.datamodules import PairedData
 from heedful.lightning_modules import Classifier
-from heedful.lightning_modules.pretrained.labels import OtherQuestion, is_two_class
+from heedful.lightning_modules.pretrained.labels import is_two_class
 from heedful.records import HeedfulError, is_entailment
 
 NEGATION = "not_entailment"
@@ -26,13 +26,15 @@ def require_head(model: Classifier, data: PairedData, checkpoint: str | None) ->
     """
     try:
         model.require_head()
-    except OtherQuestion as error:
+    except HeedfulError as error:
+        if error.code != "other-question":
+            raise
         spellings = dict.fromkeys(data.task.labels, ())
         if getattr(data, "columns", None) and data.columns.labels:
             spellings = data.columns.labels
         run = str(Path(checkpoint).parents[1]) if checkpoint else None
         told = remedy(sys.argv[1:], model.answers or (), spellings, run)
-        raise HeedfulError(f"{error.args[0]} {told}") from None
+        raise HeedfulError(error.code, error.wrong, told) from None
 
 
 def remedy(
@@ -54,10 +56,10 @@ def remedy(
         others = [text for name in spellings if name != entailment for text in (name, *spellings[name])]
         labels = f"{{{entailment}: {_listed(spellings[entailment])}, {NEGATION}: {_listed(others)}}}"
         two = ["--data.labels", labels, "--data.default_label", NEGATION]
-        return f"In two classes: {shlex.join(['python', 'evaluate.py', *argv, *two])}"
+        return f"Measure it in two classes ({shlex.join(['python', 'evaluate.py', *argv, *two])})."
     kept = ("--data", "--partial") if checkpoint else ("--data", "--partial", "--model")
     source = ["--init_from", checkpoint] if checkpoint else []
-    return f"To train it on them: {shlex.join(['python', 'train.py', *source, *_flags(argv, kept)])}"
+    return f"Train it on them ({shlex.join(['python', 'train.py', *source, *_flags(argv, kept)])})."
 
 
 def _listed(texts: Sequence[str | int]) -> str:

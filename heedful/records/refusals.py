@@ -221,7 +221,7 @@ DATA = {
         "Change the pattern in --data.parts.",
     ),
     "no-hub": Refusal(
-        "data or models of the hub that cannot be loaded",
+        "data or models of the hub that cannot be loaded (`HF_HUB_OFFLINE=1` takes what is cached)",
         "a traceback",
         "Check the name and the network, or name files with --data.path.",
     ),
@@ -235,9 +235,9 @@ DATA = {
 
 MODELS = {
     "unfit-weights": Refusal(
-        "weights that lack a tensor of the network, hold one that it has no place for, or have another shape",
+        "weights that lack one of the network, hold one that it has no place for, or have another shape",
         "the network keeps random weights, and is measured",
-        "Take the config.json and the weights of one and the same model.",
+        "Take all files of one model.",
     ),
     "damaged-weights": Refusal(
         "weights that are NaN or infinite, end in zeros, cannot be loaded, or are not floating-point numbers",
@@ -265,12 +265,13 @@ MODELS = {
         "Name the folder of a whole model.",
     ),
     "damaged-model": Refusal(
-        "files beside the weights (config.json, vision.json and the like) that contradict themselves or make no sense",
+        "files of a model (config.json, vision.json and the like) that cannot be loaded, contradict themselves or each "
+        "other, or make no sense",
         "another model is measured",
         "Take the files of the model anew.",
     ),
     "unfit-adapter": Refusal(
-        "a LoRA adapter without tensors for some of the weights that it names",
+        "a LoRA adapter that lacks some of the weights that it names",
         "the plain model is measured under its name",
         "Take the adapter that was trained for this model.",
     ),
@@ -280,7 +281,8 @@ MODELS = {
         "Name a trained model, or train it first.",
     ),
     "unfit-model": Refusal(
-        "a model that cannot read these data: other kinds of parts, or of answers, or too many",
+        "a model that cannot read these data (other kinds of parts, or of answers, or too many), or that is not of the "
+        "architecture that --model names",
         "a part is left out, or a traceback",
         "Take a model of another kind.",
     ),
@@ -290,7 +292,8 @@ MODELS = {
         "Name the parts that it was trained on.",
     ),
     "other-labels": Refusal(
-        "a model whose outputs are not the labels of the data",
+        "a model whose outputs have other names than the labels of the data; their order is in its card, or in the "
+        "code that trained it",
         "outputs are taken for labels by their position",
         "Say which output is which with --model.labels, or train the model on the data.",
     ),
@@ -337,7 +340,7 @@ MODELS = {
     "ambiguous-answers": Refusal(
         "answers of labels that the model cannot tell apart, or of which one begins with another",
         "one label is never the less likely",
-        "Give the labels other answers with --data.prompts.",
+        "Give the labels other answers with --data.prompts or --data.verbalisers.",
     ),
     "bad-prompt": Refusal(
         "a wording, template or demonstrations that cannot be what is meant",

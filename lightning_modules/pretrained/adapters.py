@@ -1,12 +1,12 @@
 """LoRA adapters: small weights beside those of a published model."""
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
 from heedful.lightning_modules.pretrained.backbones import load
+from heedful.lightning_modules.pretrained.misfits import first_names
 from heedful.records import HeedfulError
 
 
@@ -21,22 +21,21 @@ def with_adapter(network: nn.Module, folder: str) -> nn.Module:
         HeedfulError: peft is not installed, or the adapter does not fit.
     """
     try:
-        from peft import PeftModel
+        from peft import PeftConfig, PeftModel
     except ImportError:
-        raise HeedfulError("§model.adapter needs the package peft: pip install peft.") from None
+        raise HeedfulError(
+            "missing-package", "§model.adapter needs the package peft.", "Install it with pip install peft."
+        ) from None
     path = Path(folder)
     if path.is_dir() and not (path / "adapter_model.safetensors").is_file():
-        raise HeedfulError(f"§model.adapter {folder} holds no adapter_model.safetensors, as peft saves it.")
+        raise HeedfulError(
+            "missing-weights", f"§model.adapter {folder} has no adapter_model.safetensors.", "Save it so with peft."
+        )
 
     def adapted(name: str, **_: Any) -> nn.Module:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("error", ".*missing adapter keys", UserWarning)
-            try:
-                return PeftModel.from_pretrained(network, name)
-            except UserWarning:  # peft would go on with what is not there
-                raise HeedfulError(
-                    f"§model.adapter {folder} holds no tensors for some of the weights that its configuration names: "
-                    "it was trained for another model, or saved in another form."
-                ) from None
+        model = PeftModel(network, PeftConfig.from_pretrained(name))
+        if missing := model.load_adapter(name, "default").missing_keys:  # peft would go on without them
+            raise HeedfulError("unfit-adapter", f"§model.adapter {folder} lacks {first_names(missing)}.")
+        return model
 
     return load(adapted, folder).merge_and_unload()

@@ -68,11 +68,14 @@ def open_config(folder: str, **kwargs: str) -> PretrainedConfig:
     config.id2label = {i: config.id2label[i] for i in sorted(config.id2label)}
     for name, (is_sound, should) in SOUND.items():
         if hasattr(config, name) and not is_sound(getattr(config, name)):
-            raise HeedfulError(f"The config.json of {folder} is damaged: its {name} should be {should}.")
+            raise HeedfulError(
+                "damaged-model", f"The config.json of {folder} is damaged: its {name} should be {should}."
+            )
     targets = getattr(config, LEARNED, {}).get("targets")
     if targets is not None and len(targets) != len(config.id2label):
         raise HeedfulError(
-            f"The config.json of {folder} is damaged: its {LEARNED} should have a target for each label."
+            "damaged-model",
+            f"The config.json of {folder} is damaged: its {LEARNED} should have a target for each label.",
         )
     return config
 
@@ -88,8 +91,9 @@ def require_one_order(config: PretrainedConfig, folder: str) -> None:
         others = [other for other, number in by_name.items() if str(number) == str(i)]
         if others and same_name(name) not in map(same_name, others) and is_named(others) and is_named([name]):
             raise HeedfulError(
-                f"The config.json of {folder} contradicts itself: output {i} is {name} in id2label, and {others[0]} in "
-                "label2id. Say which is which with §model.labels '[NAME_0, NAME_1, ...]', in the order of the outputs."
+                "damaged-model",
+                f"The config.json of {folder} calls output {i} {name} in id2label, and {others[0]} in label2id.",
+                "Name all outputs in their order, §model.labels '[NAME_0, NAME_1, ...]'.",
             )
 
 
@@ -106,5 +110,7 @@ def require_positions(config: PretrainedConfig, max_length: int) -> None:
         positions -= 1 + (1 if config.model_type == "mpnet" else config.pad_token_id)  # MPNet's is 1, whatever it says
     if max_length > positions:
         raise HeedfulError(
-            f"The model has {positions} positions and would read {max_length}: add §model.max_length {positions}."
+            "too-long",
+            f"The model has {positions} positions and would read {max_length}.",
+            f"Add §model.max_length {positions}.",
         )

@@ -18,14 +18,14 @@ from safetensors import safe_open
 from torch import nn
 from transformers.utils import logging as transformers_logging
 
-from heedful.lightning_modules.pretrained.misfits import Shapes, first_names, misfits
+from heedful.lightning_modules.pretrained.misfits import Shapes, first_names, misfits, reason
 from heedful.lightning_modules.pretrained.weights import (
     require_finite_weights,
     require_one_set,
     require_whole_files,
     weight_files,
 )
-from heedful.records import HeedfulError, without_hub
+from heedful.records import HeedfulError
 from heedful.records.storage.run_files import require_exported
 
 Head = Literal["kept", "replaced", "new"]  # trained, and used; trained, for other labels; not in the file
@@ -55,27 +55,36 @@ def resolve(backbone: str, sha256: str | None = None, file: str | None = None) -
         module, _, folder = backbone.removeprefix(PACKAGE).partition("/")
         if (top := module.partition(".")[0]) not in PACKAGES | allowed_packages:
             raise HeedfulError(
-                f"The weights {backbone} would come from the Python package {top!r}, which Heedful does not know: if "
-                f"you do, add §allow_package {top} to the command line."
+                "foreign-package",
+                f"{backbone} is in the Python package {top!r}, which Heedful does not know.",
+                f"If you know it, add §allow_package {top} to the command line.",
             )
         if (package := package_folder(module)) is None:
-            raise HeedfulError(f"The weights {backbone} need the Python package {module!r}: install requirements.txt.")
+            raise HeedfulError(
+                "missing-package", f"{backbone} is in the Python package {module!r}.", "Install requirements.txt."
+            )
         backbone = str(package / folder)
         weights = Path(backbone) / (file or "model.safetensors")
         if not weights.is_file():
-            raise HeedfulError(f"The package {module!r} holds no {folder}/{weights.name}.")
+            raise HeedfulError("missing-file", f"The package {module!r} has no {folder}/{weights.name}.")
         if sha256 is not None and (actual := _sha256(weights)) != sha256:
-            raise HeedfulError(f"{weights} is not the published file: its sha256 is {actual}.")
+            raise HeedfulError(
+                "untrusted-weights", f"{weights} is not the published file: its sha256 is {actual}.", "Install it anew."
+            )
     path = Path(backbone)
     if file is not None and path.is_dir() and not (path / file).is_file():
-        raise HeedfulError(f"§model.gguf_file {file}: {backbone} holds no such file.")
+        raise HeedfulError("missing-file", f"§model.gguf_file {file} is not in {backbone}.")
     if file is None and path.exists() and not (path / "config.json").is_file():
         inside = path / "checkpoints" / "backbone"
-        hint = f" (that of this run is {inside})" if (inside / "config.json").is_file() else ""
-        raise HeedfulError(f"§model.backbone {backbone} is not the folder of a model: it has no config.json{hint}.")
+        of_run = f"Name {inside}, the model of this run." if (inside / "config.json").is_file() else ""
+        raise HeedfulError(
+            "missing-weights",
+            f"§model.backbone {backbone} is not the folder of a model: it has no config.json.",
+            of_run,
+        )
     if not path.exists() and not is_hub_id(backbone):
         raise HeedfulError(
-            f"§model.backbone {backbone}: there is no such folder, and no model of the hub is called so."
+            "missing-file", f"§model.backbone {backbone} is neither a folder nor a name that the hub could have."
         )
     if file is None and path.is_dir():
         require_one_set(path)
@@ -137,12 +146,14 @@ def load(loader: Callable[..., Any], backbone: str, **kwargs: Any) -> Any:
         raise
     except UnpicklingError as error:
         raise HeedfulError(
-            f"The weights of {backbone} hold something else than tensors, which is not loaded."
+            "untrusted-weights", f"The weights of {backbone} hold something else than numbers, which is not loaded."
         ) from error
     except Exception as error:  # of what anybody may have written, any line can be wrong in any way
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        ways = without_hub("Name a folder with §model.backbone DIR", "take the one that needs no hub (§model minilm)")
-        raise HeedfulError(f"The model {backbone} could not be loaded ({lines[0].rstrip('.')}). {ways}.") from error
+        said = f"The model {backbone} cannot be loaded ({reason(error)})."
+        if Path(backbone).is_dir():
+            raise HeedfulError("damaged-model", said) from error
+        ways = "Check the name and the network, or take a folder (§model FOLDER) or §model minilm."
+        raise HeedfulError("no-hub", said, ways) from error
 
 
 @contextlib.contextmanager
@@ -157,12 +168,12 @@ def readable(backbone: str) -> Iterator[None]:
     except (RuntimeError, ValueError, IndexError, AssertionError) as error:
         frames = traceback.extract_tb(error.__traceback__)
         of_network = [frame.filename for frame in frames if "/transformers/models/" in Path(frame.filename).as_posix()]
-        if not of_network or isinstance(error, torch.OutOfMemoryError) or "CUDA" in str(error):
+        if not of_network or isinstance(error, torch.OutOfMemoryError | torch.AcceleratorError):
             raise
-        lines = str(error).strip().splitlines() or [type(error).__name__]
         raise HeedfulError(
-            f"The network {backbone} ({Path(of_network[-1]).parent.name}) cannot read these inputs: "
-            f"{lines[0].rstrip('.')}. It may want inputs of one length, which it is not given here: take another model."
+            "unfit-model",
+            f"The network {backbone} ({Path(of_network[-1]).parent.name}) cannot read these inputs ({reason(error)}).",
+            "Take another model; it may want inputs of one length.",
         ) from error
 
 
@@ -203,8 +214,9 @@ def _require_floats(network: nn.Module, backbone: str) -> None:
     if odd:
         kinds = " and ".join(sorted(set(odd.values())))
         raise HeedfulError(
-            f"The weights of {backbone} are no floating-point numbers in {first_names(odd)}, but {kinds}: take "
-            "weights that are not quantised or damaged."
+            "damaged-weights",
+            f"The weights of {backbone} hold {kinds}, not floating-point numbers: {first_names(odd)}.",
+            "Take the ones that are not quantised.",
         )
 
 
@@ -268,13 +280,10 @@ def require_fit(
     left_out = {name for name in set(extra) - unused if head != "kept" and of_another_task(name)}
     told = misfits(set(missing) - new, set(extra) - unused - left_out, {n: shapes[n] for n in shapes.keys() - replaced})
     if told:
-        raise HeedfulError(
-            f"The weights of {backbone} do not fit the {type(network).__name__} of its config.json: they {told}. Take "
-            "the config.json and the weights of one and the same model."
-        )
+        raise HeedfulError("unfit-weights", f"The weights of {backbone} do not fit its config.json: they {told}.")
     if new or left_out:
-        said = [f"{first_names(new)} begin with random weights"] if new else []
-        said += [f"{first_names(left_out)} of the file are for other tasks and left out"] if left_out else []
+        said = [f"{first_names(new, 3)} begin with random weights"] if new else []
+        said += [f"{first_names(left_out, 3)} of the file are for other tasks and left out"] if left_out else []
         rank_zero_info(f"{backbone}: {'; '.join(said)}.")
 
 

@@ -8,10 +8,6 @@ from heedful.records import HeedfulError, is_entailment, is_non_entailment, list
 NLI = ("entailment", "neutral", "contradiction")
 
 
-class OtherQuestion(HeedfulError):
-    """A model answers another question than the data ask."""
-
-
 def is_named(labels: Sequence[str]) -> bool:
     """Whether a head's labels say anything: ``LABEL_0`` and the like do not."""
     return bool(labels) and not all(re.fullmatch(r"label_?\d+", label, re.IGNORECASE) for label in labels)
@@ -84,14 +80,11 @@ def require_head_for(
     """
     if is_named(head) and meanings(head, task, merging) is not None:
         return
-    clash = f"The model {backbone} has the outputs {listing(head)}, and the data the labels {listing(task)}: "
+    clash = f"The outputs of {backbone} are {listing(head)}, and the data want {listing(task)}."
     of_three = is_two_class(task) and len(head) == 3 and not is_named(head)
     if not renaming or (len(head) != len(task) and not of_three):
-        raise OtherQuestion(clash + "it answers another question than the data ask.")
+        raise HeedfulError("other-question", clash)
     known = [*map(same_name, NLI if of_three else task)]
     slots = [name if is_named([name]) and same_name(name) in known else f"NAME_{i}" for i, name in enumerate(head)]
-    meant = listing(NLI if of_three else task)
-    raise HeedfulError(
-        f"{clash}if they mean these, say which is which, §model.labels '[{listing(slots)}]' with each NAME replaced by "
-        f"one of {meant}. The order is the model's, which its card or the code that trained it says."
-    )
+    of = f", of {listing(NLI)}" if of_three else ""
+    raise HeedfulError("other-labels", clash, f"Name them in their order: §model.labels '[{listing(slots)}]'{of}.")

@@ -1,4 +1,4 @@
-"""How weights do not fit a network, in words."""
+"""How weights do not fit a network, and why a file cannot be loaded, in words."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -16,18 +16,31 @@ def difference(own: Mapping[str, Tensor], given: Mapping[str, Tensor]) -> tuple[
 
 
 def misfits(missing: Collection[str], extra: Collection[str], shapes: Shapes) -> str:
-    """Say how weights do not fit a network, in words that follow "they"; nothing where they do."""
+    """Say how weights do not fit a network, in words that follow "they"; nothing where they do.
+
+    Weights that are missing are named first, then those left over, then those of another shape: one kind says enough.
+
+    Example:
+        >>> misfits({"head.weight", "head.bias"}, {"pooler.weight"}, {})
+        'lack 2 weights (head.bias, ...)'
+    """
     sizes = {name: [" x ".join(map(str, shape)) for shape in pair] for name, pair in shapes.items()}
     wrong = {
         "lack {}": missing,
-        "hold {} that the network has no place for": extra,
-        "hold {} of another shape": {f"{name} of {saved}, not {wanted}" for name, (saved, wanted) in sizes.items()},
+        "have {} too many": extra,
+        "have other shapes in {}": {f"{name} of {saved}, not {wanted}" for name, (saved, wanted) in sizes.items()},
     }
-    return ", and ".join(words.format(first_names(names)) for words, names in wrong.items() if names)
+    return next((words.format(first_names(names)) for words, names in wrong.items() if names), "")
 
 
-def first_names(names: Collection[str]) -> str:
-    """How many tensors, and what the first ones are called."""
-    first = sorted(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])[:3]
-    count = f"{len(names)} tensors" if len(names) > 1 else "1 tensor"
-    return f"{count} ({', '.join(first)}{', ...' if len(names) > 3 else ''})"
+def first_names(names: Collection[str], most: int = 1) -> str:
+    """How many weights, and what the first ones are called."""
+    first = sorted(names, key=lambda name: [int(p) if p.isdigit() else p for p in re.split(r"(\d+)", name)])[:most]
+    count = f"{len(names)} weights" if len(names) > 1 else "1 weight"
+    return f"{count} ({', '.join(first)}{', ...' if len(names) > most else ''})"
+
+
+def reason(error: Exception) -> str:
+    """The first line of what a library says of an error, without a full stop; of a long one the beginning."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:80].rstrip(".")

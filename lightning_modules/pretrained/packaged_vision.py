@@ -41,17 +41,27 @@ def packaged_weights(name: str, network: nn.Module) -> dict[str, Tensor]:
         HeedfulError: The package is not installed, or its file is not the published one.
     """
     packaged = PACKAGED[name]
+    package = packaged.module.replace("_", "-")
     if (folder := package_folder(packaged.module)) is None:
         raise HeedfulError(
-            f"§model.vision {name} needs the Python package {packaged.module.replace('_', '-')}: install "
-            "requirements.txt, or the extra 'pictures'."
+            "missing-package",
+            f"§model.vision {name} needs the Python package {package}.",
+            "Install requirements.txt, or the extra 'pictures'.",
         )
     data = (folder / packaged.file).read_bytes()
     if (found := hashlib.sha256(data).hexdigest()) != packaged.sha256:
-        raise HeedfulError(f"{packaged.file} of {packaged.module} is not the published file: its sha256 is {found}.")
+        raise HeedfulError(
+            "untrusted-weights",
+            f"{packaged.file} is not the published file: its sha256 is {found}.",
+            f"Install {package} anew.",
+        )
     weights = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     values = [value for key, value in weights.items() if key not in packaged.left_out]
     names = network.state_dict()
     if [value.shape for value in values] != [value.shape for value in names.values()]:
-        raise HeedfulError(f"{packaged.architecture} of this timm is not the network that {packaged.module} has.")
+        raise HeedfulError(
+            "unfit-weights",
+            f"{packaged.architecture} of this timm is not the network that {package} has.",
+            "Install the timm of requirements.txt.",
+        )
     return dict(zip(names, values, strict=True))

@@ -67,7 +67,7 @@ class TrainedOn:
             return None
         keys = state.get("keys") if isinstance(state, Mapping) else None
         if not isinstance(keys, torch.Tensor) or keys.dtype != torch.int64 or keys.ndim != 1:
-            raise HeedfulError("The checkpoint does not say what it was trained on: name one that train.py wrote.")
+            raise HeedfulError("not-a-checkpoint", "The checkpoint does not say what it was trained on.")
         return cls(tuple(state["parts"]), np.unique(keys.numpy().view(np.uint64)))
 
     def write(self, folder: str | Path) -> None:
@@ -95,10 +95,11 @@ class TrainedOn:
             if keys.dtype != np.uint64 or keys.ndim != 1:
                 raise ValueError
         except (OSError, EOFError, ValueError, KeyError, MemoryError, zipfile.BadZipFile):
-            raise HeedfulError(f"{path} is damaged: export the model again.") from None
+            raise HeedfulError("damaged-model", f"{path} is damaged.", "Export the model again.") from None
         if weights is not None and hash_of_files(path.parent) not in (None, weights):
             raise HeedfulError(
-                f"{folder} holds other weights than those that its {FILE} was written with: take all files from one "
-                f"export. If you changed the weights yourself, remove {FILE}: nobody knows then what they learned from."
+                "damaged-model",
+                f"{folder} holds other weights than those that its {FILE} was written with.",
+                f"Take all files of one export; if you changed the weights yourself, remove {FILE}.",
             )
         return cls(parts, np.unique(keys))

@@ -31,20 +31,22 @@ def open_tokenizer(folder: str, config: PretrainedConfig, **kwargs: str) -> PreT
     tokenizer = load(AutoTokenizer.from_pretrained, folder, **kwargs)
     if not tokenizer.is_fast:
         raise HeedfulError(
-            f"The tokenizer of {folder} ({type(tokenizer).__name__}) does not say which part a token comes from: take "
-            "a model with a fast tokenizer."
+            "unfit-tokenizer",
+            f"The tokenizer of {folder} ({type(tokenizer).__name__}) does not say which part a token comes from.",
+            "Take a model with a fast tokenizer.",
         )
     if max(share_known(tokenizer, words.split()) for words in PROBES) < KNOWN:
         raise HeedfulError(
-            f"The tokenizer of {folder} knows next to no words: its files (tokenizer.json, vocab.txt or the like) are "
-            "missing or damaged. Copy those of the model that its weights come from."
+            "unfit-tokenizer",
+            f"The tokenizer of {folder} knows next to no words: its files (tokenizer.json or the like) are missing "
+            "or damaged.",
         )
     rows = getattr(config.get_text_config(), "vocab_size", None)
     size = 1 + max(tokenizer.get_vocab().values())
     if rows is not None and not 3 / 4 * rows <= size <= rows:  # tables are rounded up, or have a few rows to spare
         raise HeedfulError(
-            f"The tokenizer of {folder} has {size:,} tokens, and its config.json {rows:,} (vocab_size): it is the "
-            "tokenizer of another model. Copy the files of the model that its weights come from."
+            "unfit-tokenizer",
+            f"The tokenizer of {folder} has {size:,} tokens, and its config.json {rows:,} (vocab_size).",
         )
     return tokenizer
 

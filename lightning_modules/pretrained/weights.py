@@ -11,7 +11,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
-from heedful.lightning_modules.pretrained.misfits import first_names
+from heedful.lightning_modules.pretrained.misfits import first_names, reason
 from heedful.records import HeedfulError
 
 SETS = (  # a model in one file, and its shards
@@ -57,8 +57,7 @@ def hash_of_files(folder: Path) -> str | None:
         try:
             found = load_file(file) if file.suffix == ".safetensors" else torch.load(file, "cpu", weights_only=True)
         except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            raise HeedfulError(f"{file} could not be loaded ({lines[0].rstrip('.')}): take the whole file.") from error
+            raise HeedfulError("damaged-weights", f"{file} cannot be loaded ({reason(error)}).") from error
         weights |= {name: value for name, value in found.items() if isinstance(value, Tensor)}
     return weights_hash(weights)
 
@@ -92,8 +91,9 @@ def require_finite_weights(weights: Mapping[str, Tensor], of: str) -> None:
     broken = [n for n, value in weights.items() if value.is_floating_point() and not value.isfinite().all()]
     if broken:
         raise HeedfulError(
-            f"The weights of {of} are not finite numbers in {first_names(broken)}: take a file from before they were "
-            "damaged, or before training diverged."
+            "damaged-weights",
+            f"The weights of {of} are not finite numbers: {first_names(broken)}.",
+            "Take a file from before they were damaged, or before training diverged.",
         )
 
 
@@ -107,14 +107,13 @@ def require_one_set(folder: Path) -> None:
         shards = sorted(path.name for pattern in patterns for path in folder.glob(pattern))
         if shards and (folder / whole).is_file():
             raise HeedfulError(
-                f"{folder} holds its weights twice, as {whole} and in shards ({shards[0]}): keep the files of one "
-                "model."
+                "ambiguous-weights", f"{folder} holds its weights twice, as {whole} and in shards ({shards[0]})."
             )
     if (folder / ADAPTER).is_file() and (folder / "config.json").is_file():
         raise HeedfulError(
-            f"{folder} holds an adapter ({ADAPTER}) beside the weights of a model, which are other weights without it: "
-            "save the model with the adapter merged into it (merge_and_unload of peft), or move the adapter into a "
-            "folder of its own."
+            "ambiguous-weights",
+            f"{folder} holds an adapter ({ADAPTER}) beside the weights of a model.",
+            "Merge it into them (merge_and_unload of peft), or move it into a folder of its own.",
         )
 
 
@@ -132,8 +131,9 @@ def require_whole_files(folder: Path) -> None:
         norms = {name for name, dimensions in empty.items() if dimensions == 1 and name.endswith(".weight")}
         if any(dimensions > 1 for dimensions in empty.values()) or (norms and _has_other_norms(file, norms)):
             raise HeedfulError(
-                f"{file} ends in zeros: {first_names(empty)} at its end hold nothing else, as in a file that was not "
-                "copied to its end. Take the whole file."
+                "damaged-weights",
+                f"{file} ends in zeros, as one that was not copied to its end: {first_names(empty)}.",
+                "Take the whole file.",
             )
 
 

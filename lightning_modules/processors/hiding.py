@@ -207,7 +207,8 @@ def mask_id(tokenizer: PreTrainedTokenizerBase) -> int:
     sentinel = tokenizer.get_vocab().get(SENTINEL)
     if (chosen := tokenizer.unk_token_id if sentinel is None else sentinel) is None:
         raise HeedfulError(
-            f"The tokenizer {type(tokenizer).__name__} has no mask token, nor one for unknown words: attributions need "
-            "a token to hide words by."
+            "unfit-tokenizer",
+            f"The tokenizer {type(tokenizer).__name__} has neither a mask nor an unknown token to hide words by.",
+            "Take another model, or leave attributions out of §evaluations.",
         )
     return chosen

@@ -82,7 +82,11 @@ class Processor(ABC):
         Raises:
             HeedfulError: The model reads something else than texts, or its tokenizer has no token to hide them by.
         """
-        raise HeedfulError("Words can be hidden from models that read one or two texts and nothing else.")
+        raise HeedfulError(
+            "unfit-model",
+            "Attributions need a model that reads one or two texts and nothing else.",
+            "Take such a model, or leave attributions out of §evaluations.",
+        )
 
 
 class NumberProcessor(Processor):

@@ -31,8 +31,6 @@ class TemplateProcessor(TextProcessor):
             part, or the tokenizer encodes a text differently from its parts.
     """
 
-    REFUSAL = "The tokenizer {} encodes a text differently from its parts: it cannot be used with templates here."
-
     def __init__(
         self,
         tokenizer: PreTrainedTokenizerBase,
@@ -44,7 +42,11 @@ class TemplateProcessor(TextProcessor):
         self.template = template
         self.prefix = prefix
         if re.search(r"\S\{|\}\S", template):
-            raise HeedfulError(f"The template {template!r}: put spaces around the braces, for words end at spaces.")
+            raise HeedfulError(
+                "bad-prompt", f"The template {template!r} has braces without spaces.", "Put spaces around the braces."
+            )
+        if prefix:
+            self.room = "Raise it, or ask for fewer §prompt.tuples or other §prompt.wordings."
         super().__init__(tokenizer, parts_of(template), max_length, form)
 
     def _read_frame(self) -> Frame:
@@ -61,14 +63,6 @@ class TemplateProcessor(TextProcessor):
         stretches[0] = ids[:first] + stretches[0]
         stretches[-1] = stretches[-1] + ids[last:]
         return Frame([(tokens, [0] * len(tokens)) for tokens in stretches], [0] * len(self.parts), self.pad_id)
-
-    def _remedy(self) -> str:
-        if not self.prefix:
-            return ""
-        return (
-            f": the prompt takes {self.frame.size} tokens. Raise §model.max_length, or ask for fewer §prompt.tuples or "
-            "other §prompt.wordings"
-        )
 
     def texts(self, parts: Sequence[Part]) -> Sequence[str]:
         """The parts of an example as text, each with the space before it, by which some tokenizers know a word."""

@@ -37,7 +37,7 @@ class TextProcessor(NumberProcessor):
     """
 
     PROBES = ("The dog's 2nd walk (today)!", " a", "È vero — 100 %")
-    REFUSAL = "The tokenizer {} encodes a pair differently from its parts: it cannot be used as an encoder here."
+    room = "Raise it."  # what to do where ``max_length`` leaves none
     offsets = False  # whether it must be known which characters a token stands for
 
     def __init__(
@@ -62,7 +62,9 @@ class TextProcessor(NumberProcessor):
         self.budget = max_length - self.frame.size
         if self.budget < len(parts):
             raise HeedfulError(
-                f"§model.max_length {max_length} leaves no room for a token of each part{self._remedy()}."
+                "too-long",
+                f"§model.max_length {max_length} leaves no room for the parts beside {self.frame.size} other tokens.",
+                self.room,
             )
         self._check_frame()
 
@@ -70,7 +72,9 @@ class TextProcessor(NumberProcessor):
         """Find the special tokens before, between and after the parts, and the token type of every stretch."""
         if not 1 <= len(self.parts) <= 2:
             raise HeedfulError(
-                f"An encoder reads one or two parts, and this task has {len(self.parts)}: {', '.join(self.parts)}."
+                "unfit-model",
+                f"An encoder reads one or two parts, and the data have {len(self.parts)}: {', '.join(self.parts)}.",
+                "Name two §data.parts, or take §model t5.",
             )
         encoded = self.tokenizer(*["a"] * len(self.parts), return_token_type_ids=True)
         sequence = encoded.sequence_ids(0)
@@ -84,14 +88,14 @@ class TextProcessor(NumberProcessor):
                 part_types.append(type_)
                 special.append(([], []))
         if len(part_types) != len(self.parts):
-            raise HeedfulError(
-                f"The tokenizer {type(self.tokenizer).__name__} does not keep {len(self.parts)} parts apart."
-            )
+            raise self._unfit_tokenizer()
         return Frame(special, part_types, self.pad_id, self.pads_left)
 
-    def _remedy(self) -> str:
-        """How to make room, in words that follow the message."""
-        return ""
+    def _unfit_tokenizer(self) -> HeedfulError:
+        name = type(self.tokenizer).__name__
+        return HeedfulError(
+            "unfit-tokenizer", f"The tokenizer {name} reads a whole otherwise than its parts.", "Take another model."
+        )
 
     def _check_frame(self) -> None:
         for texts in self._probes():
@@ -101,7 +105,7 @@ class TextProcessor(NumberProcessor):
             ((ids, _, types),) = self.frame.batches(self.store.tokens, starts, counts, [np.arange(1)])
             encoded = self.tokenizer(*self._whole(texts), return_token_type_ids=True)
             if [*ids.tolist(), *types.tolist()] != [encoded["input_ids"], encoded["token_type_ids"]]:
-                raise HeedfulError(self.REFUSAL.format(type(self.tokenizer).__name__))
+                raise self._unfit_tokenizer()
 
     def _probes(self) -> set[tuple[str, ...]]:
         """Texts for the parts, in which any two parts side by side have all pairs of probes; never more than nine."""

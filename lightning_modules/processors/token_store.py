@@ -34,7 +34,7 @@ def mark_in(tokenizer: PreTrainedTokenizerBase, text: str) -> str | None:
 
 def mark_error(uid: str, mark: str | None) -> HeedfulError:
     """The error about an example that holds a special token."""
-    return HeedfulError(f"{uid} holds {mark!r}, which the model reads as a mark of its own: change the text.")
+    return HeedfulError("reserved-text", f"{uid} holds {mark!r}, which the model reads as a mark of its own.")
 
 
 def tokenised(

@@ -41,10 +41,16 @@ class WindowProcessor(TextProcessor):
         super().__init__(tokenizer, tuple(reversed(parts)), max_length)
         if not 0 <= overlap <= self.budget - 2:
             raise HeedfulError(
-                f"§model.overlap {overlap}: windows of {max_length} tokens leave room for 0 to {self.budget - 2}."
+                "bad-setting",
+                f"§model.overlap {overlap} does not fit: windows of {max_length} tokens have room for 0 to "
+                f"{self.budget - 2}.",
             )
         if not self.frame.sizes[0]:
-            raise HeedfulError(f"The tokenizer {type(tokenizer).__name__} puts no token in front that means no answer.")
+            raise HeedfulError(
+                "unfit-tokenizer",
+                f"The tokenizer {type(tokenizer).__name__} puts no token in front, which would mean no answer.",
+                "Take another model.",
+            )
         self.overlap = overlap
         self.longest_question = (self.budget - overlap) // 2
 

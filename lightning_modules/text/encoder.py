@@ -20,8 +20,9 @@ class Encoder(PretrainedClassifier):
         pad_id = padding_of(self.config, tokenizer)
         if pad_id is None:
             raise HeedfulError(
-                f"Neither the config.json of {self.backbone} nor its tokenizer names a token for padding, so examples "
-                "cannot stand in one batch: add its pad_token_id to config.json."
+                "unfit-tokenizer",
+                f"Neither the config.json of {self.backbone} nor its tokenizer names a token for padding.",
+                "Add its pad_token_id to config.json.",
             )
         self.config.get_text_config().pad_token_id = pad_id  # which some heads look for
         pads_left = getattr(self.config, "summary_type", None) == "last"  # as XLNet's, whose head reads the last place

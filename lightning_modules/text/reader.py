@@ -47,7 +47,9 @@ class Reader(PretrainedClassifier):
         drop(kwargs, "labels", "collapse")
         super().__init__(backbone, max_length, labels=None, collapse=None, **kwargs)
         if not 1 <= longest_answer <= overlap:
-            raise HeedfulError(f"§model.longest_answer {longest_answer} should be from 1 to §model.overlap {overlap}.")
+            raise HeedfulError(
+                "bad-setting", f"§model.longest_answer {longest_answer} is not from 1 to §model.overlap {overlap}."
+            )
         self.overlap = overlap
         self.longest_answer = longest_answer
         self.threshold = threshold
@@ -55,9 +57,10 @@ class Reader(PretrainedClassifier):
     def prepare(self, task: Task) -> None:
         if len(task.parts) > 2:
             raise HeedfulError(
+                "unfit-model",
                 f"§model {type(self).__name__} reads a text and a question, and these data have also "
-                f"{', '.join(task.parts[2:])}: take a model that writes the answer, such as §model t5, or name two "
-                "§data.parts."
+                f"{', '.join(task.parts[2:])}.",
+                "Take a model that writes the answer, such as §model t5, or name two §data.parts.",
             )
         tokenizer = self.open_backbone(task)
         self.processor = WindowProcessor(tokenizer, self.task.parts, self.max_length, self.overlap)
@@ -67,7 +70,11 @@ class Reader(PretrainedClassifier):
 
     def require_head(self) -> None:
         if not self.trained:
-            raise HeedfulError(f"The model {self.backbone} was never trained to answer questions: name a §checkpoint.")
+            raise HeedfulError(
+                "untrained-head",
+                f"The model {self.backbone} was never trained to answer questions.",
+                "Name a run with §checkpoint RUN.",
+            )
 
     def logits(self, inputs: dict[str, Any]) -> Tensor:
         """Scores of starts and of ends, [2, windows, tokens]; the network reads some windows at a time."""

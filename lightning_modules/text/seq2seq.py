@@ -53,7 +53,6 @@ class Seq2Seq(PretrainedClassifier):
     """
 
     kinds = (CLASSIFICATION,)
-    refusal = "§model {model} writes one of a few labels, and these data are of the kind {kind}."
     auto = AutoModelForSeq2SeqLM
     model_types = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
     head = "kept"  # its decoder is asked for texts, whatever they mean
@@ -78,8 +77,9 @@ class Seq2Seq(PretrainedClassifier):
     def require_architecture(self) -> None:
         if not self.config.is_encoder_decoder:
             raise HeedfulError(
-                f"§model.backbone {self.backbone} writes no text ({self.config.model_type}): take it as an encoder, "
-                "with §model Encoder."
+                "unfit-model",
+                f"§model.backbone {self.backbone} does not write text: it is a {self.config.model_type}.",
+                "Take it as an encoder, with §model Encoder.",
             )
 
     def prepare(self, task: Task) -> None:
@@ -150,7 +150,10 @@ class Seq2Seq(PretrainedClassifier):
         tokenizer = self.processor.tokenizer
         ids = [tokenizer(text_target=text)["input_ids"] for text in targets]
         if len(set(map(tuple, ids))) < len(ids):
-            raise HeedfulError(f"The tokenizer of {self.backbone} cannot tell apart the texts {', '.join(targets)}.")
+            raise HeedfulError(
+                "ambiguous-answers",
+                f"The tokenizer of {self.backbone} cannot tell the answers {', '.join(targets)} apart.",
+            )
         written, read = teach(ids, tokenizer.pad_token_id, self.config.decoder_start_token_id)
         self.register_buffer("written", written, persistent=False)
         self.register_buffer("read", read, persistent=False)
@@ -170,8 +173,9 @@ class Seq2Seq(PretrainedClassifier):
         """Refuse float16 for a T5, whose activations overflow in it."""
         if "t5" in self.config.model_type and precision in ("16", "16-mixed", "16-true", "transformer-engine-float16"):
             raise HeedfulError(
-                f"§trainer.precision {precision}: activations of {self.backbone} overflow in float16; take bf16-mixed "
-                "or 32-true."
+                "unfit-trainer",
+                f"§trainer.precision {precision}: the numbers within {self.backbone} are too large for float16.",
+                "Take bf16-mixed or 32-true.",
             )
 
     def setup(self, stage: str) -> None:
@@ -193,8 +197,9 @@ class Seq2Seq(PretrainedClassifier):
         inputs = network.get_input_embeddings()
         if said.get("tie_word_embeddings") is False and outputs.weight is inputs.weight:
             raise HeedfulError(
-                f"The weights of {self.backbone} lack the output layer (lm_head.weight), which by its config.json is "
-                "not the table of embeddings: take the config.json and the weights of one and the same model."
+                "unfit-weights",
+                f"The weights of {self.backbone} lack lm_head.weight or the table of words, which its config.json "
+                "keeps apart (tie_word_embeddings).",
             )
         return network
 

@@ -57,7 +57,6 @@ class Writer(Seq2Seq):
 
     kinds = (SPAN,)
     stands_in = {"Reading": "Seq2Seq"}
-    refusal = "A Writer answers questions about a text: for labels, take §model Seq2Seq."
 
     def __init__(
         self,
@@ -84,8 +83,9 @@ class Writer(Seq2Seq):
         ids = tokenizer(text_target=self.no_answer)["input_ids"]
         if (read := self._text(ids)) != self.no_answer:
             raise HeedfulError(
-                f"§model.no_answer {self.no_answer!r}: the tokenizer of {self.backbone} reads it as {read!r}, so no "
-                "written answer is that text: take one of words that it knows, with single spaces."
+                "bad-setting",
+                f"§model.no_answer {self.no_answer!r} is {read!r} to the tokenizer of {self.backbone}.",
+                "Take words that it knows, with single spaces.",
             )
         self.own_wording = Wording(task.wording, answers={NO_ANSWER: self.no_answer})
         setattr(config, LEARNED, {"template": task.wording, "parts": list(task.parts), "no_answer": self.no_answer})

@@ -22,7 +22,7 @@ from transformers.models.blip.modeling_blip_text import BlipTextAttention
 from heedful.lightning_modules.pretrained.backbone_config import LEARNED, require_positions
 from heedful.lightning_modules.pretrained.backbones import load, load_weights
 from heedful.lightning_modules.processors.pictures import Resize, ResizeTo, normalised, sent
-from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
+from heedful.lightning_modules.vision.picture_classifier import PictureClassifier, counted
 from heedful.records import HeedfulError, Task
 
 ENCODE = "[ENC]"  # the first token of a text that is read with a picture
@@ -129,12 +129,19 @@ class Blip(PictureClassifier):
     def require_parts(self, task: Task) -> None:
         super().require_parts(task)
         if len(task.pictures) > self.most_pictures:
-            most = "one picture" if self.most_pictures == 1 else "two pictures at most"
-            raise HeedfulError(f"§model {type(self).__name__} reads {most}, and there are {', '.join(task.pictures)}.")
+            raise HeedfulError(
+                "unfit-model",
+                f"§model {type(self).__name__} reads {counted(self.most_pictures)} at most, and the data have "
+                f"{', '.join(task.pictures)}.",
+            )
 
     def require_architecture(self) -> None:
         if self.config.model_type != "blip":
-            raise HeedfulError(f"§model.backbone {self.backbone} is no BLIP ({self.config.model_type}).")
+            raise HeedfulError(
+                "unfit-model",
+                f"§model.backbone {self.backbone} is a {self.config.model_type}, and §model blip takes a BLIP.",
+                "Name a BLIP.",
+            )
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
         tokenizer = super().open_backbone(task)
@@ -157,8 +164,9 @@ class Blip(PictureClassifier):
         steps = (found.do_resize, found.do_rescale, found.do_normalize)
         if not all(steps) or (found.size.height, found.size.width) != (size, size):
             raise HeedfulError(
+                "damaged-model",
                 f"§model.backbone {self.backbone}: its preprocessor_config.json does not make pictures of "
-                f"{size} x {size}, which its vision encoder reads."
+                f"{size} x {size}, as its config.json has them.",
             )
         return found
 

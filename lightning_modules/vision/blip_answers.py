@@ -61,7 +61,7 @@ class BlipAnswers(Blip):
         drop(kwargs, "labels", "collapse")
         super().__init__(backbone, learning_rate, labels=None, collapse=None, **kwargs)
         if rank < 1:
-            raise HeedfulError(f"§model.rank {rank}: at least one label must be scored.")
+            raise HeedfulError("bad-setting", f"§model.rank {rank} leaves no label to score.", "Score one at least.")
         self.rank = rank
 
     def match_head(self, task: Task) -> None:
@@ -83,9 +83,16 @@ class BlipAnswers(Blip):
         tokenizer, config = self.processor.tokenizer, self.config.text_config
         ids = [[*tokenizer(text, add_special_tokens=False)["input_ids"], tokenizer.sep_token_id] for text in targets]
         if twins := [text for row, text in zip(ids, targets, strict=True) if ids.count(row) > 1]:
-            raise HeedfulError(f"The tokenizer of {self.backbone} cannot tell apart the texts {listing(twins)}.")
+            raise HeedfulError(
+                "ambiguous-answers", f"The tokenizer of {self.backbone} cannot tell the answers {listing(twins)} apart."
+            )
         if (longest := max(map(len, ids))) > config.max_position_embeddings:
-            raise HeedfulError(f"{self.backbone} writes no answer of {longest} tokens, as the longest label has.")
+            most = config.max_position_embeddings
+            raise HeedfulError(
+                "too-long",
+                f"The longest label has {longest} tokens, and {self.backbone} writes {most}.",
+                "Give it a shorter text with §data.verbalisers.",
+            )
         written, read = teach(ids, tokenizer.pad_token_id, config.bos_token_id)
         self.register_buffer("written", written, persistent=False)
         self.register_buffer("read", read, persistent=False)

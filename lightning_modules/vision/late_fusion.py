@@ -14,7 +14,7 @@ from transformers import AutoConfig, AutoModel
 
 from heedful.lightning_modules.pretrained.backbone_config import is_size
 from heedful.lightning_modules.pretrained.backbones import has_weights, load, load_weights, quiet, require_fit
-from heedful.lightning_modules.pretrained.misfits import difference
+from heedful.lightning_modules.pretrained.misfits import difference, reason
 from heedful.lightning_modules.pretrained.packaged_vision import PACKAGED, packaged_weights
 from heedful.lightning_modules.pretrained.weights import require_finite_weights, require_whole_files
 from heedful.lightning_modules.processors.pictures import Resize, ResizeTo, normalised, sent
@@ -127,7 +127,11 @@ class LateFusion(PictureClassifier):
     ) -> None:
         super().__init__(backbone, **kwargs)
         if image_size is not None and (len(image_size) != 2 or min(image_size) < 1):
-            raise HeedfulError(f"§model.image_size {image_size} should be a height and a width, as in '[224, 224]'.")
+            raise HeedfulError(
+                "bad-setting",
+                f"§model.image_size {image_size} is not a height and a width.",
+                "Write '[224, 224]', say.",
+            )
         self.vision = vision
         self.freeze_vision = freeze_vision
         self.hidden = hidden
@@ -152,7 +156,9 @@ class LateFusion(PictureClassifier):
         if self.trained:
             found = read_json(file)
             if odd := [name for name, is_sound in SOUND.items() if not _holds(is_sound, found, name)]:
-                raise HeedfulError(f"{file} is damaged (its {odd[0]}): export the model again.")
+                raise HeedfulError(
+                    "damaged-model", f"{file} is damaged: its {odd[0]} cannot be so.", "Export the model again."
+                )
             self.require_as_many(found["pictures"])
             self._keep(found)
             return found
@@ -160,7 +166,8 @@ class LateFusion(PictureClassifier):
         name = _architecture(self.vision)
         if not _is_architecture(name):
             raise HeedfulError(
-                f"§model.vision {self.vision}: neither {', '.join(PACKAGED)} nor a name that timm knows."
+                "unknown-name",
+                f"§model.vision {self.vision} is neither {' nor '.join(PACKAGED)} nor a name that timm knows.",
             )
         from timm import get_pretrained_cfg
 
@@ -188,8 +195,7 @@ class LateFusion(PictureClassifier):
                 setattr(self, name, value)
             elif (_architecture(asked) if name == "vision" else asked) != value:
                 raise HeedfulError(
-                    f"§model.{name} {asked}: {self.backbone} was trained with {value}, and keeps it: name that one, or "
-                    "leave the setting out."
+                    "fixed-network", f"§model.{name} {asked}: {self.backbone} was trained with {value}, and keeps it."
                 )
 
     def build(self) -> nn.Module:
@@ -220,10 +226,10 @@ class LateFusion(PictureClassifier):
         try:
             vision = timm.create_model(name, pretrained=from_hub, num_classes=0)
         except Exception as error:
-            reason = str(error).strip().splitlines() or [type(error).__name__]
             raise HeedfulError(
-                f"§model.vision {name} could not be loaded ({reason[0]}): take {' or '.join(PACKAGED)}, which needs "
-                "no hub."
+                "no-hub",
+                f"§model.vision {name} cannot be loaded ({reason(error)}).",
+                f"Take {' or '.join(PACKAGED)}, which needs no hub.",
             ) from error
         if new and packaged is not None:
             vision.load_state_dict(packaged_weights(self.vision, vision))

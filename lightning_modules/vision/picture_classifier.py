@@ -37,9 +37,15 @@ class PictureClassifier(PretrainedClassifier):
         texts = [part for part in task.parts if part not in task.pictures]
         model = type(self).__name__
         if len(task.parts) > 1 and not task.pictures:
-            raise HeedfulError(f"§model {model} reads pictures, and there is none among {', '.join(task.parts)}.")
+            raise HeedfulError(
+                "unfit-model",
+                f"§model {model} reads pictures, and the parts of the data are texts: {', '.join(task.parts)}.",
+            )
         if len(texts) > 1:
-            raise HeedfulError(f"§model {model} reads one text beside the pictures, and there are {', '.join(texts)}.")
+            raise HeedfulError(
+                "unfit-model",
+                f"§model {model} reads one text beside the pictures, and the data have {', '.join(texts)}.",
+            )
 
     def prepare(self, task: Task) -> None:
         self.pictures = max(1, len(task.pictures))
@@ -59,7 +65,11 @@ class PictureClassifier(PretrainedClassifier):
             HeedfulError: It reads more or fewer.
         """
         if learned != self.pictures:
-            raise HeedfulError(f"{self.backbone} reads {learned} pictures, and the data have {self.pictures}.")
+            raise HeedfulError(
+                "unfit-model",
+                f"{self.backbone} reads {counted(learned)}, and the data have {counted(self.pictures)}.",
+                "Name a model that was trained on such data.",
+            )
 
     def empty_network(self) -> nn.Module:
         return self.auto(self.config)
@@ -67,3 +77,8 @@ class PictureClassifier(PretrainedClassifier):
     def export(self, folder: str, weights: bool) -> None:
         super().export(folder, weights)
         self.images.save_pretrained(folder)
+
+
+def counted(pictures: int) -> str:
+    """A number of pictures in words."""
+    return "one picture" if pictures == 1 else f"{pictures} pictures"

@@ -20,7 +20,7 @@ from transformers import (
 
 from heedful.lightning_modules.pretrained.backbones import load
 from heedful.lightning_modules.processors.pictures import Resize, normalised
-from heedful.lightning_modules.vision.picture_classifier import PictureClassifier
+from heedful.lightning_modules.vision.picture_classifier import PictureClassifier, counted
 from heedful.records import HeedfulError, Task
 
 PREPROCESSOR = ("preprocessor_config.json", "processor_config.json")  # either says what is done to pictures
@@ -51,7 +51,9 @@ class Vilt(PictureClassifier):
     def require_architecture(self) -> None:
         if self.config.model_type != "vilt":
             raise HeedfulError(
-                f"§model.backbone {self.backbone} is a {self.config.model_type}, and §model vilt takes a ViLT."
+                "unfit-model",
+                f"§model.backbone {self.backbone} is a {self.config.model_type}, and §model vilt takes a ViLT.",
+                "Name a ViLT.",
             )
 
     def open_backbone(self, task: Task) -> PreTrainedTokenizerBase:
@@ -79,29 +81,28 @@ class Vilt(PictureClassifier):
         steps = images.do_resize and images.do_rescale and images.do_normalize
         if not steps or images.size.shortest_edge is None or abs(255 * images.rescale_factor - 1) > 1e-6:
             raise HeedfulError(
+                "damaged-model",
                 f"{self.backbone}: its {PREPROCESSOR[0]} should resize by shortest_edge, rescale by 1/255 and "
-                "normalise, as ViLT's does."
+                "normalise, as ViLT's does.",
             )
         if np.any(images.size_divisor % np.array(self.config.patch_size)):
             raise HeedfulError(
-                f"{self.backbone}: the size_divisor {images.size_divisor} of its {PREPROCESSOR[0]} is no multiple of "
-                f"its patch_size {self.config.patch_size}."
+                "damaged-model",
+                f"{self.backbone}: the size_divisor {images.size_divisor} in its {PREPROCESSOR[0]} is not a multiple "
+                f"of the patch_size {self.config.patch_size}.",
             )
         return images
 
     def require_head(self) -> None:
-        if self.head_reads not in (None, self.pictures):
-            raise HeedfulError(
-                f"The head of {self.backbone} reads {_counted(self.head_reads)}, and here it would read "
-                f"{_counted(self.pictures)}: name a model that was trained on such data."
-            )
+        if self.head_reads is not None:
+            self.require_as_many(self.head_reads)
         super().require_head()
 
     def build(self) -> nn.Module:
         network = super().build()
         if self.head_reads not in (None, self.pictures):
-            old = _counted(self.head_reads)
-            new = _counted(self.pictures)
+            old = counted(self.head_reads)
+            new = counted(self.pictures)
             rank_zero_info(f"{self.backbone}: its head for {old} gives way to a new one for {new}.")
         self._know_pictures_apart(network)
         return network
@@ -134,10 +135,6 @@ class Vilt(PictureClassifier):
             patches = patches.unflatten(0, numbers.shape)
             mask = mask.unflatten(0, numbers.shape).unsqueeze(-1)
         return self.network(**text, image_embeds=patches, pixel_mask=mask).logits
-
-
-def _counted(pictures: int) -> str:
-    return "one picture" if pictures == 1 else f"{pictures} pictures"
 
 
 def embedded(

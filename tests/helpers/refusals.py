@@ -50,7 +50,9 @@ def read(given: str, message: str, code: str, *facts: object) -> None:
 def faults_of(message: str, code: str) -> list[str]:
     """What a reader would not like about a message: paths of ours, jargon, no end, more than three lines."""
     short = re.sub(r"(?:/[^\s/,;:]+){3,}(?=/)", "", message)  # a user's paths are shorter than those of tests
-    faults = [f"holds {found[0]!r}" for pattern in (JARGON, OURS) for found in [pattern.search(short)] if found]
+    own = re.sub(r"\([^()]*\)", "", short)  # what a library says stands in brackets
+    found = [match[0] for match in (JARGON.search(own), OURS.search(short)) if match]
+    faults = [f"holds {words!r}" for words in found]
     if not re.search(r"[.?]$", message.rstrip("'\")")):
         faults.append("has no end")
     if len(textwrap.wrap(f"{NAME}{short} [{code}]", COLUMNS)) > LINES:

@@ -9,7 +9,9 @@ import torch
 from heedful.lightning_modules import Encoder, Seq2Seq
 from heedful.lightning_modules.classifier import Classifier
 from heedful.lightning_modules.gradients import explained, integrated_gradients
-from heedful.records import CLASSIFICATION, Example, HeedfulError, Task
+from heedful.records import CLASSIFICATION, Example, Task
+
+from refusals import refused
 
 PARTS = ("premise", "hypothesis")
 TASK = Task(CLASSIFICATION, PARTS, ("entailment", "neutral", "contradiction"), "neutral")
@@ -116,5 +118,5 @@ def test_a_model_without_embeddings(encoder: Classifier, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(encoder, "scores", refuse)
     inputs, baseline = ends(encoder)
-    with pytest.raises(HeedfulError, match="does not take embeddings in place of tokens"):
+    with refused("unfit-model", "gradients", encoder.description):
         integrated_gradients(encoder, inputs, baseline, LABELS, 3, 64)

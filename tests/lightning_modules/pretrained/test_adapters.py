@@ -1,6 +1,7 @@
 """LoRA adapters as peft saves them."""
 
 import shutil
+import sys
 
 import pytest
 import torch
@@ -9,11 +10,14 @@ from transformers import AutoModelForCausalLM
 
 from heedful.lightning_modules import CausalLM
 from heedful.lightning_modules.pretrained.adapters import with_adapter
-from heedful.records import HeedfulError
 
 from causal import EXAMPLES, TASK, prompt, save
+from refusals import refused
 
-peft = pytest.importorskip("peft", reason="peft is not installed")
+
+@pytest.fixture(scope="module")
+def peft():
+    return pytest.importorskip("peft", reason="peft is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +26,7 @@ def llama(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def adapter(llama, tmp_path_factory):
+def adapter(llama, peft, tmp_path_factory):
     folder = tmp_path_factory.mktemp("adapter")
     adapted = peft.get_peft_model(
         AutoModelForCausalLM.from_pretrained(llama), peft.LoraConfig(r=2, target_modules=["q_proj", "v_proj"])
@@ -44,7 +48,7 @@ def scores(llama, **settings):
         return module.logits(module.processor(EXAMPLES))
 
 
-def test_its_weights_are_added(llama, adapter):
+def test_its_weights_are_added(peft, llama, adapter):
     ids = torch.arange(20)[None] + 30
     adapted = peft.PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(llama), adapter).eval()
     merged = with_adapter(AutoModelForCausalLM.from_pretrained(llama), str(adapter)).eval()
@@ -57,12 +61,19 @@ def test_an_adapter_whose_tensors_have_other_names_is_refused(llama, adapter, tm
     shutil.copytree(adapter, tmp_path, dirs_exist_ok=True)
     file = tmp_path / "adapter_model.safetensors"
     save_file({name.replace("layers", "blocks"): tensor for name, tensor in load_file(file).items()}, file)
-    with pytest.raises(HeedfulError, match="holds no tensors for some of the weights that its configuration names"):
+    with refused("unfit-adapter", tmp_path, "q_proj"):
         scores(llama, adapter=str(tmp_path))
 
 
+@pytest.mark.usefixtures("peft")
 @pytest.mark.parametrize("name", ["nothing", "adapter_model.bin"])
 def test_a_folder_without_safetensors_is_refused(llama, tmp_path, name):
     (tmp_path / name).write_text("")
-    with pytest.raises(HeedfulError, match="holds no adapter_model.safetensors"):
+    with refused("missing-weights", tmp_path, "adapter_model.safetensors"):
         scores(llama, adapter=str(tmp_path))
+
+
+def test_peft_must_be_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with refused("missing-package", "adapter", "pip install peft"):
+        with_adapter(torch.nn.Module(), "x")

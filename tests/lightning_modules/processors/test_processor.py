@@ -22,6 +22,8 @@ from heedful.lightning_modules.processors.processor import NumberProcessor, Proc
 from heedful.lightning_modules.text.writer import AnswerProcessor
 from heedful.records import CLASSIFICATION, EMPTIED, Composed, Example, Examples, Picture, Table, TableForm, Task
 
+from refusals import refused
+
 WORDS = "the dog in a park saw two old trees and one more cat by some water".split()
 N = 24
 
@@ -239,6 +241,11 @@ class Letters(Processor):
 
     def __call__(self, examples: Sequence[Example]) -> dict[str, Any]:
         return {"texts": [e.parts["left"] for e in examples]}
+
+
+def test_words_are_hidden_from_models_of_texts_alone() -> None:
+    with refused("unfit-model", "evaluations"):
+        Letters().hiding(texts())
 
 
 def test_a_processor_reads_its_batches_one_by_one() -> None:

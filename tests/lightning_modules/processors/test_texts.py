@@ -20,6 +20,7 @@ from heedful.lightning_modules import TextProcessor
 from heedful.lightning_modules.processors.token_store import MARKED, TokenStore
 from heedful.records import Example, Examples, HeedfulError
 
+from refusals import refused
 from sentences import SENTENCES
 
 PARTS = ("premise", "hypothesis")
@@ -100,7 +101,7 @@ def test_a_special_token_in_a_text_is_read_as_its_characters(
     for mark in marks:
         rows = [*plain_rows, (f"A dog {mark} barks.", "A cat."), ("A dog.", f"{mark}{mark}")]
         if kind == "deberta_v3" and processor.store.states(processor.store.numbers([mark])) == MARKED:
-            with pytest.raises(HeedfulError, match=rf"e/2 holds '{re.escape(mark)}', which the model reads as a mark"):
+            with refused("reserved-text", "e/2", repr(mark)):
                 processor.lengths(examples(*rows))
             continue
         lengths = processor.lengths(examples(*rows))
@@ -219,7 +220,7 @@ def test_a_processor_survives_pickling(tokenizers: dict[str, PreTrainedTokenizer
 
 @pytest.mark.parametrize("parts", [(), ("a", "b", "c")])
 def test_an_encoder_reads_one_or_two_parts(tiny_bert: Path, parts: tuple[str, ...]) -> None:
-    with pytest.raises(HeedfulError, match=f"this task has {len(parts)}"):
+    with refused("unfit-model", len(parts), ", ".join(parts)):
         TextProcessor(AutoTokenizer.from_pretrained(tiny_bert), parts, 16)
 
 
@@ -228,7 +229,7 @@ def test_every_part_has_room_for_a_token(
     tokenizers: dict[str, PreTrainedTokenizerBase], kind: str, parts: int, least: int
 ) -> None:
     assert TextProcessor(tokenizers[kind], PARTS[:parts], least).budget == parts
-    with pytest.raises(HeedfulError, match=rf"max_length {least - 1} leaves no room"):
+    with refused("too-long", f"max_length {least - 1}", least - parts):
         TextProcessor(tokenizers[kind], PARTS[:parts], least - 1)
 
 
@@ -246,7 +247,7 @@ def test_a_tokenizer_whose_pairs_are_not_its_parts_side_by_side_is_refused(
             return encode(self, text, text_pair, **options)
 
     tokenizer.__class__ = Joined
-    with pytest.raises(HeedfulError, match="encodes a pair differently from its parts"):
+    with refused("unfit-tokenizer", "Joined"):
         TextProcessor(tokenizer, PARTS, 32)
 
 
@@ -282,6 +283,5 @@ def test_a_full_disk_is_one_sentence(
     store = TokenStore(tokenizers["minilm"])
     store.numbers(["one"])
     monkeypatch.setattr(store, "_file", open("/dev/full", "rb+"))  # noqa: SIM115
-    full = "No space left on device; let TMPDIR name a folder with more room"
-    with pytest.raises(HeedfulError, match=f"^{re.escape(tempfile.gettempdir())}: {full}.$"):
+    with pytest.raises(HeedfulError, match=rf"^{re.escape(tempfile.gettempdir())}.*TMPDIR"):
         store.numbers(["dog " * words])

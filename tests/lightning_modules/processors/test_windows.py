@@ -12,7 +12,9 @@ from transformers import AutoTokenizer, DebertaV2Tokenizer, PreTrainedTokenizerB
 from heedful.lightning_modules import Reader, WindowProcessor
 from heedful.lightning_modules.pretrained.backbones import resolve
 from heedful.lightning_modules.text.reader import best_spans
-from heedful.records import Example, HeedfulError
+from heedful.records import Example
+
+from refusals import refused
 
 PARTS = ("context", "question")
 KINDS = ("word", "minilm", "roberta", "deberta_v3")
@@ -169,8 +171,14 @@ def test_no_examples_are_no_windows(tokenizers: dict[str, PreTrainedTokenizerBas
 def test_an_overlap_without_room_is_refused(
     tokenizers: dict[str, PreTrainedTokenizerBase], max_length: int, overlap: int
 ) -> None:
-    with pytest.raises(HeedfulError, match=f"overlap {overlap}: windows of {max_length} tokens leave room for 0"):
+    with refused("bad-setting", f"overlap {overlap}", max_length):
         WindowProcessor(tokenizers["minilm"], PARTS, max_length, overlap)
+
+
+def test_a_tokenizer_without_a_token_in_front_is_refused(tiny_t5: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(tiny_t5)
+    with refused("unfit-tokenizer", type(tokenizer).__name__):
+        WindowProcessor(tokenizer, PARTS, 64, 8)
 
 
 SCORES = st.lists(st.integers(-3, 3), min_size=2, max_size=8)

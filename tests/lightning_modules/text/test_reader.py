@@ -25,7 +25,9 @@ from heedful.datamodules import Reading
 from heedful.datamodules.base.collate import Collate
 from heedful.lightning_modules import Encoder, Reader
 from heedful.lightning_modules.text import reader as reader_module
-from heedful.records import CLASSIFICATION, SPAN, Example, HeedfulError, Task
+from heedful.records import CLASSIFICATION, SPAN, Example, Task
+
+from refusals import refused
 
 SQUAD = Task(SPAN, ("context", "question"), (), "")
 NLI = Task(CLASSIFICATION, ("premise", "hypothesis"), ("entailment", "neutral", "contradiction"), "neutral")
@@ -180,22 +182,25 @@ def test_a_body_of_another_task_gets_a_new_head(tiny_bert: Path, tmp_path: Path)
     BertForSequenceClassification(config).save_pretrained(tmp_path)
     reader = ready(tmp_path)
     assert reader.network.qa_outputs.out_features == 2
-    with pytest.raises(HeedfulError, match="was never trained to answer questions: name a checkpoint"):
+    with refused("untrained-head", tmp_path, "checkpoint"):
         reader.require_head()
 
 
 def test_models_and_data_of_different_kinds_are_refused(tiny_bert: Path) -> None:
-    with pytest.raises(
-        HeedfulError, match="model Encoder is for data of the kind classification, and these are of span"
-    ):
+    with refused("unfit-model", "model Encoder", "classification or soft", "span", "model Reader"):
         Encoder(str(tiny_bert)).prepare(SQUAD)
-    with pytest.raises(HeedfulError, match="model Reader is for data of the kind span"):
+    with refused("unfit-model", "model Reader", "span", "classification"):
         Reader(str(tiny_bert)).prepare(NLI)
+
+
+def test_a_third_part_is_refused(tiny_bert: Path) -> None:
+    with refused("unfit-model", "model Reader", "distractor", "model t5"):
+        Reader(str(tiny_bert)).prepare(Task(SPAN, (*SQUAD.parts, "distractor"), (), ""))
 
 
 @pytest.mark.parametrize("longest", [0, 9])
 def test_answers_that_windows_could_lose_are_refused(longest: int) -> None:
-    with pytest.raises(HeedfulError, match=f"longest_answer {longest} should be from 1 to overlap 8"):
+    with refused("bad-setting", f"longest_answer {longest}", "overlap 8"):
         Reader("unused", overlap=8, longest_answer=longest)
 
 
