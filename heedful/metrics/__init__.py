@@ -20,7 +20,7 @@ def register(metric: Metric) -> None:
         HeedfulError: There is one of its name.
     """
     if metric.name in METRICS:
-        raise HeedfulError(f"There is a metric {metric.name!r}: give yours another name.")
+        raise HeedfulError("repeated-name", f"There is a metric {metric.name!r} already.", "Give yours another name.")
     METRICS[metric.name] = metric
 
 

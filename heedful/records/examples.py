@@ -131,7 +131,7 @@ class Examples(Sequence[Example]):
         """Build a pool from examples in memory; content groups are computed, further groups are taken over."""
         examples = list(examples)
         if not examples:
-            raise HeedfulError("A pool of examples needs at least one example to know its parts.")
+            raise HeedfulError("nothing-left", "There is no example, so that no part is known.", "Give one or more.")
         parts = tuple(examples[0].parts)
         extra = tuple(g for g in examples[0].groups if g not in parts)
         meta = tuple(examples[0].meta)

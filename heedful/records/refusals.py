@@ -95,7 +95,7 @@ SETTINGS = {
 
 DATA = {
     "missing-file": Refusal(
-        "a file or folder that does not exist",
+        "a file or folder that does not exist, or one where the other should be",
         "it would count as empty",
         "Check the path.",
     ),
@@ -434,7 +434,7 @@ RUNS = {
         "Copy the whole folder of the run.",
     ),
     "changed-run-file": Refusal(
-        "files of a run that are not those that it wrote: checkpoint, backbone, config.yaml, run.json",
+        "files of a run that are not those that it wrote: checkpoint, backbone, config.yaml, results.json",
         "permuted words, or another model under this name",
         "Bring the file back that was written, or begin a new run.",
     ),
@@ -502,7 +502,7 @@ RUNS = {
 
 RESULTS = {
     "damaged-results": Refusal(
-        "a results.json or run.json with a number that cannot be, or that was not written by Heedful",
+        "a results.json, run.json or file of rows that was not written by Heedful, or with a number that cannot be",
         "a table of nonsense",
         "Bring the file back, or evaluate again.",
     ),
@@ -519,19 +519,19 @@ RESULTS = {
     ),
     "other-rows": Refusal(
         "rows that results.json does not name by their sha256: cut, copied in, edited (`--accept_rows` takes them, and "
-        "flags all numbers)",
+        "flags all numbers); files of rows beside each other that are not of one evaluation",
         "numbers that no rows support",
         "Evaluate again.",
     ),
     "missing-rows": Refusal(
         "a folder without the rows that a number or a figure needs",
         "an empty table",
-        "Evaluate it again, with that evaluation among --evaluations.",
+        "Evaluate again, with that evaluation among --evaluations.",
     ),
     "not-measured": Refusal(
         "a folder that does not hold the number that is asked for",
         "an empty figure",
-        "Evaluate it again, with that evaluation among --evaluations.",
+        "Evaluate again, with that evaluation among --evaluations.",
     ),
     "two-numbers": Refusal(
         "two numbers of one name",
@@ -554,7 +554,7 @@ RESULTS = {
         "Name more folders.",
     ),
     "nothing-to-show": Refusal(
-        "a sheet or a figure of which nothing is left",
+        "a sheet, a figure, a table or a ranking of which nothing is left",
         "an empty picture",
         "Name a run that holds more.",
     ),
@@ -564,9 +564,14 @@ RESULTS = {
         "Mend the row.",
     ),
     "other-sheet": Refusal(
-        "a sheet that is scored on a run with other predictions or other partners",
+        "a sheet that is scored on a run with other predictions or other partners, or beside a sheet of other cases",
         "people judged other inputs",
         "Score it on the run that it was made of.",
+    ),
+    "broken-factor": Refusal(
+        "a factor of your own that cannot be imported, that fails, or that gives something else than a number or None",
+        "a correlation over some of the examples",
+        "Mend its module.",
     ),
 }
 

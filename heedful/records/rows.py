@@ -121,7 +121,7 @@ def sliced(rows: pa.Table, name: str) -> tuple[np.ndarray, list[str | None]]:
     if len(found) != rows.num_rows or pc.count_distinct(pc.list_parent_indices(lists).filter(here)).as_py() != len(
         found
     ):
-        raise HeedfulError(f"The rows do not each say of which {name!r} they are.")
+        raise HeedfulError("damaged-rows", f"The rows do not each say of which {name!r} they are.")
     return codes(pa.table({name: found}), name)
 
 
@@ -173,9 +173,8 @@ def require_canonical(rows: pa.Table) -> None:
             tied &= pc.equal(first[name], second[name]).to_numpy()
         if (wrong | tied).any():
             uid = second["uid"][int((wrong | tied).argmax())].as_py()
-            raise HeedfulError(
-                f"The rows are not in their order from {uid} on, or stand there twice: sort them by {', '.join(KEY)}."
-            )
+            place = f"The rows are not in their order from {uid} on, or one stands twice there."
+            raise HeedfulError("damaged-rows", place, f"Sort them by {', '.join(KEY)}.")
 
 
 def strings(rows: pa.Table, name: str) -> np.ndarray:
@@ -187,7 +186,7 @@ def probabilities(rows: pa.Table, name: str) -> np.ndarray:
     """A probability column as float32 [rows, labels]; the column must have no null."""
     column = rows[name].combine_chunks()
     if column.null_count:
-        raise HeedfulError(f"The column {name!r} has {column.null_count} rows without probabilities.")
+        raise HeedfulError("damaged-rows", f"The column {name!r} has {column.null_count} rows without probabilities.")
     return column.flatten().to_numpy().reshape(len(column), column.type.list_size)
 
 
@@ -236,9 +235,9 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     try:
         rows = pq.read_table(path, memory_map=True, page_checksum_verification=True)
     except FileNotFoundError:
-        raise HeedfulError(f"{path} does not exist.") from None
+        raise HeedfulError("missing-rows", f"{path} does not exist.") from None
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:  # a length may be any number
-        raise HeedfulError(f"{path} is not a whole Parquet file: {str(error).rstrip('.')}.") from None
+        raise HeedfulError("damaged-rows", f"{path} is not a whole Parquet file: {str(error).rstrip('.')}.") from None
     try:
         entry = json.loads(own_entry(rows.schema.metadata) or b"{}")
     except ValueError:
@@ -247,7 +246,7 @@ def read_rows(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     columns = entry.pop("columns", schema(1).names)
     missing = [name for name in columns if name not in rows.schema.names]
     if missing:
-        raise HeedfulError(f"{path} is damaged: it has no column {missing[0]!r}; evaluate again.")
+        raise HeedfulError("damaged-rows", f"{path} is damaged: it has no column {missing[0]!r}.")
     if columns == [name for name in schema(1).names if name != UNREAD]:  # of schema 4 or 5
         rows = rows.append_column(UNREAD, pa.nulls(rows.num_rows, pa.bool_()))
     return rows, entry

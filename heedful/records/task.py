@@ -257,10 +257,13 @@ class Task:
 
     def __post_init__(self) -> None:
         if NO_LABEL in self.labels:
-            raise HeedfulError(f"No label may be called {NO_LABEL!r}, which is kept for an answer that is none.")
+            wrong = f"A label is called {NO_LABEL!r}, which stands for answers that are not a label."
+            raise HeedfulError("bad-name", wrong, "Give it another name.")
         known = self.kind.default_answers(self.labels)
         if self.default_label is not None and self.default_label not in known:
-            raise HeedfulError(f"The default label {self.default_label!r} is none of the labels {listing(known)}.")
+            wrong = f"The default label {self.default_label!r} is not a label."
+            remedy = f"The labels are {listing(known)}." if self.labels else "Leave it out."
+            raise HeedfulError("unknown-name", wrong, remedy)
 
     def as_dict(self) -> dict[str, Any]:
         """The task as plain values, the kind by its name."""

@@ -19,16 +19,16 @@ EXAMPLES, GROUPS, CHANGES, SECTIONS = "examples", "groups", "changes", "sections
 PAIRED = (MODEL, DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES)  # matters where rows of different models are joined
 OF_ROWS = {DEFAULT, SEED, EXAMPLES, GROUPS, CHANGES}
 REMEDIES = {
-    MODEL: "name one of them",
-    KIND: "name runs of one of them",
-    REGIME: "name runs that were trained alike",
-    TRAINING: "name one of them",
-    DATA: "name runs on the same examples",
-    DEFAULT: "evaluate both with the same --data.default_label",
-    SEED: "evaluate both with one --seed_everything",
-    EXAMPLES: "evaluate both on the same data",
-    GROUPS: "evaluate both with the same --data.groups and --data.cluster, and by one version of the data set's YAML",
-    CHANGES: "evaluate both with the same settings and version of Heedful",
+    MODEL: "Name one of them.",
+    KIND: "Name runs of one of them.",
+    REGIME: "Name runs that were trained alike.",
+    TRAINING: "Name one of them.",
+    DATA: "Name runs on the same examples.",
+    DEFAULT: "Evaluate both with the same --data.default_label.",
+    SEED: "Evaluate both with one --seed_everything.",
+    EXAMPLES: "Evaluate both on the same data.",
+    GROUPS: "Evaluate both with the same --data.groups and --data.cluster, and by one version of the data set's YAML.",
+    CHANGES: "Evaluate both with the same settings and version of Heedful.",
 }
 
 
@@ -108,7 +108,8 @@ def require_alike(runs: Sequence[Basis], what: Collection[str], remedies: Mappin
         HeedfulError: Two runs differ in it.
     """
     for aspect, sentence in differences(runs, what):
-        raise HeedfulError(f"{sentence}: {remedies[aspect]}.")
+        of_examples = aspect in (DATA, SEED, EXAMPLES, GROUPS, CHANGES)
+        raise HeedfulError("other-examples" if of_examples else "incomparable-runs", f"{sentence}.", remedies[aspect])
 
 
 def notes(runs: Sequence[Basis], what: Collection[str]) -> list[str]:

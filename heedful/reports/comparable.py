@@ -128,11 +128,12 @@ def read_run(folder: str) -> Run:
     evaluated = read_evaluation(folder, ATTENTIVENESS)
     results = read_results(folder)
     if evaluated is None:
-        raise HeedfulError(f"{folder} has no rows of {ATTENTIVENESS}: evaluate it with that among --evaluations.")
+        raise HeedfulError("missing-rows", f"{folder} has no rows of {ATTENTIVENESS}.")
     rows, metadata = evaluated
     context = Context.of(metadata["context"])
     if not context.own["swap"]:
-        raise HeedfulError(f"{folder}: no part was swapped, as for a model of one part alone, so leave it out.")
+        wrong = f"{folder}: no part was swapped, as for a model of one part alone."
+        raise HeedfulError("not-measured", wrong, "Leave it out.")
     measured = named(results)
     names = [MetricName(ATTENTIVENESS, context.data, part) for part in context.own["swap"]]
     flagged = tuple(n.part for n in names if NOT_ABOVE_MAJORITY in measured.get(n, {"flags": ()})["flags"])
@@ -217,7 +218,7 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     folders = distinct(options.runs)
     if len(folders) < 2:
-        raise HeedfulError("name the folders of two runs or more")
+        raise HeedfulError("too-few-runs", "There is nothing to compare.", "Name the folders of two runs or more.")
     names = {folder: f"({i})" for i, folder in enumerate(folders, 1)}
     console = Console()
     read = {folder: read_run(folder) for folder in folders}

@@ -74,7 +74,7 @@ def averaged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             mean = Measurement(float(np.mean(values)), n, n, std, per_draw=tuple(values), flags=flags)
         metrics[name] = mean.as_dict()
     if not metrics:
-        raise HeedfulError("These runs have no metric in common, so there is no mean.")
+        raise HeedfulError("incomparable-runs", "These runs have no metric in common, so that there is no mean.")
     shared = {key: ", ".join(dict.fromkeys(str(r[key]) for r in results)) for key in ("data", "split")}
     names = {name: first["names"][name] for name in metrics}
     lines = [line.as_dict() for line in merged(results) if line.metric in metrics]
@@ -157,12 +157,12 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--format", choices=list(FORMATS), help="print the table in this format, and nothing else")
     options = parser.parse_intermixed_args(arguments)
     if not options.runs:
-        raise HeedfulError("name the folders of one run or more")
+        raise HeedfulError("too-few-runs", "No run is named.", "Name the folders of one run or more.")
     results = {folder: read_results(folder) for folder in distinct(options.runs)}
     shown, title = results, TITLE
     if options.mean:
         if len(results) < 2:
-            raise HeedfulError("--mean needs the folders of two runs or more")
+            raise HeedfulError("too-few-runs", "--mean is of several runs.", "Name the folders of two runs or more.")
         require_alike([basis(run) for run in measured(list(results))], MEAN)
         mean = averaged(list(results.values()))
         shown = {" ".join(results): mean}

@@ -105,7 +105,8 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
             examples or the seeds are not the same.
     """
     if before.resolve() == after.resolve():
-        raise HeedfulError(f"{after} is the evaluation before inoculation itself: name one of another model.")
+        wrong = f"{after} is the evaluation before inoculation itself."
+        raise HeedfulError("incomparable-runs", wrong, "Name one of another model.")
     rows_before, about_before = _original(before)
     rows_after, _ = _original(after)
     runs = [basis(run, (ORIGINAL, MADE, SETS)) for run in measured([str(before), str(after)])]
@@ -122,7 +123,7 @@ def compare(before: Path, after: Path) -> dict[Test, Numbers]:
             challenge = test.of(challenge_before), test.of(challenge_after)
             compared[test] = inoculation(original, challenge, str(test), test.interventions, test.kind, runs[0].seed)
     if not compared:
-        raise HeedfulError(f"{before} and {after} have no rows of {MADE} or {SETS} in common.")
+        raise HeedfulError("missing-rows", f"{before} and {after} have no rows of {MADE} or {SETS} in common.")
     return compared
 
 
@@ -130,10 +131,7 @@ def _original(folder: Path) -> tuple[pa.Table, dict[str, Any]]:
     """The rows of the original test, and their metadata."""
     found = read_evaluation(folder, ORIGINAL)
     if found is None:
-        raise HeedfulError(
-            f"{folder} has no rows/{ORIGINAL}.parquet: name folders that evaluate.py wrote, without --evaluations "
-            f"or with {ORIGINAL} among them."
-        )
+        raise HeedfulError("missing-rows", f"{folder} has no rows/{ORIGINAL}.parquet.")
     return found
 
 
@@ -184,10 +182,11 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("evaluations", nargs="*", metavar="EVALUATION", help="folder: the one before, then those after")
     chosen = parser.parse_args(arguments)
     if len(chosen.evaluations) < 2:
-        raise HeedfulError("name the evaluation before inoculation, and one or more after it")
+        remedy = "Name the evaluation before inoculation, and one or more after it."
+        raise HeedfulError("too-few-runs", "There is nothing to compare.", remedy)
     before, *others = map(Path, chosen.evaluations)
     if missing := next((folder for folder in (before, *others) if not folder.is_dir()), None):
-        raise HeedfulError(f"{missing} is no folder.")
+        raise HeedfulError("missing-file", f"{missing} is not a folder.")
     print(f"before: {printable(str(before))}")
     for after in others:
         print_comparison(before, after)

@@ -90,7 +90,8 @@ def main(arguments: list[str]) -> None:
     console = Console()
     made = {heading: cells for heading, make in TABLES.items() if (cells := make(runs))}
     if not made:
-        raise HeedfulError("These folders hold no accuracy, no attentiveness and no scores of one part alone.")
+        wrong = "These folders hold no accuracy, no attentiveness and no scores of one part alone."
+        raise HeedfulError("nothing-to-show", wrong)
     if options.format:
         texts = []
         for heading, cells in made.items():

@@ -105,7 +105,9 @@ def main(arguments: list[str]) -> None:
     require_alike([basis(run, ()) for run in runs], (MODEL,))
     points, without = points_of(runs)
     if not points:
-        raise HeedfulError(" ".join(["There is nothing to draw.", *(without or ["No run holds attentiveness."])]))
+        reason, *others = without or ["No run holds attentiveness."]
+        more = f" {len(others):,} more numbers cannot be drawn either." if others else ""
+        raise HeedfulError("nothing-to-show", f"{reason}{more}")
     told = correlations(points)
     drawn = figure(points, told)
     _print(points)

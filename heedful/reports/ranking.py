@@ -135,7 +135,8 @@ def of_normalised(factor: Factor, of: Attribution) -> float | None:
 def _numbers(text: str) -> list[int]:
     numbers = text.split(",")
     if not all(number.strip().isdecimal() and int(number) > 0 for number in numbers):
-        raise HeedfulError(f"--n {text}: write the numbers of examples, such as 5,10,20.")
+        wrong = f"--n {text}: these are not numbers of examples."
+        raise HeedfulError("bad-setting", wrong, "Write them as in 5,10,20.")
     return list(dict.fromkeys(map(int, numbers)))
 
 
@@ -159,9 +160,10 @@ def main(arguments: list[str]) -> None:
     """Print the tables, and draw the figures if there is a folder for them."""
     options = _parser().parse_intermixed_args(arguments)
     if not options.runs and not options.set:
-        raise HeedfulError("name the folders of two evaluations or more, or a folder that holds them")
+        remedy = "Name the folders of two evaluations or more, or a folder that holds them."
+        raise HeedfulError("too-few-runs", "There is nothing to rank.", remedy)
     if options.samples < 1:
-        raise HeedfulError(f"--samples {options.samples}: there should be one sample or more.")
+        raise HeedfulError("bad-setting", f"--samples is {options.samples}.", "Take one sample or more.")
     sizes = _numbers(options.n)
     factors = _factors([name for name in options.factors.split(",") if name], options.l1)
     methods = [name for name in options.method.split(",") if name]

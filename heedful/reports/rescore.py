@@ -47,7 +47,8 @@ def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS, accept
     """
     files = {path.stem: path for path in sorted((Path(folder) / "rows").glob("*.parquet"))}
     if not files:
-        raise HeedfulError(f"{folder} has no rows: name the folder of a run, which holds rows/*.parquet.")
+        remedy = "Name the folder of a run, which holds rows/*.parquet."
+        raise HeedfulError("missing-rows", f"{folder} has no rows.", remedy)
     is_marked = _is_marked(folder, files, accept_rows)
     evaluated = {name: read_rows(path) for name, path in files.items()}
     for name, (rows, metadata) in evaluated.items():
@@ -56,9 +57,11 @@ def rescored(folder: str | Path, metrics: Mapping[str, Metric] = METRICS, accept
     _, metadata = next(iter(evaluated.values()))
     try:
         results = score(metadata["run"], evaluated, metrics).results
+    except HeedfulError as error:
+        raise error.at(str(folder)) from None
     except (KeyError, TypeError, ValueError, IndexError) as error:  # a context that lacks what its metric needs, say
         told = f"{type(error).__name__}: {error}"
-        raise HeedfulError(f"The rows of {folder} cannot be scored ({told}): evaluate again.") from error
+        raise HeedfulError("damaged-rows", f"The rows of {folder} cannot be scored: {told}.") from error
     if is_marked:
         results[ACCEPTED] = True
         for measured in results["metrics"].values():
@@ -81,14 +84,14 @@ def _is_marked(folder: str | Path, files: Iterable[str], accept_rows: bool) -> b
         recorded = of_today(read_json(path), str(path))
         require_own_results(folder)
         if not isinstance(recorded.get("rows"), dict):
-            raise HeedfulError(f"{path} is damaged: it does not say the hashes of its rows.")
+            raise HeedfulError("damaged-results", f"{path} is damaged: it does not name its rows by their sha256.")
         for name in sorted({*files, *recorded["rows"]}):
             require_recorded(folder, recorded, name)
     except HeedfulError as error:
         if accept_rows:
             return True
-        told = str(error).removesuffix(".")
-        raise HeedfulError(f"{told}; --accept_rows takes the rows as they are, and marks the results.") from None
+        remedy = f"{error.do} --accept_rows takes the rows as they are, and marks the results."
+        raise HeedfulError(error.code, error.wrong, remedy) from None
     return ACCEPTED in recorded
 
 
@@ -101,7 +104,7 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--accept_rows", action="store_true", help=told)
     chosen = parser.parse_intermixed_args(arguments)
     if not chosen.runs:
-        raise HeedfulError("name the folders of one run or more")
+        raise HeedfulError("too-few-runs", "No run is named.", "Name the folders of one run or more.")
     for folder in distinct(chosen.runs):
         path = Path(folder) / RESULTS
         text = rescored(folder, accept_rows=chosen.accept_rows)

@@ -10,6 +10,7 @@ from heedful.metrics import METRICS, Metric
 from heedful.metrics.accuracy import ON_TIME
 from heedful.metrics.metric import Numbers
 from heedful.records import Context, HeedfulError, MetricName, Section, Shown
+from heedful.records.errors import guess
 from heedful.records.storage.schema import SCHEMA
 
 Evaluated = tuple[pa.Table, Mapping[str, Any]]  # the rows of an evaluation, and their metadata
@@ -38,7 +39,8 @@ def score(
         HeedfulError: Two numbers have the same name, or an evaluation is not among the metrics.
     """
     if unknown := sorted(evaluated.keys() - metrics.keys()):
-        raise HeedfulError(f"The evaluation {unknown[0]} is unknown; known are {', '.join(metrics)}.")
+        wrong = f"There is no evaluation {unknown[0]}."
+        raise HeedfulError("unknown-name", wrong, guess(unknown[0], metrics))
     numbers: Numbers = {}
     named: dict[str, tuple[str, MetricName]] = {}
     counts = dict(run["counts"])
@@ -49,10 +51,7 @@ def score(
         found = metric.score(rows, context)
         for name in found:
             if (first := named.setdefault(str(name), (metric.name, name))) != (metric.name, name):
-                raise HeedfulError(
-                    f"{metric.name} and {first[0]} both yield the metric {name}: rename the label, part or column in "
-                    "it."
-                )
+                raise HeedfulError("two-numbers", f"{metric.name} and {first[0]} both yield the metric {name}.")
         numbers |= found
         counts |= {f"{metric.evaluation}/{key}": count for key, count in metadata["counts"].items()}
         shown.append(metric.shown(found, context, metadata["counts"]))

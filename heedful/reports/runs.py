@@ -167,7 +167,7 @@ def settings(folder: Path) -> dict[str, Any]:
             for kind in ("model", "data")
         }
     except (KeyError, TypeError):
-        raise HeedfulError(f"{path} is damaged: train.py wrote no such configuration.") from None
+        raise HeedfulError("changed-run-file", f"{path} is not a configuration that train.py wrote.") from None
     checkpoint = saved.get("checkpoint")  # of a run, settings of how they are kept
     seed = saved.get("seed_everything")
     return {

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from heedful.metrics.attributions.attribution import Attribution
 from heedful.metrics.attributions.factors import FACTORS, VARIANTS, Factor
-from heedful.records import HeedfulError, printable
+from heedful.records import HeedfulError
+from heedful.records.errors import guess
 
 
 def factors_named(names: Sequence[str]) -> dict[str, Factor]:
@@ -31,10 +32,8 @@ def factors_named(names: Sequence[str]) -> dict[str, Factor]:
 def _built_in(name: str) -> Factor:
     known = FACTORS | VARIANTS
     if name not in known:
-        raise HeedfulError(
-            f"§factors: there is no factor {printable(name)!r}; there are {', '.join(known)}, or one of your own as "
-            "module:function."
-        )
+        remedy = f"{guess(name, known)} One of your own is module:function."
+        raise HeedfulError("unknown-name", f"§factors {name}: there is no such factor.", remedy)
     return known[name]
 
 
@@ -46,13 +45,12 @@ def _own(name: str) -> Factor:
     try:
         of = importlib.import_module(module)
     except Exception as error:  # whatever a user's module raises
-        raise HeedfulError(
-            f"§factors {name}: the module {module} cannot be imported from {here}: {_told(error)}."
-        ) from error
+        wrong = f"§factors {name}: {module} cannot be imported from {here}: {_told(error)}."
+        raise HeedfulError("broken-factor", wrong, "Mend it, or start the command in its folder.") from error
     factor = getattr(of, function, None)
     if not callable(factor):
         at = getattr(of, "__file__", None) or "built in"  # perhaps another module of the same name
-        raise HeedfulError(f"§factors {name}: {of.__name__} ({at}) has no function {function!r}.")
+        raise HeedfulError("broken-factor", f"§factors {name}: {of.__name__} ({at}) has no function {function!r}.")
     return factor
 
 
@@ -65,11 +63,13 @@ def value_of(name: str, factor: Factor, of: Attribution) -> float | None:
     try:
         value = factor(of)
     except Exception as error:  # whatever a user's function raises
-        raise HeedfulError(f"The factor {name} fails for {of.uid} ({of.method}): {_told(error)}.") from error
+        wrong = f"The factor {name} fails for {of.uid} ({of.method}): {_told(error)}."
+        raise HeedfulError("broken-factor", wrong) from error
     if value is None:
         return None
     if not isinstance(value, Real) or not math.isfinite(value):
-        raise HeedfulError(f"The factor {name} gives {value!r} for {of.uid}, and should give a number or None.")
+        wrong = f"The factor {name} gives {value!r} for {of.uid}."
+        raise HeedfulError("broken-factor", wrong, "Return a number or None.")
     return float(value)
 
 
@@ -79,4 +79,4 @@ def values_of(factors: Mapping[str, Factor], of: Attribution) -> dict[str, float
 
 
 def _told(error: Exception) -> str:
-    return printable(f"{type(error).__name__}: {error}".rstrip(": ."))
+    return f"{type(error).__name__}: {error}".rstrip(": .")

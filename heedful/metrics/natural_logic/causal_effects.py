@@ -131,7 +131,8 @@ def _groups(rows: pa.Table) -> dict[str, np.ndarray]:
 def _shared(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of what each pair keeps and of what it leads to, a context and a word pair: two int32 [pairs]."""
     if (pc.list_value_length(rows["clusters"]).to_numpy() != 3).any():
-        raise HeedfulError("Each pair needs three clusters: base example, what it keeps, what it leads to.")
+        wrong = "A pair does not have three clusters: its base example, what it keeps, what it leads to."
+        raise HeedfulError("damaged-rows", wrong)
     return _numbers(pc.list_element(rows["clusters"], 1)), _numbers(pc.list_element(rows["clusters"], 2))
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from heedful.metrics.hits import is_answer
-from heedful.records import HeedfulError, is_entailment
+from heedful.records import HeedfulError, is_entailment, listing
 from heedful.records.rows import BASE, probabilities, select, where
 
 
@@ -19,7 +19,8 @@ def entailment_at(labels: Sequence[str]) -> int:
     """
     found = [i for i, label in enumerate(labels) if is_entailment(label)]
     if len(found) != 1:
-        raise HeedfulError(f'Natural logic needs a model with one label "entailment"; this one has {list(labels)}.')
+        wrong = f'Natural logic needs one label "entailment", and the labels of the model are {listing(labels)}.'
+        raise HeedfulError("no-labels-for-it", wrong)
     return found[0]
 
 
@@ -31,9 +32,8 @@ def probabilities_of(rows: pa.Table, labels: Sequence[str], name: str) -> np.nda
     """
     width = rows.schema.field(name).type.list_size
     if width != len(labels):
-        raise HeedfulError(
-            f"The rows hold {width} probabilities, but the model has {len(labels)} labels: {list(labels)}."
-        )
+        wrong = f"The rows hold {width} probabilities, and the model has {len(labels)} labels: {listing(labels)}."
+        raise HeedfulError("damaged-rows", wrong)
     return probabilities(rows, name).astype(np.float64)
 
 

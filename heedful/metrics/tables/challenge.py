@@ -103,9 +103,8 @@ def challenge_pairs(rows: pa.Table, interventions: Sequence[str], seed: int = 0)
     found: dict[str, dict[str, list[tuple[Which, bool, bool]]]] = {kind: defaultdict(list) for kind in KINDS}
     for uid, gold, change in _right(rows):
         if gold is None or label[uid] is None:
-            raise HeedfulError(
-                f"{uid} or an example changed from it has no gold label: it cannot be a challenge example."
-            )
+            wrong = f"{uid}, or an example changed from it, has no gold label, and is not a challenge example."
+            raise HeedfulError("no-gold", wrong)
         if NEUTRAL not in (gold, label[uid]):
             found["preserved" if gold == label[uid] else "flipped"][uid].append(change)
     uids = sorted(set().union(*found.values()))

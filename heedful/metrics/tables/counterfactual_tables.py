@@ -82,7 +82,8 @@ def eight_cells(
     pairs = [pair for pair in every if pair.answered]
     found = {}
     if missing := next((pair.uid for pair in pairs if pair.uid not in right_alone), None):
-        raise HeedfulError(f"The hypothesis-only model did not predict {missing}: evaluate both on the same examples.")
+        wrong = f"The hypothesis-only model did not predict {missing}."
+        raise HeedfulError("other-hypothesis-model", wrong, "Evaluate both on the same examples.")
     sides = [(pair.original, pair.changed[pair.scored], right_alone[pair.uid]) for pair in pairs]
     cells = [tuple("right" if side else "wrong" for side in of_pair) for of_pair in sides]
     table = [pair.table for pair in pairs]

@@ -72,10 +72,8 @@ def _pairs(rows: pa.Table, part: str, relevant: Mapping[str, Set[str]]) -> _Pair
         elif uid not in deleted:
             left_out["without_deletions"] += 1
         elif marked - deleted[uid]:
-            raise HeedfulError(
-                f"The relevant row {min(marked - deleted[uid])!r} of {uid} was never deleted: evidence needs every row "
-                "of a table to be deleted once, and keys as they stand in the table."
-            )
+            wrong = f"The relevant row {min(marked - deleted[uid])!r} of {uid} was never deleted."
+            raise HeedfulError("wrong-gold", wrong, "Name keys as they stand in the table, and delete each row once.")
         elif uid in unanswered:
             left_out["without_answers"] += 1
         else:

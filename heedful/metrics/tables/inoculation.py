@@ -40,10 +40,7 @@ class Outcome:
 
 
 def _different(what: str, how: str) -> HeedfulError:
-    return HeedfulError(
-        f"The {what} examples before and after inoculation are not the same ({how}): evaluate both runs on the same "
-        "examples, with the same seed and settings."
-    )
+    return HeedfulError("other-examples", f"The {what} examples before and after inoculation are not the same: {how}.")
 
 
 def _originals(runs: Runs) -> tuple[np.ndarray, list[str]]:

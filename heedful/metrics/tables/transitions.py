@@ -72,14 +72,15 @@ class Changes:
 def _places(rows: pa.Table, name: str) -> np.ndarray:
     at, labels = codes(rows, name)
     if strange := [label for label in labels if label not in LABELS]:
-        raise HeedfulError(f"Transitions are known between {', '.join(LABELS)}; a prediction is {strange[0]!r}.")
+        wrong = f"Transitions are known between {', '.join(LABELS)}, and a prediction is {strange[0]!r}."
+        raise HeedfulError("no-labels-for-it", wrong)
     return np.array([LABELS.index(label) for label in labels], dtype=np.int64)[at]
 
 
 def _splits(rows: pa.Table, splits: Sequence[str]) -> np.ndarray:
     at, names = sliced(rows, SPLIT)
     if strange := [name for name in names if name not in splits]:
-        raise HeedfulError(f"A row is of the split {strange[0]!r}, which is none of {', '.join(splits)}.")
+        raise HeedfulError("damaged-rows", f"A row is of the split {strange[0]!r}, and there are {', '.join(splits)}.")
     return np.array([splits.index(name) for name in names], dtype=np.int64)[at]
 
 

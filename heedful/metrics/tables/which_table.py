@@ -25,7 +25,6 @@ def tables_of(rows: pa.Table, uids: Sequence[str]) -> list[str]:
                 found[uid] = named.removeprefix(prefix)
     missing = next((uid for uid in uids if uid not in found), None)
     if missing is not None:
-        raise HeedfulError(
-            f"No row says which table {missing} is about, by a slice 'table=...' or a cluster 'table ...'."
-        )
+        wrong = f"No row says which table {missing} is about, by a slice 'table=...' or a cluster 'table ...'."
+        raise HeedfulError("damaged-rows", wrong)
     return [found[uid] for uid in uids]

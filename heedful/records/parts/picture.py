@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass
 
 from heedful.records.errors import HeedfulError
-from heedful.records.storage.files import open_file
+from heedful.records.storage.files import open_file, unreadable
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")  # in Pillow's words; for others it may run programs
 
@@ -51,7 +51,8 @@ class Picture:
                 file.seek(self.start)
                 found = file.read(self.size)
             except OSError as error:
-                raise HeedfulError(f"{named} cannot be read: {error.strerror or error}.") from None
+                raise unreadable(named, error) from None
         if hashlib.sha256(found).hexdigest() != self.key:
-            raise HeedfulError(f"{named} has changed since the data were read: start again when nothing writes there.")
+            wrong = f"{named} has changed since the data were read."
+            raise HeedfulError("changed-data", wrong, "Start again when nothing writes there.")
         return found

@@ -69,13 +69,13 @@ def pixels(
         if data.startswith(b"\xff\xd8"):
             _require_whole_jpeg(data)
     except UnclearError as error:
-        raise HeedfulError(f"{named} cannot be shown: {error}.") from None
+        wrong = f"{named} does not say which of its values is white: {error}."
+        raise HeedfulError("unknown-format", wrong, "Save it with 8 bits.") from None
     except MemoryError:
-        raise HeedfulError(f"{named} does not fit into the memory: free some, or leave it out.") from None
+        wrong = f"{named} does not fit into the memory."
+        raise HeedfulError("too-large", wrong, "Free some, or leave it out.") from None
     except Exception as error:  # of what anybody may have written, any byte can be wrong in any way
-        if "memory" in str(error).lower():  # Pillow's decoders say so
-            raise HeedfulError(f"{named} does not fit into the memory ({error}): free some, or leave it out.") from None
-        raise HeedfulError(f"{named} is damaged ({error}).") from None
+        raise HeedfulError("damaged-file", f"{named} cannot be decoded: {error}.") from None
     return found
 
 
@@ -106,7 +106,7 @@ def _of_floats(values: np.ndarray) -> np.ndarray:
     low = values.min()  # NaN if any is
     high = values.max()
     if not (low >= 0 and high <= 1):
-        raise UnclearError(f"its floats go from {low:g} to {high:g}, and should go from 0 to 1: save it with 8 bits")
+        raise UnclearError(f"its floats go from {low:g} to {high:g}, and should go from 0 to 1")
     return np.rint(values * 255).astype(np.uint8)
 
 
@@ -115,9 +115,9 @@ def _of_integers(values: np.ndarray, mode: str, tags: Mapping[int, Any]) -> np.n
     high = int(values.max())
     bits = 12 if mode != "I" and tags.get(BITS) in (12, (12,)) else 16
     if not 0 <= low <= high < 2**bits:
-        raise UnclearError(f"its values go from {low} to {high}, and should go from 0 to 65535: save it with 8 bits")
+        raise UnclearError(f"its values go from {low} to {high}, and should go from 0 to 65535")
     if 0 < high < 2 ** (bits - 8):
-        raise UnclearError(f"its values of {bits} bits go only up to {high}, which is black: save it with 8 bits")
+        raise UnclearError(f"its values of {bits} bits go only up to {high}, which is black")
     return (values >> (bits - 8)).astype(np.uint8)
 
 

@@ -29,7 +29,7 @@ class Table:
         keys = self.keys
         if len(set(keys)) < len(keys):
             twice = next(key for key in keys if keys.count(key) > 1)
-            raise HeedfulError(f"The table {self.title!r} has the key {twice!r} twice.")
+            raise HeedfulError("repeated-name", f"The table {self.title!r} has the key {twice!r} twice.")
 
     @property
     def keys(self) -> tuple[str, ...]:

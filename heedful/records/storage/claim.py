@@ -12,6 +12,7 @@ from pathlib import Path
 from heedful.records.errors import HeedfulError, printable
 
 LOCK = ".lock"
+ANOTHER = "Name another folder."
 _held: dict[Path, tuple[int, Sequence[Path]]] = {}  # folder to the open lock, and to the folders made for it
 
 
@@ -38,7 +39,7 @@ def claim(folder: Path, named: str, made: Sequence[Path] = ()) -> None:
         if _is_held(folder):
             return
         if file := next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None):
-            raise HeedfulError(f"{named}: {file} is a file, not a folder; name another folder.")
+            raise HeedfulError("unwritable-file", f"{named}: {file} is a file, not a folder.", ANOTHER)
         made = [*made, *missing(folder)]
         folder.mkdir(parents=True, exist_ok=True)
         handle = _locked(folder / LOCK, named)
@@ -47,7 +48,7 @@ def claim(folder: Path, named: str, made: Sequence[Path] = ()) -> None:
         if isinstance(error, HeedfulError):
             raise
         reason = getattr(error, "strerror", None) or error
-        raise HeedfulError(f"{named} cannot be written to: {reason}; name another folder.") from None
+        raise HeedfulError("unwritable-file", f"{named} cannot be written to: {reason}.", ANOTHER) from None
     _held[folder] = handle, made
 
 
@@ -70,9 +71,8 @@ def _locked(path: Path, named: str) -> int:
         except BlockingIOError:
             owner = os.pread(handle, 200, 0).decode("utf-8", "replace") or "another process"
             os.close(handle)
-            raise HeedfulError(
-                f"{named}: {owner} writes there; wait until it has ended, or name another folder."
-            ) from None
+            wait = "Wait until it has ended, or name another folder."
+            raise HeedfulError("folder-taken", f"{named}: {owner} writes there.", wait) from None
         except OSError as error:
             where = printable(str(path.parent))
             print(f"{where}: no locks ({error.strerror}), so let no other process write there.", file=sys.stderr)

@@ -17,58 +17,47 @@ import pyarrow as pa
 
 from heedful.records.errors import HeedfulError
 
-FAILED = {  # words of an exception that is no OSError: the reason
-    "No space left on device": "No space left on device",
-    "Disk quota exceeded": "Disk quota exceeded",
-    "File too large": "File too large",
-    "Read-only file system": "Read-only file system",
-    "Permission denied": "Permission denied",
-    "inline_container.cc": "the disk is full, or the file too large",  # where torch writes zip files
-}
-
+FAILURES = [os.strerror(n) for n in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES)]
 WRITING = ".writing"  # ends the name of a file that is being written
-KINDS = {
-    stat.S_ISDIR: "is a folder",
-    stat.S_ISFIFO: "is a named pipe",
-    stat.S_ISSOCK: "is a socket",
-    stat.S_ISCHR: "is a device",
-    stat.S_ISBLK: "is a device",
-}
 
 
 def require_file(path: str | Path, named: str | None = None) -> Path:
-    """A path that leads to a regular file: to open a named pipe or a device could wait for ever.
+    """A path that leads to a file.
 
     Args:
         path: The path.
         named: What the message calls it, such as "--config x.yaml"; the path itself if not given.
 
     Raises:
-        HeedfulError: Nothing is there, or something else than a file.
+        HeedfulError: Nothing is there, or a folder.
     """
     named = named or str(path)
     try:
-        mode = os.stat(path).st_mode
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
-        raise HeedfulError(f"{named} does not exist.") from None
+        raise HeedfulError("missing-file", f"{named} does not exist.") from None
     except (OSError, ValueError) as error:  # a name that is too long, or that holds a NUL
-        raise HeedfulError(f"{named} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
-    if not stat.S_ISREG(mode):
-        found = next((what for is_kind, what in KINDS.items() if is_kind(mode)), "is something else")
-        raise HeedfulError(f"{named} {found}, and should be a file.")
+        raise unreadable(named, error) from None
+    if is_folder:
+        raise HeedfulError("missing-file", f"{named} is a folder, not a file.", "Name a file.")
     return Path(path)
 
 
+def unreadable(named: str, error: Exception) -> HeedfulError:
+    """The refusal of a file that the system does not let us read."""
+    return HeedfulError("unreadable-file", f"{named} cannot be read: {getattr(error, 'strerror', None) or error}.")
+
+
 def open_file(path: str | Path, named: str | None = None) -> BufferedReader:
-    """Open a regular file to read its bytes; the arguments are as for :func:`require_file`.
+    """Open a file to read its bytes; the arguments are as for :func:`require_file`.
 
     Raises:
-        HeedfulError: Nothing is there, something else than a file, or a file that may not be read.
+        HeedfulError: Nothing is there, a folder, or a file that may not be read.
     """
     try:
         return open(require_file(path, named), "rb")
     except OSError as error:
-        raise HeedfulError(f"{named or path} cannot be read: {error.strerror or error}.") from None
+        raise unreadable(named or str(path), error) from None
 
 
 @contextmanager
@@ -134,14 +123,14 @@ def writing(path: str | Path) -> Iterator[None]:
         if error.filename is not None and not _concerns(Path(os.fsdecode(error.filename)), Path(path)):
             raise
         reason = os.strerror(error.errno) if error.errno else str(error)
-    except Exception as error:  # torch and safetensors have exceptions of their own
-        failed = next((words for words in FAILED if words in str(error)), None)
-        if failed is None:
+    except Exception as error:  # safetensors repeats the system's words in one of its own, torch hides them behind it
+        told = f"{error} {error.__context__}"
+        reason = next((words for words in FAILURES if words in told), "")
+        if not reason:
             raise
-        reason = FAILED[failed]
     else:
         return
-    raise HeedfulError(f"{Path(path)} cannot be written: {reason}.")
+    raise HeedfulError("unwritable-file", f"{Path(path)} cannot be written: {reason}.")
 
 
 def _concerns(named: Path, path: Path) -> bool:
@@ -179,9 +168,9 @@ def read_json(path: str | Path) -> Any:
         with open_file(path) as file:
             return json.loads(file.read().decode("utf-8"), parse_constant=refuse)
     except OSError as error:
-        raise HeedfulError(f"{path} cannot be read: {error.strerror}.") from None
+        raise unreadable(str(path), error) from None
     except (ValueError, RecursionError) as error:
-        raise HeedfulError(f"{path} is not valid JSON: {error}.") from None
+        raise HeedfulError("damaged-file", f"{path} is not valid JSON: {error}.") from None
 
 
 @contextmanager
@@ -195,9 +184,9 @@ def spooling() -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or error
-        if error.errno == errno.ENOENT:  # there is no usable folder at all
-            raise HeedfulError(f"{reason}; let TMPDIR name a folder that can be written to.") from None
-        raise HeedfulError(f"{tempfile.gettempdir()}: {reason}; let TMPDIR name a folder with more room.") from None
+        is_missing = error.errno == errno.ENOENT  # there is no usable folder at all
+        where = "There is no folder for temporary files" if is_missing else f"Nothing fits into {tempfile.gettempdir()}"
+        raise HeedfulError("unwritable-file", f"{where}: {reason}.", "Let TMPDIR name one with more room.") from None
 
 
 class Spool:

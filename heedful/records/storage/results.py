@@ -102,7 +102,7 @@ def read_results(folder: str | Path) -> dict[str, Any]:
     """
     path = Path(folder) / RESULTS
     if Path(folder).is_dir() and not path.exists():
-        raise HeedfulError(f"{path} does not exist: {folder} is not the folder of a run, or nothing was evaluated yet.")
+        raise HeedfulError("not-a-run", f"There is no {path}: {folder} is not a run, or was not evaluated yet.")
     found = sound(read_json(path), str(path))
     require_own_results(folder)
     for name in found["rows"]:
@@ -122,10 +122,8 @@ def require_own_results(folder: str | Path) -> None:
     path = Path(folder) / RESULTS
     recorded = read_run(folder).get(HASH)
     if recorded is not None and recorded != file_hash(path):
-        raise HeedfulError(
-            f"{path} is not the file that was written there (its sha256 is another than in {Path(folder) / RUN}): "
-            "bring it back, or evaluate again."
-        )
+        wrong = f"{path} was edited, or is of another run: its sha256 is not the one in {RUN}."
+        raise HeedfulError("changed-run-file", wrong, "Bring it back, or evaluate again.")
 
 
 def record_results(folder: str | Path) -> None:
@@ -153,7 +151,7 @@ def sound(content: Any, named: str) -> dict[str, Any]:
     """
     found = of_today(content, named)
     if wrong := _fault(found):
-        raise HeedfulError(f"{named} is damaged: {wrong}; evaluate again.")
+        raise HeedfulError("damaged-results", f"{named} is damaged: {wrong}.")
     return found
 
 
@@ -171,11 +169,11 @@ def require_recorded(folder: str | Path, results: Mapping[str, Any], evaluation:
     file = rows_file(folder, evaluation)
     path = Path(folder) / RESULTS
     if evaluation not in results["rows"]:
-        raise HeedfulError(f"{file} is not among the rows that {path} was computed from.")
+        raise HeedfulError("other-rows", f"{file} is not among the rows that {path} was computed from.")
     if not file.exists():
-        raise HeedfulError(f"{file} does not exist, and {path} has numbers of it: evaluate again.")
+        raise HeedfulError("missing-rows", f"{file} does not exist, and {path} has numbers of it.", "Evaluate again.")
     if file_hash(file) != results["rows"][evaluation]:
-        raise HeedfulError(f"{file} is not the file that {path} was computed from: evaluate again.")
+        raise HeedfulError("other-rows", f"{file} has another sha256 than {path} names.")
 
 
 def read_run(folder: str | Path) -> dict[str, Any]:
@@ -189,7 +187,7 @@ def read_run(folder: str | Path) -> dict[str, Any]:
         return {}
     about = read_json(path)
     if not isinstance(about, dict):
-        raise HeedfulError(f"{path} is damaged: it should hold the description of a run.")
+        raise HeedfulError("damaged-results", f"{path} is damaged: it does not describe a run.")
     return of_today(about, str(path)) if "schema" in about else about  # schema 4 had no number here
 
 

@@ -40,14 +40,15 @@ def require_exported(folder: Path) -> None:
     run = folder.parents[1]
     about = read_run(run)
     if (run / CONFIG).is_file() and not (run / RUN).is_file():
-        raise HeedfulError(f"{run / RUN} is missing, which the run wrote: copy the whole folder of the run.")
+        raise HeedfulError("missing-run-file", f"{run / RUN} is missing, which the run wrote.")
     own = {name for name in _recorded(run) if name.startswith(f"{BACKBONE}/")}
     require_files(run, own)
     if "finished" not in about or not own:
         return
     added = sorted({path.relative_to(run).as_posix() for path in _exported(folder) if path.suffix != ".md"} - own)
     if added:
-        raise HeedfulError(f"{run / added[0]} is not among the files that the run exported: remove it.")
+        wrong = f"{run / added[0]} is not among the files that the run exported."
+        raise HeedfulError("changed-run-file", wrong, "Remove it.")
 
 
 def require_files(run: Path, names: Iterable[str]) -> None:
@@ -64,12 +65,10 @@ def require_files(run: Path, names: Iterable[str]) -> None:
     for name in sorted(set(names) & recorded.keys()):
         path = run / name
         if not path.is_file():
-            raise HeedfulError(f"{path} is missing, which the run wrote: copy the whole folder of the run.")
+            raise HeedfulError("missing-run-file", f"{path} is missing, which the run wrote.")
         if _hash(path) != recorded[name]:
-            raise HeedfulError(
-                f"{path} is not the file that the run wrote (its sha256 is another than in {run / RUN}): bring that "
-                "one back, or train anew."
-            )
+            wrong = f"{path} is not the file that the run wrote: its sha256 is not the one in {RUN}."
+            raise HeedfulError("changed-run-file", wrong)
 
 
 def require_config(run: Path) -> None:
@@ -84,8 +83,9 @@ def require_config(run: Path) -> None:
     hashes = {start[CONFIG_HASH] for start in starts if isinstance(start, dict) and CONFIG_HASH in start}
     if hashes and _hash(run / CONFIG) not in hashes:
         raise HeedfulError(
-            f"{run / CONFIG} is not the file that was written there (its sha256 is another than in {run / RUN}): bring "
-            "that one back. An edited copy begins a new run: python train.py --config FILE."
+            "changed-run-file",
+            f"{run / CONFIG} was edited, or is of another run: its sha256 is not in {RUN}.",
+            "Bring it back, or begin a new run with a copy: python train.py --config FILE.",
         )
 
 
@@ -103,7 +103,7 @@ def _recorded(run: Path) -> dict[str, Any]:
     may_lack = "finished" not in about or about.get("written", 0) < 7  # of a run that goes on, and earlier schemas
     found = about.get(FILES, {} if may_lack else None)
     if not isinstance(found, dict):
-        raise HeedfulError(f"{run / RUN} is damaged: {FILES!r} should hold the sha256 of each file.")
+        raise HeedfulError("damaged-results", f"{run / RUN} is damaged: {FILES!r} does not hold the sha256 of files.")
     return found
 
 

@@ -34,15 +34,15 @@ def of_today(found: Any, named: str) -> dict[str, Any]:
         HeedfulError: It has no number, or one that this version does not read.
     """
     if not isinstance(found, Mapping) or not {"schema", "format"} & found.keys():
-        raise HeedfulError(f"{named} was not written by Heedful, or is damaged: it has no 'schema'.")
+        raise HeedfulError("damaged-results", f"{named} was not written by Heedful, or is damaged: it has no 'schema'.")
     content = {key: value for key, value in found.items() if key not in ("schema", "format")}
     number = found.get("schema", found.get("format"))
     if isinstance(number, bool) or not isinstance(number, int) or not EARLIEST <= number <= SCHEMA:
         newer = isinstance(number, int) and number > SCHEMA
-        remedy = "install the version that wrote it, or a later one" if newer else "evaluate again"
         raise HeedfulError(
-            f"{named} has the schema {json.dumps(number, default=str)[:20]}, and this version of Heedful reads "
-            f"{EARLIEST} to {SCHEMA}: {remedy}."
+            "other-schema",
+            f"{named} has the schema {json.dumps(number, default=str)[:20]}, and {EARLIEST} to {SCHEMA} are read.",
+            "Install the version of Heedful that wrote it, or a later one." if newer else "Evaluate again.",
         )
     return {"schema": SCHEMA, **content, WRITTEN: number}
 

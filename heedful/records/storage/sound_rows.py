@@ -54,49 +54,47 @@ def require_sound(rows: pa.Table, metadata: Mapping[str, Any], file: str) -> Non
     try:
         rows.validate(full=True)
     except pa.ArrowInvalid as error:
-        raise HeedfulError(f"{file} is damaged: {error}; evaluate again.") from None
+        raise HeedfulError("damaged-rows", f"{file} is damaged: {error}.") from None
     for wrong, words in _of_keys(rows):
         _refuse(rows, wrong, words, file)
     try:
         require_canonical(rows)
     except HeedfulError as error:
-        raise HeedfulError(f"{file}: {error}") from None
+        raise error.at(file) from None
     faults = _of_changes(rows, metadata, context) if "y2" in rows.schema.names else _of_words(rows, context)
     for wrong, words in faults:
         _refuse(rows, wrong, words, file)
     if miscounted := _miscounted(rows, metadata):
-        raise HeedfulError(f"{file} is not what was written: {miscounted}; evaluate again.")
+        raise HeedfulError("damaged-rows", f"{file} is not what was written: {miscounted}.")
 
 
 def _refuse(rows: pa.Table, wrong: np.ndarray, words: str, file: str) -> None:
     if wrong.any():
         row = int(wrong.argmax())
-        more = f", as are {int(wrong.sum()) - 1:,} more rows" if wrong.sum() > 1 else ""
+        more = f"; {int(wrong.sum()) - 1:,} more rows have this fault" if wrong.sum() > 1 else ""
         uid = rows["uid"][row].as_py()
-        raise HeedfulError(f"{file}, row {row + 1:,} ({uid}) is not what was written{more}: {words}; evaluate again.")
+        raise HeedfulError("damaged-rows", f"{file}, row {row + 1:,} ({uid}): {words}{more}.")
 
 
 def _context(rows: pa.Table, metadata: Mapping[str, Any], file: str) -> Context:
     """The context of rows, with all that the metadata must say."""
     for key, kind in DEMANDED.items():
         if not isinstance(metadata.get(key), kind):
-            raise HeedfulError(f"{file} is damaged: it does not say its {key!r}; evaluate again.")
+            raise HeedfulError("damaged-rows", f"{file} is damaged: it does not say its {key!r}.")
     if metadata["written"] >= SINCE and "y2" in rows.schema.names and not isinstance(metadata.get(SURE), bool):
-        raise HeedfulError(f"{file} is damaged: it does not say its {SURE!r}; evaluate again.")
+        raise HeedfulError("damaged-rows", f"{file} is damaged: it does not say its {SURE!r}.")
     try:
         context = Context.of(metadata["context"])
         labels = len(context.kind.distribution(context.labels))
     except (KeyError, TypeError, AttributeError):
-        raise HeedfulError(f"{file} is damaged: its 'context' is not one; evaluate again.") from None
+        raise HeedfulError("damaged-rows", f"{file} is damaged: its 'context' cannot be read.") from None
     for key, own in (("data", context.data), ("seed", context.seed)):
         if not own == metadata[key] == metadata["run"].get(key):
-            raise HeedfulError(f"{file} is damaged: it says several {key!r}; evaluate again.")
+            raise HeedfulError("damaged-rows", f"{file} is damaged: it says several {key!r}.")
     for field in schema(labels) if "y2" in rows.schema.names else ():
         if rows.schema.field(field.name).type != field.type:
-            raise HeedfulError(
-                f"{file} is damaged: the column {field.name!r} should be of the type {field.type} for "
-                f"{len(context.labels):,} labels; evaluate again."
-            )
+            wrong = f"the column {field.name!r} should be of the type {field.type} for {len(context.labels):,} labels"
+            raise HeedfulError("damaged-rows", f"{file} is damaged: {wrong}.")
     return context
 
 
@@ -132,12 +130,12 @@ def _of_labels(rows: pa.Table, base: np.ndarray, of_others: bool, context: Conte
     if context.kind.has_labels:
         answers = (*context.labels, NO_LABEL)
         for name in ("y", "y2"):
-            yield _outside(rows, name, answers), f"its {name!r} is none of the labels {listing(context.labels)}"
+            yield _outside(rows, name, answers), f"its {name!r} is not one of {listing(context.labels)}"
     gold = rows["gold"]
     yield base & gold.is_null().to_numpy(), "it has no gold label"
     if context.kind is CLASSIFICATION:
         if not of_others:
-            yield _outside(rows, "gold", context.labels), f"its 'gold' is none of the labels {listing(context.labels)}"
+            yield _outside(rows, "gold", context.labels), f"its 'gold' is not one of {listing(context.labels)}"
         return
     number, golds = codes(rows, "gold")
     broken = np.array([text is not None and not context.kind.is_gold(text) for text in golds], dtype=bool)
@@ -180,9 +178,9 @@ def _of_probabilities(rows: pa.Table, first: np.ndarray, is_change: np.ndarray) 
 
 def _of_words(rows: pa.Table, context: Context) -> Iterator[Fault]:
     """What is wrong with rows of words."""
-    yield _outside(rows, "y", context.labels), f"its 'y' is none of the labels {listing(context.labels)}"
+    yield _outside(rows, "y", context.labels), f"its 'y' is not one of {listing(context.labels)}"
     if context.kind is CLASSIFICATION:
-        yield _outside(rows, "gold", context.labels), f"its 'gold' is none of the labels {listing(context.labels)}"
+        yield _outside(rows, "gold", context.labels), f"its 'gold' is not one of {listing(context.labels)}"
     for name in ("phi", "full", "nothing", "delta"):
         yield ~np.isfinite(rows[name].to_numpy()), f"its {name!r} is not a number"
 
@@ -222,7 +220,7 @@ def require_together(evaluated: Mapping[str, Evaluated], files: Mapping[str, str
     first = names[0]
     for name in names[1:]:
         if evaluated[name][1]["run"] != evaluated[first][1]["run"]:
-            raise HeedfulError(f"{files[name]} and {files[first]} were not written by one evaluation: evaluate again.")
+            raise HeedfulError("other-rows", f"{files[name]} and {files[first]} were not written by one evaluation.")
     of_data = [name for name in names if not _is_of_others(evaluated[name][1])]
     changes = [name for name in of_data if "y2" in evaluated[name][0].schema.names]
     for name in changes[1:]:
@@ -241,10 +239,8 @@ def _require_same(evaluated: Mapping[str, Evaluated], files: Mapping[str, str], 
             continue
         row = next(i for i in range(len(first)) if i >= len(second) or not first[i].equals(second[i]))
         uid = tables[0]["uid"][row].as_py()
-        raise HeedfulError(
-            f"{files[one]} and {files[other]} are not of one model and the same examples: the base rows of {uid} have "
-            f"another {name!r}; evaluate again."
-        )
+        both = f"{files[one]} and {files[other]} are not of one model and the same examples"
+        raise HeedfulError("other-rows", f"{both}: the base rows of {uid} have another {name!r}.")
 
 
 def _require_explained(evaluated: Mapping[str, Evaluated], files: Mapping[str, str], base: str, words: str) -> None:
@@ -260,7 +256,5 @@ def _require_explained(evaluated: Mapping[str, Evaluated], files: Mapping[str, s
         wrong |= is_own & ~pc.fill_null(pc.equal(own, explained[name]), False).to_numpy()
     if wrong.any():
         uid = explained["uid"][int(wrong.argmax())].as_py()
-        raise HeedfulError(
-            f"{files[words]} and {files[base]} are not of the same examples: {uid} has another label or text, or is in "
-            "one alone; evaluate again."
-        )
+        both = f"{files[words]} and {files[base]} are not of the same examples"
+        raise HeedfulError("other-rows", f"{both}: {uid} has another label or text, or is in one alone.")

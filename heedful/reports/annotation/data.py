@@ -30,19 +30,19 @@ def data_of(folder: str | Path, seed: int) -> PairedData:
     found = settings(Path(folder)).get("data")
     path = Path(folder) / CONFIG
     if not found:
-        raise HeedfulError(f"{path} does not exist, which says where the examples come from.")
+        raise HeedfulError("missing-run-file", f"{path} does not exist, which says where the examples come from.")
     class_path = str(found.pop("class_path"))
     if not class_path.startswith(ROOM) or _names_a_class(found):
-        raise HeedfulError(f"{path} names another class than one of Heedful's data modules: {class_path}.")
+        wrong = f"{path} names a class that is not one of Heedful's data modules: {class_path}."
+        raise HeedfulError("foreign-class", wrong, "Take a run on one of these.")
     parser = ArgumentParser(exit_on_error=False)
     parser.add_subclass_arguments(PairedData, "data", required=True)
     try:
         config = parser.parse_object({"data": {"class_path": class_path, "init_args": found | {"seed": seed}}})
         data = parser.instantiate_classes(config).data
     except (ArgumentError, ValueError) as error:
-        raise HeedfulError(
-            f"{path} is damaged, or of another version of Heedful: {str(error).splitlines()[0]}"
-        ) from None
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise HeedfulError("changed-run-file", f"{path} was edited, or is of another version: {reason}.") from None
     data.setup("validate")
     return data
 
@@ -65,4 +65,5 @@ def require_examples(data: PairedData, rows: pa.Table, folder: str) -> None:
     known = dict(zip(uids, pool_contents, strict=True))
     evaluated = contents(rows)
     if differ := difference(evaluated, {uid: known[uid] for uid in evaluated if uid in known} or known):
-        raise HeedfulError(f"The examples of {folder} and those that {CONFIG} names are not the same: {differ}.")
+        wrong = f"The examples of {folder} and those that {CONFIG} names are not the same: {differ}."
+        raise HeedfulError("changed-data", wrong, "Bring the data back, or evaluate again.")

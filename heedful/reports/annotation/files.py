@@ -91,20 +91,19 @@ def read_tsv(path: str | Path) -> list[dict[str, str]]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise HeedfulError(f"{path} is not UTF-8: save the sheet as text with tabs, in UTF-8.") from None
+        raise HeedfulError("bad-text", f"{path} is not UTF-8.", "Save the sheet as text with tabs, in UTF-8.") from None
     lines = list(csv.DictReader(io.StringIO(text, newline=""), delimiter="\t", restval=""))
     needed = (UID, PART, LABEL, ANSWER)
     if missing := [name for name in needed if not lines or name not in lines[0]]:
-        raise HeedfulError(
-            f"{path} has no column {missing[0]!r}: it should be a sheet that heedful.reports.sheet wrote, with tabs."
-        )
+        remedy = "Name a sheet that heedful.reports.sheet wrote, saved with tabs."
+        raise HeedfulError("bad-sheet", f"{path} has no column {missing[0]!r}.", remedy)
     cases: dict[tuple[str, str], int] = {}
     for k, line in enumerate(lines, 2):
         if (first := cases.setdefault((line[UID], line[PART]), k)) < k:
-            raise HeedfulError(f"{path}, row {k}: the case {line[UID]} stands in row {first} already.")
+            raise HeedfulError("bad-sheet", f"{path}, row {k}: the case {line[UID]} stands in row {first} already.")
         said = (line[ANSWER] or "").strip().lower()
         if said and said not in YES | NO:
-            raise HeedfulError(f"{path}, row {k}: {ANSWER} is {said!r}, and should be yes or no.")
+            raise HeedfulError("bad-sheet", f"{path}, row {k}: {ANSWER} is {said!r}.", "Write yes or no.")
         if said:
             line[ANSWER] = "yes" if said in YES else "no"
         else:

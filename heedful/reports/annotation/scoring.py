@@ -57,7 +57,8 @@ def require_same_sheet(first: Sequence[Line], second: Sequence[Line], named: Seq
         HeedfulError: The cases differ.
     """
     if {(line[UID], line[PART], line[LABEL]) for line in first} != {(s[UID], s[PART], s[LABEL]) for s in second}:
-        raise HeedfulError(f"{named[0]} and {named[1]} are not two copies of one sheet: their cases differ.")
+        wrong = f"{named[0]} and {named[1]} are not two copies of one sheet: their cases differ."
+        raise HeedfulError("other-sheet", wrong, "Name two copies of one.")
 
 
 def share_wrong(answers: Mapping[tuple[str, str], str]) -> Measurement:
@@ -93,13 +94,10 @@ def attentive_among(
     for line in lines:
         label, partner, *_ = found.get((line[UID], line[PART]), ("", ""))
         if label != line[LABEL]:
-            raise HeedfulError(
-                f"The sheet was not made of {named}: {line[UID]} is not predicted as {line[LABEL]!r} there."
-            )
+            wrong = f"The sheet was not made of {named}: {line[UID]} is not predicted as {line[LABEL]!r} there."
+            raise HeedfulError("other-sheet", wrong)
         if partner != line.get(PARTNER, partner):  # which earlier versions did not write
-            raise HeedfulError(
-                f"The sheet was not made of {named}: {line[UID]} has the {line[PART]} of {partner} there, and of "
-                f"{line[PARTNER]} in the sheet."
-            )
+            lent = f"{line[UID]} has the {line[PART]} of {partner} there, and of {line[PARTNER]} in the sheet"
+            raise HeedfulError("other-sheet", f"The sheet was not made of {named}: {lent}.")
     changed = [is_hit for *_, is_hit, is_answered in map(found.__getitem__, wrong) if is_answered]
     return wilson(sum(changed), len(changed), "in no case is the label now wrong")

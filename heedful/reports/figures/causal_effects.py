@@ -46,7 +46,8 @@ def collect(folders: Sequence[str]) -> dict[str, dict[str, Point]]:
         if not any(of_run.values()):
             family = f"{NATURAL_LOGIC}/"
             reasons = [m["reason"] for name, m in results["metrics"].items() if name.startswith(family) and m["reason"]]
-            raise HeedfulError(f"{folder}/results.json holds no causal effects: {[*reasons, NOT_MEASURED][0]}.")
+            wrong = f"{folder}/results.json holds no causal effects: {[*reasons, NOT_MEASURED][0]}."
+            raise HeedfulError("not-measured", wrong)
         for data, by_kind in of_run.items():
             found[f"{name} ({data})" if len(of_run) > 1 else name] = by_kind
     return found

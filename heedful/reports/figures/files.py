@@ -17,7 +17,8 @@ FORMATS = (".png", ".pdf", ".svg")
 def require_format(output: str) -> None:
     """Refuse a file name whose format cannot be written."""
     if Path(output).suffix.lower() not in FORMATS:
-        raise HeedfulError(f"--output {output} must end in one of {', '.join(FORMATS)}.")
+        wrong = f"--output {output}: no figure is written in this format."
+        raise HeedfulError("bad-setting", wrong, f"Name a file that ends in {', '.join(FORMATS)}.")
 
 
 def write(drawn: "Figure", output: str, runs: Sequence[str] = ()) -> None:

@@ -120,7 +120,7 @@ def main(arguments: list[str]) -> None:
     for run in distinct(parser.parse_args(arguments).runs):
         evaluated = read_evaluation(run, NAME)
         if evaluated is None:
-            raise HeedfulError(f"{run} has no attributions: evaluate the model with --evaluations {NAME}.")
+            raise HeedfulError("missing-rows", f"{run} has no rows of {NAME}.")
         rows, metadata = evaluated
         context = Context.of(metadata["context"])
         folder = Path(run) / "figures"

@@ -24,7 +24,8 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--format", choices=list(FORMATS), help="print the tables in this format, and nothing else")
     options = parser.parse_intermixed_args(arguments)
     if not options.runs:
-        raise HeedfulError("name the folders of one evaluation in context or more")
+        remedy = "Name the folders of one evaluation in context or more."
+        raise HeedfulError("too-few-runs", "No evaluation is named.", remedy)
     below = folders_of(options.runs)
     groups = groups_of(read(below.folders))
     form = Form(options.all, names=bool(options.format))

@@ -103,20 +103,20 @@ def folders_of(named: Sequence[str]) -> Below:
     for folder in distinct(named):
         if (Path(folder) / RESULTS).exists():
             if _prompt(folder) is None:
-                raise HeedfulError(f"{folder} was not asked in context: its {RUN} has no {PROMPT!r}; leave it out.")
+                wrong = f"{folder} was not asked in context: its {RUN} has no {PROMPT!r}."
+                raise HeedfulError("not-measured", wrong, "Leave it out.")
             found[folder] = [folder]
             continue
         if not Path(folder).is_dir():
-            raise HeedfulError(f"{folder} does not exist, or is not a folder.")
+            raise HeedfulError("missing-file", f"{folder} does not exist, or is not a folder.")
         inside = [str(path.parent) for path in sorted(Path(folder).rglob(RUN))]
         ended = [one for one in inside if (Path(one) / RESULTS).exists()]
         unfinished += [one for one in inside if one not in ended and _prompt(one) is not None]
         prompted = [one for one in ended if _prompt(one) is not None]
         others += [one for one in ended if one not in prompted]
         if not prompted:
-            raise HeedfulError(
-                f"{folder} holds no results of a model that was asked in context: name folders that evaluate.py wrote."
-            )
+            wrong = f"{folder} holds no results of a model that was asked in context."
+            raise HeedfulError("not-measured", wrong, "Name folders that evaluate.py wrote.")
         found[folder] = prompted
     return Below(found, distinct(others), distinct(unfinished))
 
@@ -136,9 +136,8 @@ def read(folders: Sequence[str]) -> list[Asked]:
     for asked in found:
         other = prompts.setdefault((asked.key, asked.seed), asked)
         if other is not asked:
-            raise HeedfulError(
-                f"{other.folder} and {asked.folder} hold results of the same model with the same prompt: name one."
-            )
+            wrong = f"{other.folder} and {asked.folder} hold results of the same model with the same prompt."
+            raise HeedfulError("incomparable-runs", wrong, "Name one of them.")
     return found
 
 
@@ -148,9 +147,8 @@ def _require_alike(runs: Sequence[Basis]) -> None:
     if lacking := [
         run.run.folder for run, is_swapped in zip(runs, swapped, strict=True) if any(swapped) and not is_swapped
     ]:
-        raise HeedfulError(
-            f"{lacking[0]} has no rows of {ATTENTIVENESS}, and others have: evaluate all with the same --evaluations."
-        )
+        wrong = f"{lacking[0]} has no rows of {ATTENTIVENESS}, and others have."
+        raise HeedfulError("missing-rows", wrong, "Evaluate all with the same --evaluations.")
 
 
 def _prompt(folder: str) -> Mapping[str, Any] | None:
@@ -160,9 +158,8 @@ def _prompt(folder: str) -> Mapping[str, Any] | None:
         return None
     for name, kind in FIELDS.items():
         if not isinstance(prompt, dict) or not isinstance(prompt.get(name), kind):
-            raise HeedfulError(
-                f"{Path(folder) / RUN} is damaged: its {PROMPT!r} does not say its {name!r}; evaluate again."
-            )
+            wrong = f"{Path(folder) / RUN} is damaged: its {PROMPT!r} does not say its {name!r}."
+            raise HeedfulError("damaged-results", wrong)
     return prompt
 
 
@@ -186,13 +183,14 @@ def _read(run: Measured, model: str) -> Asked:
     evaluated = {name: read_evaluation(run.folder, name) for name in (*ANSWERS, ATTENTIVENESS)}
     evaluated = {name: found for name, found in evaluated.items() if found is not None}
     if not evaluated:
-        raise HeedfulError(f"{run.folder} has no rows of accuracy: evaluate it with accuracy among --evaluations.")
+        raise HeedfulError("missing-rows", f"{run.folder} has no rows of accuracy.")
     rows, metadata = next(iter(evaluated.values()))
     context = Context.of(metadata["context"])
     if context.kind is SOFT:
-        raise HeedfulError(f"{run.folder}: {context.data} has soft labels, of which there is no report in context.")
+        wrong = f"{run.folder}: {context.data} has soft labels, of which there is no report in context."
+        raise HeedfulError("unfit-data", wrong, "Leave it out.")
     if not where(rows, intervention=BASE).any():
-        raise HeedfulError(f"{run.folder}: no example was predicted; evaluate again.")
+        raise HeedfulError("damaged-rows", f"{run.folder}: no example was predicted.")
     parts: list[str] = []
     if ATTENTIVENESS in evaluated:
         context = Context.of(evaluated[ATTENTIVENESS][1]["context"])

@@ -27,7 +27,8 @@ def sets_of(folders: Sequence[str], named: Sequence[str] = ()) -> dict[str, list
     sets: dict[str, list[str]] = {}
     for text in named:
         if (of := re.fullmatch("([^=]+)=(.+)", text)) is None:
-            raise HeedfulError(f"--set {text}: write NAME=FOLDER,FOLDER,... with a folder for each model.")
+            remedy = "Write NAME=FOLDER,FOLDER,... with a folder for each model."
+            raise HeedfulError("bad-setting", f"--set {text} is not a set.", remedy)
         _add(sets, of[1], _below(of[2].split(",")))
     runs = []
     for folder in distinct(folders):
@@ -39,10 +40,8 @@ def sets_of(folders: Sequence[str], named: Sequence[str] = ()) -> dict[str, list
         _add(sets, name, below)
     for name, below in sets.items():
         if len(below) < 2:
-            raise HeedfulError(
-                f"The set {name} has the results of one model alone ({below[0]}): name those of two models or more on "
-                "the same examples."
-            )
+            wrong = f"The set {name} has the results of one model alone: {below[0]}."
+            raise HeedfulError("too-few-runs", wrong, "Name those of two models or more on the same examples.")
     return sets
 
 
@@ -78,7 +77,8 @@ def _natural(folder: str) -> list[tuple[str, int]]:
 
 def _add(sets: dict[str, list[str]], name: str, folders: list[str]) -> None:
     if name in sets:
-        raise HeedfulError(f"Two sets are called {name} ({sets[name][0]}, {folders[0]}): name them with --set.")
+        wrong = f"Two sets are called {name}: {sets[name][0]}, {folders[0]}."
+        raise HeedfulError("repeated-name", wrong, "Name them with --set.")
     sets[name] = folders
 
 

@@ -20,8 +20,8 @@ from heedful.reports.runs import measured
 
 ACCURACY = "accuracy"
 TO_DO = REMEDIES | {
-    EXAMPLES: "evaluate both with one seed and as many examples; an example for which a model writes no label is not "
-    f"explained ({EVALUATION}/without_label in results.json); other OOD sets stand in --set"
+    EXAMPLES: "Evaluate both with one seed and as many examples, or name two sets with --set; of a model that writes "
+    f"no label, see {EVALUATION}/without_label in results.json."
 }
 SWAPS = "swap_avg", "swap_max_diff"  # factors of words that are in both parts
 
@@ -107,10 +107,12 @@ def read_suite(name: str, folders: Sequence[str], factors: Mapping[str, Factor],
     require_alike([basis(run, (ACCURACY, EVALUATION)) for run in measured(folders)], PAIRED, TO_DO)
     there = list(models[0].examples)  # of all models, since their manifests are the same
     if missing := [method for method in methods if method not in there]:
-        raise HeedfulError(f"{name}: these models were not explained by {missing[0]}; there is {listing(there)}.")
+        wrong = f"{name}: these models were not explained by {missing[0]}."
+        raise HeedfulError("not-measured", wrong, f"They were explained by {listing(there)}.")
     correct = np.stack([_worth(model) for model in models])
     if len(np.unique(correct.mean(axis=1))) == 1:
-        raise HeedfulError(f"{name}: all models have the same accuracy, so there is no order to predict.")
+        wrong = f"{name}: all models have the same accuracy, so that there is no order to predict."
+        raise HeedfulError("nothing-to-show", wrong, "Name models that differ in it.")
     populations = {method: _population(models, method, factors) for method in methods or there}
     clusters = cluster_of(models[0].base)
     return Suite(name, tuple(names_of(folders)), tuple(folders), correct, clusters, populations)
@@ -121,8 +123,8 @@ def _read(folder: str) -> Model:
     evaluated = {name: read_evaluation(folder, name) for name in (ACCURACY, EVALUATION)}
     for name, found in evaluated.items():
         if found is None:
-            both = f"{ACCURACY} and {EVALUATION}"
-            raise HeedfulError(f"{folder} has no rows of {name}: evaluate it with {both} among --evaluations.")
+            remedy = f"Evaluate again, with {ACCURACY} and {EVALUATION} among --evaluations."
+            raise HeedfulError("missing-rows", f"{folder} has no rows of {name}.", remedy)
     (rows, metadata), (words, about) = evaluated.values()
     context = Context.of(about["context"])
     several: dict[str, list[Attribution]] = {}
@@ -130,12 +132,12 @@ def _read(folder: str) -> Model:
         if one.variant == "":
             several.setdefault(one.method, []).append(one)
     if len({tuple(one.uid for one in examples) for examples in several.values()}) != 1:
-        raise HeedfulError(f"{folder}: its methods explain different examples, or none: evaluate it again.")
+        raise HeedfulError("damaged-rows", f"{folder}: its methods explain different examples, or none.")
     wanted = dict(zip(words["uid"].to_pylist(), words["content"].to_pylist(), strict=True))
     base = select(rows, intervention=BASE)
     whole = contents(rows)
     if apart := difference(wanted, {uid: whole[uid] for uid in wanted if uid in whole}):
-        raise HeedfulError(f"{folder}: what is explained is not what is predicted: {apart}; evaluate again.")
+        raise HeedfulError("damaged-rows", f"{folder}: other examples are explained than predicted: {apart}.")
     return Model(folder, base, Context.of(metadata["context"]), several)
 
 
