@@ -9,22 +9,20 @@ from heedful.records import HeedfulError
 from refusals import refused
 
 
+def benchmark(name):
+    found = Planted(n_train=8, n_validation=8)
+    found.setup("validate")
+    found.name = name
+    return found
+
+
 @pytest.fixture
 def data():
-    found = Planted(n_train=8, n_validation=8)
-    found.setup("validate")
-    return found
-
-
-def benchmark(**settings):
-    found = Planted(n_train=8, n_validation=8)
-    found.setup("validate")
-    vars(found).update(settings)
-    return found
+    return benchmark("planted")
 
 
 def test_benchmarks_are_measured_together(data):
-    named = {"snli": benchmark(name="snli"), "med": benchmark(name="med")}
+    named = {"snli": benchmark("snli"), "med": benchmark("med")}
     plan = TwoClass(dict.fromkeys(named)).plan(Setting(data, read=lambda name, path: named[name]))
     assert len(plan.pool) == 16
     assert isinstance(TwoClass().plan(Setting(data)), Nothing)
@@ -50,7 +48,7 @@ def test_a_benchmark_that_cannot_be_read_is_named(data):
 
 def test_two_benchmarks_of_one_name(data):
     def read(name, path):
-        return benchmark(name="both")
+        return benchmark("both")
 
     with refused("repeated-name", "benchmarks b", "called both"):
         TwoClass({"a": None, "b": None}).plan(Setting(data, read=read))
@@ -61,4 +59,4 @@ def test_benchmark_and_model_know_entailment(data):
     with refused("no-labels-for-it", "benchmarks med", "entailment", "yes, no"):
         TwoClass({"med": None}).plan(Setting(data, read=lambda name, path: other))
     with refused("no-labels-for-it", "this model", "entailment", "yes, no"):
-        TwoClass({"med": None}).plan(Setting(other, read=lambda name, path: benchmark(name="med")))
+        TwoClass({"med": None}).plan(Setting(other, read=lambda name, path: benchmark("med")))
