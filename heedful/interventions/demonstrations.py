@@ -59,7 +59,7 @@ def demonstrations(
     if kind == "extra_tuple" and own >= others:
         raise HeedfulError(
             "idle-setting",
-            "§prompt.demonstrations extra_tuple adds nothing: of two labels, half of the plain ones have the default one.",
+            "§prompt.demonstrations extra_tuple adds nothing: of two labels, half of all have the default one anyway.",
             "Take matched_labels, or plain ones with another §prompt.tuples.",
         )
     added = {"extra_tuple": others - own, "matched_labels": others}.get(kind, 0)
