@@ -44,7 +44,9 @@ class Design:
         missing = [name for name in (*VARIABLES[:4], "pair") if name not in pool.meta]
         if missing:
             raise HeedfulError(
-                f"Natural-logic examples need the column {missing[0]!r}; there are {', '.join(pool.meta)}."
+                "missing-column",
+                f"Natural logic needs the column {missing[0]!r}, which these examples do not have.",
+                f"The columns are {', '.join(pool.meta) or 'none'}.",
             )
         self.pool = pool
         columns = {name: pool.table[f"meta.{name}"].to_pylist() for name in VARIABLES[:4]}

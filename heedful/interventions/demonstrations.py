@@ -58,8 +58,9 @@ def demonstrations(
     others = tuples * len(by_label.keys() - {default})
     if kind == "extra_tuple" and own >= others:
         raise HeedfulError(
-            "§prompt.demonstrations extra_tuple adds nothing: of two labels, half of the plain demonstrations have the "
-            "default one; take matched_labels, or plain ones with another §prompt.tuples."
+            "idle-setting",
+            "§prompt.demonstrations extra_tuple adds nothing: of two labels, half of all have the default one anyway.",
+            "Take matched_labels, or plain ones with another §prompt.tuples.",
         )
     added = {"extra_tuple": others - own, "matched_labels": others}.get(kind, 0)
     counts = dict.fromkeys(by_label, tuples) | ({default: own + added} if added else {})
@@ -85,8 +86,9 @@ def _augmentation(task: Task, kind: Kind, swap: str | None) -> tuple[Sequence[st
         return (), ""
     if task.default_gold is None or swap is None:
         raise HeedfulError(
-            f"§prompt.demonstrations {kind} needs a part to swap and a label for parts that have nothing to do with "
-            "each other: see §data.swap, §data.default_label and §partial."
+            "missing-setting",
+            f"§prompt.demonstrations {kind} needs a part to swap and a label for unrelated parts.",
+            "Give §data.swap and §data.default_label, and leave §partial out.",
         )
     return swap.split("+"), task.default_gold
 
@@ -113,8 +115,9 @@ def _first(positions: np.ndarray, n: int, label: str, task: Task) -> list[int]:
     if len(positions) < n:
         called = "no answer" if label == NONE and task.kind is SPAN else label
         raise HeedfulError(
-            f"§prompt.tuples: the prompt needs {n} training examples with {called!r}, and there are {len(positions)}: "
-            "ask for fewer tuples."
+            "nothing-left",
+            f"§prompt.tuples: the prompt needs {n} training examples with {called!r}, and there are {len(positions)}.",
+            "Ask for fewer tuples.",
         )
     return positions[:n].tolist()
 
@@ -135,8 +138,9 @@ def _copies(
         ranked = _ranked(examples, lenders.all_of(position), random_key(seed, "lender", draw, example.uid))
         if not len(ranked):
             raise HeedfulError(
-                f"§prompt.demonstrations counterfactual: no training example may lend its {' and '.join(parts)} to "
-                f"{example.uid}: swap another part with §data.swap, or take other §prompt.demonstrations."
+                "no-partner",
+                f"No training example may lend its {' and '.join(parts)} to {example.uid}.",
+                "Swap another part with §data.swap, or take other §prompt.demonstrations than counterfactual.",
             )
         lent = {part: examples.part(part, ranked[0]) for part in parts}
         copies.append(replace(example, uid=f"{example.uid}~", parts={**example.parts, **lent}, label=default))

@@ -70,15 +70,17 @@ def word_pairs(rows: Iterable[Row], where: str = "") -> list[Words]:
         at = f"{where}{PAIRS}, row {row}"
         x, y, relation, *grammars = _cells(values, ("x", "y", "insertion_rel", "x_grammar", "y_grammar"), at)
         if not x or not y:
-            raise HeedfulError(f"{at}: a word is empty.")
+            raise HeedfulError("empty-value", f"{at}: the word {'y' if x else 'x'} is empty.")
         _known(relation, "insertion_rel", REVERSED, at)
         if x == y and relation != "eq":
-            raise HeedfulError(f"{at}: both words are {x!r}, and their relation is {relation}.")
-        for grammar in grammars:
-            _known(grammar, "grammar", SLOTS, at)
+            wrong = f"{at}: both words are {x!r}, and their relation is {relation}."
+            raise HeedfulError("wrong-value", wrong, "Write eq, or another word.")
+        for column, grammar in zip(("x_grammar", "y_grammar"), grammars, strict=True):
+            _known(grammar, column, SLOTS, at)
         before, first = relations.setdefault((x, y), (relation, row))
         if before != relation:
-            raise HeedfulError(f"{at}: {x!r} and {y!r} have the relation {relation}, and in row {first} {before}.")
+            wrong = f"{at}: {x!r} and {y!r} have the relation {relation}, and in row {first} {before}."
+            raise HeedfulError("wrong-value", wrong, "Mend one of the two rows.")
         pair = "/".join(sorted((x, y)))
         slots = frozenset(SLOTS[g] for g in grammars)
         found += [Words(x, y, relation, pair, slots), Words(y, x, REVERSED[relation], pair, slots)]
@@ -121,7 +123,8 @@ def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
         names = ("context", "monotonicity", "operator", *SLOTS.values())
         text, monotonicity, operator, *cells = _cells(values, names, at)
         if (holes := len(HOLE.findall(text))) != 1:
-            raise HeedfulError(f"{at}: the context has {holes or 'no'} x, and needs one to be replaced ({text!r}).")
+            wrong = f"{at}: the context {text!r} has {holes or 'no'} x."
+            raise HeedfulError("wrong-value", wrong, "Write one x, where the words go.")
         _known(monotonicity, "monotonicity", MONOTONICITIES, at)
         marks = dict(zip(SLOTS.values(), cells, strict=True))
         for slot, mark in marks.items():
@@ -129,7 +132,8 @@ def sentences(rows: Iterable[Row], where: str = "") -> list[Sentence]:
         context = content_id(text)[:16]
         earlier, before = first.setdefault(context, (row, monotonicity))
         if before != monotonicity:
-            raise HeedfulError(f"{at}: the context is {monotonicity}, and in row {earlier} {before} ({text!r}).")
+            wrong = f"{at}: the context {text!r} is {monotonicity}, and in row {earlier} {before}."
+            raise HeedfulError("wrong-value", wrong, "Mend one of the two rows.")
         slots = tuple(slot for slot, mark in marks.items() if mark)
         found.append(Sentence(context, text, monotonicity, operator, slots))
     return sorted(found)
@@ -181,11 +185,12 @@ def _cells(values: Mapping[str, str], names: Iterable[str], at: str) -> list[str
     """The cells of these columns, stripped."""
     for name in names:
         if name not in values:
-            raise HeedfulError(f"{at}: no column {name!r}; the columns are {', '.join(values)}.")
+            wrong = f"{at}: there is no column {name!r}."
+            raise HeedfulError("missing-column", wrong, f"The columns are {', '.join(values)}.")
     return [values[name].strip() for name in names]
 
 
 def _known(value: str, name: str, known: Iterable[str], at: str) -> None:
     if value not in known:
-        listed = ", ".join(v or "nothing" for v in known)
-        raise HeedfulError(f"{at}: unknown {name} {value!r}; known are {listed}.")
+        listed = " or ".join(v or "nothing" for v in known)
+        raise HeedfulError("wrong-value", f"{at}: the column {name} does not allow {value!r}.", f"Write {listed}.")

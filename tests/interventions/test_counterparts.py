@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from heedful.datamodules import load_natural_logic
 from heedful.interventions import Design, counterparts, manifest_hash
-from heedful.records import Example, Examples, HeedfulError
+from heedful.records import Example, Examples
 
 from changed_examples import made
+from refusals import refused
 
 # written out from the paper's equations: which of (c, m, w, r, g) are equal in a pair
 EQUAL = {
@@ -179,7 +180,7 @@ def test_other_settings_are_other_manifests(pool):
 
 
 def test_examples_that_are_not_composed_are_named():
-    with pytest.raises(HeedfulError, match="'context'"):
+    with refused("missing-column", "'context'"):
         Design(Examples.of([Example("a", {"premise": "p", "hypothesis": "h"}, "neutral")]))
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.interventions.natural_logic import compose, gold, word_pairs
-from heedful.records import HeedfulError
 
 from content_uids import context_id
+from refusals import refused
 
 
 def context(sentence="He saw a x.", monotonicity="up", slots="s", operator=""):
@@ -71,7 +71,7 @@ def test_a_repeated_pair_counts_once_whichever_way_and_grammar():
 
 
 def test_a_word_is_no_other_than_itself():
-    with pytest.raises(HeedfulError, match="row 1: both words are 'dog', and their relation is leq"):
+    with refused("wrong-value", "insertions.tsv, row 1", "'dog'", "leq", "eq"):
         composed([context()], [words("dog", "dog", "leq")])
 
 
@@ -114,41 +114,56 @@ def test_a_word_is_taken_to_the_letter():
 
 
 @pytest.mark.parametrize(
-    ("contexts", "pairs", "says"),
+    ("contexts", "pairs", "code", "where", "facts"),
     [
-        ([context(), context("No tax.")], [words()], "contexts.tsv, row 2: the context has no x"),
-        ([context("An x is an x.")], [words()], "contexts.tsv, row 1: the context has 2 x"),
+        ([context(), context("No tax.")], [words()], "wrong-value", "contexts.tsv, row 2", ["'No tax.'", "no x"]),
+        ([context("An x is an x.")], [words()], "wrong-value", "contexts.tsv, row 1", ["'An x is an x.'", "2 x"]),
         (
             [context(monotonicity="flat")],
             [words()],
-            "contexts.tsv, row 1: unknown monotonicity 'flat'; known are up, d",
+            "wrong-value",
+            "contexts.tsv, row 1",
+            ["monotonicity", "'flat'", "up", "down", "neither"],
         ),
-        ([context() | {"mass": "y"}], [words()], "contexts.tsv, row 1: unknown mass 'y'; known are x, nothing"),
+        ([context() | {"mass": "y"}], [words()], "wrong-value", "contexts.tsv, row 1", ["mass", "'y'", "x", "nothing"]),
         (
             [context(), context(monotonicity="down")],
             [words()],
-            "contexts.tsv, row 2: the context is down, and in row 1",
+            "wrong-value",
+            "contexts.tsv, row 2",
+            ["'He saw a x.'", "down", "row 1", "up"],
         ),
-        ([{"context": "x"}], [words()], "contexts.tsv, row 1: no column 'monotonicity'; the columns are context."),
-        ([context()], [words(relation="lt")], "insertions.tsv, row 1: unknown insertion_rel 'lt'; known are leq, geq"),
+        ([{"context": "x"}], [words()], "missing-column", "contexts.tsv, row 1", ["'monotonicity'", "context"]),
+        (
+            [context()],
+            [words(relation="lt")],
+            "wrong-value",
+            "insertions.tsv, row 1",
+            ["insertion_rel", "'lt'", "leq", "geq", "eq", "none"],
+        ),
         (
             [context()],
             [words(), words("a", "b", grammar="sq")],
-            "insertions.tsv, row 2: unknown grammar 'q'; known are s",
+            "wrong-value",
+            "insertions.tsv, row 2",
+            ["y_grammar", "'q'", "s", "m", "p"],
         ),
-        ([context()], [words(" ")], "insertions.tsv, row 1: a word is empty"),
+        ([context()], [words(" ")], "empty-value", "insertions.tsv, row 1", ["word x"]),
+        ([context()], [words(y="")], "empty-value", "insertions.tsv, row 1", ["word y"]),
         (
             [context()],
             [words(), words(relation="none")],
-            "insertions.tsv, row 2: 'boy' and 'child' have the relation n",
+            "wrong-value",
+            "insertions.tsv, row 2",
+            ["'boy'", "'child'", "none", "row 1", "leq"],
         ),
-        ([context()], [{"x": "boy"}], "insertions.tsv, row 1: no column 'y'"),
+        ([context()], [{"x": "boy"}], "missing-column", "insertions.tsv, row 1", ["'y'", "x"]),
     ],
 )
-def test_a_mistake_is_named_with_file_and_row(contexts, pairs, says):
-    with pytest.raises(HeedfulError) as caught:
+def test_a_mistake_is_named_with_file_and_row(contexts, pairs, code, where, facts):
+    with refused(code, *facts) as caught:
         list(compose(enumerate(contexts, 1), enumerate(pairs, 1), "folder/"))
-    assert str(caught.value).startswith(f"folder/{says}")
+    assert caught.value.wrong.startswith(f"folder/{where}: ")
 
 
 WORDS = st.sampled_from(["boy", "child", "girl", "ox", "fox terrier", "x", "rice", "tax"])

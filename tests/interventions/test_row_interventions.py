@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from heedful.interventions.tables.operations import Donors, delete, insert, permute, same_key, same_value, update
-from heedful.records import Example, Examples, HeedfulError, Table, generator
+from heedful.records import Example, Examples, Table, generator
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=6)
 tables = st.builds(
@@ -149,8 +149,3 @@ def test_a_table_without_an_id_is_known_by_its_content():
     ids = [donors.table_id(pool, i) for i in range(3)]
     assert ids[0] == ids[1] != ids[2]
     assert donors.row(ids[0], A.keys, generator(0)).uid == "d/validation/2"
-
-
-def test_a_part_that_is_no_table_is_named():
-    with pytest.raises(HeedfulError, match="The part hypothesis is no table"):
-        Donors(pool_of({"a": A}), "hypothesis")

@@ -21,7 +21,7 @@ from heedful.interventions.hypotheses.quantities import numbers
 from heedful.interventions.hypotheses.rules import RULES
 from heedful.interventions.hypotheses.text_edits import Edit, apply_edits
 from heedful.interventions.tables.operations import table_column
-from heedful.records import Changed, Examples, HeedfulError, generator
+from heedful.records import Changed, Examples, generator
 from heedful.records.example import as_table, as_text
 from heedful.records.pool.contents import content_id
 
@@ -52,9 +52,6 @@ class Source:
         hypothesis: The part that is changed.
         table: The part that is the table.
         labels: How the data call entailment and contradiction.
-
-    Raises:
-        HeedfulError: A part is missing, or is no table.
     """
 
     def __init__(
@@ -71,11 +68,6 @@ class Source:
         self.table = table
         self.labels = labels
         self._claim: tuple[str, Claim | None] = "", None  # the last one: each kind of change asks for it again
-        if hypothesis not in pool.parts or table not in pool.tables:
-            raise HeedfulError(
-                f"Hypotheses are perturbed where {table!r} is a table and {hypothesis!r} a text; the parts are "
-                f"{', '.join(pool.parts)}."
-            )
 
     def holds(self, uid: str) -> bool:
         """Whether an example is one of the split."""
@@ -156,18 +148,8 @@ class PerturbHypothesis(EachExample):
     limit: int | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS or self.direction not in DIRECTIONS:
-            raise HeedfulError(
-                f"Hypotheses are perturbed by {', '.join(KINDS)}, each {' or '.join(DIRECTIONS)}, and not by "
-                f"{self.kind!r}, {self.direction!r}."
-            )
-        if self.kind == "entities" and not self.source.analyser.knows_entities:
-            raise HeedfulError(
-                "Entities are found by spaCy alone: give a SpacyAnalyser, or leave the kind 'entities' out."
-            )
-
         if self.half_or_double and (self.kind, self.direction) != ("numbers", "flipped"):
-            raise HeedfulError("Only numbers become half or double, and only to flip the label.")
+            raise ValueError("Only numbers become half or double, and only to flip the label.")
 
     @property
     def version(self) -> int:

@@ -31,7 +31,11 @@ def spacy_model() -> ModuleType:
             return import_module(name)
         except ImportError:
             continue
-    raise HeedfulError(f"Entities in hypotheses need spaCy and its English model: {INSTALL}")
+    raise HeedfulError(
+        "missing-package",
+        "The package spaCy or its English model, which find entities in hypotheses, is not installed.",
+        f'Install them with "{INSTALL}".',
+    )
 
 
 @cache

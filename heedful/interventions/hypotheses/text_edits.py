@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from heedful.records import HeedfulError
-
 
 class Edit(NamedTuple):
     """One replaced span of a text; an insertion has an empty ``old``.
@@ -31,7 +29,7 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     """The text with all edits made; their positions are those of the original.
 
     Raises:
-        HeedfulError: Two edits overlap, or an edit does not find its old text.
+        ValueError: Two edits overlap, or an edit does not find its old text.
 
     Example:
         >>> apply_edits("He is over 40.", [Edit(11, 13, "40", "35", "numbers")])
@@ -40,9 +38,9 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> str:
     pieces, done = [], 0
     for edit in sorted(edits, key=lambda e: (e.start, e.end)):
         if edit.start < done:
-            raise HeedfulError(f"The edit {edit} overlaps the one before it in {text!r}.")
+            raise ValueError(f"The edit {edit} overlaps the one before it in {text!r}.")
         if text[edit.start : edit.end] != edit.old:
-            raise HeedfulError(f"The edit {edit} does not fit {text!r}, where that is {text[edit.start : edit.end]!r}.")
+            raise ValueError(f"The edit {edit} does not fit {text!r}, where that is {text[edit.start : edit.end]!r}.")
         pieces += [text[done : edit.start], edit.new]
         done = edit.end
     return "".join([*pieces, text[done:]])

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heedful.records import Examples, HeedfulError, Table
+from heedful.records import Examples, Table
 from heedful.records.example import as_table, as_text
 from heedful.records.parts.table import Row
 
@@ -129,8 +129,6 @@ class Donors:
     """
 
     def __init__(self, pool: Examples, part: str) -> None:
-        if part not in pool.tables:
-            raise HeedfulError(f"The part {part} is no table.")
         self._name = table_column(pool, part)
         ids = pool.table[self._name].to_pylist()
         kinds = pool.table["meta.category"].to_pylist() if "category" in pool.meta else [None] * len(ids)

@@ -146,8 +146,8 @@ class Prompt:
         """
         if self.wording.read:
             raise HeedfulError(
-                f"§data.prompts {self.name}: read {self.wording.read} is about answers that are written, and with "
-                f"{setting} none is: leave it out."
+                "idle-setting",
+                f"§data.prompts {self.name}: read {self.wording.read} is about written answers; {setting} has none.",
             )
 
     def as_dict(self) -> dict[str, object]:

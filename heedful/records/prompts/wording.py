@@ -96,36 +96,46 @@ class Wording:
         """
         if not is_folder_name(name):
             raise HeedfulError(
-                f"§data.prompts: {name!r} should be a text of {FIT}, for it names folders; YAML "
-                "reads numbers, yes and no as something else than text: put such a name in quotes."
+                "bad-name",
+                f"§data.prompts: a wording names folders, and {name!r} cannot.",
+                f"Use {FIT}; put numbers, yes and no in quotes.",
             )
         if sorted(parts_of(self.question)) != sorted(parts):
             raise HeedfulError(
-                f"§data.prompts {name}: the question {self.question!r} must name each of the parts {', '.join(parts)} "
-                "once, in braces."
+                "bad-prompt",
+                f"§data.prompts {name}: {self.question!r} does not name each of the parts {', '.join(parts)} once.",
+                "Write each once in the question, in braces.",
             )
         if self.question != self.question.rstrip():
             raise HeedfulError(
-                f"§data.prompts {name}: the question ends with a space or a new line: leave it out, for a space stands "
-                "before the answer anyway."
+                "bad-prompt",
+                f"§data.prompts {name}: the question {self.question!r} ends with a space or a new line.",
+                "Leave it out: a space stands before the answer anyway.",
             )
-        if self.read not in ("", *READ) or (self.read and not labels):
+        if self.read and not labels:
+            wrong = f"§data.prompts {name}: read {self.read} changes nothing where answers are texts."
+            raise HeedfulError("idle-setting", wrong)
+        if self.read not in ("", *READ):
             raise HeedfulError(
-                f"§data.prompts {name}: read {self.read!r} should be {' or '.join(READ)}: which label an answer means "
-                "that names several. Where answers are texts there is nothing to choose: leave it out."
+                "bad-setting",
+                f"§data.prompts {name}: read {self.read!r} does not say which of several labels an answer means.",
+                f"Take {' or '.join(READ)}.",
             )
         self._require_answers(name, labels)
 
     def _require_answers(self, name: str, labels: Sequence[str]) -> None:
         if unknown := [label for label in self.answers if label not in (labels or (NO_ANSWER,))]:
-            there = f"the labels are {', '.join(labels)}" if labels else "the one label is '', for no answer"
-            raise HeedfulError(f"§data.prompts {name} has an answer for {unknown[0]!r}, and {there}.")
+            there = f"The labels are {', '.join(labels)}." if labels else "The one label is '', for no answer."
+            wrong = f"§data.prompts {name} has an answer for {unknown[0]!r}, which is not a label."
+            raise HeedfulError("unknown-name", wrong, there)
         if not labels and not normalised(none := self.answers.get(NO_ANSWER, NO_ANSWER_TEXT)):
-            raise HeedfulError(f"§data.prompts {name}: the text for no answer, {none!r}, needs a word beside articles.")
+            wrong = f"§data.prompts {name}: the text for no answer, {none!r}, has no word beside articles."
+            raise HeedfulError("bad-prompt", wrong, "Give '' another text under answers.")
         texts = [self.answers.get(label, label) for label in labels]
         read = [bare(text) for text in texts]
-        if "" in read or len(set(read)) < len(read):
+        if alike := [repr(text) for text, bared in zip(texts, read, strict=True) if not bared or read.count(bared) > 1]:
             raise HeedfulError(
-                f"§data.prompts {name}: the answers {', '.join(map(repr, texts))} are not told apart by case, or by "
-                "quotes and marks around them: give each label an answer of its own under answers."
+                "ambiguous-answers",
+                f"§data.prompts {name}: without case and marks, {', '.join(alike)} are one answer, or none.",
+                "Give each label another under answers.",
             )

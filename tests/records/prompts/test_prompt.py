@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heedful.lightning_modules.processors.texts import TextProcessor
-from heedful.records import CLASSIFICATION, SPAN, Example, HeedfulError, Table, TableForm, Task
+from heedful.records import CLASSIFICATION, SPAN, Example, Table, TableForm, Task
 from heedful.records.prompts.prompt import Prompt
 from heedful.records.prompts.wording import NO_ANSWER_TEXT, Wording
 from heedful.records.task import NO_LABEL
+
+from refusals import refused
 
 PARTS = "premise", "hypothesis"
 NLI = Task(CLASSIFICATION, PARTS, ("entailment", "neutral", "contradiction"), "neutral")
@@ -187,12 +189,12 @@ def test_a_wording_says_which_of_several_labels_counts(read: str, label: str) ->
 
 
 def test_what_a_wording_reads_is_checked() -> None:
-    with pytest.raises(HeedfulError, match=r"prompts x: read 'both' should be first or last"):
+    with refused("bad-setting", "prompts x", "read", "'both'", "first or last"):
         Wording(QUESTION, read="both").require("x", PARTS, NLI.labels)
-    with pytest.raises(HeedfulError, match="Where answers are texts there is nothing to choose"):
+    with refused("idle-setting", "prompts x", "read first"):
         Wording("{context} {question}:", read="first").require("x", QUESTIONS.parts, ())
-    with pytest.raises(HeedfulError, match=r"read first is about answers that are written, and with x none is"):
-        Prompt(Wording(QUESTION, read="first"), NLI).require_written("x")
+    with refused("idle-setting", "prompts", "read first", "decoding constrained"):
+        Prompt(Wording(QUESTION, read="first"), NLI).require_written("§model.decoding constrained")
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from heedful.records import HeedfulError
 from heedful.records.prompts.wording import NO_ANSWER_TEXT, Wording, bare
+from heedful.records.storage.folder_names import FIT
+
+from refusals import refused
 
 ROOT = Path(__file__).parents[3]
 DATA = {path.stem: yaml.safe_load(path.read_text())["init_args"] for path in (ROOT / "configs" / "data").glob("*.yaml")}
@@ -102,42 +104,43 @@ def test_lines_of_missing_parts_go(question: str, kept: str, left: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "fact"),
     [
-        ("Text: {sentence1}\nAnswer:", "must name each of the parts sentence1, sentence2 once, in braces"),
-        ("{sentence1} {sentence2} {sentence2}:", "must name each of the parts"),
-        ("{sentence1} {sentence2} {premise}:", "must name each of the parts"),
-        ("{sentence1} {sentence2} {}:", "must name each of the parts"),
-        ("{sentence1} {sentence2}: ", "ends with a space or a new line: leave it out"),
-        ("{sentence1} {sentence2}:\n", "ends with a space or a new line: leave it out"),
+        ("Text: {sentence1}\nAnswer:", "sentence1, sentence2"),
+        ("{sentence1} {sentence2} {sentence2}:", "sentence1, sentence2"),
+        ("{sentence1} {sentence2} {premise}:", "sentence1, sentence2"),
+        ("{sentence1} {sentence2} {}:", "sentence1, sentence2"),
+        ("{sentence1} {sentence2}: ", "space"),
+        ("{sentence1} {sentence2}:\n", "space"),
     ],
 )
-def test_a_question_names_each_part_once_and_ends_with_a_word(question: str, told: str) -> None:
-    with pytest.raises(HeedfulError, match=told) as caught:
+def test_a_question_names_each_part_once_and_ends_with_a_word(question: str, fact: str) -> None:
+    with refused("bad-prompt", repr(question), fact) as caught:
         Wording(question).require("own", ["sentence1", "sentence2"], ["yes", "no"])
-    assert caught.value.args[0].startswith("§data.prompts own: ")
+    assert caught.value.wrong.startswith("§data.prompts own: ")
 
 
 @pytest.mark.parametrize(
-    ("answers", "told"),
+    ("answers", "code", "facts"),
     [
-        ({"maybe": "Maybe"}, "an answer for 'maybe', and the labels are yes, no"),
-        ({True: "Yes"}, "an answer for True, and the labels are yes, no"),
-        ({"yes": "no"}, "the answers 'no', 'no' are not told apart"),
-        ({"yes": " No."}, "the answers ' No.', 'no' are not told apart by case, or by quotes and marks"),
-        ({"yes": "+1", "no": "1"}, None),
-        ({"yes": "-1", "no": "1"}, "the answers '-1', '1' are not told apart"),
-        ({"yes": ""}, "are not told apart"),
-        ({"yes": "!"}, "are not told apart"),
+        ({"maybe": "Maybe"}, "unknown-name", ["'maybe'", "yes, no"]),
+        ({True: "Yes"}, "unknown-name", ["True", "yes, no"]),
+        ({"yes": "no"}, "ambiguous-answers", ["'no', 'no'"]),
+        ({"yes": " No."}, "ambiguous-answers", ["' No.', 'no'"]),
+        ({"yes": "-1", "no": "1"}, "ambiguous-answers", ["'-1', '1'"]),
+        ({"yes": ""}, "ambiguous-answers", ["''"]),
+        ({"yes": "!"}, "ambiguous-answers", ["'!'"]),
     ],
 )
-def test_each_label_has_an_answer_that_is_read_as_no_other(answers: dict[str, str], told: str | None) -> None:
-    words = Wording(RTE.question, answers=answers)
-    if told is None:
-        words.require("own", ["sentence1", "sentence2"], ["yes", "no"])
-        return
-    with pytest.raises(HeedfulError, match=re.escape(told)):
-        words.require("own", ["sentence1", "sentence2"], ["yes", "no"])
+def test_each_label_has_an_answer_that_is_read_as_no_other(
+    answers: dict[str, str], code: str, facts: list[str]
+) -> None:
+    with refused(code, "prompts own", *facts):
+        Wording(RTE.question, answers=answers).require("own", ["sentence1", "sentence2"], ["yes", "no"])
+
+
+def test_a_sign_that_is_not_taken_off_tells_answers_apart() -> None:
+    Wording(RTE.question, answers={"yes": "+1", "no": "1"}).require("own", ["sentence1", "sentence2"], ["yes", "no"])
 
 
 def test_of_questions_the_one_answer_is_that_there_is_none() -> None:
@@ -146,15 +149,15 @@ def test_of_questions_the_one_answer_is_that_there_is_none() -> None:
     for answers in ({}, {"": "unanswerable"}):
         Wording(RTE.question, answers=answers).require("own", parts, [])
     for text in ("", "-", "the"):
-        with pytest.raises(HeedfulError, match=rf"the text for no answer, '{text}', needs a word"):
+        with refused("bad-prompt", "prompts own", repr(text)):
             Wording(RTE.question, answers={"": text}).require("own", parts, [])
-    with pytest.raises(HeedfulError, match="an answer for 'none', and the one label is '', for no answer"):
+    with refused("unknown-name", "prompts own", "'none'", "''"):
         Wording(RTE.question, answers={"none": "none"}).require("own", parts, [])
 
 
 @pytest.mark.parametrize("name", ["../up", "a/b", "", "two words", 1, True])
 def test_a_wording_has_a_name_that_a_folder_can_have(name: object) -> None:
-    with pytest.raises(HeedfulError, match=r"should be a text of letters, digits.*put such a name in quotes"):
+    with refused("bad-name", "prompts", repr(name), FIT):
         RTE.require(name, ["sentence1", "sentence2"], ["yes", "no"])
 
 
